@@ -1,0 +1,57 @@
+"""Every exception of the runner, in one tree.
+
+    AssayError
+    ├── ConfigError              what the user typed or configured is wrong; found before anything starts
+    │   ├── TaskError            one task on disk cannot be read, or cannot be run here
+    │   └── OutputsError         `outputs/` is not writable, or another runner holds it
+    ├── EngineError              the Docker Engine is absent, gone, or refused something it should do
+    │   └── ImageError           an image can neither be pulled nor built
+    ├── WorkspaceTooLarge        what the agent left exceeds the caps on size or count
+    ├── VerifierError            the verifier ran and gave no usable reward
+    ├── GatewayError             the gateway cannot serve a trial
+    └── TrackingError            the tracking store did not take the results
+
+A `ConfigError` is the user's to mend and ends the command with exit code 2. Everything that can happen to *one*
+trial ends as an `ErrorInfo` on its record and never leaves `trial.run_trial`. Each message is a sentence that
+says what to do next.
+"""
+
+
+class AssayError(Exception):
+    """Root of the tree; catch it at the command line only."""
+
+
+class ConfigError(AssayError):
+    """The configuration, or an argument, is wrong. Nothing has been started."""
+
+
+class TaskError(ConfigError):
+    """A task directory cannot be read, or asks for what cannot be had here."""
+
+
+class OutputsError(ConfigError):
+    """`outputs/` cannot be written, or another runner is using it."""
+
+
+class EngineError(AssayError):
+    """The Docker Engine is absent, went away, or failed at something that is no trial's doing."""
+
+
+class ImageError(EngineError):
+    """An image can neither be pulled nor built; carries the end of the build's output."""
+
+
+class WorkspaceTooLarge(AssayError):
+    """The agent left more bytes or files than `sandbox.workspace_mb` and `sandbox.workspace_files` allow."""
+
+
+class VerifierError(AssayError):
+    """The verifier ended without a usable reward (none written, not a number, out of [0, 1])."""
+
+
+class GatewayError(AssayError):
+    """The gateway could not be started or could not open a trial's socket."""
+
+
+class TrackingError(AssayError):
+    """The tracking store did not take the results. The records are safe: `python -m runner job=track`."""

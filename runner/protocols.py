@@ -1,0 +1,126 @@
+"""The axes of variation, one protocol each. Implementations are named by `_target_` in `conf/`, never registered.
+
+Every implementation is a frozen pydantic model whose fields *are* its configuration: `config.build` validates the
+YAML straight into it, so an unknown key fails at the door. `__init__` does no I/O. Each protocol has a conformance
+suite in `tests/conformance/` and a fake that ships (oracle and nop, the scripted model, the local sandbox).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from runner.records import Endpoint, Environment, ExecResult, ExecSpec, Image, SandboxSpec, Task, TrialRecord, Verdict
+
+Job = TypeVar("Job", contravariant=True)
+
+
+class Dataset(Protocol):
+    """A benchmark."""
+
+    name: str
+    pass_threshold: float
+    """A trial passes when its reward reaches this."""
+
+    def tasks(self) -> Sequence[Task]:
+        """Every task, those that cannot run here included (with `refused` set), in a stable order.
+
+        Raises `ConfigError` when the dataset itself cannot be read.
+        """
+
+
+class Agent(Protocol):
+    """A coding CLI or loop: a pure function from task and endpoint to one command."""
+
+    name: str
+    version: str
+    uses_model: bool
+    """False for oracle and nop: their cells do not multiply with the models."""
+    bundles: tuple[str, ...]
+    """Bundles its command needs, mounted read-only."""
+
+    def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
+        """What to run in the task's sandbox. `endpoint` is None exactly when `uses_model` is False."""
+
+
+class Sandbox(Protocol):
+    """One running container (or folder). A context manager: leaving it removes everything of it."""
+
+    @property
+    def image(self) -> Image:
+        """What it was started from."""
+
+    def exec(self, spec: ExecSpec, cancelled: Callable[[], bool] = lambda: False) -> ExecResult:
+        """Run one command to its end, deadline or cancellation; never raises for what the command does.
+
+        Raises `EngineError` when the sandbox itself cannot be reached.
+        """
+
+    def put(self, source: Path, target: str) -> None:
+        """Copy a host folder's content to a container folder, root-owned."""
+
+    def get(self, path: str, target: Path) -> int:
+        """Copy a container path out as a tar file at `target`; returns the number of regular files in it.
+
+        Works after the processes are dead. Raises `WorkspaceTooLarge` past the caps, `FileNotFoundError` if absent.
+        """
+
+    def kill(self) -> None:
+        """End every process in it; the file system stays readable until the context is left. Idempotent."""
+
+    def snapshot(self) -> Image:
+        """Its file system, frozen, as an image that the sandbox's context removes with it."""
+
+    def __enter__(self) -> Sandbox: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+class SandboxProvider(Protocol):
+    """Where sandboxes come from."""
+
+    network: str
+    """Configured mode: gateway, open or task."""
+
+    def image(self, environment: Environment) -> Image:
+        """A usable image for an environment: local, pulled, or built. One build for all who ask at once.
+
+        Raises `ImageError`.
+        """
+
+    def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
+        """Start a sandbox. Raises `EngineError`."""
+
+    def prepare(self, bundles: Sequence[str]) -> dict[str, str]:
+        """Make sure that these bundles exist; name -> recipe digest. Raises `EngineError`."""
+
+    def reap(self) -> int:
+        """Remove what dead owners left; returns how many containers."""
+
+
+class Verifier(Protocol):
+    """The judge of the final workspace."""
+
+    def verify(self, task: Task, sandbox: Sandbox, into: Path) -> Verdict:
+        """Judge what the rollout left in `sandbox`, whose processes are dead unless the task keeps them.
+
+        Files that the verifier wrote are copied below the host folder `into`. Never raises for a missing or
+        malformed reward: that is a `Verdict` with reward None and its error.
+        """
+
+
+class Executor(Protocol):
+    """Runs planned trials."""
+
+    def run(self, trials: Sequence[Job], work: Callable[[Job], TrialRecord]) -> Iterator[TrialRecord]:
+        """Records as they end, in any order. Ctrl-C raises KeyboardInterrupt after all workers have ended."""
+
+
+class Tracker(Protocol):
+    """A projection of finished records to somewhere people look."""
+
+    def log(self, sweep: Path) -> str:
+        """Log the sweep in this folder; returns what to tell the user (command and link). Raises `TrackingError`."""

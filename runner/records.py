@@ -1,0 +1,434 @@
+"""What crosses a module border: frozen records, and nothing else.
+
+Imports nothing of ours. Every record rejects unknown fields, so a misspelt field or a record written by another
+schema fails loudly. Missing is `None`, never 0. A field's meaning stands beneath it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+SCHEMA_VERSION = 1
+"""Of `TrialRecord` on disk. Raised whenever a field changes its meaning."""
+
+
+class Record(BaseModel):
+    """Base of all records: immutable, no unknown fields, finite or explicitly missing numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Status(StrEnum):
+    """How a trial ended. Never mixed with its reward."""
+
+    COMPLETED = "completed"
+    """The agent ended by itself with exit code 0."""
+    AGENT_ERROR = "agent_error"
+    """The agent ended by itself with another exit code, or was ended for what it did (disk, workspace caps)."""
+    TIMEOUT = "timeout"
+    """The deadline of the task or the budget passed; verified all the same."""
+    BUDGET_EXCEEDED = "budget_exceeded"
+    """The gateway refused a call because the budget was spent; verified all the same."""
+    INFRA_INVALID = "infra_invalid"
+    """Our side failed (image, engine, provider, verifier): says nothing about the configuration."""
+    CANCELLED = "cancelled"
+    """The user stopped the run."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the ending is the configuration's own doing; an unfinished trial runs again on resume."""
+        return self not in (Status.INFRA_INVALID, Status.CANCELLED)
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+
+class Environment(Record):
+    """What a sandbox of a task is made of (`[environment]` of a Harbor task)."""
+
+    context: Path | None = None
+    """Folder with a Dockerfile, the build context. None: `image` must be pulled or be local."""
+    image: str | None = None
+    """Prebuilt image (`docker_image`). A local image of that tag counts; else it is pulled; else `context` is built."""
+    build_args: dict[str, str] = {}
+    """Build arguments of the dataset, such as the base image of this machine."""
+    build_timeout_seconds: float = 600.0
+    cpus: float | None = None
+    memory_mb: int | None = None
+    storage_mb: int | None = None
+    env: dict[str, str] = {}
+    """Environment variables, `${VAR}` and `${VAR:-default}` already resolved from the host."""
+    workdir: str | None = None
+    """Working directory; None means the image's WORKDIR."""
+    network: Literal["public", "no-network", "allowlist"] = "public"
+    """What the task declares; `sandbox.network=task` obeys it, the other modes override it."""
+    allowed_hosts: tuple[str, ...] = ()
+    healthcheck: Healthcheck | None = None
+    digest: str = ""
+    """Digest of everything above and of every file in `context`: part of a trial's key, known without Docker."""
+
+
+class Healthcheck(Record):
+    """Command that must succeed before the agent starts (`[environment.healthcheck]`)."""
+
+    command: str
+    interval_seconds: float = 5.0
+    timeout_seconds: float = 30.0
+    start_period_seconds: float = 0.0
+    retries: int = 3
+
+
+class VerifierSpec(Record):
+    """How a task is judged (`[verifier]` of a Harbor task)."""
+
+    tests: Path | None = None
+    """Folder uploaded to `/tests` after the rollout; None when the verifier's image carries its own tests."""
+    timeout_seconds: float = 600.0
+    env: dict[str, str] = {}
+    user: str | None = None
+    mode: Literal["shared", "separate"] = "shared"
+    """shared: the machine the agent left is judged, from a snapshot. separate: only `artifacts` travel."""
+    environment: Environment | None = None
+    """Environment of a separate verifier; None means a fresh copy of the task's."""
+    collect: tuple[str, ...] = ()
+    """Commands run in the agent's container after the rollout, before anything is taken out (`[[verifier.collect]]`)."""
+    keep_processes: bool = False
+    """Judge a service that the agent left running, in its live container. Weaker, so flagged on the record."""
+
+
+class Task(Record):
+    """One problem: instruction, environment, verifier data, strata."""
+
+    name: str
+    dataset: str
+    directory: Path
+    """Where it lies on this machine; no part of its identity."""
+    digest: str = ""
+    """Of every file of the task that can change a result; part of a trial's key."""
+    tier: str = "unknown"
+    category: str = "unknown"
+    language: str = "unknown"
+    instruction: str = ""
+    environment: Environment = Environment()
+    agent_timeout_seconds: float | None = None
+    """The task's own limit on the rollout; the smaller of this and the budget's wall clock holds."""
+    agent_user: str | None = None
+    """User of the rollout; None means the image's. A non-root user gets no capability at all."""
+    verifier: VerifierSpec = VerifierSpec()
+    artifacts: tuple[str, ...] = ()
+    """Container paths that travel to a separate verifier, each to its own path; `/logs/artifacts` always does."""
+    solution: Path | None = None
+    """Folder with `solve.sh`; only `oracle` ever gets it."""
+    solution_env: dict[str, str] = {}
+    refused: str | None = None
+    """Why this task cannot be run here (several containers, a GPU, a malformed file). Counted in the plan."""
+
+
+# --- configuration that is data --------------------------------------------------------------------------------------
+
+
+class Prices(Record):
+    """USD per **million** tokens. A rate that is None was not published: a cost that needs it is missing, not 0."""
+
+    input: float | None = None
+    """Fresh input: X - A - H."""
+    output: float | None = None
+    cache_creation: float | None = None
+    cache_hit: float | None = None
+    source: str = ""
+    """Where the rates come from."""
+    date: str = ""
+    """When they were read, ISO date."""
+
+
+class Model(Record):
+    """An LLM endpoint with prices. Holds the *name* of the variable with the key, never the key."""
+
+    name: str
+    """The word typed on the command line; what leaderboards show."""
+    backend: Literal["provider", "scripted", "none"] = "provider"
+    """provider: litellm. scripted: a deterministic policy, no language model. none: for agents that use no model."""
+    id: str = ""
+    """litellm model id, `provider/model`."""
+    api_key_env: str | None = None
+    api_base: str | None = None
+    policy: Path | None = None
+    """Scripted only: YAML file of turns per task."""
+    context_window: int | None = None
+    """Tokens; told to the agent so that it compacts at the right time."""
+    max_output_tokens: int | None = None
+    params: dict[str, Any] = {}
+    """Sent with each call as it is (temperature, reasoning effort, ...)."""
+    prices: Prices = Prices()
+
+    @property
+    def scripted(self) -> bool:
+        """Whether this is no language model at all; shown wherever the model is shown."""
+        return self.backend == "scripted"
+
+
+class Budget(Record):
+    """What one trial may spend. None means no limit of that kind."""
+
+    name: str = "default"
+    usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    turns: int | None = None
+    """Model calls that are answered."""
+    wall_seconds: float | None = None
+    """Of the rollout."""
+
+
+class Endpoint(Record):
+    """What an agent is told about its model, as seen from inside its sandbox."""
+
+    base_url: str
+    """Origin without `/v1`."""
+    key: str
+    """The trial's own key: opens nothing but this trial, and is dead when it ends."""
+    model: str
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+
+
+# --- sandboxes -------------------------------------------------------------------------------------------------------
+
+
+class ExecSpec(Record):
+    """One command in a sandbox, with what it needs. An agent renders to exactly this."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    """None means the sandbox's working directory."""
+    user: str | None = None
+    """None means the sandbox's user."""
+    files: dict[str, str] = {}
+    """Absolute container path -> text, written before the command, readable by its user."""
+    uploads: dict[str, Path] = {}
+    """Absolute container folder -> host folder, copied (root-owned, world-readable) before the command."""
+    timeout_seconds: float | None = None
+
+
+class ExecResult(Record):
+    """How a command in a sandbox ended."""
+
+    exit_code: int | None
+    """None when it did not end by itself."""
+    stdout: str
+    """Decoded with replacement, cut at the sandbox's output cap."""
+    stderr: str
+    seconds: float
+    ended: Literal["exited", "deadline", "disk", "cancelled", "lost"] = "exited"
+    """deadline: killed at the time limit. disk: killed for filling its disk. lost: the container died under it."""
+    output_bytes: int = 0
+    """What it really wrote to both streams, cap or no cap."""
+
+
+class Image(Record):
+    """A usable image and how it came to be."""
+
+    id: str
+    """`sha256:...`, or empty for sandboxes that have no images."""
+    reference: str
+    origin: Literal["local", "pulled", "built", "none"] = "local"
+    note: str = ""
+    """Said on the record when a declared image could not be pulled and was built instead."""
+    seconds: float = 0.0
+
+
+class SandboxSpec(Record):
+    """What to start. Limits and network mode that are None fall back to the provider's configuration."""
+
+    name: str
+    """Readable part of the container's name: task and role."""
+    image: Image
+    environment: Environment = Environment()
+    user: str | None = None
+    gateway_dir: Path | None = None
+    """Host folder with `gateway.sock`, mounted read-only at `/run/assay/gateway`; None: no model traffic."""
+    bundles: tuple[str, ...] = ()
+    """Names of bundles to mount read-only below `/opt/assay`."""
+    fresh_dirs: tuple[str, ...] = ()
+    """Paths that are new, empty and root-only (0700) whatever the image holds there: `/tests`, `/logs/verifier`."""
+    network: Literal["none", "open"] = "none"
+    labels: dict[str, str] = {}
+
+
+# --- what happened ---------------------------------------------------------------------------------------------------
+
+
+class Usage(Record):
+    """Token counts of one or more model calls (AgentMeter section 3.2). A count that a response lacks is 0."""
+
+    input_tokens: int = 0
+    """X: all input, caches included."""
+    cache_creation_tokens: int = 0
+    """A: part of X."""
+    cache_hit_tokens: int = 0
+    """H: part of X."""
+    output_tokens: int = 0
+    """Y: reasoning included."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            cache_creation_tokens=self.cache_creation_tokens + other.cache_creation_tokens,
+            cache_hit_tokens=self.cache_hit_tokens + other.cache_hit_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+class ErrorInfo(Record):
+    """A failure as a value."""
+
+    type: str
+    """Class name of the exception, or a short kind such as `disk`."""
+    message: str
+    cause: str | None = None
+    """The exception beneath, as `Type: message`."""
+    phase: str = ""
+    """environment, agent, collect, verify, gateway."""
+
+    @classmethod
+    def of(cls, error: BaseException, phase: str = "") -> ErrorInfo:
+        """The record of an exception; long messages keep their end, where builds say what went wrong."""
+        beneath = error.__cause__ or error.__context__
+        return cls(
+            type=type(error).__name__,
+            message=str(error)[-4000:],
+            cause=f"{type(beneath).__name__}: {beneath}"[:1000] if beneath else None,
+            phase=phase,
+        )
+
+
+class ModelCall(Record):
+    """One line of the ledger: one call that the agent made, answered or not."""
+
+    index: int
+    """0, 1, 2.. in the order in which calls arrived at the trial's socket."""
+    api: Literal["chat", "responses"]
+    model: str
+    """What was asked of the provider (litellm id), not what the agent named."""
+    scripted: bool = False
+    started_at: datetime
+    latency_seconds: float
+    """From the request's arrival to the finished answer, retries and waits included."""
+    streamed: bool = False
+    """Whether the agent asked for SSE."""
+    attempts: int = 1
+    """Upstream attempts, those that failed included."""
+    request: dict[str, Any]
+    """The agent's body as it came."""
+    response: dict[str, Any] | None = None
+    """The finished object as it was answered; None if there was none."""
+    status_code: int
+    """What the agent got."""
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    """None when the model has no price or there is no usage."""
+    refused: str | None = None
+    """Budget that refused it: usd, input_tokens, output_tokens, turns, deadline."""
+    error: ErrorInfo | None = None
+
+
+class ToolCall(Record):
+    """A tool call that the model made, read from an answered call."""
+
+    id: str
+    name: str
+    arguments: str
+    """As the model wrote them: JSON text, or free text for freeform tools."""
+
+
+class Verdict(Record):
+    """What the verifier said of the final workspace."""
+
+    reward: float | None
+    """In [0, 1]; None when it could not judge, and `error` says why."""
+    components: dict[str, float] = {}
+    """Every key of the verifier's `reward.json`."""
+    exit_code: int | None = None
+    """Of the verifier's script; recorded, and no part of the reward (Harbor's rule)."""
+    mode: Literal["shared", "separate", "live"] = "shared"
+    output: str = ""
+    """End of what the verifier printed."""
+    error: ErrorInfo | None = None
+    seconds: float = 0.0
+
+
+class PhaseSeconds(Record):
+    """Wall seconds of each phase of one trial; `environment` includes waiting for a shared image build."""
+
+    environment: float = 0.0
+    agent: float = 0.0
+    collect: float = 0.0
+    verify: float = 0.0
+
+
+class Retry(Record):
+    """An earlier try at the same trial that our side spoiled, with what it spent."""
+
+    reason: ErrorInfo
+    usage: Usage = Usage()
+    cost_usd: float | None = 0.0
+    turns: int = 0
+    wall_seconds: float = 0.0
+
+
+class TrialRecord(Record):
+    """One trial: one (cell, task, attempt). Written once, atomically; the truth that everything else projects."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    key: str
+    agent: str
+    model: str
+    dataset: str
+    budget: str
+    task: str
+    attempt: int
+    tier: str
+    category: str
+    language: str
+    scripted: bool = False
+    """The model is a script, not a language model."""
+
+    status: Status
+    reward: float | None = None
+    passed: bool | None = None
+    """reward >= the dataset's `pass_threshold`; None when there is no reward."""
+    verdict: Verdict | None = None
+    error: ErrorInfo | None = None
+    flags: tuple[str, ...] = ()
+    """What a reader must know: no_model_call, empty_rollout, image_built_instead_of_pulled, verified_live, ..."""
+    agent_exit_code: int | None = None
+
+    usage: Usage = Usage()
+    """All model calls made for it, those of retries included."""
+    cost_usd: float | None = None
+    """All model calls made for it, retries included; None when any price is missing."""
+    turns: int = 0
+    """U: model calls that answered."""
+    interactions: int = 0
+    """I: tool calls the model made."""
+    tool_calls: dict[str, int] = {}
+    """Tool name -> calls."""
+
+    started_at: datetime
+    finished_at: datetime
+    wall_seconds: float
+    seconds: PhaseSeconds = PhaseSeconds()
+    retries: tuple[Retry, ...] = ()
+    workspace_files: int | None = None
+    workspace_lines: int | None = None
+    digests: dict[str, str] = {}
+    """What ran: task, image, verifier_image, bundle:<name>, agent, model, prices, budget, assay."""
+
+
+Environment.model_rebuild()
