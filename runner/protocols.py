@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from runner.records import Endpoint, Environment, ExecResult, ExecSpec, Image, SandboxSpec, Task, TrialRecord, Verdict
+    from runner.records import (
+        BundleRecipe,
+        Endpoint,
+        Environment,
+        ExecResult,
+        ExecSpec,
+        Image,
+        SandboxSpec,
+        Task,
+        TrialRecord,
+        Verdict,
+    )
 
 Job = TypeVar("Job", contravariant=True)
 
@@ -39,8 +50,8 @@ class Agent(Protocol):
     version: str
     uses_model: bool
     """False for oracle and nop: their cells do not multiply with the models."""
-    bundles: tuple[str, ...]
-    """Bundles its command needs, mounted read-only."""
+    bundle: BundleRecipe | None
+    """Its installation, mounted read-only at `/opt/assay/<bundle.name>`; None needs nothing."""
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
         """What to run in the task's sandbox. `endpoint` is None exactly when `uses_model` is False."""
@@ -94,8 +105,11 @@ class SandboxProvider(Protocol):
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
         """Start a sandbox. Raises `EngineError`."""
 
-    def prepare(self, bundles: Sequence[str]) -> dict[str, str]:
-        """Make sure that these bundles exist; name -> recipe digest. Raises `EngineError`."""
+    def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:
+        """Make sure that the base image, the `python` runtime and these bundles exist; name -> recipe digest.
+
+        `say` hears of long steps. Raises `EngineError`.
+        """
 
     def reap(self) -> int:
         """Remove what dead owners left; returns how many containers."""

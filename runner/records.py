@@ -197,6 +197,31 @@ class Endpoint(Record):
     max_output_tokens: int | None = None
 
 
+class TierScoring(Record):
+    """What AMS needs of one tier (AgentMeter Table 1)."""
+
+    budgets: tuple[float, ...]
+    """B_g: USD per trial, ascending."""
+    tau: float
+    """τ_g: USD above which a failure counts as expensive."""
+    weight: float = 1.0
+    """0 leaves the tier out of AMS."""
+
+
+class Scoring(Record):
+    """How records become scores. No part of a trial's key: changing it never re-runs a trial."""
+
+    name: str
+    alpha: float = 0.6
+    tiers: dict[str, TierScoring]
+    attempts: Literal["latest_completed", "mean"] = "latest_completed"
+    """Which attempt of one (cell, task) counts (AgentMeter section 3.5)."""
+    resamples: int = 2000
+    """Bootstrap resamples over tasks."""
+    confidence: float = 0.95
+    seed: int = 0
+
+
 # --- sandboxes -------------------------------------------------------------------------------------------------------
 
 
@@ -243,18 +268,31 @@ class Image(Record):
     seconds: float = 0.0
 
 
+class BundleRecipe(Record):
+    """How an agent is installed, once, into `/opt/assay/<name>`, mounted read-only into every sandbox that uses it."""
+
+    name: str
+    kind: Literal["pypi", "npm"]
+    package: str
+    version: str
+    lock: Path | None = None
+    """pypi: requirements file with hashes that pins the package and everything beneath it."""
+    node: bool = False
+    """npm: whether the agent needs the node runtime at run time (a native binary does not)."""
+
+
 class SandboxSpec(Record):
     """What to start. Limits and network mode that are None fall back to the provider's configuration."""
 
     name: str
-    """Readable part of the container's name: task and role."""
+    """Readable part of the container's name: task and role, `[a-z0-9_.-]`."""
     image: Image
     environment: Environment = Environment()
     user: str | None = None
     gateway_dir: Path | None = None
     """Host folder with `gateway.sock`, mounted read-only at `/run/assay/gateway`; None: no model traffic."""
-    bundles: tuple[str, ...] = ()
-    """Names of bundles to mount read-only below `/opt/assay`."""
+    bundles: tuple[BundleRecipe, ...] = ()
+    """Mounted read-only below `/opt/assay`; the `python` runtime with the supervisor always is."""
     fresh_dirs: tuple[str, ...] = ()
     """Paths that are new, empty and root-only (0700) whatever the image holds there: `/tests`, `/logs/verifier`."""
     network: Literal["none", "open"] = "none"
