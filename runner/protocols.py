@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Dataset(Protocol):
     name: str
     pass_threshold: float
     """A trial passes when its reward reaches this."""
+    verifier: Verifier
+    """The judge of its tasks."""
 
     def tasks(self) -> Sequence[Task]:
         """Every task, those that cannot run here included (with `refused` set), in a stable order.
@@ -64,6 +67,10 @@ class Sandbox(Protocol):
     def image(self) -> Image:
         """What it was started from."""
 
+    @property
+    def workdir(self) -> str:
+        """Absolute path in which commands run unless told otherwise."""
+
     def exec(self, spec: ExecSpec, cancelled: Callable[[], bool] = lambda: False) -> ExecResult:
         """Run one command to its end, deadline or cancellation; never raises for what the command does.
 
@@ -71,7 +78,7 @@ class Sandbox(Protocol):
         """
 
     def put(self, source: Path, target: str) -> None:
-        """Copy a host folder's content to a container folder, root-owned."""
+        """Copy a host folder's content into a container folder, root-owned; a tar file's members, as they are."""
 
     def get(self, path: str, target: Path) -> int:
         """Copy a container path out as a tar file at `target`; returns the number of regular files in it.
@@ -118,19 +125,27 @@ class SandboxProvider(Protocol):
 class Verifier(Protocol):
     """The judge of the final workspace."""
 
-    def verify(self, task: Task, sandbox: Sandbox, into: Path) -> Verdict:
+    def verify(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
         """Judge what the rollout left in `sandbox`, whose processes are dead unless the task keeps them.
 
-        Files that the verifier wrote are copied below the host folder `into`. Never raises for a missing or
-        malformed reward: that is a `Verdict` with reward None and its error.
+        Opens its own sandbox from `sandboxes`. What the verifier wrote is copied into the host folder `into`. A
+        missing or malformed reward is a `Verdict` with reward None and its error, never an exception.
+        Raises `EngineError` when our side fails.
         """
 
 
 class Executor(Protocol):
     """Runs planned trials."""
 
-    def run(self, trials: Sequence[Job], work: Callable[[Job], TrialRecord]) -> Iterator[TrialRecord]:
-        """Records as they end, in any order. Ctrl-C raises KeyboardInterrupt after all workers have ended."""
+    retries: int
+    """How often a trial is repeated after an infrastructure failure."""
+
+    def run(self, trials: Sequence[Job], work: Callable[[Job], TrialRecord], cancel: Event) -> Iterator[TrialRecord]:
+        """Records as they end, in any order.
+
+        Ctrl-C, or an exception that leaves `work`, sets `cancel` (which `work` obeys), waits for every worker, and is
+        raised again.
+        """
 
 
 class Tracker(Protocol):

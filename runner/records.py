@@ -420,6 +420,24 @@ class Retry(Record):
     wall_seconds: float = 0.0
 
 
+class PlannedRow(Record):
+    """One planned trial in `sweep.json`: the denominator, whether it ever ran or not."""
+
+    key: str
+    agent: str
+    model: str
+    dataset: str
+    budget: str
+    task: str
+    attempt: int
+    tier: str
+    category: str
+    language: str
+    scripted: bool = False
+    refused: str | None = None
+    """Why its task cannot be run here; such a trial has no record and contributes zero."""
+
+
 class TrialRecord(Record):
     """One trial: one (cell, task, attempt). Written once, atomically; the truth that everything else projects."""
 

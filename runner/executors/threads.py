@@ -1,0 +1,46 @@
+"""Trials in threads of this process: they wait on Docker and on models, so threads are enough."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import TypeVar
+
+from runner.records import Record, TrialRecord
+
+Job = TypeVar("Job")
+
+
+class ThreadExecutor(Record):
+    """At most `workers` trials, and so sandboxes, at once."""
+
+    workers: int | None = None
+    """None means as many as there are cores."""
+    retries: int = 2
+    """How often a trial is repeated after an infrastructure failure."""
+
+    def run(
+        self, trials: Sequence[Job], work: Callable[[Job], TrialRecord], cancel: Event
+    ) -> Iterator[TrialRecord]:
+        """Records as they end. On Ctrl-C or an error of `work` sets `cancel`, waits for all workers, and raises.
+
+        Trials are handed out only when a worker is free, so a cancelled sweep starts nothing more.
+        """
+        workers = self.workers or os.cpu_count() or 1
+        waiting = iter(trials)
+        running: set[Future[TrialRecord]] = set()
+        with ThreadPoolExecutor(workers, thread_name_prefix="trial") as pool:
+            try:
+                while True:
+                    while len(running) < workers and (trial := next(waiting, None)) is not None:
+                        running.add(pool.submit(work, trial))
+                    if not running:
+                        return
+                    ended, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        yield future.result()
+            except BaseException:
+                cancel.set()  # the pool's exit then waits for the trials under way, which see it and stop
+                raise

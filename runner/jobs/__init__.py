@@ -1,0 +1,1 @@
+"""What the one door can do: one class a `job=`, each with `run(sweep) -> exit code`."""

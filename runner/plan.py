@@ -1,0 +1,153 @@
+"""From cells to trials: pure, before anything is started. `dry_run=true` prints what this module returns.
+
+A trial's key is a digest of what defines it: the agent's, model's, budget's and sandbox's configuration, the task's
+content and the recipes of its images, and the attempt. Names of folders, the sweep it belongs to and scoring are no
+part of it, so moving `outputs/`, adding a cell or changing α never runs a trial twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ConfigDict
+
+from runner.records import PlannedRow, Record, Task
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+from runner.config import Cell
+
+SEMANTICS = 1
+"""Raised when the meaning of running a trial changes so much that old records must not be taken for new ones."""
+
+
+class PlannedTrial(Record):
+    """One (cell, task, attempt) with its key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    key: str
+    cell: Cell
+    task: Task
+    attempt: int
+
+    @property
+    def name(self) -> str:
+        """For people: what runs on what."""
+        attempt = f" #{self.attempt}" if self.cell.attempts > 1 else ""
+        return f"{self.cell.agent.name} · {self.cell.model.name} · {self.task.name}{attempt}"
+
+    def row(self) -> PlannedRow:
+        """This trial as a line of `sweep.json`."""
+        return PlannedRow(
+            key=self.key,
+            agent=self.cell.agent.name,
+            model=self.cell.model.name,
+            dataset=self.cell.dataset.name,
+            budget=self.cell.budget.name,
+            task=self.task.name,
+            attempt=self.attempt,
+            tier=self.task.tier,
+            category=self.task.category,
+            language=self.task.language,
+            scripted=self.cell.model.scripted,
+            refused=self.task.refused,
+        )
+
+
+class Plan(Record):
+    """Every trial of a sweep, and which of them there is left to do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    trials: tuple[PlannedTrial, ...]
+    """The denominator of every figure."""
+    todo: tuple[PlannedTrial, ...]
+    """Neither refused nor finished."""
+
+    @property
+    def refused(self) -> tuple[Task, ...]:
+        """Each task that cannot be run here, once."""
+        return tuple({(t.task.dataset, t.task.name): t.task for t in self.trials if t.task.refused}.values())
+
+    def most_usd(self, *, scripted: bool) -> float | None:
+        """Upper bound in USD of one try at every trial left to do; None when a budget has no limit in USD.
+
+        An infrastructure retry may spend its trial's budget once more. `scripted` picks the cells whose model is a
+        script: their dollars are nominal and nobody is charged.
+        """
+        limits = [
+            t.cell.budget.usd
+            for t in self.todo
+            if t.cell.model.backend != "none" and t.cell.model.scripted is scripted
+        ]
+        return None if None in limits else sum(limit for limit in limits if limit is not None)
+
+
+def make_plan(cells: Iterable[Cell], sandbox: BaseModel, finished: Callable[[Sequence[str]], Collection[str]]) -> Plan:
+    """Cells × tasks × attempts, interleaved by task so that cells advance together and share image builds.
+
+    `finished` picks, of all keys, those that need not run again.
+    """
+    read: dict[str, tuple[Task, ...]] = {}
+    trials = []
+    for cell in cells:
+        dataset = identity(cell.dataset)
+        if dataset not in read:
+            read[dataset] = tuple(cell.dataset.tasks())
+        configured = cell_digest(cell, sandbox)
+        trials += [
+            PlannedTrial(key=trial_key(configured, task, attempt), cell=cell, task=task, attempt=attempt)
+            for task in read[dataset]
+            for attempt in range(1, cell.attempts + 1)
+        ]
+    order = {name: n for n, name in enumerate(dict.fromkeys((t.task.dataset, t.task.name) for t in trials))}
+    trials.sort(key=lambda t: (t.attempt, order[t.task.dataset, t.task.name]))
+    done = set(finished([t.key for t in trials]))
+    return Plan(trials=tuple(trials), todo=tuple(t for t in trials if not t.task.refused and t.key not in done))
+
+
+def cell_digest(cell: Cell, sandbox: BaseModel) -> str:
+    """Digest of what a cell's trials have in common: agent, model, budget, sandbox, and what counts as passed."""
+    parts = [identity(part) for part in (cell.agent, cell.model, cell.budget, sandbox)]
+    return _digest([SEMANTICS, *parts, cell.dataset.pass_threshold])
+
+
+def trial_key(cell: str, task: Task, attempt: int) -> str:
+    """Digest (32 hex digits) of everything that can change how this trial ends; `cell` is its `cell_digest`."""
+    judge = task.verifier.environment.digest if task.verifier.environment else None
+    return _digest([cell, task.digest, task.environment.digest, judge, attempt])[:32]
+
+
+def identity(configured: BaseModel) -> str:
+    """Digest of a configured object: its class, its fields, and the *content* of every file it names.
+
+    A path itself is left out: the same lock file or policy elsewhere is the same identity.
+    """
+    kind = f"{type(configured).__module__}.{type(configured).__qualname__}"
+    return _digest({"class": kind, "fields": _by_content(configured.model_dump())})
+
+
+def _by_content(value: Any) -> Any:
+    if isinstance(value, Path):
+        return _file_digest(value, value.stat().st_mtime_ns) if value.is_file() else value.name
+    if isinstance(value, dict):
+        return {key: _by_content(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_by_content(item) for item in value]
+    return value
+
+
+@cache
+def _file_digest(path: Path, _mtime: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()

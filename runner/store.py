@@ -1,0 +1,173 @@
+"""The truth on disk: one folder a trial, one record written once, atomically, last.
+
+    outputs/
+    ├── .lock                          held by the one runner that may write here
+    ├── trials/<kk>/<key>/             kk = first two digits of the key
+    │   ├── record.json                TrialRecord; its presence means that the trial ended
+    │   ├── ledger.jsonl               every model call, appended while the trial runs
+    │   ├── trajectory.json            ATIF, made from the ledger
+    │   ├── agent.stdout  agent.stderr verifier.tar  workspace.tar
+    │   ├── earlier/<n>/               tries that our side spoiled: same files, their spend is counted
+    │   └── superseded/<n>/            finished trials replaced by `fresh=true`: their spend is not counted
+    └── <sweep>/                       plan, projections and report of one command
+
+A try that died with its runner left a ledger and no record; the next `begin` finds it, so no spend is ever lost.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runner.errors import OutputsError
+from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
+
+RECORD, LEDGER = "record.json", "ledger.jsonl"
+_KEPT = ("earlier", "superseded")
+
+
+class Store:
+    """Reads and writes trial folders below `outputs`."""
+
+    def __init__(self, outputs: Path) -> None:
+        self.outputs = outputs
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold `outputs/` against other runners.
+
+        Raises `OutputsError` when it cannot be written or another runner holds it. The lock dies with the process,
+        however that ends.
+        """
+        path = self.outputs / ".lock"
+        try:
+            self.outputs.mkdir(parents=True, exist_ok=True)
+            handle = path.open("a+")
+        except OSError as error:
+            message = f"Cannot write to {self.outputs} ({error.strerror}). Mend its permissions or choose outputs=DIR."
+            raise OutputsError(message) from error
+        with handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                handle.seek(0)
+                message = (
+                    f"Another runner ({handle.read().strip() or 'unknown'}) is using {self.outputs}. "
+                    "Wait for it to end, or choose another folder with outputs=DIR."
+                )
+                raise OutputsError(message) from error
+            handle.truncate(0)
+            handle.write(f"process {os.getpid()}")
+            handle.flush()
+            yield
+
+    def folder(self, key: str) -> Path:
+        """The folder of one trial, which may not exist yet."""
+        return self.outputs / "trials" / key[:2] / key
+
+    def load(self, keys: Sequence[str]) -> dict[str, TrialRecord]:
+        """The records that exist among `keys`; one that cannot be read is treated as not there and kept aside later."""
+        records = {}
+        for key in keys:
+            record = self.read(key)
+            if record is not None:
+                records[key] = record
+        return records
+
+    def read(self, key: str) -> TrialRecord | None:
+        """One trial's record, or None."""
+        try:
+            return TrialRecord.model_validate_json((self.folder(key) / RECORD).read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+
+    def finished(self, keys: Sequence[str]) -> Collection[str]:
+        """Those of `keys` whose ending is the configuration's own doing."""
+        return {key for key, record in self.load(keys).items() if record.status.finished}
+
+    def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
+        """Make room for a new try: its empty folder, and the spoiled tries before it with what they spent."""
+        folder = self.folder(key)
+        folder.mkdir(parents=True, exist_ok=True)
+        record = self.read(key)
+        if record is not None and record.status.finished:
+            _move_aside(folder, "superseded", everything=True)
+        else:
+            _move_aside(folder, "earlier", everything=False)
+        earlier = sorted((folder / "earlier").glob("*"), key=lambda path: int(path.name))
+        return folder, tuple(_retry(path) for path in earlier)
+
+    def write(self, record: TrialRecord) -> None:
+        """Write one record; after a crash it is there whole or not at all."""
+        write_atomically(self.folder(record.key) / RECORD, record.model_dump_json(indent=1).encode())
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write beside, flush to disk, rename: nobody ever reads half a file.
+
+    Raises `OutputsError` when the disk is full or the folder cannot be written.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        beside.replace(path)
+    except OSError as error:
+        message = f"Cannot write {path} ({error.strerror}). Make room or mend permissions; the same command resumes."
+        raise OutputsError(message) from error
+
+
+def ledger_spend(ledger: Path) -> tuple[Usage, float | None, int]:
+    """Usage, USD (None when any answered call has no price) and answered turns of one ledger file.
+
+    A last line cut off by a crash is left out: the call had not been answered.
+    """
+    usage, cost, turns = Usage(), 0.0, 0
+    known = True
+    for line in ledger.read_text().splitlines() if ledger.exists() else ():
+        try:
+            call = ModelCall.model_validate_json(line)
+        except ValidationError:
+            continue
+        if call.usage is None:
+            continue
+        usage, turns = usage + call.usage, turns + 1
+        known = known and call.cost_usd is not None
+        cost += call.cost_usd or 0.0
+    return usage, cost if known else None, turns
+
+
+def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
+    """Move a try's files to `<where>/<n>`; `everything` takes the earlier tries that belong to it along."""
+    kept = ("superseded",) if everything else _KEPT
+    files = [path for path in folder.iterdir() if path.name not in kept]
+    if not files:
+        return
+    taken = [int(path.name) for path in (folder / where).glob("*")]
+    target = folder / where / str(max(taken, default=0) + 1)
+    target.mkdir(parents=True)
+    for path in files:
+        path.rename(target / path.name)
+
+
+def _retry(folder: Path) -> Retry:
+    """A spoiled try, from what it left."""
+    usage, cost, turns = ledger_spend(folder / LEDGER)
+    reason = ErrorInfo(type="RunnerDied", message="The runner ended before this try did.")
+    seconds = 0.0
+    try:
+        record = json.loads((folder / RECORD).read_bytes())
+        seconds = float(record["wall_seconds"])
+        reason = ErrorInfo.model_validate(record["error"] or {"type": record["status"], "message": "stopped by the user"})
+    except (FileNotFoundError, ValueError, KeyError):
+        pass  # the default reason says it: no readable record
+    return Retry(reason=reason, usage=usage, cost_usd=cost, turns=turns, wall_seconds=seconds)

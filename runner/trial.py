@@ -1,0 +1,363 @@
+"""One trial, from an image to a record. Everything that can happen to it ends as a value on that record.
+
+    image → session at the gateway → sandbox up → rollout → processes dead → verdict from a fresh container → record
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import time
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from runner import __version__
+from runner.errors import AssayError, EngineError, ImageError, OutputsError, WorkspaceTooLarge
+from runner.plan import PlannedTrial, identity
+from runner.records import (
+    ErrorInfo,
+    ExecResult,
+    ExecSpec,
+    Image,
+    ModelCall,
+    PhaseSeconds,
+    Retry,
+    SandboxSpec,
+    Status,
+    TrialRecord,
+    Usage,
+    Verdict,
+)
+from runner.sandbox.inside import DEADLINE_EXIT_CODE, supervised
+from runner.store import LEDGER
+from runner.verifiers.harbor import FRESH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from runner.gateway import Gateway, Session
+    from runner.protocols import Sandbox, SandboxProvider
+    from runner.records import ToolCall
+    from runner.store import Store
+
+PROVIDER_FAILED = (401, 403, 429)
+"""Upstream answers, beside all from 500 on, that say something about our account and nothing about the model."""
+DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages", "__pycache__", "vendor", "target"})
+BACK_OFF_SECONDS = (2.0, 8.0)
+"""Before the first and every later repetition of a trial that our side spoiled."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What every trial of a sweep shares."""
+
+    sandboxes: SandboxProvider
+    gateway: Gateway
+    store: Store
+    sweep: str
+    bundles: dict[str, str]
+    """Bundle name -> recipe digest."""
+
+
+@dataclass
+class _Rollout:
+    """What is known of a trial so far; filled in as the phases pass, whatever becomes of the later ones."""
+
+    folder: Path
+    clock: dict[str, float] = field(default_factory=dict)
+    image: Image | None = None
+    result: ExecResult | None = None
+    session: Session | None = None
+    verdict: Verdict | None = None
+    error: ErrorInfo | None = None
+    flags: list[str] = field(default_factory=list)
+    workspace: tuple[int, int] | None = None
+
+
+def run_to_the_end(trial: PlannedTrial, lab: Lab, retries: int, cancelled: Callable[[], bool]) -> TrialRecord:
+    """Run a trial; repeat it with back-off after infrastructure failures that a repetition can mend."""
+    for number in range(retries + 1):
+        record = run_trial(trial, lab, cancelled)
+        lab.store.write(record)
+        lasting = record.error is not None and record.error.type == ImageError.__name__
+        if record.status is not Status.INFRA_INVALID or lasting or number == retries:
+            break
+        until = time.monotonic() + BACK_OFF_SECONDS[min(number, len(BACK_OFF_SECONDS) - 1)]
+        while time.monotonic() < until and not cancelled():
+            time.sleep(0.1)
+    return record
+
+
+def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> TrialRecord:
+    """Run one try. Raises only `OutputsError`: if `outputs/` cannot be written there is no place for a record."""
+    started = datetime.now(UTC)
+    folder, retries = lab.store.begin(trial.key)
+    state = _Rollout(folder)
+    try:
+        with ExitStack() as stack:
+            _run(trial, lab, state, stack, cancelled)
+    except OutputsError:
+        raise
+    except AssayError as error:
+        state.error = ErrorInfo.of(error, _phase(state))
+    except Exception as error:  # noqa: BLE001 - the trial boundary: a bug or a broken task spoils one trial, not a sweep
+        state.error = ErrorInfo.of(error, _phase(state))
+    return _record(trial, lab, state, retries, started)
+
+
+def _run(
+    trial: PlannedTrial, lab: Lab, state: _Rollout, stack: ExitStack, cancelled: Callable[[], bool]
+) -> None:
+    """The phases in their order. Leaving `stack` removes the sandbox and kills the trial's key."""
+    task, agent = trial.task, trial.cell.agent
+    with _timed(state, "environment"):
+        state.image = lab.sandboxes.image(task.environment)
+        limit = _limit(trial)
+        state.session = _open_session(trial, lab, state.folder, limit, stack)
+        endpoint = state.session.endpoint if state.session else None
+        command = agent.command(task, endpoint).model_copy(update={"timeout_seconds": limit})
+        sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, state)))
+        _wait_until_healthy(trial, sandbox)
+    with _timed(state, "agent"):
+        state.result = sandbox.exec(supervised(command, gateway=endpoint is not None), cancelled)
+    with _timed(state, "collect"):
+        _collect(trial, sandbox, state)
+    if state.result.ended != "cancelled":
+        with _timed(state, "verify"):
+            verifier = trial.cell.dataset.verifier
+            state.verdict = verifier.verify(task, sandbox, lab.sandboxes, state.folder)
+
+
+def _open_session(
+    trial: PlannedTrial, lab: Lab, folder: Path, limit: float | None, stack: ExitStack
+) -> Session | None:
+    if not trial.cell.agent.uses_model:
+        return None
+    from runner.gateway import SessionSpec  # noqa: PLC0415 - the gateway's libraries load only when a model is used
+
+    spec = SessionSpec(
+        trial=trial.key,
+        task=trial.task.name,
+        model=trial.cell.model,
+        budget=trial.cell.budget,
+        seconds=limit,
+        ledger=folder / LEDGER,
+    )
+    return stack.enter_context(lab.gateway.open(spec))
+
+
+def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: _Rollout) -> SandboxSpec:
+    task, bundle = trial.task, trial.cell.agent.bundle
+    is_open = lab.sandboxes.network == "open" or (
+        lab.sandboxes.network == "task" and task.environment.network == "public"
+    )
+    assert state.image is not None  # set by the caller, one line above
+    return SandboxSpec(
+        name=task.name,
+        image=state.image,
+        environment=task.environment,
+        user=task.agent_user,
+        gateway_dir=state.session.socket_dir if state.session else None,
+        bundles=(bundle,) if bundle else (),
+        fresh_dirs=FRESH if task.verifier.keep_processes else (),
+        network="open" if is_open else "none",
+        labels={"assay.sweep": lab.sweep, "assay.trial": trial.key},
+    )
+
+
+def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
+    """Raises `EngineError` when the task's own health check never succeeds."""
+    check = trial.task.environment.healthcheck
+    if check is None:
+        return
+    probe = ExecSpec(argv=("bash", "-c", check.command), user="root", timeout_seconds=check.timeout_seconds)
+    time.sleep(check.start_period_seconds)
+    for _ in range(check.retries):
+        if sandbox.exec(probe).exit_code == 0:
+            return
+        time.sleep(check.interval_seconds)
+    raise EngineError(f"The health check of {trial.task.name} never succeeded: {check.command}")
+
+
+def _collect(trial: PlannedTrial, sandbox: Sandbox, state: _Rollout) -> None:
+    """What is taken out of the agent's sandbox: its output, its workspace, its trajectory. Then its processes die."""
+    assert state.result is not None  # the rollout has just ended
+    for command in trial.task.verifier.collect:
+        sandbox.exec(ExecSpec(argv=("bash", "-c", command), user="root", timeout_seconds=60.0))
+    if not trial.task.verifier.keep_processes:
+        sandbox.kill()
+    (state.folder / "agent.stdout").write_text(state.result.stdout)
+    (state.folder / "agent.stderr").write_text(state.result.stderr)
+    if sandbox.workdir != "/":  # a task that works in / is judged whole; its workspace is the machine
+        try:
+            sandbox.get(sandbox.workdir, state.folder / "workspace.tar")
+            state.workspace = measure_workspace(state.folder / "workspace.tar")
+        except WorkspaceTooLarge:
+            state.flags.append("workspace_too_large")
+        except FileNotFoundError:
+            state.flags.append("workspace_gone")
+
+
+def measure_workspace(tar: Path) -> tuple[int, int]:
+    """Regular files and their text lines in a workspace; hidden and dependency folders are left out."""
+    files = lines = 0
+    with tarfile.open(tar) as archive:
+        for member in archive:
+            parts = member.name.split("/")[1:]
+            if not member.isreg() or any(part.startswith(".") or part in DEPENDENCY_FOLDERS for part in parts):
+                continue
+            files += 1
+            content = archive.extractfile(member)
+            lines += sum(chunk.count(b"\n") for chunk in iter(lambda: content.read(1 << 16), b"")) if content else 0
+    return files, lines
+
+
+def ending(result: ExecResult, calls: Sequence[ModelCall], refusal: str | None) -> tuple[Status, ErrorInfo | None]:
+    """How a rollout ended, from what was seen outside it; the agent's exit code decides nothing but its own error.
+
+    In order: the user's stop; a provider that failed us on the last call (`infra_invalid`: it says nothing about the
+    configuration); the deadline; a refused budget; what the sandbox was killed for; the exit code.
+    """
+    last = calls[-1] if calls else None
+    if result.ended == "cancelled":
+        return Status.CANCELLED, None
+    if last and last.error and not last.refused and (last.status_code in PROVIDER_FAILED or last.status_code >= 500):
+        return Status.INFRA_INVALID, last.error.model_copy(update={"phase": "gateway"})
+    if result.ended == "deadline" or refusal == "deadline" or result.exit_code == DEADLINE_EXIT_CODE:
+        return Status.TIMEOUT, None
+    if refusal:
+        return Status.BUDGET_EXCEEDED, ErrorInfo(type="Budget", message=f"The budget {refusal} was spent.", phase="agent")
+    if result.ended in ("disk", "lost"):
+        # A sandbox that dies under its agent counts against the agent: else a hostile one could void a bad trial.
+        message = {"disk": "It filled its disk (sandbox.disk_mb).", "lost": "Its container died under it."}
+        return Status.AGENT_ERROR, ErrorInfo(type=result.ended, message=message[result.ended], phase="agent")
+    if result.exit_code != 0:
+        tail = (result.stderr or result.stdout)[-1000:]
+        message = f"The agent ended with exit code {result.exit_code}: {tail}"
+        return Status.AGENT_ERROR, ErrorInfo(type="ExitCode", message=message, phase="agent")
+    return Status.COMPLETED, None
+
+
+def _record(
+    trial: PlannedTrial, lab: Lab, state: _Rollout, retries: tuple[Retry, ...], started: datetime
+) -> TrialRecord:
+    cell, task, verdict = trial.cell, trial.task, state.verdict
+    calls = state.session.calls if state.session else ()
+    status, error = Status.INFRA_INVALID, state.error
+    if state.error is None and state.result is not None:
+        status, error = ending(state.result, calls, state.session.refusal if state.session else None)
+    if verdict and verdict.error and verdict.error.type == WorkspaceTooLarge.__name__:
+        status, error = Status.AGENT_ERROR, verdict.error
+    reward = verdict.reward if verdict and status.finished else None
+    tools = Counter(call.name for call in _tool_calls(calls))
+    finished = datetime.now(UTC)
+    _write_trajectory(trial, state.folder, calls)
+    return TrialRecord(
+        key=trial.key,
+        **trial.row().model_dump(exclude={"key", "refused"}),
+        status=status,
+        reward=reward,
+        passed=None if reward is None else reward >= cell.dataset.pass_threshold,
+        verdict=verdict,
+        error=error,
+        flags=tuple(state.flags + _flags(trial, state, len(tools))),
+        agent_exit_code=state.result.exit_code if state.result else None,
+        usage=sum((retry.usage for retry in retries), state.session.usage if state.session else Usage()),
+        cost_usd=_total([state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]),
+        turns=sum(call.usage is not None for call in calls),
+        interactions=tools.total(),
+        tool_calls=dict(tools),
+        started_at=started,
+        finished_at=finished,
+        wall_seconds=(finished - started).total_seconds(),
+        seconds=PhaseSeconds(**state.clock),
+        retries=retries,
+        workspace_files=state.workspace[0] if state.workspace else None,
+        workspace_lines=state.workspace[1] if state.workspace else None,
+        digests=_digests(trial, lab, state),
+    )
+
+
+def _flags(trial: PlannedTrial, state: _Rollout, tools: int) -> list[str]:
+    """What a reader of the record must know before trusting its reward."""
+    called = bool(state.session and state.session.turns)
+    verdict = state.verdict
+    return [
+        flag
+        for flag, holds in {
+            "no_model_call": state.session is not None and not called,
+            "empty_rollout": called and not tools,
+            "image_built_instead_of_pulled": bool(state.image and state.image.note),
+            "verified_live": verdict is not None and verdict.mode == "live",
+            "unjudged": verdict is not None and verdict.reward is None,
+            "output_truncated": state.result is not None
+            and state.result.output_bytes > len(state.result.stdout) + len(state.result.stderr) + 4096,
+            "no_wall_limit": _limit(trial) is None,
+        }.items()
+        if holds
+    ]
+
+
+def _digests(trial: PlannedTrial, lab: Lab, state: _Rollout) -> dict[str, str]:
+    cell, bundle = trial.cell, trial.cell.agent.bundle
+    digests = {
+        "assay": __version__,
+        "agent": identity(cell.agent),
+        "model": identity(cell.model),
+        "budget": identity(cell.budget),
+        "task": trial.task.digest,
+        "environment": trial.task.environment.digest,
+        "image": state.image.id if state.image else "",
+        f"bundle:{bundle.name}" if bundle else "": lab.bundles.get(bundle.name, "") if bundle else "",
+    }
+    return {name: digest for name, digest in digests.items() if name and digest}
+
+
+def _write_trajectory(trial: PlannedTrial, folder: Path, calls: Sequence[ModelCall]) -> None:
+    if not calls:
+        return
+    from runner.gateway.trajectory import atif  # noqa: PLC0415 - as above: only where a model was used
+
+    agent = trial.cell.agent
+    trajectory = atif(
+        calls, agent=agent.name, version=agent.version, session_id=trial.key, instruction=trial.task.instruction
+    )
+    (folder / "trajectory.json").write_text(json.dumps(trajectory, indent=1))
+
+
+def _tool_calls(calls: Sequence[ModelCall]) -> list[ToolCall]:
+    if not calls:
+        return []
+    from runner.gateway.trajectory import tool_calls  # noqa: PLC0415
+
+    return [tool for call in calls for tool in tool_calls(call)]
+
+
+def _limit(trial: PlannedTrial) -> float | None:
+    """Seconds of the rollout: the smaller of the task's own limit and the budget's."""
+    limits = [trial.task.agent_timeout_seconds, trial.cell.budget.wall_seconds]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    """Sum of USD; None as soon as one part is unknown."""
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def _phase(state: _Rollout) -> str:
+    """The phase an error arose in: the last one whose clock has started."""
+    return next(reversed(state.clock), "environment")
+
+
+@contextmanager
+def _timed(state: _Rollout, phase: str) -> Iterator[None]:
+    began = time.monotonic()
+    state.clock[phase] = 0.0
+    try:
+        yield
+    finally:
+        state.clock[phase] = time.monotonic() - began

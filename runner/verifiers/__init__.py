@@ -1,0 +1,1 @@
+"""Judges of final workspaces: one module a kind of task."""

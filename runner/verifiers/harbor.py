@@ -1,0 +1,179 @@
+"""The verifier of Harbor-format tasks: `tests/test.sh` in a container in which no process of the agent's lives.
+
+*Shared* mode judges the whole machine the agent left, from a snapshot of its dead container; *separate* mode judges
+only the declared artifacts, in an image that the agent never touched. In both, `/tests`, `/solution` and
+`/logs/verifier` are new, empty, root-only mounts: whatever the agent planted at those paths is not there, and the
+reward travels on a mount that nothing of the agent's could ever write. What remains in shared mode is that the tests
+run with the snapshot's own programs (a root agent can have replaced `python3`); the record says which mode was used.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tarfile
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from runner.errors import VerifierError, WorkspaceTooLarge
+from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from runner.protocols import Sandbox, SandboxProvider
+    from runner.records import Image, Task
+
+LOGS = "/logs/verifier"
+FRESH = ("/tests", "/solution", LOGS)
+"""Mounted new and root-only in the verifier's container."""
+REWARD_BYTES = 65536
+"""A reward file larger than this is refused unread."""
+
+
+class HarborVerifier(Record):
+    """Runs `/tests/test.sh` and reads `/logs/verifier/reward.json` (first) or `reward.txt`."""
+
+    reward_key: str = "reward"
+    """Which key of `reward.json` is the reward when there are several."""
+
+    def verify(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+        """See `protocols.Verifier`."""
+        began = time.monotonic()
+        if task.verifier.keep_processes:
+            return self._judge(task, sandbox, into, began, "live")
+        if task.verifier.mode == "shared":
+            image = sandbox.snapshot()
+            with sandboxes.open(_spec(task, image, sandboxes)) as judge:
+                return self._judge(task, judge, into, began, "shared")
+        image = sandboxes.image(task.verifier.environment or task.environment)
+        with sandboxes.open(_spec(task, image, sandboxes)) as judge:
+            try:
+                _carry_artifacts(task, sandbox, judge, into)
+            except WorkspaceTooLarge as error:
+                # The deliverable itself breaks the limits: that is the agent's doing, so it is worth nothing.
+                return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
+            return self._judge(task, judge, into, began, "separate")
+
+    def _judge(self, task: Task, judge: Sandbox, into: Path, began: float, mode: str) -> Verdict:
+        result = judge.exec(_test_command(task))
+        if mode != "live":
+            judge.kill()  # nothing writes any more when the reward is read
+        (into / "verifier.stdout").write_text(result.stdout + result.stderr)
+        components: dict[str, float] = {}
+        error = None
+        reward = None
+        try:
+            with suppress(FileNotFoundError):
+                judge.get(LOGS, into / "verifier.tar")
+            reward, components = read_reward(_reward_files(into / "verifier.tar"), self.reward_key)
+        except (VerifierError, WorkspaceTooLarge) as problem:
+            error = _with_ending(problem, result, task)
+        return Verdict(
+            reward=reward,
+            components=components,
+            exit_code=result.exit_code,
+            mode=mode,
+            output=(result.stdout + result.stderr)[-4000:],
+            error=error,
+            seconds=time.monotonic() - began,
+        )
+
+
+def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float, dict[str, float]]:
+    """Reward in [0, 1] and all components from a verifier's files, by Harbor's rules (`reward.json` wins).
+
+    `reward.json` is a flat object of finite numbers; its reward is `key`, or its only entry. Raises `VerifierError`
+    for none, empty, not a number, not finite, several without `key`, or out of [0, 1].
+    """
+    if "reward.json" in files:
+        components = _components(files["reward.json"])
+        if key not in components and len(components) != 1:
+            message = f"reward.json has {sorted(components)} and none is {key!r}; set dataset.verifier.reward_key."
+            raise VerifierError(message)
+        reward = components.get(key, next(iter(components.values())))
+    elif "reward.txt" in files:
+        text = files["reward.txt"].decode(errors="replace").strip()
+        try:
+            reward = float(text)
+        except ValueError as error:
+            raise VerifierError(f"reward.txt holds {text[:80]!r}, which is no number.") from error
+        components = {key: reward}
+    else:
+        raise VerifierError("The tests wrote neither reward.json nor reward.txt to /logs/verifier.")
+    if not (math.isfinite(reward) and 0.0 <= reward <= 1.0):
+        raise VerifierError(f"The reward {reward} is not in [0, 1].")
+    return reward, components
+
+
+def _components(content: bytes) -> dict[str, float]:
+    try:
+        parsed = json.loads(content)
+    except ValueError as error:
+        raise VerifierError(f"reward.json is no JSON: {error}.") from error
+    numbers = isinstance(parsed, dict) and all(isinstance(value, int | float) for value in parsed.values())
+    if not numbers or not parsed or not all(math.isfinite(value) for value in parsed.values()):
+        raise VerifierError("reward.json must be a flat, non-empty object of finite numbers.")
+    return {str(name): float(value) for name, value in parsed.items()}
+
+
+def _spec(task: Task, image: Image, sandboxes: SandboxProvider) -> SandboxSpec:
+    environment = task.verifier.environment or task.environment
+    is_open = sandboxes.network == "open" or (sandboxes.network == "task" and environment.network == "public")
+    return SandboxSpec(
+        name=f"{task.name}-verifier",
+        image=image,
+        environment=environment,
+        user=task.verifier.user or "root",
+        fresh_dirs=FRESH,
+        network="open" if is_open else "none",
+    )
+
+
+def _test_command(task: Task) -> ExecSpec:
+    """`test.sh` with its output on our side of the wall, where it is capped, and not in a file of the sandbox."""
+    tests = task.verifier.tests
+    return ExecSpec(
+        argv=("bash", "-c", "chmod +x /tests/test.sh; exec /tests/test.sh"),
+        env=task.verifier.env,
+        user=task.verifier.user or "root",
+        uploads={"/tests": tests} if tests else {},
+        timeout_seconds=task.verifier.timeout_seconds,
+    )
+
+
+def _carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> None:
+    """Copy each declared artifact, and `/logs/artifacts`, to its own path in the judge's sandbox."""
+    for number, path in enumerate(dict.fromkeys((*task.artifacts, "/logs/artifacts"))):
+        tar = into / f"artifact-{number}.tar"
+        with suppress(FileNotFoundError):  # an artifact that the agent did not make is for the tests to miss
+            sandbox.get(path, tar)
+            judge.put(tar, path.rstrip("/").rpartition("/")[0] or "/")
+
+
+def _reward_files(tar: Path) -> dict[str, bytes]:
+    """The two reward files at the top of `/logs/verifier`, if regular and small; nothing is ever extracted."""
+    if not tar.exists():
+        return {}
+    found = {}
+    with tarfile.open(tar) as archive:
+        for member in archive:
+            name = member.name.rpartition("/")[2]
+            depth = member.name.strip("/").count("/")
+            if name in ("reward.json", "reward.txt") and depth == 1 and member.isreg():
+                if member.size > REWARD_BYTES:
+                    raise VerifierError(f"{name} is {member.size} bytes long; a reward is a number.")
+                handle = archive.extractfile(member)
+                found[name] = handle.read() if handle else b""
+    return found
+
+
+def _with_ending(problem: Exception, result: ExecResult, task: Task) -> ErrorInfo:
+    """The error, with what the script's own ending says about its cause."""
+    if result.ended == "deadline":
+        limit = f"The tests did not end within {task.verifier.timeout_seconds:g} s."
+        return ErrorInfo(type="VerifierTimeout", message=limit, cause=str(problem), phase="verify")
+    ending = f"test.sh ended with exit code {result.exit_code} ({result.ended}): {result.stderr[-500:]}"
+    return ErrorInfo(type=type(problem).__name__, message=str(problem), cause=ending, phase="verify")
