@@ -1,0 +1,75 @@
+"""`python -m runner`: one straight line from the command line to an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from runner import door, usage
+from runner.errors import AssayError, ConfigError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+QUIET = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # or importing litellm asks the network, and hangs without one
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+}
+
+
+def main(argv: list[str]) -> int:
+    """Exit code of one command: 0 done, 2 the user's to mend, 3 the engine's, 130 stopped."""
+    os.environ.update(QUIET)
+    if (text := usage.answer(argv)) is not None:
+        print(text)
+        return 0
+    try:
+        configs = compose(door.check(argv))
+        if not configs:
+            return 0  # a flag such as --cfg, which Hydra has answered
+        from runner.config import load
+
+        sweep = load(configs)
+        return sweep.settings.job.run(sweep)
+    except ConfigError as error:
+        return _fail(error, 2)
+    except AssayError as error:
+        return _fail(error, 3)
+    except KeyboardInterrupt:
+        print("stopped; the same command resumes", file=sys.stderr)
+        return 130
+
+
+def compose(argv: list[str]) -> list[DictConfig]:
+    """One configuration per cell. Hydra gets a scratch folder, because a multirun insists on writing to one."""
+    import hydra
+
+    import runner.config
+
+    configs: list[DictConfig] = []
+
+    @hydra.main(version_base="1.3", config_path=str(door.CONF), config_name="config")
+    def collect(config: DictConfig) -> None:
+        configs.append(config)
+
+    with TemporaryDirectory(prefix="assay-") as scratch:
+        sys.argv[1:] = [*argv, f"hydra.run.dir='{scratch}'", f"hydra.sweep.dir='{scratch}'"]
+        try:
+            collect()
+        except SystemExit as end:  # Hydra has said what is wrong with the composition
+            raise SystemExit(2 if end.code else 0) from None
+    return configs
+
+
+def _fail(error: AssayError, code: int) -> int:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    sys.exit(main(sys.argv[1:]))

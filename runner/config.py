@@ -1,0 +1,237 @@
+"""From composed configuration to frozen objects: the only module that knows OmegaConf.
+
+Everything is resolved, imported and validated here, before any container starts; what is left over is cells and
+settings. YAML names the *variable* that holds a secret and never the secret, so a composed configuration may be
+shown and stored.
+
+Paths: `${root:tasks/x}` in YAML starts at the project; a relative path, as it is typed on the command line, starts
+where the user is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Protocol, TypeVar, get_args
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
+from pydantic_core import ErrorDetails
+
+from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
+from runner.errors import ConfigError
+from runner.protocols import Agent, Dataset, Executor, SandboxProvider, Tracker
+from runner.records import Budget, Model, Record, Scoring
+
+OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
+
+NO_MODEL = Model(name="none", backend="none")
+"""What a cell of an agent without a model has in place of one."""
+
+_PER_CELL = (*AXES, "agent_model", "attempts")
+_Kind = TypeVar("_Kind", bound=BaseModel)
+
+
+class Job(Protocol):
+    """What a command does with the sweep."""
+
+    needs_keys: bool
+    """Whether it calls models, so that their keys must be there."""
+
+    def run(self, sweep: Sweep) -> int:
+        """Do it; returns the exit code."""
+
+
+class Cell(Record):
+    """One agent × model × dataset × budget."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    agent: Annotated[Agent, SkipValidation]
+    model: Model
+    dataset: Annotated[Dataset, SkipValidation]
+    budget: Budget
+    attempts: int = Field(ge=1)
+    """Independent trials per task."""
+
+    @property
+    def name(self) -> str:
+        """`agent·model·dataset·budget`; unique in a sweep."""
+        return "·".join((self.agent.name, self.model.name, self.dataset.name, self.budget.name))
+
+
+class Settings(Record):
+    """What all cells of a sweep share. No part of what a trial is, except the sandbox."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][\w.+-]{0,119}$")
+    """Of the sweep; the same name resumes it."""
+    outputs: Path
+    """Absolute folder with the records."""
+    scoring: Scoring
+    sandbox: Annotated[SandboxProvider, SkipValidation]
+    executor: Annotated[Executor, SkipValidation]
+    tracker: Annotated[Tracker, SkipValidation]
+    job: Annotated[Job, SkipValidation]
+    fresh: bool
+    """Run finished trials again."""
+    dry_run: bool
+    """Print the plan and stop."""
+
+
+class Sweep(Record):
+    """Everything one command asks for."""
+
+    cells: tuple[Cell, ...]
+    settings: Settings
+    composed: tuple[dict[str, Any], ...]
+    """What Hydra composed, a mapping per job, interpolations unresolved: safe to store, equal on every machine."""
+
+
+def load(configs: Sequence[DictConfig]) -> Sweep:
+    """The sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing."""
+    nodes = [_resolved(config) for config in configs]
+    _same_settings(nodes)
+    cells = _cells(nodes)
+    shared = {key: value for key, value in nodes[0].items() if key not in _PER_CELL}
+    shared["name"] = shared.get("name") or _name(cells)
+    sweep = Sweep(
+        cells=cells,
+        settings=build(shared, "", Settings),
+        composed=tuple(OmegaConf.to_container(config) for config in configs),
+    )
+    if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
+        _require_keys(cells)
+    return sweep
+
+
+def build(node: Any, where: str, kind: type[_Kind] | None = None) -> Any:
+    """The object that a resolved node describes: its `_target_`, or `kind`, with nested nodes built first.
+
+    Raises `ConfigError` with the key, the reason and the nearest valid key of each fault.
+    """
+    if not isinstance(node, dict):
+        raise ConfigError(f"{where}: a mapping is needed, not {node!r}.")
+    prefix = f"{where}." if where else ""
+    chosen: Any = target(node["_target_"], where) if "_target_" in node else kind
+    if chosen is None:
+        raise ConfigError(f"{where}: `_target_` is missing: which class is it?")
+    values = {}
+    for key, value in node.items():
+        if isinstance(value, dict) and ("_target_" in value or (chosen is Settings and key in DATA)):
+            values[key] = build(value, f"{prefix}{key}", _data(key))
+        elif key != "_target_":
+            values[key] = _fitted(chosen, key, value)
+    try:
+        return chosen(**values)
+    except ValidationError as error:
+        faults = [_fault(chosen, prefix, fault) for fault in error.errors()]
+        raise ConfigError("\n".join(faults)) from error
+
+
+def _data(group: str) -> type[Any] | None:
+    return target(DATA[group], group) if group in DATA else None
+
+
+def _resolved(config: DictConfig) -> dict[str, Any]:
+    """Plain values with every interpolation resolved."""
+    try:
+        node: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"{error.full_key or 'configuration'}: {reason}") from error
+    return dict(node)
+
+
+def _cells(nodes: Sequence[dict[str, Any]]) -> tuple[Cell, ...]:
+    """One cell per distinct name, in order; equal nodes become one object."""
+    built: dict[str, Any] = {}
+
+    def part(node: dict[str, Any], group: str) -> Any:
+        if group not in node:
+            raise ConfigError(f"{group}: nothing was chosen. Add {group}=OPTION.")
+        key = json.dumps([group, node[group]], sort_keys=True, default=str)
+        if key not in built:
+            built[key] = build(node[group], group, _data(group))
+        return built[key]
+
+    cells: dict[str, Cell] = {}
+    for node in nodes:
+        agent, model, dataset, budget = (part(node, group) for group in AXES)
+        values = {"agent": agent, "dataset": dataset, "budget": budget, "attempts": node.get("attempts")}
+        cell = build({**values, "model": model if agent.uses_model else NO_MODEL}, "", Cell)
+        if cells.setdefault(cell.name, cell) != cell:
+            raise ConfigError(
+                f"two different cells are called {cell.name}: results could not be told apart. Give what differs "
+                "a name of its own (an option file in conf/), or run them as two commands."
+            )
+    return tuple(cells.values())
+
+
+def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
+    first = dict(_leaves(nodes[0]))
+    for node in nodes[1:]:
+        other = dict(_leaves(node))
+        differing = [key for key in first | other if first.get(key) != other.get(key)]
+        if shared := [key for key in differing if key.split(".")[0] not in _PER_CELL]:
+            raise ConfigError(
+                f"{shared[0]} differs between cells, and a sweep has one. What can be swept: {', '.join(AXES)}. "
+                "Other scorings of the same records cost nothing: run again with another scoring."
+            )
+
+
+def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from _leaves(value, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, node
+
+
+def _name(cells: Sequence[Cell]) -> str:
+    """Made of the cells' own names, so that the same command means the same sweep and so resumes."""
+    axes = (
+        [cell.agent.name for cell in cells],
+        [cell.model.name for cell in cells if cell.agent.uses_model],
+        [cell.dataset.name for cell in cells],
+        [cell.budget.name for cell in cells if cell.budget.name != "default"],
+    )
+    name = "__".join("+".join(dict.fromkeys(axis)) for axis in axes if axis)
+    return re.sub(r"[^\w.+-]", "-", name)[:120]
+
+
+def _fitted(kind: Any, key: str, value: Any) -> Any:
+    """A value as its field means it: paths absolute, so that nothing depends on the current directory; numbers typed
+    where a mapping holds text (environment variables) as that text.
+    """
+    field = getattr(kind, "model_fields", {}).get(key)
+    annotation = field.annotation if field else None
+    if isinstance(value, str) and Path in (annotation, *get_args(annotation)):
+        return Path(value).expanduser().absolute()
+    if isinstance(value, dict) and annotation == dict[str, str]:
+        return {name: str(v) if type(v) in (int, float) else v for name, v in value.items()}
+    return value
+
+
+def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
+    """One line on one fault of validation."""
+    *path, key = fault["loc"] or ("",)
+    where = prefix + ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"{where}: unknown key. {suggest(str(key), keys_at(kind, path) or [])}"
+    if fault["type"] == "missing":
+        return f"{where}: missing."
+    return f"{where}: {fault['msg']} (got {fault['input']!r})."
+
+
+def _require_keys(cells: Sequence[Cell]) -> None:
+    """Raises unless the API key of every model that is going to be called is set."""
+    needed = {cell.model.api_key_env: cell.model.name for cell in cells if cell.model.api_key_env}
+    if absent := {variable: model for variable, model in needed.items() if not os.environ.get(variable)}:
+        lines = [f"model {model} needs its API key: export {variable}=..." for variable, model in absent.items()]
+        raise ConfigError("\n".join([*lines, "(dry_run=true shows the plan without it.)"]))

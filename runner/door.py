@@ -1,0 +1,208 @@
+"""The door: what was typed is checked against `conf/` and the classes it names before Hydra is even imported.
+
+Hydra answers a misspelt key with the advice to add it with `+`, and then runs with it; here it is refused, with the
+nearest key that exists. Needs nothing but the command line and the YAML files; a class is imported only to learn the
+keys of a dotted override.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import yaml
+
+from runner.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[1]
+"""The project: `${root:...}` in YAML starts here."""
+CONF = ROOT / "conf"
+AXES = ("agent", "model", "dataset", "budget")
+"""Groups that a cell has one of; everything else is the sweep's."""
+DATA = {
+    "model": "runner.records.Model",
+    "budget": "runner.records.Budget",
+    "scoring": "runner.records.Scoring",
+}
+"""Groups that are data, and so need no `_target_`, with their record."""
+
+_FLAGS = {
+    "-m": False,
+    "--multirun": False,
+    "-c": True,
+    "--cfg": True,
+    "--resolve": False,
+    "-p": True,
+    "--package": True,
+    "-cd": True,
+    "--config-dir": True,
+    "--hydra-help": False,
+}
+"""Flags that Hydra gets, with whether the next word belongs to them."""
+_OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=]+?)(?P<given>=(?P<value>.*))?", re.DOTALL)
+_WORD = re.compile(r"[\w.-]+")
+
+
+def check(argv: Sequence[str]) -> list[str]:
+    """The command line for Hydra. Raises `ConfigError` for an option or key that does not exist.
+
+    A dotted key comes back as `++key=value`: the class it belongs to says whether it exists, not whether its YAML
+    happens to spell it out, so `agent.env.DEBUG=1` needs no `+`.
+    """
+    flags, overrides = _split(argv)
+    folders = [CONF, *(Path(value) for flag, value in flags if flag in ("-cd", "--config-dir"))]
+    chosen = {key: words for _, key, value in overrides if (words := _words(value))}
+    several = any(flag in ("-m", "--multirun") for flag, _ in flags)
+    out = [word for flag, value in flags for word in (flag, value) if word]
+    for sign, key, value in overrides:
+        if key == "experiment" and value == "null":
+            continue  # Hydra 1.3 fails on it; leaving it out is what is meant
+        if key in groups(folders):
+            _check_options(folders, key, chosen.get(key, []), several=several)
+        elif not re.match(r"hydra\b", key):
+            _check_key(folders, key, chosen)
+            sign = sign or ("++" if "." in key else "")
+        out.append(sign + key + ("" if value is None else f"={value}"))
+    return out
+
+
+def groups(folders: Iterable[Path] = (CONF,)) -> list[str]:
+    """Names of the config groups that can be chosen from."""
+    return sorted(
+        {g.name for folder in folders for g in folder.iterdir() if g.is_dir() and g.name != "hydra"}
+    )
+
+
+def options(group: str, folders: Iterable[Path] = (CONF,)) -> dict[str, Path]:
+    """Option of a group -> its file. A name with a leading underscore is a base for others, and no option."""
+    files = sorted(file for folder in folders for file in (folder / group).glob("[!_]*.yaml"))
+    return {file.stem: file for file in files}
+
+
+def scalars() -> list[str]:
+    """Keys of `config.yaml` itself."""
+    return [key for key in yaml.safe_load((CONF / "config.yaml").read_text()) if key != "defaults"]
+
+
+def suggest(word: str, valid: Iterable[str]) -> str:
+    """The nearest of `valid` if one is near, and all of them."""
+    from rapidfuzz import fuzz, process
+
+    valid = sorted(valid)
+    near = process.extractOne(word, valid, scorer=fuzz.ratio, score_cutoff=60)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{hint}Valid: {', '.join(valid) or '(none)'}"
+
+
+def target(name: str, where: str) -> type[Any]:
+    """The class that `_target_: name` at key `where` means. Raises `ConfigError` if it cannot be imported."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        found: type[Any] = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{where}._target_: cannot import '{name}': {error}") from error
+    return found
+
+
+def keys_at(kind: Any, path: Sequence[str | int]) -> list[str] | None:
+    """Keys that may stand at `path` beneath a configured class; None where any may (a free mapping)."""
+    for name in path:
+        if _is_record(kind):
+            field = kind.model_fields.get(name)
+            kind = field.annotation if field else None
+        else:
+            kind = (get_args(kind) or (None,))[-1]
+        if get_origin(kind) in (Union, UnionType):
+            kind = next((part for part in get_args(kind) if _is_record(part)), kind)
+    return sorted(kind.model_fields) if _is_record(kind) else None
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and hasattr(kind, "model_fields")
+
+
+def _split(argv: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str, str | None]]]:
+    """Flags with their values, and overrides as (sign, key, value)."""
+    flags, overrides = [], []
+    words = iter(argv)
+    for word in words:
+        if word.startswith("-"):
+            flag, _, value = word.partition("=")
+            if flag not in _FLAGS:
+                raise ConfigError(f"unknown flag '{word}'. {_instead(flag)}")
+            flags.append((flag, value or (next(words, "") if _FLAGS[flag] else "")))
+            continue
+        parts = _OVERRIDE.fullmatch(word)
+        if not parts or not (parts["given"] or parts["sign"] == "~"):
+            raise ConfigError(f"'{word}' is not KEY=VALUE. {_instead(word)}")
+        overrides.append((parts["sign"] or "", parts["key"], parts["value"]))
+    return flags, overrides
+
+
+def _instead(word: str) -> str:
+    """What to type for a bare word or an unknown flag."""
+    name = word.lstrip("-").replace("-", "_")
+    as_option = next((f"{group}={name}" for group in groups() if name in options(group)), None)
+    if as_option or name in [*groups(), *scalars()]:
+        return f"Did you mean {as_option or f'{name}=...'}?"
+    return "See python -m runner --help."
+
+
+def _words(value: str | None) -> list[str]:
+    """Options that a value names; none where Hydra has to work them out (`glob(*)`, `[a,b]`)."""
+    words = [word.strip().strip("'\"") for word in (value or "").split(",")]
+    return words if all(_WORD.fullmatch(word) for word in words) else []
+
+
+def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *, several: bool) -> None:
+    valid = options(group, folders)
+    for word in words:
+        if word not in valid:
+            raise ConfigError(f"unknown {group} '{word}'. {suggest(word, valid)}")
+    if len(words) > 1 and not several:
+        raise ConfigError(f"{group}={','.join(words)} names {len(words)} options: add -m to run each of them.")
+
+
+def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) -> None:
+    """Raises unless `key` exists in an option that may be composed: those typed, else any of its group."""
+    first, *rest = key.split(".")
+    if first not in [*groups(folders), *scalars()] or (rest and first in scalars()):
+        raise ConfigError(f"unknown key '{key}'. {suggest(first, [*groups(folders), *scalars()])}")
+    candidates = options(first, folders)
+    files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or candidates.values()
+    kinds = {kind for file in files if (kind := _target_of(file, first))}
+    wrong = [fault for kind in kinds if (fault := _first_wrong(kind, rest))]
+    if wrong and len(wrong) == len(kinds):
+        at, valid = wrong[0]
+        where = ".".join([first, *rest[:at]])
+        raise ConfigError(f"unknown key '{key}': {where} has no '{rest[at]}'. {suggest(rest[at], valid)}")
+
+
+def _first_wrong(kind: type[Any], path: Sequence[str]) -> tuple[int, list[str]] | None:
+    """Position of the first unknown name in `path`, and what could stand there."""
+    for at, name in enumerate(path):
+        valid = keys_at(kind, path[:at])
+        if valid is not None and name not in valid:
+            return at, valid
+    return None
+
+
+def _target_of(file: Path, group: str) -> type[Any] | None:
+    """Class of an option, its own or the one that it inherits within its group; None for a preset."""
+    for node in _lineage(file):
+        if name := node.get("_target_", DATA.get(group)):
+            return target(name, group)
+    return None
+
+
+def _lineage(file: Path) -> Iterator[dict[str, Any]]:
+    """An option's content, then that of the options of its group that it builds on."""
+    node = yaml.safe_load(file.read_text()) or {}
+    yield node
+    for base in node.get("defaults", []):
+        if isinstance(base, str) and base != "_self_":
+            yield from _lineage(file.parent / f"{base}.yaml")
