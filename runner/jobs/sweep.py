@@ -1,0 +1,187 @@
+"""`job=sweep`: plan, run what is not finished, project. The straight line from a command to its leaderboard."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import signal
+import tempfile
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from runner import __version__
+from runner.errors import EngineError, TrackingError
+from runner.plan import PlannedTrial, make_plan
+from runner.records import Record, Status, TrialRecord
+from runner.store import Store, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runner.config import Sweep
+    from runner.plan import Plan
+
+ALL_JUDGED, SOME_INVALID = 0, 4
+"""Exit codes of a sweep that ran to its end."""
+ENGINE_FAILURES = 3
+"""So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
+
+
+class SweepJob(Record):
+    """Runs a sweep, or resumes it: trials that are finished are not run again."""
+
+    needs_keys: bool = True
+    """It calls models: their keys must be there before anything starts."""
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0: every planned trial is judged; 4: some are invalid or were refused; 130: stopped by the user."""
+        settings = sweep.settings
+        store = Store(settings.outputs)
+        if settings.dry_run:
+            print(plan_text(_plan(sweep, store)))
+            return ALL_JUDGED
+        with store.locked():
+            plan = _plan(sweep, store)
+            folder = settings.outputs / settings.name
+            _write_sweep(sweep, plan, folder)
+            _say_refused(plan)
+            if plan.todo:
+                _run(sweep, plan, store)
+            records = store.load([trial.key for trial in plan.trials])
+            print(_project(sweep, folder, records))
+        judged = sum(record.status.finished for record in records.values())
+        return ALL_JUDGED if judged == len(plan.trials) else SOME_INVALID
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan for people: cells, trials with their keys, images, refusals, and the most it may cost."""
+    done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
+    lines = [f"{len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.", ""]
+    lines += [f"  {trial.key[:12]}  {trial.name}" for trial in plan.todo]
+    images = sorted({_image_name(trial) for trial in plan.todo})
+    lines += ["", f"{len(images)} images:", *(f"  {name}" for name in images)]
+    lines += [f"  refused: {task.name}: {task.refused}" for task in plan.refused]
+    most, nominal = plan.most_usd(scripted=False), plan.most_usd(scripted=True)
+    bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
+    lines += ["", f"The most it may cost: {bound}; each repetition after a failure of ours may spend a trial's budget again."]
+    if nominal:
+        lines.append(f"Scripted models: up to {nominal:.2f} nominal USD, charged to nobody.")
+    return "\n".join(lines)
+
+
+def _plan(sweep: Sweep, store: Store) -> Plan:
+    fresh = sweep.settings.fresh
+    return make_plan(sweep.cells, sweep.settings.sandbox, (lambda _: ()) if fresh else store.finished)
+
+
+def _image_name(trial: PlannedTrial) -> str:
+    environment = trial.task.environment
+    if environment.image:
+        return f"pull   {environment.image}"
+    return f"build  {trial.task.name} (recipe {environment.digest[:12]})"
+
+
+def _say_refused(plan: Plan) -> None:
+    for task in plan.refused:
+        print(f"refused: {task.dataset}/{task.name}: {task.refused}")
+
+
+def _run(sweep: Sweep, plan: Plan, store: Store) -> None:
+    from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
+    from runner.report.progress import Progress  # noqa: PLC0415
+    from runner.trial import Lab, run_to_the_end  # noqa: PLC0415
+
+    settings = sweep.settings
+    cancel = Event()
+    with _runtime_dir() as runtime, Progress(total=len(plan.todo)) as progress, Gateway(runtime) as gateway:
+        if reaped := settings.sandbox.reap():
+            progress.note(f"Removed {reaped} containers that an earlier runner left.")
+        recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
+        bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
+        lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
+
+        def work(trial: PlannedTrial) -> TrialRecord:
+            progress.started(trial.name)
+            return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set)
+
+        with _terminated_like_interrupted():
+            failures = 0
+            for record in settings.executor.run(plan.todo, work, cancel):
+                progress.ended(record)
+                failures = failures + 1 if _engine_failed(record) else 0
+                if failures == ENGINE_FAILURES:
+                    message = f"{failures} trials in a row failed at the Docker Engine: {record.error.message}"
+                    raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
+
+
+def _engine_failed(record: TrialRecord) -> bool:
+    return record.status is Status.INFRA_INVALID and bool(record.error) and record.error.type == EngineError.__name__
+
+
+@contextmanager
+def _runtime_dir() -> Iterator[Path]:
+    """A short-named folder for sockets (their paths are limited to 108 bytes); agents of any uid may pass through."""
+    path = Path(tempfile.mkdtemp(prefix="assay-"))
+    path.chmod(0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM ends a sweep as Ctrl-C does: containers gone, records whole."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
+    """`sweep.json`: the denominator, the scoring and what runs; `config.yaml`: every composed cell."""
+    from runner.config import to_yaml  # noqa: PLC0415
+
+    lock = {
+        "schema_version": 1,
+        "name": sweep.settings.name,
+        "created": datetime.now(UTC).isoformat(),
+        "planned": [trial.row().model_dump() for trial in plan.trials],
+        "scoring": sweep.settings.scoring.model_dump(),
+        "versions": {"assay": __version__},
+    }
+    write_atomically(folder / "sweep.json", json.dumps(lock, indent=1).encode())
+    write_atomically(folder / "config.yaml", to_yaml(sweep.composed).encode())
+
+
+def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str:
+    """Tables and tracked runs from the records; what was projected already is only shown again."""
+    stamp = folder / "projected.json"
+    state = hashlib.sha256(
+        json.dumps(
+            [
+                sorted((key, record.finished_at.isoformat()) for key, record in records.items()),
+                sweep.settings.scoring.model_dump_json(),
+                sweep.settings.tracker.model_dump_json(),
+            ]
+        ).encode()
+    ).hexdigest()
+    if stamp.exists():
+        before = json.loads(stamp.read_text())
+        if before["state"] == state:
+            return str(before["text"])
+    from runner.report.projections import write_projections  # noqa: PLC0415
+
+    text = write_projections(folder, sweep.settings.outputs)
+    try:
+        text = f"{text}\n{sweep.settings.tracker.log(folder)}"
+    except TrackingError as error:
+        return f"{text}\n{error}"  # the records are safe, and nothing is stamped: the next run tries again
+    write_atomically(stamp, json.dumps({"state": state, "text": text}).encode())
+    return text

@@ -1,0 +1,139 @@
+"""The store loses nothing: not a record to a crash, not a dollar to a retry."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from records_factory import model_call, trial_record
+
+from runner.errors import OutputsError
+from runner.records import ErrorInfo, Status, Usage
+from runner.store import LEDGER, RECORD, Store, ledger_spend, write_atomically
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "ab" * 16
+
+
+def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    store, record = Store(tmp_path), trial_record(cost_usd=0.25, flags=("unjudged",))
+    store.write(record)
+    assert store.load([KEY, "cd" * 16]) == {KEY: record}
+
+
+@pytest.mark.parametrize(("status", "finished"), [(s, s not in ("infra_invalid", "cancelled")) for s in Status])
+def test_only_endings_of_the_configurations_own_doing_are_finished(
+    tmp_path: Path, status: Status, finished: bool
+) -> None:
+    store = Store(tmp_path)
+    store.write(trial_record(status=status))
+    assert (KEY in store.finished([KEY])) is finished
+
+
+def test_a_spoiled_try_is_kept_aside_with_what_it_spent(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    folder, retries = store.begin(KEY)
+    assert retries == ()
+    (folder / LEDGER).write_text(model_call().model_dump_json() + "\n")
+    error = ErrorInfo(type="EngineError", message="gone")
+    store.write(trial_record(status=Status.INFRA_INVALID, reward=None, passed=None, error=error, wall_seconds=7.0))
+
+    folder, retries = store.begin(KEY)
+
+    assert not (folder / RECORD).exists()
+    assert not (folder / LEDGER).exists()
+    (retry,) = retries
+    assert (retry.reason, retry.cost_usd, retry.turns, retry.wall_seconds) == (error, 0.01, 1, 7.0)
+    assert retry.usage == Usage(input_tokens=10, output_tokens=5)
+
+
+def test_the_spend_of_a_try_that_died_with_its_runner_is_found(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    folder, _ = store.begin(KEY)
+    line = model_call().model_dump_json()
+    (folder / LEDGER).write_text(line + "\n" + line[: len(line) // 2])
+    _, (retry,) = store.begin(KEY)
+    assert (retry.reason.type, retry.cost_usd, retry.turns) == ("RunnerDied", 0.01, 1)
+
+
+def test_a_finished_trial_that_runs_afresh_is_not_counted_as_a_retry(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    folder, _ = store.begin(KEY)
+    (folder / LEDGER).write_text(model_call().model_dump_json() + "\n")
+    store.write(trial_record())
+    folder, retries = store.begin(KEY)
+    assert retries == ()
+    assert (folder / "superseded" / "1" / RECORD).exists()
+
+
+def test_one_unpriced_call_makes_the_sum_unknown_and_not_smaller(tmp_path: Path) -> None:
+    ledger = tmp_path / LEDGER
+    ledger.write_text(model_call().model_dump_json() + "\n" + model_call(1, cost_usd=None).model_dump_json() + "\n")
+    assert ledger_spend(ledger) == (Usage(input_tokens=20, output_tokens=10), None, 2)
+
+
+def test_a_record_cut_in_half_is_not_taken_for_a_result(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(trial_record())
+    path = store.folder(KEY) / RECORD
+    path.write_bytes(path.read_bytes()[:100])
+    assert store.finished([KEY]) == set()
+    store.begin(KEY)
+    assert (store.folder(KEY) / "earlier" / "1" / RECORD).exists()
+
+
+def test_a_second_runner_on_the_same_outputs_is_refused_by_name(tmp_path: Path) -> None:
+    with Store(tmp_path).locked(), pytest.raises(OutputsError, match=rf"process {os.getpid()}.*outputs=DIR"):
+        with Store(tmp_path).locked():
+            pytest.fail("two runners hold one folder")
+
+
+def test_a_killed_runner_leaves_no_lock(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, sys; from runner.store import Store\n"
+        "with Store(pathlib.Path(sys.argv[1])).locked(): os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    with Store(tmp_path).locked():
+        pass
+
+
+def test_outputs_that_cannot_be_written_say_so(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    with pytest.raises(OutputsError, match="outputs=DIR"), Store(file).locked():
+        pytest.fail("a file was taken for a folder")
+
+
+def test_a_full_disk_leaves_the_old_record_whole() -> None:
+    """/dev/full takes no byte: the write fails before the rename."""
+    from pathlib import Path
+
+    with pytest.raises(OutputsError, match="the same command resumes"):
+        write_atomically(Path("/dev/full/record.json"), b"x")
+
+
+def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    contents = [bytes([digit]) * 1_000_000 for digit in b"01"]
+    write_atomically(path, contents[0])
+    stop = threading.Event()
+
+    def rewrite() -> None:
+        while not stop.is_set():
+            for content in contents:
+                write_atomically(path, content)
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        assert all(path.read_bytes() in contents for _ in range(50))
+    finally:
+        stop.set()
+        writer.join()
