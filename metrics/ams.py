@@ -1,0 +1,113 @@
+"""AgentMeter Score (AMS): success, what it cost, and expensive failure, tier by tier (AgentMeter eqs. 3-8).
+
+Every mean is over the **planned** tasks of a tier. A task without a valid trial contributes zero to all of
+them. A cost that is NaN is over every budget and is no expensive failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from metrics.table import Attempts, per_task, select
+
+PARTS = ("reward", "passed", "budgeted", "expensive")
+"""What a task contributes to its tier: R, y, R averaged over the budgets that its cost fits, [y = 0 and C >
+tau]."""
+
+
+class Tier(Protocol):
+    """Budget grid B_g and threshold tau_g in USD per trial; weight 0 leaves the tier out of AMS."""
+
+    @property
+    def budgets(self) -> tuple[float, ...]: ...
+    @property
+    def tau(self) -> float: ...
+    @property
+    def weight(self) -> float: ...
+
+
+class Scoring(Protocol):
+    """How trials become AMS; `runner.records.Scoring` is one."""
+
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def tiers(self) -> Mapping[str, Tier]: ...
+    @property
+    def attempts(self) -> Attempts: ...
+
+
+def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    """`PARTS` of each planned (cell, task), attempts already folded; NaN parts where scoring knows no such
+    tier."""
+    rows = select(trials, scoring.attempts).assign(budgeted=np.nan, expensive=np.nan)
+    for name, tier in scoring.tiers.items():
+        of = rows["tier"] == name
+        cost = rows.loc[of, "cost_usd"].to_numpy(float)
+        within = cost[:, None] <= np.asarray(tier.budgets)  # NaN fits no budget
+        rows.loc[of, "budgeted"] = rows.loc[of, "reward"] * within.mean(axis=1)
+        rows.loc[of, "expensive"] = (~rows.loc[of, "passed"] & (cost > tier.tau)).astype(float)
+    return per_task(trials, rows, PARTS)
+
+
+def tier_score(
+    success_rate: np.ndarray, cost_aubqc: np.ndarray, expensive_failures: np.ndarray, alpha: float
+) -> np.ndarray:
+    """Eq. 7: `(α·SR + (1 - α)·CostAUBQC)·(1 - EFR)`, element by element."""
+    return np.asarray((alpha * success_rate + (1 - alpha) * cost_aubqc) * (1 - expensive_failures))
+
+
+def mean_over_tiers(scores: Mapping[str, np.ndarray], tiers: Mapping[str, Tier]) -> np.ndarray:
+    """Eq. 8 with weights, element by element; NaN where a tier that has weight has no score."""
+    counted = {name: tier.weight for name, tier in tiers.items() if tier.weight}
+    if not counted:
+        message = "Every tier has weight 0, so there is no AgentMeter Score; give one a weight."
+        raise ValueError(message)
+    total = sum(weight * scores[name] for name, weight in counted.items())
+    return np.asarray(total / sum(counted.values()))
+
+
+def tier_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    """SR (eq. 6), CostAUBQC (eqs. 3, 4), EFR (eq. 5) and TierScore (eq. 7); index (cell, tier) of scoring's
+    tiers.
+
+    `tasks` is the number planned, `valid` those with a valid trial, `passes` those passed. Without tasks:
+    NaN.
+    """
+    grouped = task_parts(trials, scoring).groupby(["cell", "tier"])
+    index = pd.MultiIndex.from_product(
+        [sorted(trials["cell"].unique()), scoring.tiers], names=["cell", "tier"]
+    )
+    sums = grouped[["valid", *PARTS]].sum(skipna=False).reindex(index)
+    tasks = grouped.size().reindex(index)
+    scores = pd.DataFrame(
+        {
+            "tasks": tasks.fillna(0).astype(int),
+            "valid": sums["valid"].fillna(0).astype(int),
+            "passes": sums["passed"].fillna(0.0),
+            "SR": sums["reward"] / tasks,
+            "CostAUBQC": sums["budgeted"] / tasks,
+            "EFR": sums["expensive"] / tasks,
+        }
+    )
+    scores["TierScore"] = tier_score(
+        scores["SR"].to_numpy(), scores["CostAUBQC"].to_numpy(), scores["EFR"].to_numpy(), scoring.alpha
+    )
+    return scores
+
+
+def ams(scores: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    """AMS of each cell from `tier_scores`; columns `AMS` and `why`, the reason where AMS is NaN.
+
+    Raises `ValueError` when every tier has weight 0.
+    """
+    by_tier = scores["TierScore"].unstack("tier")
+    total = mean_over_tiers({str(name): by_tier[name].to_numpy() for name in by_tier}, scoring.tiers)
+    counted = [name for name, tier in scoring.tiers.items() if tier.weight]
+    empty = scores["tasks"].unstack("tier")[counted] == 0
+    why = [f"no task of tier {', '.join(row.index[row])}" if row.any() else "" for _, row in empty.iterrows()]
+    return pd.DataFrame({"AMS": total, "why": why}, index=by_tier.index)

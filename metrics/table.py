@@ -1,0 +1,88 @@
+"""The trials table: which of its rows count, how much, and what is said of a cell without any tier.
+
+One row per *planned* trial, run or not, so that every denominator is the plan's. Columns read here: `cell`,
+`dataset`, `tier`, `task`, `attempt`, `status`, `finished_at`, `reward` (in [0, 1]), `passed`, `tokens`,
+`cost_usd` (USD), `turns`. Missing is NaN (or NA), never 0. A CSV made elsewhere does as well as the runner's
+own table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+Attempts = Literal["latest_completed", "mean"]
+
+FINISHED = ("completed", "agent_error", "timeout", "budget_exceeded")
+"""Statuses that are the cell's own doing; `infra_invalid` and `cancelled` say nothing about it."""
+
+
+def valid(trials: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each trial counts: it ended by the cell's own doing and was judged (AgentMeter section 3.5)."""
+    return trials["status"].isin(FINISHED) & trials["reward"].notna() & trials["passed"].notna()
+
+
+def select(trials: pd.DataFrame, attempts: Attempts) -> pd.DataFrame:
+    """The valid trials that count, with a column `weight` that sums to 1 over each (cell, task) that has any.
+
+    latest_completed: only the one with the greatest `finished_at`, ties by attempt number (AgentMeter section
+    3.5). mean: all of them, equally. `passed` comes back as bool.
+    """
+    rows = trials[valid(trials)]
+    rows = rows.assign(passed=rows["passed"].astype(bool), reward=rows["reward"].astype(float))
+    if attempts == "mean":
+        return rows.assign(weight=1.0 / rows.groupby(["cell", "task"])["task"].transform("size"))
+    rows = rows.assign(finished_at=pd.to_datetime(rows["finished_at"], utc=True))
+    rows = rows.sort_values(["finished_at", "attempt"], na_position="first")
+    return rows.drop_duplicates(["cell", "task"], keep="last").assign(weight=1.0)
+
+
+def per_task(trials: pd.DataFrame, rows: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:
+    """Sums of `values` × `weight` over `rows`, one line per planned (cell, task), 0 where `rows` has none.
+
+    Columns: cell, dataset, tier, task, `valid` (whether `rows` has any) and `values`. One NaN makes its sum
+    NaN.
+    """
+    weighted = rows[list(values)].astype(float).mul(rows["weight"], axis=0)
+    sums = weighted.groupby([rows["cell"], rows["task"]]).sum(skipna=False).assign(valid=True)
+    planned = trials[["cell", "dataset", "tier", "task"]].drop_duplicates()
+    tasks = planned.merge(sums.reset_index(), on=["cell", "task"], how="left")
+    tasks["valid"] = tasks["valid"].notna()
+    tasks.loc[~tasks["valid"], list(values)] = 0.0
+    return tasks.sort_values(["cell", "tier", "task"], ignore_index=True)
+
+
+def per_pass(total: pd.Series[float], passes: pd.Series[float]) -> pd.Series[float]:
+    """`total / passes`; no pass is infinitely dear, whatever was spent."""
+    return (total / passes.replace(0, np.nan)).where(passes > 0, np.inf)
+
+
+def summary(trials: pd.DataFrame, attempts: Attempts) -> pd.DataFrame:
+    """What is said of each cell beside AMS; index `cell`.
+
+    * planned, valid: tasks, and those with a valid trial; coverage = valid / planned.
+    * passes, pass_rate, mean_reward: over **planned** tasks, of the selected attempts; a task without a valid
+      trial contributes zero. `passes` may be fractional when attempts are averaged.
+    * tokens_per_pass, usd_per_pass: totals over all **valid trials** (every attempt, failures included:
+      AgentMeter section 3.5) divided by the passes among those same trials, so that they do not depend on the
+      selection. No pass is infinity; one unknown cost makes USD per pass NaN.
+    * turns: mean over valid trials; NaN if there is none.
+    """
+    tasks = per_task(trials, select(trials, attempts), ["reward", "passed"]).groupby("cell")
+    cells = pd.DataFrame({"planned": tasks.size(), "valid": tasks["valid"].sum()})
+    cells["coverage"] = cells["valid"] / cells["planned"]
+    cells["passes"] = tasks["passed"].sum()
+    cells["pass_rate"] = cells["passes"] / cells["planned"]
+    cells["mean_reward"] = tasks["reward"].sum() / cells["planned"]
+
+    rows = trials[valid(trials)]
+    tries = rows[["tokens", "cost_usd", "passed", "turns"]].astype(float).groupby(rows["cell"])
+    totals = tries.sum(skipna=False).reindex(cells.index)
+    passes = totals["passed"].fillna(0.0)
+    cells["tokens_per_pass"] = per_pass(totals["tokens"], passes)
+    cells["usd_per_pass"] = per_pass(totals["cost_usd"], passes)
+    cells["turns"] = tries["turns"].mean()
+    return cells

@@ -1,0 +1,136 @@
+"""AMS: worked by hand, then the laws that hold for every table."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.ams import ams, tier_scores
+from runner.records import Scoring, TierScoring
+from tests.metrics.tables import SCORING, table, trial
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["easy", "hard"]),
+        st.one_of(st.none(), st.floats(0, 1), st.just(1.0)),
+        st.one_of(st.none(), st.floats(0, 6)),
+    ),
+    max_size=8,
+)
+
+
+def trials_of(rows: list[tuple[str, float | None, float | None]]) -> pd.DataFrame:
+    """One trial per drawn row, and one of each tier so that AMS exists."""
+    rows = [("easy", 1.0, 0.1), ("hard", 0.0, 0.1), *rows]
+    return table(*(trial(f"{tier}-{n}", reward, cost) for n, (tier, reward, cost) in enumerate(rows)))
+
+
+def score(trials: pd.DataFrame, scoring: Scoring = SCORING) -> float:
+    return float(ams(tier_scores(trials, scoring), scoring).loc["a", "AMS"])
+
+
+def with_(**changes: Any) -> Scoring:
+    return SCORING.model_copy(update=changes)
+
+
+def test_by_hand() -> None:
+    trials = table(
+        trial("easy-1", 1.0, 0.10),  # fits both budgets (equal counts as within)
+        trial("easy-2", 1.0, 0.20),  # fits one of two
+        trial("easy-3", 0.5, 0.16),  # partial, fits one, failed above tau
+        trial("easy-4", 0.0, 0.15),  # failed at tau: not expensive
+        trial("hard-1", 1.0, 3.5),  # fits one of four; a pass is never an expensive failure
+        trial("hard-2", None, 9.0),  # no valid trial: zero everywhere
+    )
+    scores = tier_scores(trials, SCORING)
+    easy, hard = scores.loc[("a", "easy")], scores.loc[("a", "hard")]
+    assert easy[["tasks", "valid", "passes", "SR", "EFR"]].tolist() == [4, 4, 2, 2.5 / 4, 1 / 4]
+    assert easy["CostAUBQC"] == (1 + 0.5 + 0.25 + 0) / 4
+    assert easy["TierScore"] == pytest.approx((0.6 * 0.625 + 0.4 * 0.4375) * 0.75)
+    assert hard[["tasks", "valid", "passes", "SR", "CostAUBQC", "EFR"]].tolist() == [2, 1, 1, 0.5, 0.125, 0]
+    assert score(trials) == pytest.approx((easy["TierScore"] + hard["TierScore"]) / 2)
+
+
+def test_an_unknown_cost_fits_no_budget_and_is_no_expensive_failure() -> None:
+    scores = tier_scores(table(trial("easy-1", 1.0, None), trial("easy-2", 0.0, None)), SCORING)
+    assert scores.loc[("a", "easy"), ["SR", "CostAUBQC", "EFR"]].tolist() == [0.5, 0, 0]
+
+
+def test_attempts_are_averaged_before_tasks() -> None:
+    trials = table(
+        trial("easy-1", 1.0, 0.1, attempt=1),
+        trial("easy-1", 0.0, 9.0, attempt=2),
+        trial("easy-2", 0.0, 0.1),
+    )
+    scores = tier_scores(trials, with_(attempts="mean"))
+    assert scores.loc[("a", "easy"), ["SR", "CostAUBQC", "EFR"]].tolist() == [0.25, 0.25, 0.25]
+
+
+def test_a_tier_without_tasks_makes_ams_nan_and_says_which() -> None:
+    result = ams(tier_scores(table(trial("easy-1"), trial("unknown-1")), SCORING), SCORING).loc["a"]
+    assert math.isnan(result["AMS"])
+    assert result["why"] == "no task of tier hard"
+
+
+def test_weight_zero_leaves_a_tier_out_and_other_weights_are_relative() -> None:
+    easy, hard = SCORING.tiers["easy"], SCORING.tiers["hard"]
+    only = with_(tiers={"easy": easy, "hard": hard.model_copy(update={"weight": 0.0})})
+    assert score(table(trial("easy-1")), only) == 1.0
+    double = with_(tiers={"easy": easy, "hard": hard.model_copy(update={"weight": 3.0})})
+    assert score(table(trial("easy-1"), trial("hard-1", 0.0)), double) == 0.25
+
+
+def test_no_weight_at_all_is_refused() -> None:
+    none = with_(tiers={"easy": TierScoring(budgets=(1.0,), tau=1.0, weight=0.0)})
+    with pytest.raises(ValueError, match="weight 0"):
+        score(table(trial("easy-1")), none)
+
+
+@settings(max_examples=25)
+@given(ROWS)
+def test_bounds(rows: list[tuple[str, float | None, float | None]]) -> None:
+    trials = trials_of(rows)
+    scores = tier_scores(trials, SCORING)
+    assert (scores[["SR", "CostAUBQC", "EFR", "TierScore"]].stack().between(0, 1)).all()
+    assert (scores["CostAUBQC"] <= scores["SR"] + 1e-12).all()
+    assert 0 <= score(trials) <= scores["SR"].mean() + 1e-12
+
+
+@settings(max_examples=25)
+@given(ROWS, st.data())
+def test_ams_does_not_rise_when_a_cost_rises(rows: list[Any], data: st.DataObject) -> None:
+    trials = trials_of(rows)
+    row = data.draw(st.integers(0, len(trials) - 1))
+    dearer = trials.copy()
+    dearer["cost_usd"] = dearer["cost_usd"].astype(float)
+    dearer.loc[row, "cost_usd"] += data.draw(st.floats(0, 5))
+    assert score(dearer) <= score(trials) + 1e-12
+
+
+@settings(max_examples=25)
+@given(ROWS, st.randoms(use_true_random=False))
+def test_order_of_rows_is_irrelevant(rows: list[Any], random: Any) -> None:
+    trials = trials_of(rows)
+    order = list(trials.index)
+    random.shuffle(order)
+    assert score(trials.loc[order]) == pytest.approx(score(trials))
+
+
+@settings(max_examples=25)
+@given(ROWS)
+def test_alpha_one_gives_success_less_expensive_failure(rows: list[Any]) -> None:
+    scoring = with_(alpha=1.0)
+    scores = tier_scores(trials_of(rows), scoring)
+    assert score(trials_of(rows), scoring) == pytest.approx((scores["SR"] * (1 - scores["EFR"])).mean())
+
+
+@settings(max_examples=25)
+@given(ROWS, ROWS)
+def test_another_cell_changes_nothing(rows: list[Any], others: list[Any]) -> None:
+    both = pd.concat([trials_of(rows), trials_of(others).assign(cell="b")], ignore_index=True)
+    assert score(both) == pytest.approx(score(trials_of(rows)))

@@ -1,0 +1,142 @@
+"""Intervals: against known values, against the point estimates, and fast enough to be always there."""
+
+from __future__ import annotations
+
+import math
+import time
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.ams import ams, tier_scores
+from metrics.table import summary
+from metrics.uncertainty import bootstrap, intervals, wilson
+from tests.metrics.tables import SCORING, table, trial
+
+
+def some_trials(cell: str = "a", tasks: int = 12, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return table(
+        *(
+            trial(f"{tier}-{n}", float(rng.random() < 0.6), float(rng.random()) * 3, cell=cell)
+            for tier in ("easy", "hard")
+            for n in range(tasks)
+        )
+    )
+
+
+def test_wilson_of_a_published_example() -> None:
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)  # Newcombe 1998, table I
+
+
+def test_wilson_at_the_ends() -> None:
+    z2 = NormalDist().inv_cdf(0.975) ** 2
+    assert wilson(0, 9) == (0.0, pytest.approx(z2 / (9 + z2)))
+    assert wilson(9, 9) == (pytest.approx(9 / (9 + z2)), 1.0)
+    assert all(math.isnan(end) for end in wilson(0, 0))
+
+
+@given(st.integers(1, 200), st.data(), st.floats(0.5, 0.99))
+def test_wilson_holds_the_rate(n: int, data: st.DataObject, confidence: float) -> None:
+    passes = data.draw(st.integers(0, n))
+    low, high = wilson(passes, n, confidence)
+    assert 0 <= low <= passes / n + 1e-12
+    assert passes / n - 1e-12 <= high <= 1
+
+
+def test_without_variation_the_draws_are_the_point_estimates() -> None:
+    trials = table(trial("easy-1", 0.5, 0.16), trial("hard-1", 1.0, 3.5))
+    drawn = bootstrap(trials, SCORING)
+    assert drawn.ams == pytest.approx(
+        np.full((200, 1), ams(tier_scores(trials, SCORING), SCORING)["AMS"]["a"])
+    )
+    cell = summary(trials, "latest_completed").loc["a"]
+    assert drawn.pass_rate == pytest.approx(np.full((200, 1), cell["pass_rate"]))
+    assert drawn.usd_per_pass == pytest.approx(np.full((200, 1), cell["usd_per_pass"]))
+
+
+def test_the_spread_is_that_of_a_mean_over_tasks() -> None:
+    trials = some_trials(tasks=100)
+    drawn = bootstrap(trials, SCORING.model_copy(update={"resamples": 4000}))
+    passed = trials["passed"].astype(float).groupby(trials["tier"])
+    expected = math.sqrt(sum(p.var(ddof=0) / len(p) for _, p in passed)) / 2
+    assert drawn.pass_rate.std() == pytest.approx(expected, rel=0.05)
+    assert drawn.pass_rate.mean() == pytest.approx(trials["passed"].mean(), abs=0.005)
+
+
+def test_intervals_hold_the_point_estimates_and_widen_with_confidence() -> None:
+    trials = some_trials()
+    drawn = bootstrap(trials, SCORING)
+    ends, wider = intervals(drawn).loc["a"], intervals(drawn, 0.99).loc["a"]
+    cell = summary(trials, "latest_completed").loc["a"]
+    for name, value in (
+        ("AMS", ams(tier_scores(trials, SCORING), SCORING)["AMS"]["a"]),
+        ("pass_rate", cell["pass_rate"]),
+        ("usd_per_pass", cell["usd_per_pass"]),
+    ):
+        assert (
+            wider[f"{name}_low"]
+            <= ends[f"{name}_low"]
+            <= value
+            <= ends[f"{name}_high"]
+            <= wider[f"{name}_high"]
+        )
+
+
+def test_cells_of_a_dataset_are_paired_and_other_cells_change_nothing() -> None:
+    alone = bootstrap(some_trials("a"), SCORING)
+    other = some_trials("z", seed=1).assign(dataset="other")
+    both = bootstrap(pd.concat([some_trials("a"), some_trials("b"), other]), SCORING)
+    assert both.cells == ("a", "b", "z")
+    assert np.array_equal(both.ams[:, 0], both.ams[:, 1])  # equal trials, equal resamples
+    assert np.array_equal(both.ams[:, 0], alone.ams[:, 0])
+    assert not np.array_equal(both.ams[:, 0], both.ams[:, 2])
+
+
+def test_the_seed_decides() -> None:
+    again, other = (bootstrap(some_trials(), SCORING.model_copy(update={"seed": s})) for s in (0, 1))
+    assert np.array_equal(bootstrap(some_trials(), SCORING).ams, again.ams)
+    assert not np.array_equal(again.ams, other.ams)
+
+
+def test_row_order_is_irrelevant() -> None:
+    trials = some_trials()
+    assert np.allclose(bootstrap(trials, SCORING).ams, bootstrap(trials[::-1], SCORING).ams)
+
+
+def test_all_attempts_of_a_task_go_together() -> None:
+    """Three times the same attempts cost three times as much per task and nothing more per pass."""
+    trials = some_trials()
+    thrice = pd.concat([trials.assign(attempt=n) for n in (1, 2, 3)])
+    once, more = bootstrap(trials, SCORING), bootstrap(thrice, SCORING)
+    assert np.allclose(once.usd_per_pass, more.usd_per_pass)
+    assert np.allclose(once.ams, more.ams)
+
+
+def test_no_pass_stays_infinite_and_an_unknown_cost_unknown() -> None:
+    trials = table(
+        trial("easy-1", 0.0),
+        trial("hard-1", 0.0),
+        trial("easy-1", cell="b"),
+        trial("hard-1", cost=None, cell="b"),
+    )
+    ends = intervals(bootstrap(trials, SCORING))
+    assert ends.loc["a", ["usd_per_pass_low", "usd_per_pass_high"]].tolist() == [math.inf, math.inf]
+    assert ends.loc["b", ["usd_per_pass_low", "usd_per_pass_high"]].isna().all()
+
+
+def test_a_missing_tier_gives_no_interval_of_ams_and_one_of_the_rest() -> None:
+    ends = intervals(bootstrap(table(trial("easy-1"), trial("unknown-1")), SCORING)).loc["a"]
+    assert math.isnan(ends["AMS_low"])
+    assert ends["pass_rate_low"] == 1.0
+
+
+def test_2000_resamples_of_24_cells_and_90_tasks_take_well_under_two_seconds() -> None:
+    trials = pd.concat([some_trials(f"c{n}", tasks=45, seed=n) for n in range(24)])
+    started = time.perf_counter()
+    bootstrap(trials, SCORING.model_copy(update={"resamples": 2000}))
+    assert time.perf_counter() - started < 2
