@@ -24,10 +24,10 @@ QUIET = {
 def main(argv: list[str]) -> int:
     """Exit code of one command: 0 done, 2 the user's to mend, 3 the engine's, 130 stopped."""
     os.environ.update(QUIET)
-    if (text := usage.answer(argv)) is not None:
-        print(text)
-        return 0
     try:
+        if (text := usage.answer(argv)) is not None:
+            print(text)
+            return 0
         configs = compose(door.check(argv))
         if not configs:
             return 0  # a flag such as --cfg, which Hydra has answered

@@ -105,7 +105,7 @@ def load(configs: Sequence[DictConfig]) -> Sweep:
         settings=build(shared, "", Settings),
         composed=tuple(OmegaConf.to_container(config) for config in configs),
     )
-    if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
+    if getattr(sweep.settings.job, "needs_keys", True) and not sweep.settings.dry_run:
         _require_keys(cells)
     return sweep
 

@@ -1,2 +1,101 @@
-def answer(argv):
+"""What the command line says about itself: help, version, completion. Reads `conf/` and imports next to nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner import __version__
+from runner.door import CONF, groups, options, scalars, suggest
+from runner.errors import ConfigError
+
+INTRODUCTION = """\
+Assay measures coding agents: it runs agent CLI × model × dataset in sandboxes, judges what is left in each, and
+scores success, tokens, money and failures together. With no argument: one agent, a scripted model, nine small tasks.
+
+Usage: python -m runner [-m] [GROUP=OPTION ...] [KEY=VALUE ...]
+"""
+
+EXAMPLES = """\
+Examples
+  python -m runner                                            one cell, needs no API key
+  python -m runner experiment=quickstart                      agents × models on the quickstart tasks
+  python -m runner experiment=quickstart dry_run=true         what that would run, and the most it may cost
+  python -m runner agent=codex model=gpt budget.usd=0.5       a real model; its key is read from the environment
+  python -m runner -m agent=codex,mini_swe_agent model=glm,kimi name=mine       four cells, one leaderboard
+  python -m runner dataset=harbor dataset.root=~/tasks        tasks of your own, in Harbor's format
+  python -m runner agent=oracle attempts=3 fresh=true         the same tasks three times, finished ones too
+  python -m runner experiment=quickstart job=track            rebuild tables and tracked runs from the records
+
+The same command resumes: finished trials are never run again. `--help GROUP` and `--help GROUP=OPTION` show more;
+`--cfg job` prints the composed configuration. Completion in bash: alias assay='python -m runner';
+complete -o nospace -C 'python -m runner --complete' assay
+
+Exit codes
+  0 every planned trial was judged     2 what was typed or configured is wrong; nothing was started
+  4 some trials were not               3 the Docker Engine is absent or failed      130 stopped; the same command resumes
+"""
+
+_COMMENTED = re.compile(r"^(?:  - )?(?:optional )?(?P<key>\w+): (?P<value>[^#\n]*?) +# (?P<comment>.+)$", re.MULTILINE)
+
+
+def answer(argv: Sequence[str]) -> str | None:
+    """The answer to a question about the command line itself; None when it is no such question.
+
+    Raises `ConfigError` when help is asked on something that does not exist.
+    """
+    if "--version" in argv:
+        return f"assay {__version__}"
+    if argv and argv[0] == "--complete":
+        return "\n".join(complete(os.environ.get("COMP_LINE", "")))
+    if asked := {"--help", "-h"}.intersection(argv):
+        topics = [word for word in argv if word not in asked and not word.startswith("-")]
+        return topic(topics[-1]) if topics else overview()
     return None
+
+
+def overview() -> str:
+    """All of the command line on one page: `config.yaml` gives the order, the defaults and a comment on each."""
+    rows = {m["key"]: m for m in _COMMENTED.finditer((CONF / "config.yaml").read_text())}
+    lines = [INTRODUCTION, "Groups (* is the default)"]
+    for group in (key for key in rows if key in groups() and options(key)):
+        lines.append(f"  {group}: {rows[group]['comment']}")
+        for option, file in options(group).items():
+            mark = "*" if rows[group]["value"] == option else " "
+            lines.append(f"   {mark} {option:<18} {summary(file)}")
+    lines += ["", "Keys of the run (those of a group: --help GROUP=OPTION)"]
+    lines += [f"    {key + '=' + rows[key]['value']:<26} {rows[key]['comment']}" for key in scalars()]
+    return "\n".join([*lines, "", EXAMPLES.rstrip()])
+
+
+def topic(word: str) -> str:
+    """One group with its options, or the file of one option."""
+    group, _, option = word.partition("=")
+    if group not in groups():
+        raise ConfigError(f"no help on '{word}'. {suggest(group, groups())}")
+    files = options(group)
+    if not option:
+        return "\n".join(f"{group}={name:<18} {summary(file)}" for name, file in files.items())
+    if option not in files:
+        raise ConfigError(f"unknown {group} '{option}'. {suggest(option, files)}")
+    return f"# {files[option].relative_to(CONF.parent)}\n{files[option].read_text().rstrip()}"
+
+
+def summary(file: Path) -> str:
+    """First comment line of a YAML file that is no directive."""
+    for line in file.read_text().splitlines():
+        if line.startswith("#") and "@package" not in line:
+            return line.lstrip("# ")
+    return ""
+
+
+def complete(line: str) -> list[str]:
+    """Continuations of the last word of a command line, as bash wants them: what follows its last `=` or comma."""
+    word = line[: int(os.environ.get("COMP_POINT", len(line)))].rpartition(" ")[2]
+    group, is_option, value = word.partition("=")
+    if not is_option:
+        return [f"{name}=" for name in [*groups(), *scalars()] if name.startswith(group)]
+    before, comma, last = value.rpartition(",")
+    return [before + comma + name for name in (options(group) if group in groups() else ()) if name.startswith(last)]

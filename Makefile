@@ -1,0 +1,50 @@
+# Each target does what its line says and only delegates; `make` alone lists them. All of them can be repeated.
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint types fmt bench pictures setup docker venv lock clean
+
+help:       ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: setup  ## set up, then run the quickstart sweep; more with ARGS="fresh=true"
+	$(BIN)/python -m runner experiment=quickstart $(ARGS)
+
+test: setup ## set up, then run every test; more with ARGS="-k gateway"
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: lint types test ## all that a change must pass
+
+lint: venv  ## style and common mistakes
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: venv ## strict types
+	$(BIN)/mypy
+
+fmt: venv   ## format, and mend what can be mended mechanically
+	$(BIN)/ruff check --fix --exit-zero
+	$(BIN)/ruff format
+
+bench: setup ## speed, as ratios from one run
+	$(BIN)/python tools/bench.py
+
+pictures: setup ## the pictures in docs/
+	$(BIN)/python tools/pictures.py
+
+setup: venv docker ## environment, Docker Engine, base image, agent bundles
+	$(BIN)/python -m runner job=setup experiment=quickstart model=scripted_careful
+
+docker: venv ## a Docker Engine that answers; as root on Debian it is installed and started
+	$(BIN)/python -m runner.sandbox.engine
+
+venv: $(BIN)/.installed ## the virtual environment, exactly as in requirements.lock
+$(BIN)/.installed: requirements.lock
+	tools/venv .venv
+	@touch $@
+
+lock: venv  ## resolve pyproject.toml anew into requirements.lock (hashes, no addresses)
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --group dev --custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
+
+clean: venv ## remove our containers and snapshots; with ARGS="job.all=true" bundles and images too
+	$(BIN)/python -m runner job=clean $(ARGS)

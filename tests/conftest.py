@@ -1,0 +1,52 @@
+"""What every test starts from."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.__main__ import QUIET
+from runner.door import ROOT
+
+os.environ.update(QUIET)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Under xdist a test marked `serial` runs while no other worker runs any.
+
+    A readers-writer lock, taken through a turnstile so that a waiting serial test is not overtaken for ever. It is
+    outermost, so waiting does not count towards a test's timeout.
+    """
+    if not hasattr(item.config, "workerinput"):
+        return (yield)
+    shared = Path(item.config.getoption("basetemp")).parent
+    with (shared / "turnstile").open("w") as turnstile, (shared / "room").open("w") as room:
+        fcntl.flock(turnstile, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if item.get_closest_marker("serial") else fcntl.LOCK_SH)
+        fcntl.flock(turnstile, fcntl.LOCK_UN)
+        return (yield)
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`python -m runner ARGUMENT...` as its own process in an empty folder."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "runner", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    return run
