@@ -26,10 +26,10 @@ fmt: venv   ## format, and mend what can be mended mechanically
 	$(BIN)/ruff format
 
 bench: setup ## speed, as ratios from one run
-	$(BIN)/python tools/bench.py
+	$(BIN)/python tests/bench.py
 
 pictures: setup ## the pictures in docs/
-	$(BIN)/python tools/pictures.py
+	$(BIN)/python docs/make_pictures.py
 
 setup: venv docker ## environment, Docker Engine, base image, agent bundles
 	$(BIN)/python -m runner job=setup experiment=quickstart model=scripted_careful
@@ -39,7 +39,7 @@ docker: venv ## a Docker Engine that answers; as root on Debian it is installed 
 
 venv: $(BIN)/.installed ## the virtual environment, exactly as in requirements.lock
 $(BIN)/.installed: requirements.lock
-	tools/venv .venv
+	.ci/venv .venv
 	@touch $@
 
 lock: venv  ## resolve pyproject.toml anew into requirements.lock (hashes, no addresses)

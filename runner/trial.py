@@ -216,18 +216,21 @@ def measure_workspace(tar: Path) -> tuple[int, int]:
     return files, lines
 
 
-def ending(result: ExecResult, calls: Sequence[ModelCall], refusal: str | None) -> tuple[Status, ErrorInfo | None]:
+def ending(
+    result: ExecResult, calls: Sequence[ModelCall], refusal: str | None, limit: float | None
+) -> tuple[Status, ErrorInfo | None]:
     """How a rollout ended, from what was seen outside it; the agent's exit code decides nothing but its own error.
 
     In order: the user's stop; a provider that failed us on the last call (`infra_invalid`: it says nothing about the
-    configuration); the deadline; a refused budget; what the sandbox was killed for; the exit code.
+    configuration); the deadline of `limit` seconds; a refused budget; what the sandbox was killed for; the exit code.
     """
     last = calls[-1] if calls else None
     if result.ended == "cancelled":
         return Status.CANCELLED, None
     if last and last.error and not last.refused and (last.status_code in PROVIDER_FAILED or last.status_code >= 500):
         return Status.INFRA_INVALID, last.error.model_copy(update={"phase": "gateway"})
-    if result.ended == "deadline" or refusal == "deadline" or result.exit_code == DEADLINE_EXIT_CODE:
+    struck = result.exit_code == DEADLINE_EXIT_CODE and limit is not None and result.seconds >= limit
+    if result.ended == "deadline" or refusal == "deadline" or struck:
         return Status.TIMEOUT, None
     if refusal:
         return Status.BUDGET_EXCEEDED, ErrorInfo(type="Budget", message=f"The budget {refusal} was spent.", phase="agent")
@@ -249,7 +252,8 @@ def _record(
     calls = state.session.calls if state.session else ()
     status, error = Status.INFRA_INVALID, state.error
     if state.error is None and state.result is not None:
-        status, error = ending(state.result, calls, state.session.refusal if state.session else None)
+        refusal = state.session.refusal if state.session else None
+        status, error = ending(state.result, calls, refusal, _limit(trial))
     if verdict and verdict.error and verdict.error.type == WorkspaceTooLarge.__name__:
         status, error = Status.AGENT_ERROR, verdict.error
     reward = verdict.reward if verdict and status.finished else None
