@@ -28,11 +28,12 @@ def main(argv: list[str]) -> int:
         if (text := usage.answer(argv)) is not None:
             print(text)
             return 0
-        configs = compose(door.check(argv))
+        words = door.check(argv)
+        from runner.config import load  # noqa: PLC0415 - not for help; also registers ${root:...} for Hydra
+
+        configs = compose(words)
         if not configs:
             return 0  # a flag such as --cfg, which Hydra has answered
-        from runner.config import load
-
         sweep = load(configs)
         return sweep.settings.job.run(sweep)
     except ConfigError as error:
@@ -46,9 +47,7 @@ def main(argv: list[str]) -> int:
 
 def compose(argv: list[str]) -> list[DictConfig]:
     """One configuration per cell. Hydra gets a scratch folder, because a multirun insists on writing to one."""
-    import hydra
-
-    import runner.config
+    import hydra  # noqa: PLC0415 - not for help
 
     configs: list[DictConfig] = []
 

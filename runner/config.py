@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar, get_args
+from typing import Annotated, Any, Protocol, get_args
 
+import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
@@ -32,8 +33,7 @@ OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=T
 NO_MODEL = Model(name="none", backend="none")
 """What a cell of an agent without a model has in place of one."""
 
-_PER_CELL = (*AXES, "agent_model", "attempts")
-_Kind = TypeVar("_Kind", bound=BaseModel)
+_PER_CELL = (*AXES, "attempts")
 
 
 class Job(Protocol):
@@ -61,7 +61,7 @@ class Cell(Record):
     @property
     def name(self) -> str:
         """`agent·model·dataset·budget`; unique in a sweep."""
-        return "·".join((self.agent.name, self.model.name, self.dataset.name, self.budget.name))
+        return f"{self.agent.name}·{self.model.name}·{self.dataset.name}·{self.budget.name}"
 
 
 class Settings(Record):
@@ -96,6 +96,8 @@ class Sweep(Record):
 def load(configs: Sequence[DictConfig]) -> Sweep:
     """The sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing."""
     nodes = [_resolved(config) for config in configs]
+    for node in nodes:
+        _well_placed(node)
     _same_settings(nodes)
     cells = _cells(nodes)
     shared = {key: value for key, value in nodes[0].items() if key not in _PER_CELL}
@@ -110,7 +112,7 @@ def load(configs: Sequence[DictConfig]) -> Sweep:
     return sweep
 
 
-def build(node: Any, where: str, kind: type[_Kind] | None = None) -> Any:
+def build(node: Any, where: str, kind: type[BaseModel] | None = None) -> Any:
     """The object that a resolved node describes: its `_target_`, or `kind`, with nested nodes built first.
 
     Raises `ConfigError` with the key, the reason and the nearest valid key of each fault.
@@ -123,8 +125,8 @@ def build(node: Any, where: str, kind: type[_Kind] | None = None) -> Any:
         raise ConfigError(f"{where}: `_target_` is missing: which class is it?")
     values = {}
     for key, value in node.items():
-        if isinstance(value, dict) and ("_target_" in value or (chosen is Settings and key in DATA)):
-            values[key] = build(value, f"{prefix}{key}", _data(key))
+        if isinstance(value, dict) and "_target_" in value:
+            values[key] = build(value, f"{prefix}{key}")
         elif key != "_target_":
             values[key] = _fitted(chosen, key, value)
     try:
@@ -171,6 +173,20 @@ def _cells(nodes: Sequence[dict[str, Any]]) -> tuple[Cell, ...]:
                 "a name of its own (an option file in conf/), or run them as two commands."
             )
     return tuple(cells.values())
+
+
+def to_yaml(composed: Iterable[dict[str, Any]]) -> str:
+    """What Hydra composed, as a YAML document per job."""
+    return yaml.safe_dump_all(composed, sort_keys=False, allow_unicode=True)
+
+
+def _well_placed(node: dict[str, Any]) -> None:
+    """Raises when a file that is laid over everything has landed in a node of its own, where it does nothing."""
+    for group in ("experiment", "agent_model"):
+        if group in node:
+            raise ConfigError(
+                f"the chosen {group} has no effect: its file must begin with `# @package _global_`."
+            )
 
 
 def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
@@ -233,5 +249,7 @@ def _require_keys(cells: Sequence[Cell]) -> None:
     """Raises unless the API key of every model that is going to be called is set."""
     needed = {cell.model.api_key_env: cell.model.name for cell in cells if cell.model.api_key_env}
     if absent := {variable: model for variable, model in needed.items() if not os.environ.get(variable)}:
-        lines = [f"model {model} needs its API key: export {variable}=..." for variable, model in absent.items()]
+        lines = [
+            f"model {model} needs its API key: export {variable}=..." for variable, model in absent.items()
+        ]
         raise ConfigError("\n".join([*lines, "(dry_run=true shows the plan without it.)"]))

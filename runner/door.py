@@ -55,18 +55,23 @@ def check(argv: Sequence[str]) -> list[str]:
     """
     flags, overrides = _split(argv)
     folders = [CONF, *(Path(value) for flag, value in flags if flag in ("-cd", "--config-dir"))]
+    if absent := [folder for folder in folders if not folder.is_dir()]:
+        raise ConfigError(f"no such configuration folder: {absent[0]}")
     chosen = {key: words for _, key, value in overrides if (words := _words(value))}
     several = any(flag in ("-m", "--multirun") for flag, _ in flags)
     out = [word for flag, value in flags for word in (flag, value) if word]
     for sign, key, value in overrides:
         if key == "experiment" and value == "null":
             continue  # Hydra 1.3 fails on it; leaving it out is what is meant
+        written = key if value is None else f"{key}={re.sub(r'^~(?=/)', str(Path.home()), value)}"
         if key in groups(folders):
             _check_options(folders, key, chosen.get(key, []), several=several)
-        elif not re.match(r"hydra\b", key):
+            out.append(sign.replace("+", "") + written)
+        elif re.match(r"hydra\b", key):
+            out.append(sign + written)
+        else:
             _check_key(folders, key, chosen)
-            sign = sign or ("++" if "." in key else "")
-        out.append(sign + key + ("" if value is None else f"={value}"))
+            out.append((sign or ("++" if "." in key else "")) + written)
     return out
 
 
@@ -85,12 +90,12 @@ def options(group: str, folders: Iterable[Path] = (CONF,)) -> dict[str, Path]:
 
 def scalars() -> list[str]:
     """Keys of `config.yaml` itself."""
-    return [key for key in yaml.safe_load((CONF / "config.yaml").read_text()) if key != "defaults"]
+    return [key for key in _read(CONF / "config.yaml") if key != "defaults"]
 
 
 def suggest(word: str, valid: Iterable[str]) -> str:
     """The nearest of `valid` if one is near, and all of them."""
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
 
     valid = sorted(valid)
     near = process.extractOne(word, valid, scorer=fuzz.ratio, score_cutoff=60)
@@ -163,8 +168,11 @@ def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *,
     for word in words:
         if word not in valid:
             raise ConfigError(f"unknown {group} '{word}'. {suggest(word, valid)}")
+        _read(valid[word])
     if len(words) > 1 and not several:
-        raise ConfigError(f"{group}={','.join(words)} names {len(words)} options: add -m to run each of them.")
+        raise ConfigError(
+            f"{group}={','.join(words)} names {len(words)} options: add -m to run each of them."
+        )
 
 
 def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) -> None:
@@ -201,8 +209,18 @@ def _target_of(file: Path, group: str) -> type[Any] | None:
 
 def _lineage(file: Path) -> Iterator[dict[str, Any]]:
     """An option's content, then that of the options of its group that it builds on."""
-    node = yaml.safe_load(file.read_text()) or {}
+    node = _read(file)
     yield node
     for base in node.get("defaults", []):
-        if isinstance(base, str) and base != "_self_":
-            yield from _lineage(file.parent / f"{base}.yaml")
+        if isinstance(base, str) and (inherited := file.with_name(f"{base}.yaml")).is_file():
+            yield from _lineage(inherited)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        node = yaml.safe_load(file.read_text()) or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file} is no YAML: {error}") from error
+    if not isinstance(node, dict):
+        raise ConfigError(f"{file} must hold keys and values.")
+    return node

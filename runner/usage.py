@@ -34,11 +34,16 @@ The same command resumes: finished trials are never run again. `--help GROUP` an
 complete -o nospace -C 'python -m runner --complete' assay
 
 Exit codes
-  0 every planned trial was judged     2 what was typed or configured is wrong; nothing was started
-  4 some trials were not               3 the Docker Engine is absent or failed      130 stopped; the same command resumes
+  0    every planned trial was judged
+  4    some were not: refused, or spoiled by a failure of ours; the same command tries the latter again
+  2    what was typed or configured is wrong; nothing was started
+  3    the Docker Engine is absent or failed
+  130  stopped; the same command resumes
 """
 
-_COMMENTED = re.compile(r"^(?:  - )?(?:optional )?(?P<key>\w+): (?P<value>[^#\n]*?) +# (?P<comment>.+)$", re.MULTILINE)
+_COMMENTED = re.compile(
+    r"^(?:  - )?(?:optional )?(?P<key>\w+): (?P<value>[^#\n]*?) +# (?P<comment>.+)$", re.MULTILINE
+)
 
 
 def answer(argv: Sequence[str]) -> str | None:
@@ -98,4 +103,8 @@ def complete(line: str) -> list[str]:
     if not is_option:
         return [f"{name}=" for name in [*groups(), *scalars()] if name.startswith(group)]
     before, comma, last = value.rpartition(",")
-    return [before + comma + name for name in (options(group) if group in groups() else ()) if name.startswith(last)]
+    return [
+        before + comma + name
+        for name in (options(group) if group in groups() else ())
+        if name.startswith(last)
+    ]
