@@ -20,30 +20,41 @@ tau]."""
 
 
 class Tier(Protocol):
-    """Budget grid B_g and threshold tau_g in USD per trial; weight 0 leaves the tier out of AMS."""
+    """What AMS needs of a tier (AgentMeter Table 1)."""
 
     @property
-    def budgets(self) -> tuple[float, ...]: ...
+    def budgets(self) -> tuple[float, ...]:
+        """B_g: USD per trial."""
+
     @property
-    def tau(self) -> float: ...
+    def tau(self) -> float:
+        """USD above which a failure is an expensive one."""
+
     @property
-    def weight(self) -> float: ...
+    def weight(self) -> float:
+        """In AMS, relative to the other tiers'; 0 leaves the tier out."""
 
 
 class Scoring(Protocol):
     """How trials become AMS; `runner.records.Scoring` is one."""
 
     @property
-    def alpha(self) -> float: ...
+    def alpha(self) -> float:
+        """Share of plain success, in [0, 1]; the rest is success within budgets."""
+
     @property
-    def tiers(self) -> Mapping[str, Tier]: ...
+    def tiers(self) -> Mapping[str, Tier]:
+        """By name; tasks of other tiers take no part."""
+
     @property
-    def attempts(self) -> Attempts: ...
+    def attempts(self) -> Attempts:
+        """Which attempt of one (cell, task) counts."""
 
 
 def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     """`PARTS` of each planned (cell, task), attempts already folded; NaN parts where scoring knows no such
-    tier."""
+    tier.
+    """
     rows = select(trials, scoring.attempts).assign(budgeted=np.nan, expensive=np.nan)
     for name, tier in scoring.tiers.items():
         of = rows["tier"] == name
@@ -65,8 +76,7 @@ def mean_over_tiers(scores: Mapping[str, np.ndarray], tiers: Mapping[str, Tier])
     """Eq. 8 with weights, element by element; NaN where a tier that has weight has no score."""
     counted = {name: tier.weight for name, tier in tiers.items() if tier.weight}
     if not counted:
-        message = "Every tier has weight 0, so there is no AgentMeter Score; give one a weight."
-        raise ValueError(message)
+        raise ValueError("Every tier has weight 0, so there is no AgentMeter Score; give one a weight.")
     total = sum(weight * scores[name] for name, weight in counted.items())
     return np.asarray(total / sum(counted.values()))
 
@@ -105,9 +115,9 @@ def ams(scores: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
 
     Raises `ValueError` when every tier has weight 0.
     """
-    by_tier = scores["TierScore"].unstack("tier")
-    total = mean_over_tiers({str(name): by_tier[name].to_numpy() for name in by_tier}, scoring.tiers)
+    cells = scores.index.unique("cell")
+    by_tier = {name: scores["TierScore"].xs(name, level="tier").to_numpy() for name in scoring.tiers}
     counted = [name for name, tier in scoring.tiers.items() if tier.weight]
-    empty = scores["tasks"].unstack("tier")[counted] == 0
-    why = [f"no task of tier {', '.join(row.index[row])}" if row.any() else "" for _, row in empty.iterrows()]
-    return pd.DataFrame({"AMS": total, "why": why}, index=by_tier.index)
+    empty = [[name for name in counted if not scores.loc[(cell, name), "tasks"]] for cell in cells]
+    why = [f"no task of tier {', '.join(names)}" if names else "" for names in empty]
+    return pd.DataFrame({"AMS": mean_over_tiers(by_tier, scoring.tiers), "why": why}, index=cells)

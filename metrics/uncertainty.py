@@ -25,9 +25,12 @@ class Resampling(Scoring, Protocol):
     """Scoring with the bootstrap's own settings."""
 
     @property
-    def resamples(self) -> int: ...
+    def resamples(self) -> int:
+        """How many."""
+
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """Non-negative."""
 
 
 class Draws(NamedTuple):
@@ -101,8 +104,7 @@ def intervals(draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
 def _strata(
     trials: pd.DataFrame, scoring: Resampling
 ) -> tuple[tuple[str, ...], dict[tuple[str, str], np.ndarray]]:
-    """Cells, and per (dataset, tier) an array (tasks, columns, cells); zeros where a cell does not plan a
-    task."""
+    """Cells, and per (dataset, tier) an array (tasks, columns, cells); 0 where a cell plans no such task."""
     tries = trials[valid(trials)].assign(weight=1.0)
     tries = tries.assign(tries_passed=tries["passed"].astype(bool))
     tasks = task_parts(trials, scoring).assign(planned=1.0)

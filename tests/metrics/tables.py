@@ -23,7 +23,7 @@ def trial(task: str, reward: float | None = 1.0, cost: float | None = 0.05, **ot
     row = {
         "cell": "a",
         "dataset": "d",
-        "tier": task.split("-")[0],
+        "tier": task.split("-", maxsplit=1)[0],
         "task": task,
         "attempt": 1,
         "status": "completed" if reward is not None else "infra_invalid",

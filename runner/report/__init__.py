@@ -1,0 +1,1 @@
+"""Projections of records for people: the trials table, the leaderboard, the progress of a sweep."""

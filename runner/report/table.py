@@ -1,0 +1,142 @@
+"""From plan and records to the trials table that `metrics/` reads: one row per *planned* trial, run or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import Field, ValidationError
+
+from runner.errors import ConfigError
+from runner.records import PlannedRow, Record, Scoring, TrialRecord
+
+_TYPES = {
+    "passed": "boolean",
+    **dict.fromkeys(
+        (
+            "input_tokens",
+            "cache_creation_tokens",
+            "cache_hit_tokens",
+            "output_tokens",
+            "tokens",
+            "turns",
+            "interactions",
+            "workspace_files",
+            "workspace_lines",
+            "retries",
+        ),
+        "Int64",
+    ),
+    **dict.fromkeys(("reward", "cost_usd", "wall_seconds", "agent_seconds", "retry_cost_usd"), "float64"),
+}
+"""Columns that are missing in some rows, with a type that can say so in any file format."""
+
+
+class SweepFile(Record):
+    """`sweep.json`: what a sweep planned, the scoring it was asked for, and what ran it."""
+
+    schema_version: Literal[1]
+    name: str
+    created: datetime
+    planned: tuple[PlannedRow, ...] = Field(min_length=1)
+    scoring: Scoring
+    versions: dict[str, str]
+
+
+def read_sweep(folder: Path) -> SweepFile:
+    """The plan in a sweep's folder. Raises `ConfigError` when there is none, or of another version."""
+    path = folder / "sweep.json"
+    try:
+        return SweepFile.model_validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        known = sorted(sweep.parent.name for sweep in folder.parent.glob("*/sweep.json"))
+        names = f"It has {', '.join(known)}." if known else "It has none."
+        raise ConfigError(f"{folder.parent} has no sweep named {folder.name}. {names}") from error
+    except ValidationError as error:
+        reason = error.errors()[0]
+        where = ".".join(map(str, reason["loc"]))
+        raise ConfigError(
+            f"{path} cannot be read ({where}: {reason['msg']}). Run the sweep again."
+        ) from error
+
+
+def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecord]) -> pd.DataFrame:
+    """One row per planned trial, in the plan's order.
+
+    Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `cell`, `outcome`
+    and `reason` (for people), `flags`, the four token counts, `interactions`, `retries`, `retry_cost_usd` (part of
+    `cost_usd`), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a
+    verifier reported, under its own name or, where a column has that name already, as `verifier_<name>`.
+
+    A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is
+    NA, never 0. `planned` must not be empty.
+    """
+    table = pd.DataFrame([_row(row, records.get(row.key)) for row in planned])
+    moments = {name: pd.to_datetime(table[name], utc=True) for name in ("started_at", "finished_at")}
+    return table.assign(**moments).astype(_TYPES)
+
+
+def _row(planned: PlannedRow, record: TrialRecord | None) -> dict[str, Any]:
+    identity = planned.model_dump(exclude={"refused"})
+    cell = f"{planned.agent}·{planned.model}·{planned.dataset}·{planned.budget}"
+    if record is None:
+        reason = f"refused: {planned.refused}" if planned.refused else "not run"
+        missing = dict.fromkeys((*_TYPES, "started_at", "finished_at"))
+        return {
+            **identity,
+            "cell": cell,
+            "status": "infra_invalid",
+            "outcome": reason,
+            "reason": reason,
+            **missing,
+        }
+    row = {**identity, "cell": cell, **_measured(record)}
+    components = record.verdict.components if record.verdict else {}
+    named = {f"verifier_{name}" if name in row else name: value for name, value in components.items()}
+    named.pop("verifier_reward", None)  # the row has it
+    return {**row, **named}
+
+
+def _measured(record: TrialRecord) -> dict[str, Any]:
+    """What the record says, as columns."""
+    usage = record.usage
+    retried = [retry.cost_usd for retry in record.retries]
+    return {
+        "status": record.status.value,
+        "outcome": _outcome(record),
+        "reason": _reason(record),
+        "flags": " ".join(record.flags),
+        "reward": record.reward,
+        "passed": record.passed,
+        **usage.model_dump(),
+        "tokens": usage.input_tokens + usage.output_tokens,
+        "cost_usd": record.cost_usd,
+        "turns": record.turns,
+        "interactions": record.interactions,
+        "started_at": record.started_at,
+        "finished_at": record.finished_at,
+        "wall_seconds": record.wall_seconds,
+        "agent_seconds": record.seconds.agent,
+        **{f"seconds_{phase}": seconds for phase, seconds in record.seconds},
+        "workspace_files": record.workspace_files,
+        "workspace_lines": record.workspace_lines,
+        "retries": len(record.retries),
+        "retry_cost_usd": None if None in retried else sum(cost or 0.0 for cost in retried),
+    }
+
+
+def _outcome(record: TrialRecord) -> str:
+    """One word or two for a person: passed, failed, and how it ended unless that was by itself."""
+    if record.passed is None:
+        return record.status.value
+    word = "passed" if record.passed else "failed"
+    return word if record.status == "completed" else f"{word} ({record.status.value})"
+
+
+def _reason(record: TrialRecord) -> str:
+    """Why it did not end well, in one line; empty if it did."""
+    error = record.error or (record.verdict.error if record.verdict else None)
+    return f"{error.type}: {' '.join(error.message.split())}" if error else ""

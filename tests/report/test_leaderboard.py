@@ -1,0 +1,115 @@
+"""The leaderboard, as text and as figures."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from runner.records import PlannedRow, TrialRecord
+from runner.report.leaderboard import WIDTH, cell_scores, leaderboard_text
+from runner.report.projections import TABLES, write_projections
+from runner.report.table import trials_table
+from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep
+
+SNAPSHOT = Path(__file__).with_name("leaderboard.txt")
+
+
+def test_the_text_is_as_it_was() -> None:
+    """`UPDATE_SNAPSHOTS=1` writes it anew; read the difference before you commit it."""
+    text = leaderboard_text(trials_table(*sweep_of_four()), SCORING)
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        SNAPSHOT.write_text(text)
+    assert text == SNAPSHOT.read_text()
+
+
+def test_no_line_is_wider_than_the_page_and_none_is_coloured() -> None:
+    planned, records = some(
+        model="a_model_with_a_very_long_name_indeed_2026_01", agent="an_agent_of_thirty_letters_or_so"
+    )
+    text = leaderboard_text(trials_table(planned, records), SCORING)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert "\x1b" not in text
+
+
+def some(count: int = 6, **changed: str) -> tuple[list[PlannedRow], dict[str, TrialRecord]]:
+    """One cell, all passed."""
+    agent = changed.pop("agent", "codex")
+    planned = [row(agent, task, **changed) for task in TASKS[:count]]
+    return planned, {p.key: record(p) for p in planned}
+
+
+def test_bounds_come_last_and_have_no_rank() -> None:
+    cells = cell_scores(trials_table(*sweep_of_four()), SCORING)
+    assert cells["agent"].tolist() == ["codex", "mini_swe_agent", "oracle", "nop"]
+    assert cells["rank"].tolist()[:2] == [1, 2]
+    assert cells["rank"].isna().tolist() == [False, False, True, True]
+
+
+def test_denominators_are_the_plans_and_spend_is_everything() -> None:
+    codex = cell_scores(trials_table(*sweep_of_four()), SCORING).iloc[0]
+    assert (codex["planned"], codex["valid"], codex["invalid"], codex["passes"]) == (7, 5, 2, 4)
+    assert codex["spend_usd"] == pytest.approx(4 * 0.015 + 0.16 + 0.5)  # the invalid one's 0.5 too
+    assert codex["usd_per_pass"] == pytest.approx((4 * 0.015 + 0.16) / 4)  # and here not
+    assert codex["mean_reward"] == pytest.approx(4 / 7)
+
+
+def test_cells_without_ams_are_ranked_by_passes_after_those_with_it() -> None:
+    planned, records = some(3, model="easy_only")
+    fewer = [row("codex", task, model="fewer") for task in TASKS[:3]]
+    records |= {p.key: record(p, passed=p.task == "easy-1") for p in fewer}
+    both = [row("codex", task, model="both") for task in TASKS]
+    records |= {p.key: record(p, passed=False) for p in both}
+    trials = trials_table([*fewer, *planned, *both], records)
+    assert cell_scores(trials, SCORING)["model"].tolist() == ["both", "easy_only", "fewer"]
+    assert "No AMS for 2 cells: no task of tier hard." in leaderboard_text(trials, SCORING)
+
+
+def test_an_unknown_price_shows_as_unknown() -> None:
+    planned, records = some()
+    unpriced = records[planned[0].key].model_copy(update={"cost_usd": None})
+    trials = trials_table(planned, {**records, planned[0].key: unpriced})
+    cell = cell_scores(trials, SCORING).iloc[0]
+    assert math.isnan(cell["usd_per_pass"])
+    assert ">=0.075" in leaderboard_text(trials, SCORING)
+    none = {key: each.model_copy(update={"cost_usd": None}) for key, each in records.items()}
+    text = leaderboard_text(trials_table([*planned, row("codex", "hard-4")], none), SCORING)
+    assert "retries included: - USD" in " ".join(text.split())
+
+
+def test_budgets_are_named_only_where_they_differ() -> None:
+    one, records = some()
+    other, more = some(budget="tight", attempt=2)  # type: ignore[arg-type]
+    assert "budget tight" not in leaderboard_text(trials_table(one, records), SCORING)
+    assert "budget tight" in leaderboard_text(trials_table([*one, *other], records | more), SCORING)
+
+
+def test_a_table_per_dataset() -> None:
+    one, records = some()
+    other, more = some(dataset="core30", attempt=2)  # type: ignore[arg-type]
+    trials = trials_table([*one, *other], records | more)
+    assert cell_scores(trials, SCORING)["rank"].tolist() == [1, 1]
+    assert {"core30", "quickstart"} <= set(leaderboard_text(trials, SCORING).splitlines())
+
+
+def test_long_lists_are_cut_and_say_so() -> None:
+    planned = [row("codex", f"easy-{n}", refused=f"reason {n}") for n in range(8)]
+    text = leaderboard_text(trials_table(planned, {}), SCORING)
+    assert "Refused tasks (8):" in text
+    assert "reason 4" in text
+    assert "reason 5" not in text
+    assert "and 3 more in trials.csv" in text
+
+
+def test_projections_are_written_and_can_be_written_again(tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, *sweep_of_four())
+    text = write_projections(sweep, tmp_path)
+    before = {name: (sweep / name).read_bytes() for name in TABLES}
+    assert write_projections(sweep, tmp_path) == text == (sweep / "leaderboard.txt").read_text()
+    assert before == {name: (sweep / name).read_bytes() for name in TABLES}
+    assert str(tmp_path / "trials") in text
+    assert len(pd.read_csv(sweep / "trials.csv")) == len(pd.read_parquet(sweep / "trials.parquet")) == 28
+    assert pd.read_csv(sweep / "leaderboard.csv")["cell"].str.startswith("codex").iloc[0]
