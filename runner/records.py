@@ -364,6 +364,8 @@ class ModelCall(Record):
     """Upstream attempts, those that failed included."""
     request: dict[str, Any]
     """The agent's body as it came."""
+    dropped: tuple[str, ...] = ()
+    """Fields and tools (`tools:<type>`) of it that were not sent on."""
     response: dict[str, Any] | None = None
     """The finished object as it was answered; None if there was none."""
     status_code: int

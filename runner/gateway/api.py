@@ -1,0 +1,151 @@
+"""What the gateway must know of one wire format. One file per format implements it; nothing else tells them apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, Literal, Protocol
+
+from runner.records import Record, ToolCall, Usage
+
+Json = dict[str, Any]
+ADDRESSES = ("http://", "https://", "ftp://", "file://", "gs://", "s3://")
+BY_ADDRESS = "Images and files by address are not fetched; send them inside the request, as data: URLs."
+
+
+class Outbound(Record):
+    """An agent's request as it is sent on."""
+
+    fields: Json
+    """Arguments of the provider call; model, key and transport settings are added by the backend."""
+    dropped: tuple[str, ...] = ()
+    """Fields and tools that were left out."""
+
+
+class Api(Protocol):
+    """One wire format, pure but for `send`."""
+
+    name: Literal["chat", "responses"]
+    path: str
+
+    def complaint(self, body: Json) -> str | None:
+        """Why this body cannot be served at all; None when it can."""
+
+    def wanted_output(self, body: Json) -> int | None:
+        """Most output tokens that the agent asks for; None when it names no bound."""
+
+    def outbound(self, body: Json, params: Json, max_output: int | None) -> Outbound:
+        """The request to send: known fields of `body`, over them the model's `params`, and the bound on output."""
+
+    async def send(self, litellm: ModuleType, arguments: Json) -> Json:
+        """One call of the provider through litellm; the finished object."""
+
+    def usage(self, response: Json) -> Usage | None:
+        """Tokens of an answer; None when the provider sent no counts."""
+
+    def error(self, message: str, kind: str, code: str | None = None) -> Json:
+        """Body of an error."""
+
+    def events(self, request: Json, response: Json) -> Iterator[bytes]:
+        """A finished answer as server-sent events, to the last."""
+
+    def error_events(self, error: Json) -> Iterator[bytes]:
+        """An error body as server-sent events, for when the headers are gone already."""
+
+    def text(self, response: Json) -> str:
+        """What the model said."""
+
+    def reasoning(self, response: Json) -> str:
+        """What the model thought, as far as the provider shows it."""
+
+    def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
+        """The tool calls that the model made."""
+
+    def tool_results(self, request: Json) -> dict[str, str]:
+        """Tool call id -> what the tool returned, of all results that the request repeats."""
+
+
+def event(data: Json, name: str | None = None) -> bytes:
+    """One server-sent event."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data)}\n\n".encode()
+
+
+def openai_error(message: str, kind: str, code: str | None) -> Json:
+    """The error body of OpenAI's APIs."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def positive(value: object) -> int | None:
+    """A bound on tokens as agents send it; anything else is no bound, and the provider's to refuse."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def plain(content: object) -> str:
+    """The text of a message's content, which is a string or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("text"))
+
+
+def remote(items: object) -> bool:
+    """Whether a message's parts name an address: the provider, or litellm, would fetch it, past the sandbox."""
+    parts = [
+        part
+        for item in (items if isinstance(items, list) else ())
+        for content in (item.get("content"), item.get("output"))
+        for part in (content if isinstance(content, list) else ())
+        if isinstance(part, dict) and part.get("type") not in ("text", "input_text", "output_text")
+    ]
+    return any(value.startswith(ADDRESSES) for value in _strings(parts))
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _strings(inner)
+
+
+def select(body: Json, allowed: frozenset[str], ignored: frozenset[str]) -> tuple[Json, tuple[str, ...]]:
+    """The allowed fields that are set, and the names of those set that are neither allowed nor ours to ignore."""
+    given = {name: value for name, value in body.items() if value is not None}
+    kept = {name: value for name, value in given.items() if name in allowed}
+    return kept, tuple(sorted(given.keys() - allowed - ignored))
+
+
+def callable_tools(tools: object, named: Mapping[str, str | None]) -> tuple[list[Json], tuple[str, ...]]:
+    """Tools that the agent itself runs, and labels of the others.
+
+    `named` maps the types that are kept to the key under which such a tool keeps its name (None: at the top).
+    All else is the provider's own (web search, code interpreter, ...): some providers refuse it, and where it
+    works it is a way out of the sandbox.
+    """
+    kept, dropped = [], []
+    for tool in tools if isinstance(tools, list) else []:
+        kind = tool.get("type", "function") if isinstance(tool, dict) else type(tool).__name__
+        holder = (tool.get(named[kind]) if named[kind] else tool) if kind in named and isinstance(tool, dict) else None
+        if isinstance(holder, dict) and holder.get("name"):
+            kept.append(tool)
+        else:
+            dropped.append(f"tools:{kind}")
+    return kept, tuple(sorted(set(dropped)))
+
+
+def tool_fields(fields: Json, named: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Leave only callable tools in `fields`, and no word about tools where none is left; returns what was dropped."""
+    if "tools" not in fields:
+        return ()
+    fields["tools"], dropped = callable_tools(fields["tools"], named)
+    if not fields["tools"]:
+        for name in ("tools", "tool_choice", "parallel_tool_calls"):
+            fields.pop(name, None)
+    return dropped
+
+
+def numbers(record: object, *names: str) -> int:
+    """The first of the named counts that a usage object carries; 0 when it carries none."""
+    found: Iterable[Any] = (record.get(name) for name in names) if isinstance(record, dict) else ()
+    return next((int(value) for value in found if value), 0)

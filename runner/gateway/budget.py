@@ -1,0 +1,188 @@
+"""What one trial has spent at the gateway, and whether it may make another call.
+
+A call is *refused* for what is spent and *waits* for what is merely held by calls under way: so parallel calls
+cannot overrun a budget together, and none is refused for money that in the end was not spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Iterator
+
+from metrics.cost import call_cost
+from runner.errors import ConfigError
+from runner.records import Budget, Model, Prices, Record, Usage
+
+PER_MILLION = 1e-6
+UNITS = {
+    "turns": "model calls",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "usd": "USD",
+    "deadline": "seconds",
+}
+
+
+class Refusal(Record):
+    """Why a call was not sent."""
+
+    kind: str
+    """usd, input_tokens, output_tokens, turns or deadline."""
+    spent: float
+    limit: float
+
+    @property
+    def message(self) -> str:
+        """Told to the agent: which budget, what was spent, what the limit is."""
+        name = "deadline" if self.kind == "deadline" else f"budget of {UNITS[self.kind]}"
+        return (
+            f"The {name} of this trial is spent: {self.spent:.6g} of {self.limit:.6g} {UNITS[self.kind]}. "
+            "No further model call is served."
+        )
+
+
+class Hold(Record):
+    """What a call under way may still spend at worst."""
+
+    input_tokens: int
+    """Estimate: the body's bytes / 4."""
+    output_tokens: int
+    """Bound; 0 when neither the request, the model nor the budget has one."""
+    usd: float
+    max_output: int | None
+    """What the provider is told as its maximum; None leaves it to the provider."""
+
+
+class Meter:
+    """The spend of one trial, counted in the gateway's event loop; other threads may read it."""
+
+    def __init__(self, budget: Budget, model: Model, seconds: float | None) -> None:
+        """`seconds` is the deadline, counted from the first call. Raises `ConfigError` for a cap nobody can count."""
+        self._budget, self._model, self._seconds = budget, model, seconds
+        if budget.usd is not None and (model.prices.input is None or model.prices.output is None):
+            message = (
+                f"Budget {budget.name!r} caps USD, but model {model.name!r} has no price for input or output tokens. "
+                "Set model.prices.input and model.prices.output (USD per million), or budget.usd=null."
+            )
+            raise ConfigError(message)
+        self.usage = Usage()
+        self.cost_usd: float | None = 0.0
+        self.turns = 0
+        self.refusal: Refusal | None = None
+        self._started: float | None = None
+        self._usd = 0.0
+        self._held: list[Hold] = []
+        self._settled = asyncio.Event()
+
+    @property
+    def deadline(self) -> float | None:
+        """`time.monotonic()` at which the trial's calls end; None without a limit or before the first call."""
+        return self._started + self._seconds if self._started is not None and self._seconds is not None else None
+
+    async def admit(self, input_tokens: int, wanted: int | None) -> Hold | Refusal:
+        """Take hold of what a call may spend, after waiting for calls under way if they might spend it all.
+
+        `input_tokens` is an estimate, `wanted` the output that the agent asks for at most.
+        """
+        self._started = time.monotonic() if self._started is None else self._started
+        while True:
+            levels = tuple(self._levels())
+            over = next((one for one in levels if one[1] >= one[3]), None)
+            if over:
+                return self._refuse(Refusal(kind=over[0], spent=over[1], limit=over[3]))
+            if all(spent + held < limit for _, spent, held, limit in levels):
+                hold = self._hold(input_tokens, wanted)
+                self._held.append(hold)
+                return hold
+            await self._wait()
+
+    def expired(self) -> Refusal:
+        """The refusal of a call that the deadline cut off. Only for sessions with a deadline."""
+        limit = self._seconds or 0.0
+        return self._refuse(Refusal(kind="deadline", spent=limit, limit=limit))
+
+    def settle(self, hold: Hold, usage: Usage | None, *, answered: bool) -> float | None:
+        """Count what a call really spent and let the next one go on; returns its USD, None without a price.
+
+        An answer without usage is charged to the caps as it was held, and its cost is unknown.
+        """
+        self._held.remove(hold)
+        self._settled.set()
+        if not answered:
+            return None
+        self.turns += 1
+        cost = price(usage, self._model.prices) if usage else None
+        counted = usage or Usage(input_tokens=hold.input_tokens, output_tokens=hold.output_tokens)
+        self.usage = self.usage + counted if usage else self.usage
+        self._usd += cost if cost is not None else self._capped(counted)
+        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        return cost
+
+    def _refuse(self, refusal: Refusal) -> Refusal:
+        self.refusal = self.refusal or refusal
+        return refusal
+
+    def _levels(self) -> Iterator[tuple[str, float, float, float]]:
+        """(kind, spent, held, limit) of each budget that has a limit."""
+        limits = self._budget
+        if self._started is not None and self._seconds is not None:
+            yield "deadline", time.monotonic() - self._started, 0.0, self._seconds
+        if limits.turns is not None:
+            yield "turns", self.turns, len(self._held), limits.turns
+        if limits.usd is not None:
+            yield "usd", self._usd, sum(hold.usd for hold in self._held), limits.usd
+        if limits.input_tokens is not None:
+            held = sum(hold.input_tokens for hold in self._held)
+            yield "input_tokens", self.usage.input_tokens, held, limits.input_tokens
+        if limits.output_tokens is not None:
+            yield "output_tokens", self.usage.output_tokens, self._held_output, limits.output_tokens
+
+    @property
+    def _held_output(self) -> int:
+        return sum(hold.output_tokens for hold in self._held)
+
+    def _hold(self, input_tokens: int, wanted: int | None) -> Hold:
+        left = None
+        if self._budget.output_tokens is not None:
+            left = self._budget.output_tokens - self.usage.output_tokens - self._held_output
+        bounds = [bound for bound in (wanted, left, self._model.max_output_tokens) if bound is not None]
+        at_most = min(bounds, default=0)
+        worst = Usage(input_tokens=input_tokens, output_tokens=at_most)
+        return Hold(
+            input_tokens=input_tokens,
+            output_tokens=at_most,
+            usd=self._capped(worst),
+            max_output=None if wanted is None and left is None else at_most,
+        )
+
+    def _capped(self, usage: Usage) -> float:
+        """USD that the cap counts: a missing cache rate counts as fresh input, which a cost never does."""
+        rates = self._model.prices
+        filled = {name: rates.input for name in ("cache_creation", "cache_hit") if getattr(rates, name) is None}
+        return price(usage, rates.model_copy(update=filled)) or 0.0
+
+    async def _wait(self) -> None:
+        self._settled.clear()
+        try:
+            async with asyncio.timeout_at(self.deadline):
+                await self._settled.wait()
+        except TimeoutError:
+            return  # the next look at the levels refuses for the deadline
+
+
+def price(usage: Usage, prices: Prices) -> float | None:
+    """USD of one call's usage; None when a rate that it needs was not published."""
+    rates = {
+        name: None if rate is None else rate * PER_MILLION
+        for name, rate in (
+            ("p_in", prices.input),
+            ("p_out", prices.output),
+            ("p_create", prices.cache_creation),
+            ("p_hit", prices.cache_hit),
+        )
+    }
+    counts = (usage.input_tokens, usage.cache_creation_tokens, usage.cache_hit_tokens, usage.output_tokens)
+    cost = float(call_cost(*counts, **rates))
+    return None if math.isnan(cost) else cost

@@ -1,0 +1,182 @@
+"""A fake of a model provider: a real HTTP server that speaks OpenAI's two APIs and misbehaves on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from runner.records import Record, Usage
+
+DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
+
+
+class Behaviour(Record):
+    """One answer of the fake."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[tuple[str, str], ...] = ()
+    """(tool name, arguments) of the tool calls made, several of them in parallel."""
+    usage: Usage | None = DEFAULT_USAGE
+    """None leaves the counts out of the answer."""
+    status_code: int = 200
+    message: str = "The fake was told to fail."
+    """Of the error body, when `status_code` is not 200."""
+    retry_after: float | None = None
+    cut: bool = False
+    """Close the connection in the middle of the body."""
+    seconds: float = 0.0
+    """Wait before answering."""
+
+
+class FakeUpstream:
+    """Serves behaviours in order, the last one for ever. A context manager; the server lives in its own thread."""
+
+    def __init__(self, *behaviours: Behaviour) -> None:
+        """At least one behaviour is needed."""
+        self._behaviours: Sequence[Behaviour] = behaviours
+        self.requests: list[dict[str, Any]] = []
+        """Bodies received, in order."""
+        self.keys: list[str] = []
+        """`Authorization` headers received, in order."""
+        self.served: list[Usage] = []
+        """Usage of each answer sent."""
+        self.hung_up = 0
+        """Requests whose client left before the answer."""
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        routes = [
+            Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            Route("/v1/responses", self._responses, methods=["POST"]),
+        ]
+        app = Starlette(routes=routes)
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, log_config=None, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+        )
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """What a model's `api_base` is set to."""
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+
+    def __enter__(self) -> FakeUpstream:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+
+    async def _chat(self, request: Request) -> Response:
+        return await self._answer(request, _chat_body)
+
+    async def _responses(self, request: Request) -> Response:
+        return await self._answer(request, _responses_body)
+
+    async def _answer(self, request: Request, shape: Any) -> Response:  # noqa: ANN401 - one of the two functions below
+        now = self._behaviours[min(len(self.requests), len(self._behaviours) - 1)]
+        number = len(self.requests)
+        self.requests.append(await request.json())
+        self.keys.append(request.headers.get("authorization", ""))
+        if now.seconds and await self._left(request, now.seconds):
+            return Response()
+        if now.cut:
+            return _Cut()
+        if now.status_code != 200:
+            headers = {"retry-after": f"{now.retry_after:g}"} if now.retry_after is not None else {}
+            return JSONResponse({"error": {"message": now.message, "type": "fake"}}, now.status_code, headers)
+        if now.usage:
+            self.served.append(now.usage)
+        return JSONResponse(shape(now, number, self.requests[number].get("model")))
+
+    async def _left(self, request: Request, seconds: float) -> bool:
+        """Wait; whether the client left meanwhile."""
+        end = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < end:
+            if await request.is_disconnected():
+                self.hung_up += 1
+                return True
+            await asyncio.sleep(0.02)
+        return False
+
+
+class _Cut(Response):
+    """Promises a body and sends its beginning only."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"1000")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b'{"id": ', "more_body": False})
+
+
+def _chat_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": behaviour.text}
+    if behaviour.reasoning:
+        message["reasoning_content"] = behaviour.reasoning
+    if behaviour.calls:
+        message["tool_calls"] = [
+            {"id": f"call_{number}_{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for index, (name, arguments) in enumerate(behaviour.calls)
+        ]
+    choice = {"index": 0, "finish_reason": "tool_calls" if behaviour.calls else "stop", "message": message}
+    body = {"id": f"chat_{number}", "object": "chat.completion", "created": 1, "model": model, "choices": [choice]}
+    usage = behaviour.usage
+    if usage is None:
+        return body
+    counts = {"cached_tokens": usage.cache_hit_tokens}
+    return body | {
+        "usage": {
+            "prompt_tokens": usage.input_tokens,
+            "completion_tokens": usage.output_tokens,
+            "total_tokens": usage.input_tokens + usage.output_tokens,
+            "prompt_tokens_details": counts,
+        }
+    }
+
+
+def _responses_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
+    output: list[dict[str, Any]] = []
+    if behaviour.reasoning:
+        summary = [{"type": "summary_text", "text": behaviour.reasoning}]
+        output.append({"type": "reasoning", "id": f"rs_{number}", "summary": summary})
+    if behaviour.text:
+        part = {"type": "output_text", "text": behaviour.text, "annotations": []}
+        output.append(
+            {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": [part]}
+        )
+    for index, (name, arguments) in enumerate(behaviour.calls):
+        ids = {"id": f"fc_{number}_{index}", "call_id": f"call_{number}_{index}"}
+        output.append({"type": "function_call", "status": "completed", "name": name, "arguments": arguments} | ids)
+    body: dict[str, Any] = {
+        "id": f"resp_{number}",
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "model": model,
+        "output": output,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+    usage = behaviour.usage
+    if usage is None:
+        return body
+    return body | {
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "input_tokens_details": {"cached_tokens": usage.cache_hit_tokens},
+            "output_tokens": usage.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.input_tokens + usage.output_tokens,
+        }
+    }

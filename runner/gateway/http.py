@@ -1,0 +1,148 @@
+"""The HTTP side of one session: who may ask, what is read, and how an answer is sent while the agent waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from runner.gateway.api import Api, Json, openai_error
+from runner.gateway.chat import Chat
+from runner.gateway.responses import Responses
+from runner.gateway.session import Answer, Session
+
+APIS: tuple[Api, ...] = (Chat(), Responses())
+BODY_BYTES = 32 * 2**20
+"""Cap on a request: several pictures fit, a runaway does not."""
+PING_SECONDS = 10.0
+"""Between comments on an open stream: well below any client's read timeout."""
+STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+
+
+def application(session: Session) -> Starlette:
+    """The routes that one trial sees on its socket."""
+    posts = [Route(api.path, _post(session, api), methods=["POST"]) for api in APIS]
+    return Starlette(routes=[*posts, Route("/v1/models", _models(session), methods=["GET"])])
+
+
+def _models(session: Session) -> Any:  # noqa: ANN401 - a Starlette endpoint
+    async def models(request: Request) -> Response:
+        if not _authorised(session, request):
+            return _unauthorised()
+        model = {"id": session.spec.model.name, "object": "model", "created": 0, "owned_by": "assay"}
+        return JSONResponse({"object": "list", "data": [model]})
+
+    return models
+
+
+def _post(session: Session, api: Api) -> Any:  # noqa: ANN401 - a Starlette endpoint
+    async def post(request: Request) -> Response:
+        if not _authorised(session, request):
+            return _unauthorised()
+        raw = await _read(request)
+        if raw is None:
+            return _json(session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
+        body = _parse(raw)
+        if body is None:
+            return _json(session.reject(api, 400, "The request's body is no JSON object in UTF-8."))
+        streamed = body.get("stream") is True
+        return Exchange(api, body, session.start(api, body, streamed=streamed, size=len(raw)), streamed=streamed)
+
+    return post
+
+
+def _authorised(session: Session, request: Request) -> bool:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    bearer = token.strip() if scheme.lower() == "bearer" else ""
+    return any(session.opens(key) for key in (bearer, request.headers.get("x-api-key", "")) if key)
+
+
+def _unauthorised() -> Response:
+    message = "This key does not open this trial's gateway, or the trial is over."
+    return JSONResponse(openai_error(message, "authentication_error", "invalid_api_key"), 401)
+
+
+async def _read(request: Request) -> bytes | None:
+    """The body; None when it is too large, without reading the rest."""
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > BODY_BYTES:
+            return None
+    return bytes(content)
+
+
+def _parse(raw: bytes) -> Json | None:
+    """The object in a body; None for anything that could not be written down again as UTF-8 JSON."""
+    try:
+        body = json.loads(raw.decode(), parse_constant=_no_constant)
+        json.dumps(body, ensure_ascii=False).encode()  # halves of surrogate pairs fail here
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _no_constant(name: str) -> None:
+    message = f"{name} is no JSON"
+    raise ValueError(message)
+
+
+def _json(answer: Answer) -> Response:
+    return JSONResponse(answer.body, answer.status_code)
+
+
+class Exchange(Response):
+    """Sends the answer of a call under way: JSON, or events with pings while the agent waits.
+
+    A stream's headers are sent with the first ping, so an early failure still has its own status. An agent that
+    hangs up cancels its call.
+    """
+
+    def __init__(self, api: Api, request: Json, call: asyncio.Task[Answer], *, streamed: bool) -> None:
+        super().__init__()
+        self._api, self._request, self._call, self._streamed = api, request, call, streamed
+        self._open = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        hung_up = asyncio.create_task(_hung_up(receive))
+        try:
+            while not self._call.done() and not hung_up.done():
+                patience = PING_SECONDS if self._streamed else None
+                waiting = {self._call, hung_up}
+                done, _ = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    await self._stream(send, [b": the model is at work\n\n"])
+        finally:
+            hung_up.cancel()
+            self._call.cancel("the agent hung up")  # does nothing to a call that is done
+        await asyncio.wait({self._call})
+        if not self._call.cancelled():
+            await self._answer(self._call.result(), scope, receive, send)
+
+    async def _answer(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._streamed or (answer.status_code != 200 and not self._open):
+            await _json(answer)(scope, receive, send)
+            return
+        ok = answer.status_code == 200
+        events = self._api.events(self._request, answer.body) if ok else self._api.error_events(answer.body)
+        await self._stream(send, events)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _stream(self, send: Send, events: Iterable[bytes]) -> None:
+        if not self._open:
+            self._open = True
+            start: Message = {"type": "http.response.start", "status": 200, "headers": STREAM_HEADERS}
+            await send(start)
+        await send({"type": "http.response.body", "body": b"".join(events), "more_body": True})
+
+
+async def _hung_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

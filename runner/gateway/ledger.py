@@ -1,0 +1,41 @@
+"""The ledger: one JSON line per model call, on disk before the agent has its answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.records import ModelCall
+
+
+class Ledger:
+    """Appends the calls of one session to a JSONL file, so that a runner that is killed loses no spend.
+
+    Nothing is kept in memory: requests repeat the whole conversation, and their sum grows with its square.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Opens `path` for appending; a last line that a crash cut off is removed first. Raises `OSError`."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._file = path.open("ab", buffering=0)
+        whole = _whole(path.read_bytes())
+        self._file.truncate(len(whole))
+        self._start = len(whole)
+
+    def append(self, call: ModelCall) -> None:
+        """Write one call and hand it to the operating system."""
+        self._file.write(call.model_dump_json(ensure_ascii=True).encode() + b"\n")
+
+    def calls(self) -> tuple[ModelCall, ...]:
+        """The calls of this session, in the order of arrival."""
+        lines = self._path.read_bytes()[self._start :].splitlines()
+        return tuple(sorted(map(ModelCall.model_validate_json, lines), key=lambda call: call.index))
+
+    def close(self) -> None:
+        """No call can be appended after this; reading still works."""
+        self._file.close()
+
+
+def _whole(content: bytes) -> bytes:
+    """The lines that were written to their end."""
+    return content[: content.rfind(b"\n") + 1]

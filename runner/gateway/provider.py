@@ -1,0 +1,145 @@
+"""Calls of model providers through litellm: arguments, retries, and errors as values."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from runner.gateway.api import Api, Json
+from runner.gateway.scripted import SCRIPT, Script, handler
+from runner.records import ErrorInfo, Model, Record
+
+ATTEMPTS = 4
+BACK_OFF_SECONDS = 1.0
+"""Before the second attempt; doubled each time. A Retry-After that asks for longer is obeyed."""
+PATIENCE_SECONDS = 1800.0
+"""For one attempt without a deadline: above the slowest reasoning answers, below for ever."""
+PASSING = frozenset({408, 409, 425, 429})
+"""Statuses below 500 that another attempt may cure."""
+BAD_GATEWAY = 502
+NO_KEY = "none"
+"""Sent where a model names no key, so that no variable of the runner's environment is sent unnamed."""
+SECRET_LENGTH = 16
+"""Shorter keys (`none`, `EMPTY`) are placeholders of local servers, and words of ordinary answers."""
+KEEPS_RETRYING = frozenset({"zai"})
+"""Providers for which litellm 1.106.2 drops `max_retries`, so that the client beneath retries twice unseen. The
+argument goes through if it is named as allowed; for other providers that would put it into the request's body."""
+
+
+class Reply(Record):
+    """How a call of the provider ended."""
+
+    response: Json | None = None
+    status_code: int = 200
+    """What the agent gets: the provider's own for its 4xx, 502 when it failed to the end."""
+    error: ErrorInfo | None = None
+    code: str | None = None
+    """Of the error body: `context_length_exceeded` is what agents compact upon."""
+    late: bool = False
+    """The deadline passed during the call."""
+    retry_after: float | None = None
+    """Seconds to wait before another attempt; None when none would help."""
+
+
+def load_litellm() -> ModuleType:
+    """Import litellm (5 s of CPU), once, quiet, offline, and with the scripted model known to it."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else its import asks the network for a price list
+    import litellm  # noqa: PLC0415
+
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.drop_params = True
+    litellm.disable_aiohttp_transport = True  # one HTTP client library beneath all providers
+    litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": handler()}]
+    for name in ("LiteLLM", "httpx"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # all that they say comes back as an exception
+    return litellm
+
+
+async def unload_litellm(litellm: ModuleType) -> None:
+    """Close the connections that litellm keeps for the running event loop."""
+    await litellm.close_litellm_async_clients()
+    litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+class Provider:
+    """One trial's model."""
+
+    def __init__(self, model: Model, key: str | None, script: Script | None, litellm: asyncio.Future[ModuleType]) -> None:
+        """`key` is the provider's; `script` is set exactly for scripted models; `litellm` may still be loading."""
+        self._model, self._key, self._script, self._litellm = model, key or NO_KEY, script, litellm
+
+    async def call(self, api: Api, fields: Json, deadline: float | None, count: Callable[[], None]) -> Reply:
+        """Call until answered, refused for good, out of attempts, or at the deadline (monotonic seconds).
+
+        `count` is called before each attempt. Never raises but for cancellation.
+        """
+        for attempt in range(ATTEMPTS):
+            count()
+            reply = await self._attempt(api, fields, deadline)
+            if reply.retry_after is None or attempt == ATTEMPTS - 1:
+                return reply
+            wait = max(reply.retry_after, BACK_OFF_SECONDS * 2**attempt)
+            if deadline is not None and time.monotonic() + wait >= deadline:
+                return reply
+            await asyncio.sleep(wait)
+        raise AssertionError  # the last attempt returned
+
+    async def _attempt(self, api: Api, fields: Json, deadline: float | None) -> Reply:
+        try:
+            async with asyncio.timeout_at(deadline) as limit:
+                return Reply(response=await self._send(api, fields, deadline))
+        # The boundary of one gateway call: litellm raises its own errors, those of the clients beneath it, and
+        # builtin ones for answers of an unexpected shape. Whatever it is, the agent gets an answer.
+        except Exception as error:  # noqa: BLE001
+            if limit.expired():
+                return Reply(late=True, status_code=403, error=ErrorInfo.of(error, "gateway"))
+            return self._failed(error)
+
+    async def _send(self, api: Api, fields: Json, deadline: float | None) -> Json:
+        litellm = await asyncio.shield(self._litellm)
+        SCRIPT.set(self._script)
+        left = PATIENCE_SECONDS if deadline is None else deadline - time.monotonic()
+        arguments = fields | {
+            "model": self._model.id,
+            "api_key": self._key,
+            "api_base": self._model.api_base,
+            "timeout": min(left, PATIENCE_SECONDS),
+            "max_retries": 0,
+        }
+        if self._model.id.split("/")[0] in KEEPS_RETRYING:
+            arguments["allowed_openai_params"] = ["max_retries"]
+        return self._clean(await api.send(litellm, arguments))
+
+    def _failed(self, error: Exception) -> Reply:
+        status = getattr(error, "status_code", None)
+        status = status if isinstance(status, int) else 500
+        passing = status in PASSING or status >= 500
+        info = ErrorInfo.of(error, "gateway")
+        return Reply(
+            status_code=BAD_GATEWAY if passing else status,
+            error=ErrorInfo.model_validate(self._clean(info.model_dump())),
+            code="context_length_exceeded" if type(error).__name__ == "ContextWindowExceededError" else None,
+            retry_after=_retry_after(error) if passing else None,
+        )
+
+    def _clean(self, value: Json) -> Json:
+        """Without the provider's key, which an upstream may echo, and without halves of surrogate pairs."""
+        text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
+        cleaned: Json = json.loads(text.replace(self._key, "[key]") if len(self._key) >= SECRET_LENGTH else text)
+        return cleaned
+
+
+def _retry_after(error: Exception) -> float:
+    """Seconds that the provider asks to wait; 0 when it does not say, or says a date."""
+    headers: Any = getattr(error, "litellm_response_headers", None) or {}
+    try:
+        return max(0.0, float(headers.get("retry-after", 0)))
+    except ValueError:
+        return 0.0

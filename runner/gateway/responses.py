@@ -1,0 +1,170 @@
+"""OpenAI's Responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from types import ModuleType
+from typing import Literal
+
+from runner.gateway.api import (
+    BY_ADDRESS,
+    Json,
+    Outbound,
+    event,
+    numbers,
+    openai_error,
+    plain,
+    positive,
+    remote,
+    select,
+    tool_fields,
+)
+from runner.records import ToolCall, Usage
+
+ALLOWED = frozenset(
+    "input instructions tools tool_choice parallel_tool_calls temperature top_p reasoning text include store "
+    "truncation prompt_cache_key max_tool_calls".split()
+)
+"""As for chat: a list of the good."""
+OURS = frozenset({"model", "stream", "stream_options", "max_output_tokens"})
+STATEFUL = ("previous_response_id", "conversation", "prompt", "background")
+"""Fields that lean on state at the provider, which neither the ledger nor another provider has."""
+NAMED: dict[str, str | None] = {"function": None, "custom": None}
+
+
+class Responses:
+    """`POST /v1/responses`."""
+
+    name: Literal["responses"] = "responses"
+    path = "/v1/responses"
+
+    def complaint(self, body: Json) -> str | None:
+        items = body.get("input")
+        if not items or not (isinstance(items, str) or _objects(items)):
+            return "input: text or a list of at least one item object is required."
+        for name in STATEFUL:
+            if body.get(name):
+                return f"{name}: not supported; send the whole input with each request."
+        return BY_ADDRESS if remote(items) else None
+
+    def wanted_output(self, body: Json) -> int | None:
+        return positive(body.get("max_output_tokens"))
+
+    def outbound(self, body: Json, params: Json, max_output: int | None) -> Outbound:
+        fields, dropped = select(body, ALLOWED, OURS | set(STATEFUL))
+        dropped += tool_fields(fields, NAMED)
+        if max_output is not None:
+            fields["max_output_tokens"] = max_output
+        extra = dict(params)
+        if "reasoning_effort" in extra:  # a model's parameters are written as chat has them
+            fields["reasoning"] = fields.get("reasoning", {}) | {"effort": extra.pop("reasoning_effort")}
+        return Outbound(fields=fields | extra, dropped=dropped)
+
+    async def send(self, litellm: ModuleType, arguments: Json) -> Json:
+        finished: Json = (await litellm.aresponses(**arguments)).model_dump(mode="json")
+        return finished | {"instructions": None, "tools": []}  # the echo of the request is most of an answer's bytes
+
+    def usage(self, response: Json) -> Usage | None:
+        counts = response.get("usage") or {}
+        total = numbers(counts, "input_tokens")
+        if not total:  # as for chat
+            return None
+        details = counts.get("input_tokens_details")
+        return Usage(
+            input_tokens=total,
+            cache_creation_tokens=numbers(details, "cache_write_tokens", "cache_creation_tokens"),
+            cache_hit_tokens=numbers(details, "cached_tokens"),
+            output_tokens=numbers(counts, "output_tokens"),
+        )
+
+    def error(self, message: str, kind: str, code: str | None = None) -> Json:
+        return openai_error(message, kind, code)
+
+    def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - chat needs the request
+        number = count()
+        begun = response | {"status": "in_progress", "output": [], "usage": None}
+        body = [("response.created", {"response": begun}), ("response.in_progress", {"response": begun})]
+        for index, item in enumerate(response["output"]):
+            body += [(name, {"output_index": index} | data) for name, data in _item_events(item)]
+        body.append((f"response.{response.get('status') or 'completed'}", {"response": response}))
+        for name, data in body:
+            yield event({"type": name, "sequence_number": next(number)} | data, name)
+
+    def error_events(self, error: Json) -> Iterator[bytes]:
+        why = {"code": error["error"]["code"] or error["error"]["type"], "message": error["error"]["message"]}
+        failed = {"id": "resp_failed", "object": "response", "status": "failed", "output": [], "error": why}
+        yield event({"type": "response.failed", "sequence_number": 0, "response": failed}, "response.failed")
+
+    def text(self, response: Json) -> str:
+        return "\n".join(plain(item.get("content")) for item in _items(response, "message"))
+
+    def reasoning(self, response: Json) -> str:
+        items = _items(response, "reasoning")
+        return "\n".join(filter(None, (plain(item.get(key)) for item in items for key in ("summary", "content"))))
+
+    def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
+        return tuple(
+            ToolCall(id=item["call_id"], name=item["name"], arguments=item.get("arguments", item.get("input")))
+            for item in _items(response, "function_call", "custom_tool_call")
+        )
+
+    def tool_results(self, request: Json) -> dict[str, str]:
+        items = request.get("input", ())
+        return {
+            str(item.get("call_id")): plain(item.get("output"))
+            for item in (items if isinstance(items, list) else ())
+            if item.get("type") in ("function_call_output", "custom_tool_call_output")
+        }
+
+
+def _objects(items: object) -> bool:
+    return isinstance(items, list) and all(isinstance(item, dict) for item in items)
+
+
+def _items(response: Json, *types: str) -> list[Json]:
+    return [item for item in response.get("output") or () if item.get("type") in types]
+
+
+def _item_events(item: Json) -> Iterator[tuple[str, Json]]:
+    """Events of one output item, from added to done."""
+    empty: Json = {"message": {"content": []}, "reasoning": {"summary": []}}.get(item["type"], {})
+    if item["type"] in ("function_call", "custom_tool_call"):
+        empty = {key: "" for key in ("arguments", "input") if key in item}
+    yield "response.output_item.added", {"item": item | empty | {"status": "in_progress"}}
+    at = {"item_id": item.get("id")}
+    match item["type"]:
+        case "message":
+            for index, part in enumerate(item["content"]):
+                yield from _part_events(at | {"content_index": index}, part)
+        case "reasoning":
+            for index, part in enumerate(item.get("summary") or ()):
+                yield from _summary_events(at | {"summary_index": index}, part)
+        case "function_call":
+            yield "response.function_call_arguments.delta", at | {"delta": item["arguments"]}
+            yield (
+                "response.function_call_arguments.done",
+                at | {"arguments": item["arguments"], "name": item["name"]},
+            )
+        case "custom_tool_call":
+            yield "response.custom_tool_call_input.delta", at | {"delta": item["input"]}
+            yield "response.custom_tool_call_input.done", at | {"input": item["input"]}
+    yield "response.output_item.done", {"item": item}
+
+
+def _part_events(at: Json, part: Json) -> Iterator[tuple[str, Json]]:
+    key, name = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
+    text = part.get(key) or ""
+    yield "response.content_part.added", at | {"part": part | {key: ""}}
+    logprobs: Json = {} if key == "refusal" else {"logprobs": []}
+    yield f"response.{name}.delta", at | {"delta": text} | logprobs
+    yield f"response.{name}.done", at | {key: text} | logprobs
+    yield "response.content_part.done", at | {"part": part}
+
+
+def _summary_events(at: Json, part: Json) -> Iterator[tuple[str, Json]]:
+    text = part.get("text") or ""
+    yield "response.reasoning_summary_part.added", at | {"part": part | {"text": ""}}
+    yield "response.reasoning_summary_text.delta", at | {"delta": text}
+    yield "response.reasoning_summary_text.done", at | {"text": text}
+    yield "response.reasoning_summary_part.done", at | {"part": part}

@@ -1,0 +1,172 @@
+"""The gateway: one thread with one event loop that serves every trial of the runner, each on a socket of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import tempfile
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from types import ModuleType
+
+import uvicorn
+
+from runner.errors import ConfigError, GatewayError
+from runner.gateway.http import application
+from runner.gateway.provider import Provider, load_litellm, unload_litellm
+from runner.gateway.scripted import Script, load
+from runner.gateway.session import Session, SessionSpec
+from runner.records import Model
+
+SOCKET = "gateway.sock"
+LONGEST_PATH = 107
+"""Bytes of a unix socket's path on Linux, less the ending zero."""
+CLOSING_SECONDS = 2
+"""For connections of an ended trial to go by themselves."""
+
+
+class Gateway:
+    """Serves model calls to trials. A context manager; the first `open` starts it, so runs without models pay nothing.
+
+    All sessions share one thread and its event loop. litellm is imported there in the background while the first
+    sandbox starts; only a first call waits for it.
+    """
+
+    def __init__(self, runtime_dir: Path) -> None:
+        """`runtime_dir` is created on first use, readable by this user only, and holds one folder a trial."""
+        self._runtime_dir = runtime_dir
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self._litellm: asyncio.Task[ModuleType]
+        self._sessions: dict[Session, uvicorn.Server] = {}
+        self._servers: set[asyncio.Task[None]] = set()
+
+    def open(self, spec: SessionSpec) -> Session:
+        """A socket, a key and a budget for one trial, to be closed by the caller.
+
+        Raises `ConfigError` when the model's key or policy is missing or its budget cannot be counted, and
+        `GatewayError` when the socket cannot be made.
+        """
+        key, script = provider_key(spec.model), _script(spec)
+        self._start()
+        return asyncio.run_coroutine_threadsafe(self._open(spec, key, script), self._loop).result()
+
+    def close(self) -> None:
+        """End all sessions and the thread. Idempotent."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            thread.join()
+
+    def __enter__(self) -> Gateway:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread:
+                return
+            started: Future[None] = Future()
+            self._thread = threading.Thread(target=lambda: asyncio.run(self._run(started)), name="gateway", daemon=True)
+            self._thread.start()
+            started.result()
+
+    async def _run(self, started: Future[None]) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._litellm = asyncio.create_task(asyncio.to_thread(load_litellm))
+        started.set_result(None)
+        await self._stop.wait()
+        await asyncio.gather(*(self._end(session) for session in tuple(self._sessions)))
+        await asyncio.gather(*self._servers)
+        await unload_litellm(await self._litellm)
+
+    async def _open(self, spec: SessionSpec, key: str | None, script: Script | None) -> Session:
+        provider = Provider(spec.model, key, script, self._litellm)
+        try:
+            folder, listening = _listen(self._runtime_dir)
+            session = Session(spec, folder, provider, self._close)
+        except OSError as error:
+            message = f"The gateway cannot open a socket below {self._runtime_dir} or write {spec.ledger}: {error}."
+            raise GatewayError(message) from error
+        server = uvicorn.Server(_configuration(session))
+        self._sessions[session] = server
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        self._servers.add(task)
+        task.add_done_callback(self._servers.discard)
+        return session
+
+    def _close(self, session: Session) -> None:
+        if not self._loop.is_closed():
+            asyncio.run_coroutine_threadsafe(self._end(session), self._loop).result()
+
+    async def _end(self, session: Session) -> None:
+        server = self._sessions.pop(session, None)
+        await session.die()
+        if server:
+            server.should_exit = True  # its own task ends within a tick or two; the key and the path are dead already
+
+
+def provider_key(model: Model) -> str | None:
+    """The provider's key from the environment variable that the model names; None when it names none.
+
+    Raises `ConfigError` naming the variable when it is not set.
+    """
+    if model.api_key_env is None:
+        return None
+    key = os.environ.get(model.api_key_env, "").strip()
+    if not key:
+        message = f"Model {model.name!r} needs an API key: set the environment variable {model.api_key_env}."
+        raise ConfigError(message)
+    return key
+
+
+def _script(spec: SessionSpec) -> Script | None:
+    if spec.model.backend == "none":
+        message = f"Model {spec.model.name!r} is for agents that use no model; choose another with model=NAME."
+        raise ConfigError(message)
+    if spec.model.backend != "scripted":
+        return None
+    if spec.model.policy is None:
+        message = f"Scripted model {spec.model.name!r} has no model.policy, a YAML file of turns."
+        raise ConfigError(message)
+    return Script(load(spec.model.policy), spec.task)
+
+
+def _listen(runtime_dir: Path) -> tuple[Path, socket.socket]:
+    """A new folder that a sandbox may mount, and in it a socket that any user of the sandbox may write to.
+
+    The folder above is this user's alone, so on the host nobody else comes near the sockets.
+    """
+    runtime_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=runtime_dir, prefix=""))
+    folder.chmod(0o755)
+    path = folder / SOCKET
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        folder.rmdir()
+        message = f"{path} is longer than the {LONGEST_PATH} bytes of a socket's path; choose a shorter folder"
+        raise OSError(message)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    path.chmod(0o666)
+    listening.listen()
+    return folder, listening
+
+
+def _configuration(session: Session) -> uvicorn.Config:
+    return uvicorn.Config(
+        application(session),
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        timeout_graceful_shutdown=CLOSING_SECONDS,
+    )

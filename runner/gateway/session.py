@@ -1,0 +1,233 @@
+"""One trial at the gateway: its key, its socket, its budget, its ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import shutil
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.gateway.budget import Meter, Refusal
+from runner.gateway.ledger import Ledger
+from runner.records import Budget, Endpoint, ErrorInfo, Model, ModelCall, Record, Usage
+
+if TYPE_CHECKING:
+    from runner.gateway.api import Api, Json
+    from runner.gateway.provider import Provider, Reply
+
+BYTES_PER_TOKEN = 4
+"""Estimate of a request's tokens, for what a call under way holds of the budget; never for what is recorded."""
+GONE = 499
+"""Status on the ledger of a call whose agent did not wait for the answer."""
+
+
+log = logging.getLogger(__name__)
+
+
+class SessionSpec(Record):
+    """What a trial may ask of the gateway."""
+
+    trial: str
+    task: str
+    """Name of the task, which a scripted model plays."""
+    model: Model
+    budget: Budget = Budget()
+    seconds: float | None = None
+    """Deadline, counted from the trial's first call, so that a slow start of its sandbox takes none of it."""
+    ledger: Path
+    """JSONL file, appended call by call while the trial runs."""
+
+
+class Answer(Record):
+    """What the agent gets."""
+
+    status_code: int
+    body: dict[str, object]
+
+
+class Call:
+    """One call under way."""
+
+    def __init__(self, api: Api, request: Json, *, index: int, streamed: bool, size: int) -> None:
+        self.api, self.request, self.index, self.streamed = api, request, index, streamed
+        self.input_tokens = size // BYTES_PER_TOKEN
+        self.attempts = 0
+        self.dropped: tuple[str, ...] = ()
+        self._started_at, self._started = datetime.now(UTC), time.monotonic()
+
+    def count(self) -> None:
+        """One more attempt upstream."""
+        self.attempts += 1
+
+    def ended(self, model: Model, status_code: int, **outcome: object) -> ModelCall:
+        """Its line on the ledger; `outcome` are the fields of `ModelCall` that it came to."""
+        return ModelCall(
+            index=self.index,
+            api=self.api.name,
+            model=model.id,
+            scripted=model.scripted,
+            started_at=self._started_at,
+            latency_seconds=time.monotonic() - self._started,
+            streamed=self.streamed,
+            attempts=self.attempts,
+            dropped=self.dropped,
+            request=self.request,
+            status_code=status_code,
+            **outcome,  # type: ignore[arg-type] # validated by the record
+        )
+
+
+class Session:
+    """A trial's door to its model, open until `close`. Its properties may be read from any thread at any time."""
+
+    def __init__(
+        self, spec: SessionSpec, socket_dir: Path, provider: Provider, close: Callable[[Session], None]
+    ) -> None:
+        """`close` is the gateway's, which owns the loop that calls run in. Raises `ConfigError`, `OSError`."""
+        self.spec, self.socket_dir, self.key = spec, socket_dir, secrets.token_urlsafe(32)
+        self._provider, self._close = provider, close
+        self._meter = Meter(spec.budget, spec.model, spec.seconds)
+        self._ledger = Ledger(spec.ledger)
+        self._calls: set[asyncio.Task[Answer]] = set()
+        self._arrived = 0
+        self._dead = False
+
+    # --- the trial's side ---
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """What the agent is told, as seen through the forwarder in its sandbox."""
+        from runner.sandbox.inside import BASE_URL  # noqa: PLC0415 - the one thing the gateway knows of sandboxes
+
+        model = self.spec.model
+        return Endpoint(
+            base_url=BASE_URL,
+            key=self.key,
+            model=model.name,
+            context_window=model.context_window,
+            max_output_tokens=model.max_output_tokens,
+        )
+
+    @property
+    def calls(self) -> tuple[ModelCall, ...]:
+        """Every call that has ended so far, in the order of arrival, read from the ledger."""
+        return self._ledger.calls()
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all answered calls."""
+        return self._meter.usage
+
+    @property
+    def cost_usd(self) -> float | None:
+        """USD of all answered calls; None when one of them has no price."""
+        return self._meter.cost_usd
+
+    @property
+    def turns(self) -> int:
+        """Answered calls."""
+        return self._meter.turns
+
+    @property
+    def refusal(self) -> str | None:
+        """The first budget that refused a call: usd, input_tokens, output_tokens, turns or deadline."""
+        return self._meter.refusal.kind if self._meter.refusal else None
+
+    def close(self) -> None:
+        """Kill key and socket, cancel calls under way and wait until they are on the ledger. Idempotent."""
+        self._close(self)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # --- the gateway's side, in its event loop ---
+
+    def opens(self, key: str) -> bool:
+        """Whether this key is the trial's, and the trial is not over."""
+        return not self._dead and secrets.compare_digest(key.encode(), self.key.encode())
+
+    def start(self, api: Api, request: Json, *, streamed: bool, size: int) -> asyncio.Task[Answer]:
+        """Serve one request; cancelling the task cancels the call upstream and records it."""
+        call = Call(api, request, index=self._arrived, streamed=streamed, size=size)
+        self._arrived += 1
+        task = asyncio.get_running_loop().create_task(self._serve(call))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        return task
+
+    def reject(self, api: Api, status_code: int, message: str) -> Answer:
+        """Answer and record a request that cannot be read."""
+        call = Call(api, {}, index=self._arrived, streamed=False, size=0)
+        self._arrived += 1
+        return self._malformed(call, status_code, message)
+
+    async def die(self) -> None:
+        """No call is served from here on, and none is under way."""
+        if self._dead:
+            return
+        self._dead = True
+        for task in self._calls:
+            task.cancel("the trial ended")
+        await asyncio.gather(*self._calls, return_exceptions=True)
+        self._ledger.close()
+        shutil.rmtree(self.socket_dir, ignore_errors=True)
+
+    async def _serve(self, call: Call) -> Answer:
+        complaint = call.api.complaint(call.request)
+        if complaint:
+            return self._malformed(call, 400, complaint)
+        try:
+            return await self._admitted(call)
+        except asyncio.CancelledError as cancelled:
+            reason = ErrorInfo(type="Cancelled", message=" ".join(map(str, cancelled.args)), phase="gateway")
+            self._record(call, GONE, error=reason)
+            raise
+        # The boundary of one gateway call: whatever an agent's request sets off in here, the agent gets an answer.
+        except Exception as error:
+            log.exception("model call %d of trial %s", call.index, self.spec.trial)
+            self._record(call, 500, error=ErrorInfo.of(error, "gateway"))
+            return Answer(status_code=500, body=call.api.error("The gateway failed at this call.", "internal_error"))
+
+    async def _admitted(self, call: Call) -> Answer:
+        hold = await self._meter.admit(call.input_tokens, call.api.wanted_output(call.request))
+        if isinstance(hold, Refusal):
+            return self._refused(call, hold)
+        usage = None
+        reply: Reply | None = None
+        try:
+            sent = call.api.outbound(call.request, self.spec.model.params, hold.max_output)
+            call.dropped = sent.dropped
+            reply = await self._provider.call(call.api, sent.fields, self._meter.deadline, call.count)
+            usage = call.api.usage(reply.response) if reply.response else None
+        finally:
+            cost = self._meter.settle(hold, usage, answered=reply is not None and reply.response is not None)
+        if reply.late:
+            return self._refused(call, self._meter.expired())
+        if reply.response is None:
+            return self._failed(call, reply)
+        self._record(call, 200, response=reply.response, usage=usage, cost_usd=cost)
+        return Answer(status_code=200, body=reply.response)
+
+    def _refused(self, call: Call, refusal: Refusal) -> Answer:
+        self._record(call, 403, refused=refusal.kind)
+        return Answer(status_code=403, body=call.api.error(refusal.message, "budget_exceeded", "budget_exceeded"))
+
+    def _failed(self, call: Call, reply: Reply) -> Answer:
+        self._record(call, reply.status_code, error=reply.error)
+        message = f"The model's provider failed: {reply.error.message}" if reply.error else "No answer."
+        return Answer(status_code=reply.status_code, body=call.api.error(message, "upstream_error", reply.code))
+
+    def _malformed(self, call: Call, status_code: int, message: str) -> Answer:
+        self._record(call, status_code, error=ErrorInfo(type="BadRequest", message=message, phase="gateway"))
+        return Answer(status_code=status_code, body=call.api.error(message, "invalid_request_error"))
+
+    def _record(self, call: Call, status_code: int, **outcome: object) -> None:
+        self._ledger.append(call.ended(self.spec.model, status_code, **outcome))

@@ -1,0 +1,83 @@
+"""Sessions at one real gateway, over their unix sockets, in front of a fake provider."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import openai
+import pytest
+
+from runner.gateway import Gateway, Session, SessionSpec
+from runner.records import Budget, Model, Prices
+
+CANARY = "sk-canary-0123456789abcdef"
+PRICES = Prices(input=2.0, output=10.0, cache_creation=2.5, cache_hit=0.5)
+
+
+@pytest.fixture(scope="session")
+def gateway() -> Iterator[Gateway]:
+    """One gateway for all tests of a worker: importing litellm takes seconds. Its folder's path must be short."""
+    with tempfile.TemporaryDirectory() as folder, Gateway(Path(folder)) as gateway:
+        yield gateway
+
+
+@pytest.fixture(autouse=True)
+def provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_API_KEY", CANARY)
+
+
+@pytest.fixture
+def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]]:
+    """Opens sessions that end with the test: `session(url, id="zai/x", budget=..., seconds=..., **model fields)`."""
+    with ExitStack() as stack:
+
+        def open_session(
+            url: str | None = None,
+            *,
+            budget: Budget | None = None,
+            seconds: float | None = None,
+            name: str = "trial",
+            **fields: object,
+        ) -> Session:
+            model = {"name": "fake", "id": "openai/x", "api_key_env": "FAKE_API_KEY", "api_base": url, "prices": PRICES}
+            spec = SessionSpec(
+                trial=name,
+                task="greet",
+                model=Model.model_validate(model | fields),
+                budget=budget or Budget(),
+                seconds=seconds,
+                ledger=tmp_path / name / "ledger.jsonl",
+            )
+            return stack.enter_context(gateway.open(spec))
+
+        yield open_session
+
+
+@pytest.fixture
+def http() -> Iterator[Callable[..., httpx.Client]]:
+    """HTTP clients on a session's socket, with its key or another one."""
+    with ExitStack() as stack:
+
+        def connect(session: Session, key: str | None = None) -> httpx.Client:
+            transport = httpx.HTTPTransport(uds=str(session.socket_dir / "gateway.sock"))
+            headers = {"authorization": f"Bearer {session.key if key is None else key}"}
+            client = httpx.Client(transport=transport, base_url="http://gateway", headers=headers, timeout=60)
+            return stack.enter_context(client)
+
+        yield connect
+
+
+@pytest.fixture
+def client(http: Callable[..., httpx.Client]) -> Callable[[Session], openai.OpenAI]:
+    """The official client on a session's socket."""
+
+    def connect(session: Session) -> openai.OpenAI:
+        return openai.OpenAI(
+            api_key=session.key, base_url="http://gateway/v1", http_client=http(session), max_retries=0
+        )
+
+    return connect
