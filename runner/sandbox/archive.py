@@ -1,0 +1,136 @@
+"""Tar streams in and out of sandboxes. What a sandbox wrote is counted and kept, never extracted on this machine."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple, Self
+
+from runner.errors import EngineError, WorkspaceTooLarge
+from runner.sandbox.inside import AGENT_DIR
+from runner.sandbox.limits import MEGABYTE, Caps
+
+
+class Owner(NamedTuple):
+    """Numeric owner of a file."""
+
+    uid: int
+    gid: int
+
+
+ROOT = Owner(0, 0)
+
+
+class Packer:
+    """Collects what goes into a sandbox in one tar stream, so that it takes one call, unpacked at `/`."""
+
+    def __init__(self) -> None:
+        self._buffer = tempfile.SpooledTemporaryFile(max_size=MEGABYTE)  # noqa: SIM115 - closed by `__exit__`
+        self._tar = tarfile.open(fileobj=self._buffer, mode="w")  # noqa: SIM115 - closed by `stream`
+        self.empty = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._tar.close()
+        self._buffer.close()
+
+    def directory(self, path: str, mode: int, owner: Owner = ROOT) -> None:
+        """A directory: what is there and is none gives way; a directory keeps its content and gets mode and owner."""
+        self._add(_entry(path, tarfile.DIRTYPE, mode, owner))
+
+    def file(self, path: str, text: str, user: str | None) -> None:
+        """A text file that `user` can read and, like new directories below the agent's own, change."""
+        owner = numeric(user)
+        # A user known by name only has a uid that only the image knows; nobody else lives in the sandbox.
+        open_bits = 0 if owner else 0o022
+        for parent in reversed(PurePosixPath(path).parents):
+            if parent.is_relative_to(AGENT_DIR) and parent != PurePosixPath(AGENT_DIR):
+                self.directory(str(parent), 0o755 | open_bits, owner or ROOT)
+        content = text.encode()
+        entry = _entry(path, tarfile.REGTYPE, 0o644 | open_bits, owner or ROOT)
+        entry.size = len(content)
+        self._add(entry, io.BytesIO(content))
+
+    def folder(self, target: str, source: Path) -> None:
+        """The content of a host folder, root-owned and readable by all; an empty one adds nothing."""
+        for path in sorted(source.rglob("*")):
+            name = f"{target.strip('/')}/{path.relative_to(source).as_posix()}".lstrip("/")
+            self._tar.add(path, name, recursive=False, filter=_public)
+            self.empty = False
+
+    def stream(self) -> IO[bytes]:
+        """The finished tar, from its beginning."""
+        self._tar.close()
+        self._buffer.seek(0)
+        return self._buffer
+
+    def _add(self, entry: tarfile.TarInfo, content: IO[bytes] | None = None) -> None:
+        self._tar.addfile(entry, content)
+        self.empty = False
+
+
+def numeric(user: str | None) -> Owner | None:
+    """The owner that a user such as `1000`, `1000:1000` or `root` means; None for any other name."""
+    uid, _, gid = (user or "root").partition(":")
+    known = {"root": "0", "": "0"}
+    uid, gid = known.get(uid, uid), known.get(gid, gid)
+    return Owner(int(uid), int(gid)) if uid.isdecimal() and gid.isdecimal() else None
+
+
+def save(chunks: Iterable[bytes], target: Path, caps: Caps) -> int:
+    """Write a tar stream to `target`; returns how many regular files it holds.
+
+    Raises `WorkspaceTooLarge`, and leaves no file, as soon as it is more than `caps` allow.
+    """
+    try:
+        _write(chunks, target, caps.workspace_mb)
+        return _count(target, caps.workspace_files)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def _write(chunks: Iterable[bytes], target: Path, megabytes: int) -> None:
+    left = megabytes * MEGABYTE
+    with target.open("wb") as file:
+        for chunk in chunks:
+            left -= len(chunk)
+            if left < 0:
+                raise WorkspaceTooLarge(f"{target.stem}: more than sandbox.workspace_mb={megabytes} MiB.")
+            file.write(chunk)
+
+
+def _count(tar: Path, most: int) -> int:
+    files = 0
+    try:
+        with tarfile.open(tar) as archive:
+            for member in archive:
+                files += member.isreg()
+                if files > most:
+                    raise WorkspaceTooLarge(f"{tar.stem}: more than sandbox.workspace_files={most} files.")
+    except tarfile.TarError as error:
+        raise EngineError(f"{tar.stem}: the engine's archive broke off ({error}).") from error
+    return files
+
+
+def _entry(path: str, kind: bytes, mode: int, owner: Owner) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path.lstrip("/"))
+    entry.type, entry.mode, entry.mtime = kind, mode, time.time()
+    entry.uid, entry.gid = owner
+    return entry
+
+
+def _public(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Root's and readable by all; sockets, devices and pipes stay behind."""
+    if not (entry.isreg() or entry.isdir() or entry.issym() or entry.islnk()):
+        return None
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+    return entry

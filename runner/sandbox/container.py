@@ -1,0 +1,268 @@
+"""One container: a rollout's or a verification's sandbox."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from docker import APIClient
+from docker.errors import APIError, NotFound
+
+from runner.errors import EngineError, ImageError
+from runner.records import ExecResult, ExecSpec, Image, SandboxSpec
+from runner.sandbox import archive, launch
+from runner.sandbox.execution import DiskWatch, Output, Readable, Stop, follow, stopper
+from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults
+from runner.sandbox.images import ImageConfig, Images
+from runner.sandbox.limits import MEGABYTE, Limits
+
+SNAPSHOTS = "assay-snapshot"
+"""Repository of snapshots; their tags are random."""
+RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
+"""Directories of the verifier. In a snapshot they are directories: a file, a link or a loop that an agent planted
+there would be a mount point that the engine refuses, and a way out of being judged."""
+KILLED = 137
+"""Exit code of a process that SIGKILL ended."""
+NO_SUCH_COMMAND = 127
+LONGEST_PAUSE_SECONDS = 0.25
+"""Between two questions whether a silent command still runs."""
+NO_SUCH_PATH = ("could not find the file", "not a directory", "too many links")
+"""What the engine says of a path that leads nowhere."""
+
+
+class DockerSandbox:
+    """A container that sleeps while commands are run in it. See `protocols.Sandbox`.
+
+    A command that cannot be started (no such program, user or directory) exits with 126 and says why on stdout. One
+    that passes its deadline, fills the disk or is cancelled ends with the whole container: its children could outlive
+    a kill of the command alone.
+    """
+
+    def __init__(self, api: APIClient, images: Images, spec: SandboxSpec, limits: Limits) -> None:
+        self._api = api
+        self._images = images
+        self._spec = spec
+        self._limits = limits.of_task(spec.environment)
+        self._home = images.config(spec.image)
+        self._user = spec.user or self._home.user
+        self._id = ""
+        self._killed = False
+        self._sealed = False
+        self._snapshots: list[Image] = []
+
+    @property
+    def image(self) -> Image:
+        """What it was started from."""
+        return self._spec.image
+
+    @property
+    def workdir(self) -> str:
+        """The task's, else the image's."""
+        return self._spec.environment.workdir or self._home.workdir
+
+    def __enter__(self) -> Self:
+        with engine_faults(f"starting a sandbox of {self.image.reference}"):
+            created = launch.arguments(self._api, self._spec, self._limits, self._home)
+            self._id = self._api.create_container(**created)["Id"]
+            try:
+                self._api.start(self._id)
+            except BaseException:  # also Ctrl-C: who never entered is never left
+                self._remove()
+                raise
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with engine_faults("removing a sandbox"):
+            self._remove()
+
+    def exec(self, spec: ExecSpec, cancelled: Callable[[], bool] = lambda: False) -> ExecResult:
+        """See `protocols.Sandbox`. A command in a container that is dead already ends as `lost`."""
+        output = Output(self._limits.output_mb * MEGABYTE)
+        with engine_faults(f"running {spec.argv[0]} in a sandbox"):
+            self._prepare(spec)
+            began = time.monotonic()
+            ending = self._run(spec, output, cancelled)
+            seconds = time.monotonic() - began
+        exited = isinstance(ending, int)
+        return ExecResult(
+            exit_code=ending if exited else None,
+            ended="exited" if exited else ending,
+            stdout=output.stdout,
+            stderr=output.stderr,
+            seconds=seconds,
+            output_bytes=output.total,
+        )
+
+    def put(self, source: Path, target: str) -> None:
+        """See `protocols.Sandbox`. A tar's members keep their owners and modes."""
+        with engine_faults(f"copying {source.name} into a sandbox"):
+            if source.is_dir():
+                with archive.Packer() as pack:
+                    pack.folder(target, source)
+                    self._unpack(pack)
+                return
+            try:
+                self._put_tar(source, target)
+            except NotFound:  # the folder, most likely; if it is the container, the next call says so
+                with archive.Packer() as pack:
+                    pack.directory(target, 0o755)
+                    self._unpack(pack)
+                self._put_tar(source, target)
+
+    def get(self, path: str, target: Path) -> int:
+        """See `protocols.Sandbox`. The tar's names start with the last component of `path`, links followed."""
+        url = f"{self._api.base_url}/v{self._api.api_version}/containers/{self._id}/archive"
+        plain = path.rstrip("/")
+        message = ""
+        with engine_faults(f"reading {path} of a sandbox"):
+            for name in (f"{plain}/", plain):  # the slash follows a link, and is refused for a file
+                # The client's own `get_archive` cannot be closed before its end.
+                query = {"path": name}
+                with self._api.get(url, params=query, stream=True, timeout=self._api.timeout) as response:
+                    if response.ok:
+                        return archive.save(response.iter_content(MEGABYTE), target, self._limits)
+                    message = response.json()["message"]
+        if any(words in message.lower() for words in NO_SUCH_PATH):
+            raise FileNotFoundError(path)
+        raise EngineError(f"The Docker Engine failed while reading {path} of a sandbox: {message}.")
+
+    def kill(self) -> None:
+        """See `protocols.Sandbox`. Returns when every process is dead."""
+        if self._killed:
+            return
+        with engine_faults("killing a sandbox"):
+            try:
+                self._api.kill(self._id)
+            except APIError as error:
+                if error.status_code not in (NOT_FOUND, CONFLICT):  # dead already
+                    raise
+        self._killed = True
+
+    def snapshot(self) -> Image:
+        """See `protocols.Sandbox`. Ends the processes first: a file system in use is not frozen.
+
+        Volumes that the image declares are no part of an image; a sandbox of the snapshot shares this one's.
+        """
+        self.kill()
+        with engine_faults("taking a snapshot of a sandbox"):
+            with archive.Packer() as pack:
+                for path in RESERVED:
+                    pack.directory(path, 0o755)
+                self._unpack(pack)
+            tag = secrets.token_hex(8)
+            found = self._api.commit(self._id, repository=SNAPSHOTS, tag=tag, pause=False)["Id"]
+            snapshot = Image(id=found, reference=f"{SNAPSHOTS}:{tag}", origin="built")
+            self._images.remember(snapshot, ImageConfig(self._user, self.workdir, self._volumes()))
+        self._snapshots.append(snapshot)
+        return snapshot
+
+    def _prepare(self, spec: ExecSpec) -> None:
+        """Write what a command needs. The first one's call also closes the fresh directories to all but root."""
+        with archive.Packer() as pack:
+            for path in () if self._sealed else self._spec.fresh_dirs:
+                pack.directory(path, 0o700)
+            for path, text in spec.files.items():
+                pack.file(path, text, spec.user or self._user)
+            for path, folder in spec.uploads.items():
+                pack.folder(path, folder)
+            self._unpack(pack)
+        self._sealed = True
+
+    def _run(
+        self, spec: ExecSpec, output: Output, cancelled: Callable[[], bool]
+    ) -> int | Stop | Literal["lost"]:
+        """The command's exit code, or what it ended of instead."""
+        try:
+            run = self._api.exec_create(
+                self._id,
+                list(spec.argv),
+                environment=spec.env,
+                workdir=spec.cwd,
+                user=spec.user or "",
+            )["Id"]
+            with (
+                DiskWatch(self._disk_bytes, self._limits.disk_mb * MEGABYTE) as disk,
+                self._attached(run) as stream,
+            ):
+                stop = stopper(spec.timeout_seconds, cancelled, lambda: disk.full)
+                ending = follow(stream, output, stop) or self._exit_code(run, stop)
+        except APIError as error:
+            if error.status_code not in (NOT_FOUND, CONFLICT):
+                raise
+            self._blame_image()
+            return "lost"
+        if isinstance(ending, str):
+            self.kill()
+        elif ending == KILLED and not self._state().get("Running"):
+            return "lost"
+        return ending
+
+    @contextmanager
+    def _attached(self, run: str) -> Iterator[Readable]:
+        """Start a created command; its multiplexed output."""
+        stream: Any = self._api.exec_start(run, socket=True)
+        try:
+            yield stream
+        finally:
+            stream._response.close()  # noqa: SLF001 - the client hangs it there and closes only the stream itself
+            stream.close()
+
+    def _exit_code(self, run: str, stop: Callable[[], Stop | None]) -> int | Stop:
+        """Wait for a command whose output is closed: one that closes its own streams can run on for long."""
+        pause = 0.005
+        while (reason := stop()) is None:
+            state = self._api.exec_inspect(run)
+            if not state["Running"] and state["ExitCode"] is not None:
+                return int(state["ExitCode"])
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        return reason
+
+    def _unpack(self, pack: archive.Packer) -> None:
+        # Always at the root: the engine then resolves every name inside the container, links included.
+        if not pack.empty:
+            self._api.put_archive(self._id, "/", pack.stream())
+
+    def _put_tar(self, source: Path, target: str) -> None:
+        with source.open("rb") as file:
+            self._api.put_archive(self._id, target, file)
+
+    def _state(self) -> dict[str, Any]:
+        try:
+            return dict(self._api.inspect_container(self._id)["State"])
+        except NotFound:
+            return {}
+
+    def _blame_image(self) -> None:
+        """Raise `ImageError` if the container died because its image cannot even sleep."""
+        if not self._killed and self._state().get("ExitCode") == NO_SUCH_COMMAND:
+            raise ImageError(
+                f"{self.image.reference} has no `sleep`: a task's image needs a shell and coreutils."
+            )
+
+    def _disk_bytes(self) -> int:
+        listed = self._api.containers(all=True, size=True, filters={"id": self._id})
+        return sum(container.get("SizeRw", 0) for container in listed)
+
+    def _volumes(self) -> dict[str, str | None]:
+        """Path and name of the container's volumes that its image declares."""
+        if not self._home.volumes:
+            return {}
+        mounts = self._api.inspect_container(self._id)["Mounts"]
+        return {
+            mount["Destination"]: mount["Name"]
+            for mount in mounts
+            if mount["Destination"] in self._home.volumes
+        }
+
+    def _remove(self) -> None:
+        with suppress(NotFound):
+            self._api.remove_container(self._id, force=True, v=True)
+        for snapshot in self._snapshots:
+            self._images.forget(snapshot)
+            with suppress(NotFound):
+                self._api.remove_image(snapshot.reference, force=True)

@@ -1,0 +1,31 @@
+"""The Docker Engine of this machine, as all sandboxes of one provider share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from runner.records import BundleRecipe, SandboxSpec
+from runner.sandbox import bundles, engine, reaper
+from runner.sandbox.container import DockerSandbox
+from runner.sandbox.images import Images
+from runner.sandbox.limits import Limits
+
+
+class Host:
+    """One connection, and what is known of the engine's images. Its methods are `protocols.SandboxProvider`'s."""
+
+    def __init__(self) -> None:
+        self._client = engine.connect()
+        self.images = Images(self._client.api)
+
+    def open(self, spec: SandboxSpec, limits: Limits) -> DockerSandbox:
+        """A container that starts when it is entered."""
+        return DockerSandbox(self._client.api, self.images, spec, limits)
+
+    def prepare(self, recipes: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:
+        """Base image, runtime and bundles."""
+        return bundles.ensure(self._client, recipes, say)
+
+    def reap(self) -> int:
+        """Dead owners' containers and snapshots."""
+        return reaper.reap(self._client.api)

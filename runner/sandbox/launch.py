@@ -1,0 +1,97 @@
+"""What a container is created with: pure functions from spec, limits and image to the engine's arguments."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any
+
+from docker import APIClient
+from docker.types import DriverConfig, LogConfig, Mount, Ulimit
+
+from runner.records import SandboxSpec
+from runner.sandbox import bundles
+from runner.sandbox.archive import numeric
+from runner.sandbox.images import ImageConfig
+from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR
+from runner.sandbox.limits import MEGABYTE, Limits
+from runner.sandbox.reaper import owned
+
+AGENT_DIR_OPTIONS = "size=512m,mode=1777,nosuid,nodev"
+"""Of the agent's tmpfs; what it holds counts as the container's memory."""
+NO_TASK_NEEDS = ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP")
+"""Taken from root's default capabilities; package managers, `su` and servers work without."""
+
+
+def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConfig) -> dict[str, Any]:
+    """Everything that the engine is told about a new container.
+
+    Root keeps the engine's default capabilities less `NO_TASK_NEEDS`; another user, and with it everybody in the
+    container, has none. Nothing of this process's environment goes in.
+    """
+    is_root = is_roots(spec.user or home.user)
+    host = api.create_host_config(
+        init=True,
+        network_mode="bridge" if spec.network == "open" else "none",
+        nano_cpus=int(limits.cpus * 1e9),
+        mem_limit=limits.memory_mb * MEGABYTE,
+        memswap_limit=limits.memory_mb * MEGABYTE,
+        pids_limit=limits.pids,
+        ulimits=[Ulimit(name="fsize", soft=limits.disk_mb * MEGABYTE, hard=limits.disk_mb * MEGABYTE)],
+        security_opt=["no-new-privileges"],
+        cap_drop=list(NO_TASK_NEEDS) if is_root else ["ALL"],
+        # A process can write to that of the container's first one, which the engine would keep, without a limit.
+        log_config=LogConfig(type="none"),
+        mounts=_mounts(spec, home),
+        volumes_from=_bundles(spec),
+    )
+    return {
+        "image": spec.image.id,
+        "name": f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', spec.name)[:60]}-{secrets.token_hex(4)}",
+        "entrypoint": [
+            "sleep",
+            "infinity",
+        ],  # with it the engine drops the image's own entrypoint and command
+        "healthcheck": {"test": ["NONE"]},
+        "user": spec.user,
+        "working_dir": spec.environment.workdir,
+        "environment": spec.environment.env,
+        "labels": {**spec.labels, **owned()},
+        "host_config": host,
+        "use_config_proxy": spec.network == "open",  # a proxy's address can hold a password
+    }
+
+
+def is_roots(user: str) -> bool:
+    """Whether this user is root; a name other than `root` is taken for somebody else."""
+    owner = numeric(user)
+    return owner is not None and owner.uid == 0
+
+
+def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:
+    # no_copy: else a new volume starts with what the image, and so perhaps an agent, has at its path.
+    mounts = [Mount(path, None, type="volume", no_copy=True) for path in spec.fresh_dirs]
+    mounts += [Mount(path, name, type="volume") for path, name in home.volumes.items() if name]
+    if spec.gateway_dir:
+        mounts.append(Mount(GATEWAY_DIR, str(spec.gateway_dir), type="bind", read_only=True))
+    if _runs_an_agent(spec):
+        # A volume and no `tmpfs`: the engine can copy files into it.
+        options = {"type": "tmpfs", "device": "tmpfs", "o": AGENT_DIR_OPTIONS}
+        driver = DriverConfig("local", options)
+        mounts.append(Mount(AGENT_DIR, None, type="volume", no_copy=True, driver_config=driver))
+    return mounts
+
+
+def _bundles(spec: SandboxSpec) -> list[str]:
+    if not _runs_an_agent(spec):
+        return []
+    names = (bundles.runtime_container(), *map(bundles.container_name, spec.bundles))
+    return [f"{name}:ro" for name in dict.fromkeys(names)]
+
+
+def _runs_an_agent(spec: SandboxSpec) -> bool:
+    """Whether something of ours runs in it: then it has the `python` runtime and the agent's own folder.
+
+    A verifier's sandbox has neither: the fewer mounts, the fewer paths an agent can have spoiled in its image.
+    """
+    return spec.gateway_dir is not None or bool(spec.bundles)

@@ -1,0 +1,41 @@
+"""What a sandbox may use, and how much of it comes back: the fields of `conf/sandbox/*.yaml`."""
+
+from __future__ import annotations
+
+import os
+from typing import Self
+
+from runner.records import Environment, Record
+
+MEGABYTE = 1 << 20
+
+
+class Caps(Record):
+    """How much of what a sandbox produced is kept."""
+
+    output_mb: int = 10
+    """MiB of each of stdout and stderr that are kept of one command; the rest is drained and counted."""
+    workspace_mb: int = 200
+    """MiB of one tar taken out of a sandbox."""
+    workspace_files: int = 20_000
+    """Regular files in one tar taken out of a sandbox."""
+
+
+class Limits(Caps):
+    """What one container may use, where its task does not say."""
+
+    cpus: float = 1.0
+    """Cores; a task that asks for more than this machine has gets all of them."""
+    memory_mb: int = 2048
+    """MiB, tmpfs included; there is no swap beside it."""
+    disk_mb: int = 4096
+    """MiB in the container's writable layer, and the largest single file."""
+    pids: int = 512
+    """Processes and threads."""
+
+    def of_task(self, environment: Environment) -> Self:
+        """The same, with what the task declares in their place."""
+        cpus = min(environment.cpus or self.cpus, float(os.cpu_count() or 1))
+        memory_mb = environment.memory_mb or self.memory_mb
+        disk_mb = environment.storage_mb or self.disk_mb
+        return self.model_copy(update={"cpus": cpus, "memory_mb": memory_mb, "disk_mb": disk_mb})

@@ -1,0 +1,228 @@
+"""`sandbox=local`: a temporary folder and plain processes of this machine. For trusted agents, and for tests."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Literal, Self
+
+from runner.errors import EngineError, WorkspaceTooLarge
+from runner.protocols import Sandbox
+from runner.records import BundleRecipe, Environment, ExecResult, ExecSpec, Image, SandboxSpec
+from runner.sandbox.execution import CHUNK, POLL_SECONDS, Output, Stop, stopper
+from runner.sandbox.limits import MEGABYTE, Caps
+
+WORKDIR = "/workspace"
+"""Where commands run when a task does not say."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+DRAIN_SECONDS = 0.5
+"""For what is still in the pipes when a command has ended; a child of its own may hold them open for ever."""
+
+
+class LocalSandboxes(Caps):
+    """Provider of temporary folders. See `protocols.SandboxProvider`.
+
+    There are no images: every environment gives the same empty folder, or a copy of a snapshot.
+    """
+
+    network: Literal["gateway", "open", "task"] = "open"
+    """Said and not kept: commands have this machine's network."""
+
+    def image(self, environment: Environment) -> Image:  # noqa: ARG002 - the protocol's
+        """The empty folder."""
+        return Image(id="", reference="", origin="none")
+
+    def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
+        """See `protocols.SandboxProvider`."""
+        return LocalSandbox(spec, self)
+
+    def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:  # noqa: ARG002
+        """Raises `EngineError` when an agent needs a bundle: they are built for containers."""
+        if bundles:
+            names = ", ".join(bundle.name for bundle in bundles)
+            raise EngineError(
+                f"sandbox=local cannot run agents that come as bundles ({names}): use sandbox=docker."
+            )
+        return {}
+
+    def reap(self) -> int:
+        """Nothing to do: a folder that a killed runner left lies among this machine's temporary files."""
+        return 0
+
+
+class LocalSandbox:
+    """A folder that stands for a machine's root. See `protocols.Sandbox`.
+
+    What it does NOT protect: commands run as this process's user, with its rights, on its files, processes and
+    network, without limits on memory, processor or disk. Paths given to *us* (`cwd`, `files`, `uploads`, `put`,
+    `get`, `fresh_dirs`) lie below the folder; a path inside a command's own text is this machine's, so commands use
+    relative paths or `$ASSAY_ROOT`. `user` is ignored. A child that starts a session of its own outlives `kill`.
+    What it does keep: the environment of this process stays out, deadlines end the process group, output and
+    workspace are capped.
+    """
+
+    def __init__(self, spec: SandboxSpec, caps: Caps) -> None:
+        self._spec = spec
+        self._caps = caps
+        self._root = Path()
+        self._groups: list[int] = []
+        self._snapshots: list[Path] = []
+
+    @property
+    def image(self) -> Image:
+        """What it was started from."""
+        return self._spec.image
+
+    @property
+    def workdir(self) -> str:
+        """The task's, else `/workspace`."""
+        return self._spec.environment.workdir or WORKDIR
+
+    def __enter__(self) -> Self:
+        self._root = Path(tempfile.mkdtemp(prefix="assay-"))
+        if self.image.reference:
+            shutil.copytree(self.image.reference, self._root, symlinks=True, dirs_exist_ok=True)
+        for path in self._spec.fresh_dirs:
+            shutil.rmtree(self._host(path), ignore_errors=True)
+            self._host(path).mkdir(mode=0o700, parents=True)
+        self._host(self.workdir).mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.kill()
+        for folder in (self._root, *self._snapshots):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def exec(self, spec: ExecSpec, cancelled: Callable[[], bool] = lambda: False) -> ExecResult:
+        """See `protocols.Sandbox`."""
+        for path, text in spec.files.items():
+            self._host(path).parent.mkdir(parents=True, exist_ok=True)
+            self._host(path).write_text(text)
+        for path, folder in spec.uploads.items():
+            self.put(folder, path)
+        output = Output(self._caps.output_mb * MEGABYTE)
+        began = time.monotonic()
+        try:
+            process = self._start(spec)
+        except OSError as error:
+            message = f"cannot start {spec.argv[0]}: {error.strerror}"
+            return ExecResult(
+                exit_code=126, stdout=message, stderr="", seconds=0.0, output_bytes=len(message)
+            )
+        with process:
+            reason = _follow(process, output, stopper(spec.timeout_seconds, cancelled))
+            if reason:
+                self.kill()
+        return ExecResult(
+            exit_code=None if reason else _shell_code(process.returncode),
+            ended=reason or "exited",
+            stdout=output.stdout,
+            stderr=output.stderr,
+            seconds=time.monotonic() - began,
+            output_bytes=output.total,
+        )
+
+    def put(self, source: Path, target: str) -> None:
+        """See `protocols.Sandbox`."""
+        if source.is_dir():
+            shutil.copytree(source, self._host(target), symlinks=True, dirs_exist_ok=True)
+            return
+        with tarfile.open(source) as archive:
+            archive.extractall(self._host(target), filter="data")
+
+    def get(self, path: str, target: Path) -> int:
+        """See `protocols.Sandbox`."""
+        source = self._host(path)
+        if not source.exists():
+            raise FileNotFoundError(path)
+        try:
+            return self._pack(source.resolve(), Path(path).name, target)
+        except WorkspaceTooLarge:
+            target.unlink()
+            raise
+
+    def kill(self) -> None:
+        """See `protocols.Sandbox`."""
+        for group in self._groups:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        self._groups.clear()
+
+    def snapshot(self) -> Image:
+        """A copy of the folder."""
+        self.kill()
+        copy = Path(tempfile.mkdtemp(prefix="assay-snapshot-"))
+        self._snapshots.append(copy)
+        shutil.copytree(self._root, copy, symlinks=True, dirs_exist_ok=True)
+        return Image(id="", reference=str(copy), origin="none")
+
+    def _host(self, path: str) -> Path:
+        return self._root / path.lstrip("/")
+
+    def _start(self, spec: ExecSpec) -> subprocess.Popen[bytes]:
+        own = {"PATH": PATH, "HOME": str(self._root), "ASSAY_ROOT": str(self._root)}
+        process = subprocess.Popen(
+            spec.argv,
+            cwd=self._host(spec.cwd or self.workdir),
+            env={**own, **self._spec.environment.env, **spec.env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._groups.append(process.pid)
+        return process
+
+    def _pack(self, source: Path, name: str, target: Path) -> int:
+        files = 0
+
+        def admit(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+            nonlocal files
+            files += entry.isreg()
+            if (
+                files > self._caps.workspace_files
+                or tar.offset + entry.size > self._caps.workspace_mb * MEGABYTE
+            ):
+                raise WorkspaceTooLarge(
+                    f"{target.stem}: more than sandbox.workspace_mb or sandbox.workspace_files allow."
+                )
+            return entry
+
+        with tarfile.open(target, "w") as tar:
+            tar.add(source, name, filter=admit)
+        return files
+
+
+def _follow(process: subprocess.Popen[bytes], output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
+    """Read both pipes until the command has ended; returns why it must be ended, if it must."""
+    drained_by = float("inf")
+    with selectors.DefaultSelector() as waiting:
+        for pipe in filter(None, (process.stdout, process.stderr)):
+            waiting.register(pipe, selectors.EVENT_READ)
+        while (reason := stop()) is None:
+            if process.poll() is not None:
+                drained_by = min(drained_by, time.monotonic() + DRAIN_SECONDS)
+                if not waiting.get_map() or time.monotonic() > drained_by:
+                    return None
+            if not waiting.get_map():
+                time.sleep(POLL_SECONDS / 10)
+            for key, _ in waiting.select(POLL_SECONDS / 10):
+                data = os.read(key.fd, CHUNK)
+                output.add(data, stderr=key.fileobj is process.stderr)
+                if not data:
+                    waiting.unregister(key.fileobj)
+    return reason
+
+
+def _shell_code(code: int) -> int:
+    """128 + n for a command that signal n ended, as containers have it."""
+    return code if code >= 0 else 128 - code
