@@ -1,0 +1,28 @@
+"""`job=clean`: remove what dead runs left; with `job.all=true` also what is kept for the next run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from runner.records import Record
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+
+
+class Clean(Record):
+    """Never touches what a living runner uses, nor any record."""
+
+    needs_keys: ClassVar[bool] = False
+    all: bool = False
+    """Also the bundles, the base image and the task images that were built here: the next run makes them anew."""
+
+    def run(self, sweep: Sweep) -> int:
+        """Raises `ConfigError` if all is to go while a runner is at work, `EngineError`."""
+        print(f"{sweep.settings.sandbox.reap()} containers of dead runs removed")
+        if self.all:
+            from runner.sandbox.purge import purge  # noqa: PLC0415 - loads docker
+
+            containers, images = purge()
+            print(f"{containers} bundles and {images} images removed")
+        return 0

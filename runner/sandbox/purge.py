@@ -1,0 +1,39 @@
+"""Removal of what is kept between runs: bundles, the base image, task images built here."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from docker.errors import APIError
+
+from runner.errors import ConfigError
+from runner.sandbox.engine import connect
+from runner.sandbox.faults import engine_faults
+from runner.sandbox.reaper import OWNER_PID
+
+ROLE = "assay.role"
+"""Label of everything that is kept: bundle, base, task, build."""
+
+
+def purge(kept: str = ROLE, owned: str = OWNER_PID) -> tuple[int, int]:
+    """Remove containers and images that carry the label `kept`; returns how many of each.
+
+    Raises `ConfigError` while anything labelled `owned` exists: a runner is using them. Raises `EngineError`.
+    """
+    client = connect()
+    with engine_faults("removing bundles and images"):
+        if at_work := client.api.containers(all=True, filters={"label": owned}):
+            names = ", ".join(container["Names"][0].lstrip("/") for container in at_work[:3])
+            raise ConfigError(f"A runner is at work ({names}). Stop it, then clean again.")
+        containers = client.api.containers(all=True, filters={"label": kept})
+        for container in containers:
+            client.api.remove_container(container["Id"], force=True, v=True)
+        images = client.api.images(filters={"label": kept})
+        removed = 0
+        for image in sorted(
+            images, key=lambda image: image["Created"], reverse=True
+        ):  # a base after its children
+            with suppress(APIError):  # an image of the user's own is built on it: it stays
+                client.api.remove_image(image["Id"], force=True)
+                removed += 1
+    return len(containers), removed

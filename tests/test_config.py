@@ -1,0 +1,261 @@
+"""From composed configuration to frozen cells and settings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig, OmegaConf
+
+from runner import door
+from runner.config import NO_MODEL, Sweep, build, load, to_yaml
+from runner.errors import ConfigError
+from runner.records import Budget, BundleRecipe, Prices, Record
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+PLAIN = ("agent=oracle", "dry_run=true")
+NEEDED = {("dataset", "harbor"): ("dataset.root=tasks",)}
+"""What an option leaves to the user."""
+
+
+def composed(*overrides: str) -> DictConfig:
+    """One job, as Hydra hands it over."""
+    with initialize_config_dir(version_base="1.3", config_dir=str(door.CONF)):
+        return compose("config", overrides=list(overrides))
+
+
+def loaded(*jobs: tuple[str, ...]) -> Sweep:
+    return load([composed(*job) for job in jobs])
+
+
+@pytest.mark.parametrize(
+    ("group", "option"),
+    [
+        (group, option)
+        for group in door.groups()
+        if group not in ("experiment", "agent_model")
+        for option in door.options(group)
+    ],
+)
+def test_every_option_composes_and_validates(group: str, option: str) -> None:
+    sweep = loaded((f"{group}={option}", "dry_run=true", *NEEDED.get((group, option), ())))
+    part = getattr(sweep.cells[0] if group in door.AXES else sweep.settings, group)
+    named = getattr(part, "name", option)
+    assert named in (option, NO_MODEL.name)
+
+
+@pytest.mark.parametrize("experiment", door.options("experiment"))
+def test_every_preset_plans(command: Command, tmp_path: Path, experiment: str) -> None:
+    ended = command(f"experiment={experiment}", "dry_run=true", f"outputs={tmp_path}/outputs")
+    assert ended.returncode == 0, ended.stderr
+    assert "trials planned" in ended.stdout
+
+
+def test_a_cell_holds_what_was_chosen() -> None:
+    (cell,) = loaded(("agent=codex", "model=scripted_hasty", "budget=tight", "attempts=3")).cells
+    assert cell.name == "codex·scripted_hasty·quickstart·tight"
+    assert (cell.budget.usd, cell.attempts, cell.model.scripted) == (0.25, 3, True)
+
+
+def test_agents_without_a_model_do_not_multiply_with_models() -> None:
+    agents, models = ("oracle", "codex"), ("scripted_careful", "scripted_hasty")
+    sweep = loaded(*((f"agent={agent}", f"model={model}") for agent in agents for model in models))
+    assert [cell.name.split("·")[:2] for cell in sweep.cells] == [
+        ["oracle", "none"],
+        ["codex", "scripted_careful"],
+        ["codex", "scripted_hasty"],
+    ]
+    assert sweep.cells[0].model == NO_MODEL
+    assert len(sweep.composed) == 4
+
+
+def test_equal_parts_are_one_object() -> None:
+    """So that a dataset shared by fifty cells is read once."""
+    first, second = loaded(("agent=oracle",), ("agent=nop",)).cells
+    assert first.dataset is second.dataset
+
+
+@pytest.mark.parametrize("key", ["fresh=true", "scoring.alpha=0.5", "executor.retries=0"])
+def test_what_the_whole_sweep_shares_cannot_be_swept(key: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"{key.partition('=')[0]} differs between cells.* agent, model, dataset"
+    ):
+        loaded(PLAIN, (*PLAIN, key))
+
+
+def test_two_different_cells_of_one_name_are_refused() -> None:
+    """Their records could not be told apart."""
+    with pytest.raises(ConfigError, match="two different cells are called oracle·none·quickstart·default"):
+        loaded((*PLAIN, "budget.usd=1"), (*PLAIN, "budget.usd=2"))
+
+
+def test_the_name_of_a_sweep_follows_from_its_cells() -> None:
+    jobs = [(f"agent={agent}", "model=scripted_hasty", "budget=tight") for agent in ("oracle", "codex")]
+    assert loaded(*jobs).settings.name == "oracle+codex__scripted_hasty__quickstart__tight"
+    assert loaded((*PLAIN, "name=mine")).settings.name == "mine"
+    for name in ("../x", "a/b", ".x", "-x", "x" * 121):
+        with pytest.raises(ConfigError, match="name: "):
+            loaded((*PLAIN, f"name={name}"))
+
+
+def test_paths_of_yaml_start_at_the_project_and_typed_ones_where_the_user_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert loaded(PLAIN).settings.outputs == door.ROOT / "outputs"
+    typed = loaded((*PLAIN, "outputs=out", "dataset=harbor", "dataset.root=tasks"))
+    assert typed.settings.outputs == tmp_path / "out"
+    assert typed.cells[0].dataset.model_dump()["root"] == tmp_path / "tasks"  # type: ignore[attr-defined]
+
+
+def test_a_missing_key_is_named_with_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    job = ("agent=codex", "++model.api_key_env=SOME_KEY", "model.name=m")
+    with pytest.raises(ConfigError, match="model m needs its API key: export SOME_KEY="):
+        loaded(job)
+    assert loaded((*job, "dry_run=true")).settings.dry_run
+    assert loaded((*job, "agent=oracle")).cells[0].model == NO_MODEL
+    monkeypatch.setenv("SOME_KEY", "x")
+    assert loaded(job).cells
+
+
+def test_no_secret_reaches_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORE", "sqlite://user:geheim@host")
+    sweep = loaded((*PLAIN, "++agent.name=${oc.env:STORE}"))
+    assert sweep.cells[0].agent.name == "sqlite://user:geheim@host"
+    assert "geheim" not in to_yaml(sweep.composed)
+    assert list(yaml.safe_load_all(to_yaml(sweep.composed))) == list(sweep.composed)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("dataset=harbor", "dataset.root: Missing mandatory value"),
+        ("name=${nothing}", "name: Interpolation key 'nothing' not found"),
+        ("name=${oc.env:NOT_SET_ANYWHERE}", "name: .*NOT_SET_ANYWHERE"),
+        ("~budget", "budget: nothing was chosen"),
+        ("~tracker", "tracker: missing"),
+        ("+experiment.seed=1", "chosen experiment has no effect.*@package _global_"),
+        ("+agent_model.x=1", "chosen agent_model has no effect.*@package _global_"),
+        ("+fooo=1", "fooo: unknown key"),
+        ("attempts=0", "attempts: Input should be greater than or equal to 1"),
+        ("attempts=null", "attempts: Input should be a valid integer"),
+    ],
+)
+def test_what_cannot_be_resolved_is_named(override: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        loaded(("model=scripted_careful", "dry_run=true", override))
+
+
+class Nested(Record):
+    """A class with everything that YAML can describe."""
+
+    lock: Path | None = None
+    env: dict[str, str] = {}
+    bundle: BundleRecipe | None = None
+    prices: dict[str, Prices] = {}
+    part: Budget = Budget()
+
+
+def nested(**values: object) -> dict[str, object]:
+    return {"_target_": f"{__name__}.Nested", **values}
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        (
+            nested(locck=1),
+            "it.locck: unknown key. Did you mean 'lock'? Valid: bundle, env, lock, part, prices",
+        ),
+        (nested(prices={"a": {"inpt": 1}}), "it.prices.a.inpt: unknown key. Did you mean 'input'?"),
+        (nested(bundle={"name": "x"}), "it.bundle.kind: missing."),
+        (nested(env={"A": [1]}), "it.env.A: Input should be a valid string (got [1])."),
+        (nested(part={"_target_": "runner.records.Budget", "uds": 1}), "it.part.uds: unknown key."),
+        ({"lock": "x"}, "it: `_target_` is missing"),
+        ({"_target_": "runner.records.Nothing"}, "it._target_: cannot import 'runner.records.Nothing'"),
+        ({"_target_": "nowhere.at.all"}, "it._target_: cannot import 'nowhere.at.all'"),
+        ({"_target_": "Nested"}, "it._target_: cannot import 'Nested'"),
+        ([1], "it: a mapping is needed, not [1]."),
+    ],
+)
+def test_a_fault_is_reported_with_its_key(node: object, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        build(node, "it")
+    assert said in str(refused.value)
+
+
+def test_every_fault_of_a_node_is_reported_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        build({"usd": "much", "turns": 1.5}, "budget", Budget)
+    assert [line.split(":")[0] for line in str(refused.value).splitlines()] == ["budget.usd", "budget.turns"]
+
+
+def test_build_fits_values_to_their_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    part = {"_target_": "runner.records.Budget", "usd": 1}
+    built = build(nested(lock="x.lock", env={"A": 1, "B": "b"}, part=part), "it")
+    assert (built.lock, built.env, built.part.usd) == (tmp_path / "x.lock", {"A": "1", "B": "b"}, 1.0)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A configuration folder of one's own, with the quirk of a pair and a preset that chooses the pair."""
+    files = {
+        "agent_model/codex_scripted_hasty.yaml": "# @package _global_\nagent:\n  env: {QUIRK: '1'}\n",
+        "experiment/pair.yaml": (
+            "# @package _global_\ndefaults:\n  - override /agent: codex\n  - override /model: scripted_hasty\n"
+            "attempts: 7\n"
+        ),
+        "experiment/grid.yaml": (
+            "# @package _global_\nname: grid\nhydra:\n  mode: MULTIRUN\n  sweeper:\n    params:\n"
+            "      agent: codex,oracle\n      model: scripted_careful,scripted_hasty\n"
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / "own" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "own" / name).write_text(text)
+    return tmp_path / "own"
+
+
+@pytest.mark.parametrize(
+    ("words", "quirk"),
+    [
+        (("agent=codex", "model=scripted_hasty"), True),
+        (("experiment=pair",), True),
+        (("experiment=pair", "model=scripted_careful"), False),
+        (("agent=codex", "model=scripted_careful"), False),
+    ],
+)
+def test_a_pairs_quirk_is_laid_over_that_pair_alone(
+    command: Command, own: Path, words: tuple[str, ...], *, quirk: bool
+) -> None:
+    ended = command("--config-dir", str(own), "--cfg", "job", *words)
+    assert ended.returncode == 0, ended.stderr
+    config = OmegaConf.create(ended.stdout)
+    assert ("QUIRK" in config.agent.get("env", {})) is quirk
+    assert config.attempts == (7 if "experiment=pair" in words else 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "cells"), [((), 3), (("model=scripted_hasty",), 2), (("-m", "budget=tight,default"), 6)]
+)
+def test_a_preset_sweeps_and_the_command_line_wins(
+    command: Command, own: Path, tmp_path: Path, words: tuple[str, ...], cells: int
+) -> None:
+    outputs = tmp_path / "outputs"
+    ended = command("--config-dir", str(own), "experiment=grid", "dry_run=true", f"outputs={outputs}", *words)
+    assert ended.returncode == 0, ended.stderr
+    tasks = len(list((door.ROOT / "tasks/quickstart").glob("*/task.toml")))
+    assert f"{cells * tasks} trials planned" in ended.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"], "a dry run leaves nothing behind"
+
+
+def test_composed_configuration_is_plain_data() -> None:
+    assert json.dumps(loaded(PLAIN).composed)

@@ -1,0 +1,144 @@
+"""The door: what is answered and what is refused before Hydra is imported."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner import __version__, door, usage
+from runner.errors import ConfigError
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+OPTIONS = [(group, option, file) for group in door.groups() for option, file in door.options(group).items()]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["agent=codx"], "unknown agent 'codx'. Did you mean 'codex'? Valid: codex, "),
+        (["-m", "agent=codex,orcale"], "unknown agent 'orcale'. Did you mean 'oracle'?"),
+        (["agent='codx'"], "unknown agent 'codx'"),
+        (["agent=codex,oracle"], "add -m to run each of them"),
+        (["budgte.usd=1"], "unknown key 'budgte.usd'. Did you mean 'budget'?"),
+        (["budget.uds=1"], "budget has no 'uds'. Did you mean 'usd'? Valid: input_tokens, "),
+        (["+budget.uds=1"], "budget has no 'uds'"),
+        (["++budget.uds=1"], "budget has no 'uds'"),
+        (["~budget.uds"], "budget has no 'uds'"),
+        (["model.prices.inptu=1"], "model.prices has no 'inptu'. Did you mean 'input'?"),
+        (["scoring.tiers.easy.tua=1"], "scoring.tiers.easy has no 'tua'. Did you mean 'tau'?"),
+        (["+foo=1"], "unknown key 'foo'. "),
+        (["freesh=true"], "Did you mean 'fresh'?"),
+        (["attempts.x=1"], "unknown key 'attempts.x'"),
+        (["codex"], "'codex' is not KEY=VALUE. Did you mean agent=codex?"),
+        (["--dry-run"], "unknown flag '--dry-run'. Did you mean dry_run=...?"),
+        (["--agent=codex"], "Did you mean agent=...?"),
+        (["--config-dir", "/nonexistent"], "no such configuration folder: /nonexistent"),
+        (["experiment=quikstart"], "Did you mean 'quickstart'?"),
+    ],
+)
+def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        door.check(words)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "passed_on"),
+    [
+        (["agent=codex"], ["agent=codex"]),
+        (["-m", "agent=codex,oracle", "model=glob(*)"], ["-m", "agent=codex,oracle", "model=glob(*)"]),
+        (["--cfg", "job", "attempts=3"], ["--cfg", "job", "attempts=3"]),
+        (["budget.usd=0.5"], ["++budget.usd=0.5"]),
+        (["agent.env.DEBUG=1"], ["++agent.env.DEBUG=1"]),
+        (["model.params.temperature=0.2"], ["++model.params.temperature=0.2"]),
+        (["dataset.build_args.BASE=debian"], ["++dataset.build_args.BASE=debian"]),
+        (["~agent.env"], ["~agent.env"]),
+        (["+experiment=quickstart"], ["experiment=quickstart"]),
+        (["hydra.verbose=true", "hydra/launcher=basic"], ["hydra.verbose=true", "hydra/launcher=basic"]),
+        (["name=a=b"], ["name=a=b"]),
+        (["dataset.root=~/tasks"], [f"++dataset.root={Path.home()}/tasks"]),
+    ],
+)
+def test_what_exists_is_passed_on(words: list[str], passed_on: list[str]) -> None:
+    assert door.check(words) == passed_on
+
+
+def test_experiment_null_is_left_out() -> None:
+    """Hydra 1.3 crashes on `experiment=null`, which is what its own defaults list says."""
+    assert door.check(["experiment=null", "agent=codex"]) == ["agent=codex"]
+
+
+def test_options_of_an_own_configuration_folder_are_known(tmp_path: Path) -> None:
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "mine.yaml").write_text("defaults: [codex]\n")
+    assert door.check(["--config-dir", str(tmp_path), "agent=mine"])[-1] == "agent=mine"
+    with pytest.raises(ConfigError, match="unknown agent 'mine'"):
+        door.check(["agent=mine"])
+
+
+def test_a_broken_yaml_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "mine.yaml").write_text("env: [\n")
+    with pytest.raises(ConfigError, match=r"mine\.yaml is no YAML"):
+        door.check([f"--config-dir={tmp_path}", "agent=mine"])
+
+
+def test_help_names_every_option_with_its_summary() -> None:
+    page = usage.answer(["--help"]) or ""
+    for _, option, file in OPTIONS:
+        assert f"{option} " in page and usage.summary(file) in page  # noqa: PT018 - one fact
+    assert all(f"{key}=" in page for key in door.scalars())
+
+
+@pytest.mark.parametrize(("group", "option", "file"), OPTIONS)
+def test_every_option_begins_with_what_it_is(group: str, option: str, file: Path) -> None:
+    assert len(usage.summary(file)) > 10, f"{group}={option} lacks a first comment line"
+
+
+def test_help_on_a_group_and_on_an_option() -> None:
+    assert "budget=tight" in (usage.answer(["--help", "budget"]) or "")
+    assert "wall_seconds: 300" in (usage.answer(["budget=tight", "-h"]) or "")
+    with pytest.raises(ConfigError, match="Did you mean 'budget'"):
+        usage.answer(["--help", "budgets"])
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("assay budget=t", ["tight"]),
+        ("assay -m budget=tight,un", ["tight,unlimited"]),
+        ("assay att", ["attempts="]),
+        ("assay nothing=x", []),
+    ],
+)
+def test_completion(line: str, words: list[str]) -> None:
+    assert usage.complete(line) == words
+
+
+def test_version(command: Command) -> None:
+    assert command("--version").stdout == f"assay {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agent=codx",),
+        ("attempts=none",),
+        ("budget.usd=[",),
+        ("model.prices.input=free",),
+        ("--help", "nothing"),
+        ("-m", "fresh=true,false"),
+    ],
+)
+def test_a_mistake_ends_with_exit_code_2_a_sentence_and_no_trace(
+    command: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ended = command(*words)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert list(tmp_path.iterdir()) == []
