@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import tarfile
 import tempfile
 import threading
@@ -174,18 +173,18 @@ def _bootstrap(client: DockerClient, say: Say) -> str:
         root, tar = Path(folder, "root"), Path(folder, "root.tar")
         _run(("debootstrap", "--variant=minbase", SUITE, str(root)))
         # debootstrap copies this machine's name and resolver into the new system.
-        hidden = ("--exclude=./etc/hostname", "--exclude=./etc/resolv.conf", "--exclude=./var/cache/apt/archives/*")
+        hidden = [
+            f"--exclude=./{path}" for path in ("etc/hostname", "etc/resolv.conf", "var/cache/apt/archives/*")
+        ]
         _run(("tar", "--numeric-owner", *hidden, "-C", str(root), "-cf", str(tar), "."))
         answer = client.api.import_image(src=str(tar))
     return str(json.loads(answer)["status"])
 
 
 def _run(command: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_SECONDS, check=False
-    )
+    done = engine.output_of(command, BUILD_SECONDS)
     if done.returncode:
-        raise ImageError(f"`{' '.join(command)}` failed while the base image was built:\n{done.stdout[-2000:]}")
+        raise ImageError(f"`{' '.join(command)}` failed for the base image:\n{done.stdout[-2000:]}")
 
 
 def _finish(client: DockerClient, minimal: str, origin: str, say: Say) -> DockerImage:

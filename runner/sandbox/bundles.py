@@ -101,7 +101,9 @@ def _runtime() -> _Build:
 def _build(recipe: BundleRecipe) -> _Build:
     if recipe.kind == "pypi":
         if recipe.lock is None:
-            raise ConfigError(f"bundle {recipe.name}: a pypi bundle needs `lock`, a requirements file with hashes")
+            raise ConfigError(
+                f"bundle {recipe.name}: kind pypi needs `lock`, a requirements file with hashes"
+            )
         inputs = {"requirements.lock": recipe.lock}
         return _identified(recipe.name, _SCRIPTS / "pypi.sh", (recipe.name,), inputs)
     arguments = (recipe.name, recipe.package, recipe.version, "yes" if recipe.node else "no")
@@ -109,9 +111,7 @@ def _build(recipe: BundleRecipe) -> _Build:
     return _identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs)
 
 
-def _identified(
-    name: str, script: Path, arguments: tuple[str, ...], inputs: Mapping[str, Path]
-) -> _Build:
+def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Mapping[str, Path]) -> _Build:
     """Return the build under the digest of everything that shapes it, the base image's recipe included."""
     contents = {path.name: path.read_text() for path in (script, *inputs.values())}
     recipe = json.dumps([base.tag(), name, arguments, contents], sort_keys=True)

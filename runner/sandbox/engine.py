@@ -80,12 +80,32 @@ def install(packages: Sequence[str], say: Say) -> None:
     """Install Debian packages on this machine. Raises `EngineError` with the end of apt's output."""
     say(f"Installing {' '.join(packages)} with apt-get")
     command = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
-    done = _apt(command)
+    done = output_of(command, INSTALL_SECONDS)
     if done.returncode:  # no package lists yet, or old ones
-        _apt(("apt-get", "update", "-qq"))
-        done = _apt(command)
+        output_of(("apt-get", "update", "-qq"), INSTALL_SECONDS)
+        done = output_of(command, INSTALL_SECONDS)
     if done.returncode:
         raise EngineError(f"`{' '.join(command)}` failed; install it by hand.\n{done.stdout[-2000:]}")
+
+
+def output_of(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command of the system that asks no questions; both its streams are its `stdout`.
+
+    Raises `EngineError` when it does not end in time.
+    """
+    try:
+        return subprocess.run(
+            command,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EngineError(f"`{' '.join(command)}` did not end within {seconds:g} s") from error
 
 
 @contextmanager
@@ -109,19 +129,6 @@ def _refuse_unless_installable() -> None:
     else:
         return
     raise EngineError(_NEEDED.format(where=where, why=why))
-
-
-def _apt(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=INSTALL_SECONDS,
-        check=False,
-    )
 
 
 def _start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:

@@ -1,0 +1,40 @@
+"""The two bounds of every dataset: an agent that applies the task's solution, and one that does nothing."""
+
+from __future__ import annotations
+
+from runner.errors import TaskError
+from runner.records import BundleRecipe, Endpoint, ExecSpec, Record, Task
+
+SOLUTION_DIR = "/solution"
+
+
+class Oracle(Record):
+    """Applies the task's own solution: its reward must be 1 everywhere, or the task or its verifier is broken."""
+
+    name: str = "oracle"
+    version: str = "1"
+    uses_model: bool = False
+    bundle: BundleRecipe | None = None
+
+    def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
+        """Upload the solution, which no other agent ever gets, and run it. Raises `TaskError` if there is none."""
+        if task.solution is None:
+            raise TaskError(f"{task.name} has no solution folder: agent=oracle cannot run it.")
+        return ExecSpec(
+            argv=("bash", f"{SOLUTION_DIR}/solve.sh"),
+            env={"DEBIAN_FRONTEND": "noninteractive", **task.solution_env},
+            uploads={SOLUTION_DIR: task.solution},
+        )
+
+
+class Nop(Record):
+    """Does nothing: a reward above 0 is given away by the task."""
+
+    name: str = "nop"
+    version: str = "1"
+    uses_model: bool = False
+    bundle: BundleRecipe | None = None
+
+    def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
+        """End at once."""
+        return ExecSpec(argv=("true",))

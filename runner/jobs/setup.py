@@ -1,0 +1,25 @@
+"""`job=setup`: what a sweep's trials need and would otherwise wait for: base image, runtime, agent bundles."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from runner.records import Record
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+
+
+class Setup(Record):
+    """Prepares the sandboxes of the composed cells' agents, and runs nothing."""
+
+    needs_keys: bool = False
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0 once everything is there. Raises `EngineError` with what is missing or failed."""
+        recipes = {cell.agent.bundle: None for cell in sweep.cells if cell.agent.bundle}
+        digests = sweep.settings.sandbox.prepare(list(recipes), partial(print, flush=True))
+        for name, digest in digests.items():
+            print(f"ready: bundle {name} ({digest[:12]})")
+        return 0
