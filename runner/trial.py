@@ -33,7 +33,7 @@ from runner.records import (
 )
 from runner.sandbox.inside import DEADLINE_EXIT_CODE, supervised
 from runner.store import LEDGER
-from runner.verifiers.harbor import FRESH
+from runner.verifiers.harbor import LIVE_FRESH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from runner.gateway import Gateway, Session
     from runner.protocols import Sandbox, SandboxProvider
-    from runner.records import ToolCall
+    from runner.records import Endpoint, ToolCall
     from runner.store import Store
 
 PROVIDER_FAILED = (401, 403, 429)
@@ -123,7 +123,7 @@ def _run(
         sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, state)))
         _wait_until_healthy(trial, sandbox)
     with _timed(state, "agent"):
-        state.result = sandbox.exec(supervised(command, gateway=endpoint is not None), cancelled)
+        state.result = sandbox.exec(_guarded(command, trial, endpoint), cancelled)
     with _timed(state, "collect"):
         _collect(trial, sandbox, state)
     if state.result.ended != "cancelled":
@@ -150,6 +150,13 @@ def _open_session(
     return stack.enter_context(lab.gateway.open(spec))
 
 
+def _guarded(command: ExecSpec, trial: PlannedTrial, endpoint: Endpoint | None) -> ExecSpec:
+    """The command under the supervisor; the bounds need neither a gateway nor a gentle end, and so no runtime."""
+    if endpoint is None and trial.cell.agent.bundle is None:
+        return command
+    return supervised(command, gateway=endpoint is not None)
+
+
 def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: _Rollout) -> SandboxSpec:
     task, bundle = trial.task, trial.cell.agent.bundle
     is_open = lab.sandboxes.network == "open" or (
@@ -163,7 +170,7 @@ def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: _Rollout) -> SandboxSpec
         user=task.agent_user,
         gateway_dir=state.session.socket_dir if state.session else None,
         bundles=(bundle,) if bundle else (),
-        fresh_dirs=FRESH if task.verifier.keep_processes else (),
+        fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
         network="open" if is_open else "none",
         labels={"assay.sweep": lab.sweep, "assay.trial": trial.key},
     )

@@ -127,13 +127,16 @@ def test_a_hundred_megabytes_of_output_are_cut_and_said(run: Callable[..., Trial
 
 
 def test_a_workspace_of_a_hundred_thousand_files(run: Callable[..., TrialRecord]) -> None:
-    many = "touch /app/done; mkdir /app/d; cd /app/d; seq 100000 | xargs touch"
-    shared = run(many, name="shared", options={"include": ["shared"]})
-    assert (shared.reward, shared.flags) == (1.0, ("workspace_too_large",)), shared
-    separate = run(many, name="separate", toml=SEPARATE, options={"include": ["separate"]})
-    assert (separate.status, separate.reward) == (Status.AGENT_ERROR, 0.0), separate
-    assert separate.error is not None
-    assert "sandbox.workspace_files" in separate.error.message
+    record = run("touch /app/done; mkdir /app/d; cd /app/d; seq 100000 | xargs touch", toml=SEPARATE)
+    assert (record.status, record.reward) == (Status.AGENT_ERROR, 0.0), record
+    assert record.error is not None
+    assert "sandbox.workspace_files" in record.error.message
+
+
+def test_a_large_workspace_is_judged_where_nothing_travels(run: Callable[..., TrialRecord]) -> None:
+    many = "touch /app/done; mkdir /app/d; cd /app/d; seq 500 | xargs touch"
+    record = run(many, sandboxes=DockerSandboxes(workspace_files=100))
+    assert (record.reward, record.flags) == (1.0, ("workspace_too_large",)), record
 
 
 def test_a_disk_that_is_filled_is_the_agents_error(run: Callable[..., TrialRecord]) -> None:

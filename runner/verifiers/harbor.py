@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from runner.records import Image, Task
 
 LOGS = "/logs/verifier"
-FRESH = ("/tests", "/solution", LOGS)
+LIVE_FRESH = ("/tests", LOGS)
+"""Mounted new and root-only in the agent's own container, when the task is judged live in it."""
+FRESH = (*LIVE_FRESH, "/solution")
 """Mounted new and root-only in the verifier's container."""
 REWARD_BYTES = 65536
 """A reward file larger than this is refused unread."""

@@ -1,0 +1,191 @@
+"""`make bench`: speed as ratios from one run, medians of pairs. Measures; asserts nothing.
+
+Absolute times depend on the machine and its neighbours, so every figure here is either a ratio of two things done in
+turn, or printed beside the bound it is meant to keep.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tasks_factory import dataset, make_task
+
+from runner.agents.bounds import Oracle
+from runner.config import NO_MODEL, Cell
+from runner.plan import Plan, make_plan
+from runner.records import Budget, Status, TrialRecord
+from runner.sandbox import base, engine
+from runner.sandbox.docker import DockerSandboxes
+from runner.store import Store
+
+ROOT = Path(__file__).resolve().parents[1]
+TASKS, WORKERS, PAIRS = 8, 4, 5
+
+
+def main() -> None:
+    """Run every measurement, one line each."""
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as scratch:
+        folder = Path(scratch)
+        _help()
+        _resume(folder / "resume")
+        _overhead(folder / "overhead")
+        _memory(folder / "memory")
+
+
+def _help() -> None:
+    seconds = _median(lambda: _run("--help"), 5)
+    print(f"--help: {seconds:.2f} s (bound 1 s)")
+
+
+def _resume(folder: Path) -> None:
+    """A finished sweep of 2,000 trials: 500 tasks, 4 attempts."""
+    for number in range(500):
+        make_task(folder / "tasks", f"t{number:03d}")
+    outputs = folder / "outputs"
+    arguments = (
+        *("agent=oracle", "dataset=harbor", f"dataset.root={folder / 'tasks'}", "dataset.build_args.BASE=assay-base"),
+        *("attempts=4", f"outputs={outputs}", "tracker=none", "name=resume"),
+    )
+    # The first run only makes the records: written directly, with the keys that the command plans.
+    from runner.__main__ import compose
+    from runner.config import load
+
+    sweep = load(compose(list(arguments)))
+    plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
+    _write_records(plan, Store(outputs))
+    _run(*arguments)
+    seconds = _median(lambda: _run(*arguments), 3)
+    print(f"resume of a finished sweep of {len(plan.trials)} trials: {seconds:.2f} s (bound 3 s)")
+
+
+def _write_records(plan: Plan, store: Store) -> None:
+    now = datetime.now(UTC)
+    for trial in plan.trials:
+        row = trial.row().model_dump(exclude={"refused"})
+        ended = {"started_at": now, "finished_at": now, "wall_seconds": 1.0}
+        record = TrialRecord(**row, **ended, status=Status.COMPLETED, reward=1.0, passed=True, cost_usd=0.0)
+        folder = store.folder(record.key)
+        folder.mkdir(parents=True)
+        (folder / "record.json").write_text(record.model_dump_json(indent=1))
+
+
+def _overhead(folder: Path) -> None:
+    """Eight trivial tasks, four at a time, images removed before: ours against the bare calls that judge in place."""
+    client = engine.connect()
+    base.ensure(client, print)
+    for number in range(TASKS):
+        make_task(
+            folder / "tasks",
+            f"t{number}",
+            test="echo 1 > /logs/verifier/reward.txt",
+            dockerfile=f"ARG BASE\nFROM ${{BASE}}\nRUN mkdir /app && echo {number} > /app/n\nWORKDIR /app\n",
+            toml="[agent]\ntimeout_sec = 60\n",
+        )
+    ratios = []
+    for pair in range(PAIRS):
+        bare = _timed(lambda: _bare(client, folder / "tasks"))
+        ours = _timed(lambda pair=pair: _ours(client, folder, pair))
+        ratios.append(ours / bare)
+        print(f"  pair {pair + 1}: bare {bare:.2f} s, ours {ours:.2f} s, ratio {ours / bare:.2f}")
+    print(f"overhead over bare Docker calls: {statistics.median(ratios):.2f} (bound 1.6)")
+
+
+def _bare(client: engine.Client, tasks: Path) -> None:
+    """build, run, cp, exec, cp, exec, rm -f through the same client library; no isolation of the verdict at all."""
+
+    def one(folder: Path) -> None:
+        image, _ = client.images.build(
+            path=str(folder / "environment"),
+            buildargs={"BASE": base.tag()},
+            tag=f"assay-bench:{folder.name}",
+            nocache=True,
+            rm=True,
+            network_mode="host",
+        )
+        container = client.containers.run(image.id, ["sleep", "infinity"], detach=True, network_mode="none", init=True)
+        try:
+            for part, script in (("solution", "solve.sh"), ("tests", "test.sh")):
+                container.put_archive("/", _tar(folder / part, part))
+                container.exec_run(["bash", "-c", f"mkdir -p /logs/verifier; bash /{part}/{script}"])
+            container.get_archive("/logs/verifier/reward.txt")
+        finally:
+            container.remove(force=True)
+            client.images.remove(image.id, force=True)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(one, sorted(tasks.iterdir())))
+
+
+def _ours(client: engine.Client, folder: Path, pair: int) -> None:
+    from threading import Event
+
+    from runner.executors.threads import ThreadExecutor
+    from runner.gateway import Gateway
+    from runner.trial import Lab, run_to_the_end
+
+    sandboxes = DockerSandboxes()
+    cell = Cell(agent=Oracle(), model=NO_MODEL, dataset=dataset(folder / "tasks"), budget=Budget(), attempts=1)
+    plan = make_plan([cell], sandboxes, lambda _: ())
+    lab = Lab(sandboxes, Gateway(folder), Store(folder / f"outputs{pair}"), "bench", {})
+    records = ThreadExecutor(workers=WORKERS).run(
+        plan.trials, lambda trial: run_to_the_end(trial, lab, 0, lambda: False), Event()
+    )
+    wrong = [record for record in records if record.reward != 1.0]
+    for record_image in {trial.task.environment.digest for trial in plan.trials}:
+        for image in client.images.list(filters={"label": f"assay.environment={record_image}"}):
+            client.images.remove(image.id, force=True)
+    if wrong:
+        raise SystemExit(f"a measured trial did not pass: {wrong[0]}")
+
+
+def _memory(folder: Path) -> None:
+    """Peak resident memory of the runner with 16 trials of a real agent in flight."""
+    for number in range(16):
+        make_task(folder / "tasks", f"t{number:02d}", toml='[agent]\nuser = "1000"\ntimeout_sec = 120\n')
+    _run(
+        *("agent=mini_swe_agent", "model=scripted_careful", "dataset=harbor", f"dataset.root={folder / 'tasks'}"),
+        *("dataset.build_args.BASE=assay-base", "executor.workers=16", f"outputs={folder / 'outputs'}", "tracker=none"),
+    )
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"peak memory of the runner, 16 trials in flight: {peak:.0f} MB (bound 400 MB)")
+
+
+def _run(*arguments: str) -> None:
+    environment = os.environ | {"CI": "true"}
+    command = [sys.executable, "-m", "runner", *arguments]
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr}")
+
+
+def _tar(folder: Path, name: str) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.add(folder, arcname=name)
+    return buffer.getvalue()
+
+
+def _median(work: Callable[[], None], times: int) -> float:
+    return statistics.median(_timed(work) for _ in range(times))
+
+
+def _timed(work: Callable[[], None]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+if __name__ == "__main__":
+    main()
