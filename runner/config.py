@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, get_args
+from typing import Annotated, Any, ClassVar, Protocol, get_args
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
@@ -39,7 +39,7 @@ _PER_CELL = (*AXES, "attempts")
 class Job(Protocol):
     """What a command does with the sweep."""
 
-    needs_keys: bool
+    needs_keys: ClassVar[bool]
     """Whether it calls models, so that their keys must be there."""
 
     def run(self, sweep: Sweep) -> int:

@@ -63,7 +63,7 @@ def check(argv: Sequence[str]) -> list[str]:
     for sign, key, value in overrides:
         if key == "experiment" and value == "null":
             continue  # Hydra 1.3 fails on it; leaving it out is what is meant
-        written = key if value is None else f"{key}={re.sub(r'^~(?=/)', str(Path.home()), value)}"
+        written = key if value is None else f"{key}={_with_home(value)}"
         if key in groups(folders):
             _check_options(folders, key, chosen.get(key, []), several=several)
             out.append(sign.replace("+", "") + written)
@@ -161,6 +161,11 @@ def _words(value: str | None) -> list[str]:
     """Options that a value names; none where Hydra has to work them out (`glob(*)`, `[a,b]`)."""
     words = [word.strip().strip("'\"") for word in (value or "").split(",")]
     return words if all(_WORD.fullmatch(word) for word in words) else []
+
+
+def _with_home(value: str) -> str:
+    """No shell expands the `~` of `dataset.root=~/tasks`, and Hydra's grammar has no such value."""
+    return str(Path.home()) + value[1:] if value.startswith("~/") else value
 
 
 def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *, several: bool) -> None:
