@@ -1,0 +1,285 @@
+"""`task.toml` of a Harbor task, schema 1.0 to 1.4, as it is found in the wild.
+
+Unknown keys are ignored, older names are accepted. Everything else that is wrong, or asks for what cannot be had
+here, is a `TaskError` of one sentence.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from runner.errors import TaskError
+
+Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
+"""A string that authors also write as a bare number: a version, a user id."""
+
+MEGABYTES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
+HOST = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+class Table(BaseModel):
+    """Base of all tables: keys that are not ours to know are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class NetworkTable(Table):
+    """The network keys that `[environment]`, `[agent]` and `[verifier]` share."""
+
+    network_mode: Literal["public", "no-network", "allowlist"] | None = None
+    allowed_hosts: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _hosts(self) -> NetworkTable:
+        if self.allowed_hosts and self.network_mode != "allowlist":
+            message = 'allowed_hosts needs network_mode = "allowlist"'
+            raise ValueError(message)
+        for host in self.hosts:
+            if not (HOST.fullmatch(host) or _is_address(host)):
+                message = f"allowed_hosts takes host names, *.host, addresses and CIDR ranges, not {host!r}"
+                raise ValueError(message)
+        return self
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """`allowed_hosts`, lower-cased, without trailing dots."""
+        return tuple(host.lower().removesuffix(".") for host in self.allowed_hosts)
+
+
+class HealthcheckTable(Table):
+    """`[environment.healthcheck]`."""
+
+    command: str
+    interval_sec: float = 5.0
+    timeout_sec: float = 30.0
+    start_period_sec: float = 0.0
+    retries: int = 3
+
+
+class EnvironmentTable(NetworkTable):
+    """`[environment]` and `[verifier.environment]`."""
+
+    build_timeout_sec: float = 600.0
+    docker_image: str | None = None
+    os: str = "linux"
+    cpus: float | None = None
+    memory_mb: int | None = None
+    storage_mb: int | None = None
+    gpus: int | None = None
+    tpu: Any = None
+    env: dict[str, str] = {}
+    workdir: str | None = None
+    healthcheck: HealthcheckTable | None = None
+    mcp_servers: tuple[Any, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_names(cls, data: Any) -> Any:
+        """`memory = "4G"`, `storage = "10G"` and `allow_internet`, which are deprecated and everywhere."""
+        if not isinstance(data, dict):
+            return data
+        data = dict(data)
+        for older, key in (("memory", "memory_mb"), ("storage", "storage_mb")):
+            if data.get(older) is None:
+                continue
+            size = _megabytes(older, data[older])
+            if data.setdefault(key, size) != size:
+                message = f"{older} = {data[older]!r} contradicts {key} = {data[key]}: keep one of them"
+                raise ValueError(message)
+        if isinstance(data.get("allow_internet"), bool):
+            data.setdefault("network_mode", "public" if data["allow_internet"] else "no-network")
+        return data
+
+    def unsupported(self, where: str) -> str | None:
+        """Why such a container cannot be had here, if so. `where` is the table's name."""
+        if self.os.lower() != "linux":
+            return f'[{where}] asks for os = "{self.os}": only Linux containers run here'
+        if self.gpus:
+            return f"[{where}] asks for {self.gpus} GPU(s), and sandboxes here have none: leave it out or lower `gpus`"
+        if self.tpu:
+            return f"[{where}] asks for a TPU, and sandboxes here have none"
+        if self.mcp_servers:
+            return f"[{where}] lists mcp_servers, which the agents here are not told about"
+        return None
+
+
+class AgentTable(NetworkTable):
+    """`[agent]`."""
+
+    timeout_sec: float | None = None
+    user: Text | None = None
+
+
+class CollectTable(Table):
+    """`[[verifier.collect]]`."""
+
+    command: str
+    service: str = "main"
+    user: Text | None = None
+
+
+class VerifierTable(NetworkTable):
+    """`[verifier]`."""
+
+    timeout_sec: float = 600.0
+    env: dict[str, str] = {}
+    user: Text | None = None
+    environment_mode: Literal["shared", "separate"] | None = None
+    environment: EnvironmentTable | None = None
+    collect: tuple[CollectTable, ...] = ()
+
+    @property
+    def mode(self) -> Literal["shared", "separate"]:
+        """The declared mode; an environment of its own means separate, nothing means shared."""
+        return self.environment_mode or ("separate" if self.environment else "shared")
+
+
+class SolutionTable(Table):
+    """`[solution]`."""
+
+    env: dict[str, str] = {}
+
+
+class ArtifactTable(Table):
+    """An entry of `artifacts` in its long form. `destination` only names the copy on the host: ignored."""
+
+    source: str
+    exclude: tuple[str, ...] = ()
+    service: str = "main"
+
+
+class NameTable(Table):
+    """`[task]`."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$")
+    keywords: tuple[str, ...] = ()
+
+
+class TaskToml(Table):
+    """A whole `task.toml`."""
+
+    schema_version: Annotated[Literal["1.0", "1.1", "1.2", "1.3", "1.4"], BeforeValidator(str)] = Field(
+        default="1.4", validation_alias=AliasChoices("schema_version", "version")
+    )
+    task: NameTable | None = None
+    metadata: dict[str, Any] = {}
+    environment: EnvironmentTable = EnvironmentTable()
+    agent: AgentTable = AgentTable()
+    verifier: VerifierTable = VerifierTable()
+    solution: SolutionTable = SolutionTable()
+    artifacts: tuple[str | ArtifactTable, ...] = ()
+    steps: tuple[Any, ...] = ()
+
+    def check(self) -> None:
+        """Raise `TaskError` when the file asks for what is not supported here."""
+        reasons = [
+            "it has several steps ([[steps]]), which are not supported: split it into one task a step"
+            if self.steps
+            else None,
+            self.environment.unsupported("environment"),
+            self.verifier.environment and self.verifier.environment.unsupported("verifier.environment"),
+            '[verifier] has an environment of its own and environment_mode = "shared": remove one of them'
+            if self.verifier.environment and self.verifier.environment_mode == "shared"
+            else None,
+            *map(_unsupported_hook, self.verifier.collect),
+        ]
+        for reason in filter(None, reasons):
+            raise TaskError(reason)
+
+    def artifact_paths(self) -> tuple[str, ...]:
+        """Absolute container paths of the artifacts. Raises `TaskError`."""
+        return tuple(self._artifact(entry) for entry in self.artifacts)
+
+    def _artifact(self, entry: str | ArtifactTable) -> str:
+        artifact = entry if isinstance(entry, ArtifactTable) else ArtifactTable(source=entry)
+        if artifact.service != "main":
+            reason = (
+                f"artifact {artifact.source!r} comes from service {artifact.service!r}: only main runs here"
+            )
+            raise TaskError(reason)
+        if artifact.exclude:
+            reason = f"artifact {artifact.source!r} has `exclude` patterns, which are not supported: name what to keep"
+            raise TaskError(reason)
+        path = PurePosixPath(self.environment.workdir or "", artifact.source)
+        if not path.is_absolute() or ".." in path.parts:
+            reason = f"artifact {artifact.source!r} must be an absolute path without `..`, or [environment] needs a workdir"
+            raise TaskError(reason)
+        return str(path)
+
+
+def read_task_toml(path: Path) -> TaskToml:
+    """Parse one file. Raises `TaskError` for one that is unreadable, malformed or of an unknown schema."""
+    try:
+        return TaskToml.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        reason = f"task.toml is not valid TOML ({error}): correct it"
+        raise TaskError(reason) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        what = first["msg"].removeprefix("Value error, ")
+        reason = f"task.toml: {where}: {what}" if where else f"task.toml: {what}"
+        raise TaskError(reason) from error
+
+
+def interpolate(env: Mapping[str, str], host: Mapping[str, str]) -> dict[str, str]:
+    """`env` with `${VAR}` and `${VAR:-default}` taken from `host`. Raises `TaskError` naming a missing variable.
+
+    As in a shell, `:-` also replaces a variable that is set and empty.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        if default is not None:
+            return host.get(name) or default
+        if name not in host:
+            reason = (
+                f"its environment needs the variable {name}, which is not set: export {name} before the run"
+            )
+            raise TaskError(reason)
+        return host[name]
+
+    return {key: VARIABLE.sub(value, text) for key, text in env.items()}
+
+
+def _unsupported_hook(hook: CollectTable) -> str | None:
+    if hook.service != "main":
+        return f"a collect hook runs in service {hook.service!r}: only main runs here"
+    if hook.user not in (None, "root", "0"):
+        return (
+            f"a collect hook runs as user {hook.user!r}: hooks run as root here, use `runuser` in its command"
+        )
+    return None
+
+
+def _megabytes(key: str, text: Any) -> int:
+    """MiB of a size such as "4G", "512M", "2.5Gi", "1024K"."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B|i)?", str(text).strip(), re.IGNORECASE)
+    if not match:
+        message = f'{key} = {text!r} is no size such as "4G", "512M" or "1024K"'
+        raise ValueError(message)
+    return round(float(match[1]) * MEGABYTES[match[2].upper()])
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
