@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -32,8 +31,8 @@ def main(argv: list[str]) -> int:
         from runner.config import load  # noqa: PLC0415 - not for help; also registers ${root:...} for Hydra
 
         configs = compose(words)
-        if not configs:
-            return 0  # a flag such as --cfg, which Hydra has answered
+        if any(word.partition("=")[0] in door.QUESTIONS for word in words):
+            return 0
         sweep = load(configs)
         return sweep.settings.job.run(sweep)
     except ConfigError as error:
@@ -70,5 +69,4 @@ def _fail(error: AssayError, code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     sys.exit(main(sys.argv[1:]))

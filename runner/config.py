@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, get_args
+from typing import Annotated, Any, Protocol, get_args
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
@@ -39,8 +39,9 @@ _PER_CELL = (*AXES, "attempts")
 class Job(Protocol):
     """What a command does with the sweep."""
 
-    needs_keys: ClassVar[bool]
-    """Whether it calls models, so that their keys must be there."""
+    @property
+    def needs_keys(self) -> bool:
+        """Whether it calls models, so that their keys must be there."""
 
     def run(self, sweep: Sweep) -> int:
         """Do it; returns the exit code."""
@@ -95,6 +96,8 @@ class Sweep(Record):
 
 def load(configs: Sequence[DictConfig]) -> Sweep:
     """The sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing."""
+    if not configs:
+        raise ConfigError("Nothing to run: a pattern such as glob(...) matches no option.")
     nodes = [_resolved(config) for config in configs]
     for node in nodes:
         _well_placed(node)
@@ -107,7 +110,7 @@ def load(configs: Sequence[DictConfig]) -> Sweep:
         settings=build(shared, "", Settings),
         composed=tuple(OmegaConf.to_container(config) for config in configs),
     )
-    if getattr(sweep.settings.job, "needs_keys", True) and not sweep.settings.dry_run:
+    if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
         _require_keys(cells)
     return sweep
 

@@ -43,6 +43,8 @@ _FLAGS = {
     "--hydra-help": False,
 }
 """Flags that Hydra gets, with whether the next word belongs to them."""
+QUESTIONS = ("-c", "--cfg", "--hydra-help")
+"""Flags that Hydra answers itself, composing nothing."""
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=]+?)(?P<given>=(?P<value>.*))?", re.DOTALL)
 _WORD = re.compile(r"[\w.-]+")
 

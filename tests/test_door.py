@@ -131,6 +131,7 @@ def test_version(command: Command) -> None:
         ("budget.usd=[",),
         ("model.prices.input=free",),
         ("--help", "nothing"),
+        ("-m", "agent=glob(nothing*)"),
         ("-m", "fresh=true,false"),
     ],
 )
