@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LOG = Path("/var/log/assay-dockerd.log")
 START_SECONDS = 60.0
+SERVICE_SECONDS = 5.0
+"""Where there is a service manager, installing starts the engine, which answers by then."""
 INSTALL_SECONDS = 600.0
 CALL_SECONDS = 300
 """Of one request to the engine: a commit or an import of a large image on a busy disk takes minutes."""
@@ -69,9 +71,8 @@ def ensure(say: Say) -> DockerClient:
             _refuse_unless_installable()
         if shutil.which("dockerd") is None:
             install(("docker.io",), say)
-        # Where there is a service manager, installing has started it.
-        if client := _answer(5.0):
-            return client
+            if client := _answer(SERVICE_SECONDS):
+                return client
         say(f"Starting the Docker Engine; its log is {LOG}")
         return _await(_start(("dockerd",), LOG), LOG)
 
@@ -93,19 +94,24 @@ def output_of(command: Sequence[str], seconds: float) -> subprocess.CompletedPro
 
     Raises `EngineError` when it does not end in time.
     """
-    try:
-        return subprocess.run(
-            command,
-            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise EngineError(f"`{' '.join(command)}` did not end within {seconds:g} s") from error
+    # A file and no pipe: a daemon that an installation starts keeps its end of a pipe open for ever.
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        try:
+            done = subprocess.run(
+                command,
+                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                text=True,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"`{' '.join(command)}` did not end within {seconds:g} s") from error
+        output.seek(0)
+        done.stdout = output.read()
+    return done
 
 
 @contextmanager

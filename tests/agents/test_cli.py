@@ -1,0 +1,152 @@
+"""CLI agents: what the YAML files render to, and the rules of their templates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+
+from runner.agents.cli import CliAgent
+from runner.config import build
+from runner.door import CONF
+from runner.errors import ConfigError
+from runner.records import Endpoint, Environment, Task
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+PROMPT = 'Write "hello.txt"; keep {braces}, {{both}} and {key}.\nThen: stop - né 🙂'
+TASK = Task(name="t", dataset="d", directory=Path("/d/t"), instruction=PROMPT)
+ENDPOINT = Endpoint(base_url="http://127.0.0.1:4180", key="KEY", model="glm", context_window=200_000)
+
+
+def shipped(name: str) -> CliAgent:
+    node = OmegaConf.to_container(OmegaConf.load(CONF / "agent" / f"{name}.yaml"), resolve=True)
+    return build(node, "agent")
+
+
+def agent(**fields: Any) -> CliAgent:
+    return CliAgent(**{"name": "a", "version": "1", "argv": ("a", "{prompt}"), **fields})
+
+
+@pytest.mark.parametrize("name", ["codex", "mini_swe_agent"])
+def test_shipped_agents_render_as_committed(name: str) -> None:
+    """A change of these files is a change of what was measured; review it as such."""
+    rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json(indent=1, exclude_defaults=True)
+    assert f"{rendered}\n" == (SNAPSHOTS / f"{name}.json").read_text()
+
+
+@pytest.mark.parametrize("name", ["codex", "mini_swe_agent"])
+def test_shipped_agents_keep_the_key_and_the_prompt_out_of_argv(name: str) -> None:
+    task = TASK.model_copy(update={"instruction": "long" * 100_000})
+    argv = "\n".join(shipped(name).command(task, ENDPOINT).argv)
+    assert "KEY" not in argv.replace("GATEWAY_KEY", "")
+    assert len(argv) < 2_000
+
+
+@pytest.mark.parametrize("name", ["codex", "mini_swe_agent"])
+def test_shipped_agents_run_what_their_bundle_installs(name: str) -> None:
+    cli = shipped(name)
+    assert cli.bundle
+    assert cli.bundle.version == cli.version
+    assert any(part.startswith(f"/opt/assay/{cli.bundle.name}/bin/") for part in cli.argv)
+
+
+def test_mini_swe_agent_is_locked_at_its_version() -> None:
+    cli = shipped("mini_swe_agent")
+    assert cli.bundle
+    assert cli.bundle.lock
+    assert f"{cli.bundle.package}=={cli.version} " in cli.bundle.lock.read_text()
+
+
+def test_element_without_a_value_is_left_out_as_a_whole() -> None:
+    templates = {
+        "argv": (
+            "a",
+            "{prompt}",
+            "--context={context_window}",
+            "--most={max_output_tokens}",
+            "--in={workdir}",
+        ),
+        "env": {"CONTEXT": "{context_window}", "MOST": "{max_output_tokens}"},
+        "files": {"{agent_dir}/context": "{context_window}", "{agent_dir}/most": "{max_output_tokens}"},
+    }
+    command = agent(**templates).command(TASK, ENDPOINT)
+    assert command.argv == ("a", PROMPT, "--context=200000")
+    assert command.env == {"CONTEXT": "200000"}
+    assert command.files == {"/run/assay/agent/context": "200000"}
+    task = TASK.model_copy(update={"environment": Environment(workdir="/app")})
+    assert agent(**templates).command(task, ENDPOINT).argv[-1] == "--in=/app"
+
+
+def test_doubled_braces_are_literal_and_values_are_not_rendered_again() -> None:
+    command = agent(argv=("a", '{{"x":{{}}}} {prompt}')).command(TASK, ENDPOINT)
+    assert command.argv == ("a", '{"x":{}} ' + PROMPT)
+
+
+def test_stdin_comes_from_a_container_file() -> None:
+    command = agent(argv=("a", "-"), stdin="{agent_dir}/p", files={"{agent_dir}/p": "{prompt}"}).command(
+        TASK, ENDPOINT
+    )
+    assert command.files == {"/run/assay/agent/p": PROMPT}
+    assert command.argv[-5:] == ("--stdin", "/run/assay/agent/p", "--", "a", "-")
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        (
+            "{promt}",
+            r"unknown placeholder {promt}; valid: {prompt}, .*{agent_dir}; a literal brace is doubled",
+        ),
+        ("{}", "unknown placeholder {}"),
+        ("{0}", "unknown placeholder {0}"),
+        ("{key.__class__}", "unknown placeholder {key.__class__}"),
+        ("{prompt!r}", "unknown placeholder {prompt!r}"),
+        ("{prompt:>9}", "unknown placeholder {prompt:>9}"),
+        ('{"json": 1}', "unknown placeholder"),
+        ("}", "Single '}' encountered"),
+        ("{key", "expected '}'"),
+    ],
+)
+@pytest.mark.parametrize("field", ["argv", "env", "files", "file", "stdin"])
+def test_faulty_template_fails_at_construction(field: str, template: str, shown: str) -> None:
+    fields: dict[str, Any] = {
+        "argv": {"argv": ("a", "{prompt}", template)},
+        "env": {"env": {"A": template}},
+        "files": {"files": {"/x": template}},
+        "file": {"files": {template: "x"}},
+        "stdin": {"stdin": template},
+    }[field]
+    with pytest.raises(ValidationError, match=shown):
+        agent(**fields)
+
+
+def test_agent_that_would_not_know_its_task_fails_at_construction() -> None:
+    with pytest.raises(ValidationError, match="it would not know its task"):
+        agent(argv=("a", "--go"))
+
+
+def test_unknown_key_and_tool_kind_fail_at_construction() -> None:
+    with pytest.raises(ValidationError):
+        agent(arguments=())
+    with pytest.raises(ValidationError):
+        agent(tools={"shell": ("bash",)})
+
+
+def test_model_less_use_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigError, match="agent a needs a model"):
+        agent().command(TASK, None)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_prompt_json_is_read_alike_by_json_and_yaml(prompt: str) -> None:
+    task = TASK.model_copy(update={"instruction": prompt})
+    text = agent(argv=("a", "{{run: {{task: {prompt_json}}}}}")).command(task, ENDPOINT).argv[1]
+    assert yaml.safe_load(text) == {"run": {"task": prompt}}
+    assert json.loads(text.removeprefix("{run: {task: ").removesuffix("}}")) == prompt
