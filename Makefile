@@ -26,7 +26,7 @@ fmt: venv   ## format, and mend what can be mended mechanically
 	$(BIN)/ruff format
 
 bench: setup ## speed, as ratios from one run
-	$(BIN)/python tests/bench.py
+	$(BIN)/python -m tests.bench
 
 pictures: setup ## the pictures in docs/
 	$(BIN)/python docs/make_pictures.py

@@ -20,8 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tasks_factory import dataset, make_task
-
 from runner.agents.bounds import Oracle
 from runner.config import NO_MODEL, Cell
 from runner.plan import Plan, make_plan
@@ -29,6 +27,7 @@ from runner.records import Budget, Status, TrialRecord
 from runner.sandbox import base, engine
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
+from tests.tasks_factory import dataset, make_task
 
 ROOT = Path(__file__).resolve().parents[1]
 TASKS, WORKERS, PAIRS = 8, 4, 5

@@ -9,11 +9,11 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from records_factory import model_call, trial_record
 
 from runner.errors import OutputsError
 from runner.records import ErrorInfo, Status, Usage
 from runner.store import LEDGER, RECORD, Store, ledger_spend, write_atomically
+from tests.records_factory import model_call, trial_record
 
 if TYPE_CHECKING:
     from pathlib import Path

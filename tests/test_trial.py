@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tasks_factory import dataset, make_task
 
 from runner.agents.bounds import Nop, Oracle
 from runner.config import NO_MODEL, Cell
@@ -15,6 +14,7 @@ from runner.records import Budget, Status, TrialRecord
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
 from runner.trial import Lab, run_to_the_end
+from tests.tasks_factory import dataset, make_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable

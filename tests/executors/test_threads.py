@@ -6,9 +6,9 @@ import time
 from threading import Event, Lock
 
 import pytest
-from records_factory import trial_record
 
 from runner.executors.threads import ThreadExecutor
+from tests.records_factory import trial_record
 
 
 def test_never_more_at_once_than_workers_and_every_record_comes_out() -> None:
