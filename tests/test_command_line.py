@@ -1,0 +1,289 @@
+"""The command as a user runs it, in a process of its own: interrupted, killed, doubled, and without its helpers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import docker
+import pytest
+from tasks_factory import make_task
+
+from runner.records import Status
+from runner.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.docker
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Command:
+    """`python -m runner` over a made dataset, with a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.outputs, self.tasks = folder / "outputs", folder / "tasks"
+        self.environment = os.environ | {"CI": "true"}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        common = (
+            *("agent=oracle", "dataset=harbor", f"dataset.root={self.tasks}", "dataset.build_args.BASE=assay-base"),
+            *(f"outputs={self.outputs}", "tracker=none", "name=made", "executor.workers=2"),
+        )
+        return subprocess.Popen(
+            [sys.executable, "-m", "runner", *common, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        process = self.start(*arguments)
+        output, _ = process.communicate(timeout=120)
+        return process.returncode, output
+
+    def records(self) -> dict[str, Status]:
+        """Task -> status of every record on disk."""
+        keys = [path.parent.name for path in self.outputs.glob("trials/*/*/record.json")]
+        return {record.task: record.status for record in Store(self.outputs).load(keys).values()}
+
+    def containers(self) -> list[str]:
+        """Containers of this dataset's sweeps that still exist."""
+        with contextlib.closing(docker.from_env()) as client:
+            found = client.api.containers(all=True, filters={"label": "assay.sweep=made"})
+            return [
+                entry["Id"] for entry in found if entry["Labels"].get("assay.trial", "") in self._keys_ever()
+            ]
+
+    def _keys_ever(self) -> set[str]:
+        return {path.name for path in self.outputs.glob("trials/*/*")}
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    return Command(tmp_path)
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for something that a process started here must bring about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def quick_and_slow(command: Command) -> None:
+    make_task(command.tasks, "a-quick")
+    make_task(command.tasks, "b-slow", "touch /app/done; test -e /app/hurry || sleep 600", toml='[agent]\nuser = "1000"\n')
+
+
+def hurry(command: Command) -> None:
+    """Nothing of a task may change between two runs, or it is another trial: the slow one is ended from outside."""
+    with contextlib.closing(docker.from_env()) as client:
+        for key in command.containers():
+            client.containers.get(key).exec_run(["pkill", "-x", "sleep"])
+
+
+def test_a_sweep_runs_resumes_and_starts_afresh(command: Command) -> None:
+    make_task(command.tasks, "a")
+    code, output = command.run()
+    assert code == 0, output
+    assert "Records:" in output
+    record = next(command.outputs.glob("trials/*/*/record.json"))
+    first = record.read_bytes()
+    code, again = command.run()
+    assert code == 0
+    assert record.read_bytes() == first
+    assert again.splitlines()[-5:] == output.splitlines()[-5:]
+    assert command.run("fresh=true")[0] == 0
+    assert record.read_bytes() != first
+
+
+def test_scoring_is_changed_without_running_anything(command: Command) -> None:
+    make_task(command.tasks, "a")
+    assert command.run()[0] == 0
+    record = next(command.outputs.glob("trials/*/*/record.json"))
+    first = record.read_bytes()
+    code, output = command.run("scoring.alpha=1.0")
+    assert code == 0
+    assert "alpha 1" in output
+    assert record.read_bytes() == first
+
+
+def test_a_dry_run_starts_nothing_and_writes_nothing(command: Command) -> None:
+    make_task(command.tasks, "a")
+    code, output = command.run("dry_run=true")
+    assert code == 0, output
+    assert "1 trials planned: 0 finished, 1 to do." in output
+    assert "The most it may cost: 0.00 USD" in output
+    assert not command.outputs.exists()
+
+
+def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(command: Command) -> None:
+    quick_and_slow(command)
+    process = command.start()
+    until(lambda: command.records().get("a-quick") is Status.COMPLETED and command.containers())
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert "resumes" in output
+    assert command.records() == {"a-quick": Status.COMPLETED, "b-slow": Status.CANCELLED}
+    assert command.containers() == []
+
+    quick = next(p for p in command.outputs.glob("trials/*/*/record.json") if json.loads(p.read_text())["task"] == "a-quick")
+    before = quick.read_bytes()
+    process = command.start()
+    until(lambda: command.containers())
+    time.sleep(1)
+    hurry(command)
+    output, _ = process.communicate(timeout=60)
+    assert command.records()["b-slow"].finished, output
+    assert quick.read_bytes() == before
+
+
+def test_a_killed_runner_loses_no_finished_trial_and_the_next_leaves_nothing_running(command: Command) -> None:
+    quick_and_slow(command)
+    process = command.start()
+    until(lambda: command.records().get("a-quick") is Status.COMPLETED and command.containers())
+    (left,) = command.containers()
+    process.kill()
+    process.communicate(timeout=60)
+    assert command.records() == {"a-quick": Status.COMPLETED}
+
+    process = command.start()
+    until(lambda: command.containers() not in ([], [left]))
+    assert left not in command.containers()
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert command.containers() == []
+
+
+def test_a_second_runner_on_the_same_outputs_is_refused(command: Command) -> None:
+    quick_and_slow(command)
+    process = command.start()
+    until(lambda: command.containers())
+    code, output = command.run()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert code == 2
+    assert f"process {process.pid}" in output
+    assert "outputs=DIR" in output
+
+
+def test_outputs_that_cannot_be_written_are_refused_before_anything_starts(command: Command) -> None:
+    make_task(command.tasks, "a")
+    command.outputs = Path("/proc/nothing-can-be-made-here")
+    code, output = command.run()
+    assert code == 2
+    assert "outputs=DIR" in output
+    assert "Traceback" not in output
+
+
+def test_a_refused_task_is_listed_and_stays_in_the_denominator(command: Command) -> None:
+    make_task(command.tasks, "a")
+    (make_task(command.tasks, "b") / "instruction.md").unlink()
+    (make_task(command.tasks, "c") / "task.toml").write_text("= broken")
+    code, output = command.run()
+    assert code == 4, output
+    assert "refused: harbor/b:" in output
+    assert "refused: harbor/c:" in output
+    assert "1/3" in output
+
+
+def test_the_tracker_is_down_and_nothing_is_lost(command: Command) -> None:
+    make_task(command.tasks, "a")
+    code, output = command.run("tracker=mlflow", "tracker.uri=http://127.0.0.1:9")
+    assert code == 0, output
+    assert "job=track" in output
+    assert "Traceback" not in output
+    assert command.records() == {"a": Status.COMPLETED}
+
+
+def test_no_engine_is_said_in_a_paragraph(command: Command) -> None:
+    make_task(command.tasks, "a")
+    command.environment["DOCKER_HOST"] = "unix:///nowhere/docker.sock"
+    code, output = command.run()
+    assert code == 3, output
+    assert "make docker" in output
+    assert "Traceback" not in output
+
+
+@pytest.fixture
+def engine_door(tmp_path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A second door to the engine that can be shut, as if the engine went away: its address, and how to shut it."""
+    address, shut = str(tmp_path / "d.sock"), threading.Event()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(64)
+    connections: list[socket.socket] = []
+
+    def pump(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        while not shut.is_set():
+            try:
+                inner, _ = listener.accept()
+            except OSError:
+                return
+            outer = socket.socket(socket.AF_UNIX)
+            outer.connect("/var/run/docker.sock")
+            connections.extend((inner, outer))
+            for pair in ((inner, outer), (outer, inner)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    def close() -> None:
+        shut.set()
+        Path(address).unlink(missing_ok=True)
+        for end in (listener, *connections):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"unix://{address}", close
+    close()
+
+
+def test_the_engine_goes_away_in_mid_run(command: Command, engine_door: tuple[str, Callable[[], None]]) -> None:
+    """The trial under way is infrastructure's fault, the sweep stops, finished records stay, and it resumes."""
+    address, shut = engine_door
+    quick_and_slow(command)
+    for name in "cdef":
+        make_task(command.tasks, name)
+    command.environment["DOCKER_HOST"] = address
+    process = command.start("executor.retries=0")
+    until(lambda: command.records().get("a-quick") is Status.COMPLETED)
+    shut()
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 3, output
+    assert "the same command resumes" in output
+    records = command.records()
+    assert records["a-quick"] is Status.COMPLETED
+    assert Status.INFRA_INVALID in records.values()
+    assert Status.AGENT_ERROR not in records.values(), "our engine's end was held against the agent"
+
+    del command.environment["DOCKER_HOST"]
+    process = command.start()
+    until(lambda: all(command.records().get(name) is Status.COMPLETED for name in "cdef"))
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert command.containers() == []
