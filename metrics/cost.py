@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,7 @@ def call_cost(  # noqa: PLR0913 - the eight symbols of eq. 2
     p_out: ArrayLike | None,
     p_create: ArrayLike | None,
     p_hit: ArrayLike | None,
-) -> NDArray[np.float64] | np.float64:
+) -> Any:
     """C = p_in·N + p_out·Y + p_create·A + p_hit·H with N = max(X − A − H, 0), per call or over arrays of calls.
 
     Counts are X (all input, caches included), A, H and Y; rates are USD per token. Scalars and arrays broadcast

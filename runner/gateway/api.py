@@ -26,8 +26,13 @@ class Outbound(Record):
 class Api(Protocol):
     """One wire format, pure but for `send`."""
 
-    name: Literal["chat", "responses"]
-    path: str
+    @property
+    def name(self) -> Literal["chat", "responses"]:
+        """As the ledger has it."""
+
+    @property
+    def path(self) -> str:
+        """Of its route."""
 
     def complaint(self, body: Json) -> str | None:
         """Why this body cannot be served at all; None when it can."""
@@ -126,7 +131,11 @@ def callable_tools(tools: object, named: Mapping[str, str | None]) -> tuple[list
     kept, dropped = [], []
     for tool in tools if isinstance(tools, list) else []:
         kind = tool.get("type", "function") if isinstance(tool, dict) else type(tool).__name__
-        holder = (tool.get(named[kind]) if named[kind] else tool) if kind in named and isinstance(tool, dict) else None
+        holder = (
+            (tool.get(named[kind]) if named[kind] else tool)
+            if kind in named and isinstance(tool, dict)
+            else None
+        )
         if isinstance(holder, dict) and holder.get("name"):
             kept.append(tool)
         else:

@@ -79,7 +79,9 @@ class Meter:
     @property
     def deadline(self) -> float | None:
         """`time.monotonic()` at which the trial's calls end; None without a limit or before the first call."""
-        return self._started + self._seconds if self._started is not None and self._seconds is not None else None
+        return (
+            self._started + self._seconds if self._started is not None and self._seconds is not None else None
+        )
 
     async def admit(self, input_tokens: int, wanted: int | None) -> Hold | Refusal:
         """Take hold of what a call may spend, after waiting for calls under way if they might spend it all.
@@ -160,7 +162,9 @@ class Meter:
     def _capped(self, usage: Usage) -> float:
         """USD that the cap counts: a missing cache rate counts as fresh input, which a cost never does."""
         rates = self._model.prices
-        filled = {name: rates.input for name in ("cache_creation", "cache_hit") if getattr(rates, name) is None}
+        filled = {
+            name: rates.input for name in ("cache_creation", "cache_hit") if getattr(rates, name) is None
+        }
         return price(usage, rates.model_copy(update=filled)) or 0.0
 
     async def _wait(self) -> None:
@@ -174,15 +178,18 @@ class Meter:
 
 def price(usage: Usage, prices: Prices) -> float | None:
     """USD of one call's usage; None when a rate that it needs was not published."""
-    rates = {
-        name: None if rate is None else rate * PER_MILLION
-        for name, rate in (
-            ("p_in", prices.input),
-            ("p_out", prices.output),
-            ("p_create", prices.cache_creation),
-            ("p_hit", prices.cache_hit),
-        )
-    }
-    counts = (usage.input_tokens, usage.cache_creation_tokens, usage.cache_hit_tokens, usage.output_tokens)
-    cost = float(call_cost(*counts, **rates))
-    return None if math.isnan(cost) else cost
+    cost = call_cost(
+        usage.input_tokens,
+        usage.cache_creation_tokens,
+        usage.cache_hit_tokens,
+        usage.output_tokens,
+        p_in=_per_token(prices.input),
+        p_out=_per_token(prices.output),
+        p_create=_per_token(prices.cache_creation),
+        p_hit=_per_token(prices.cache_hit),
+    )
+    return None if math.isnan(cost) else float(cost)
+
+
+def _per_token(rate: float | None) -> float:
+    return math.nan if rate is None else rate * PER_MILLION

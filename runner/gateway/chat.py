@@ -1,5 +1,6 @@
 """OpenAI's Chat Completions."""
 
+# ruff: noqa: D102 - the protocol says what each method does
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -22,8 +23,24 @@ from runner.gateway.api import (
 from runner.records import ToolCall, Usage
 
 ALLOWED = frozenset(
-    "messages tools tool_choice parallel_tool_calls temperature top_p stop seed frequency_penalty presence_penalty "
-    "response_format reasoning_effort thinking prompt_cache_key logit_bias verbosity".split()
+    {
+        "frequency_penalty",
+        "logit_bias",
+        "messages",
+        "parallel_tool_calls",
+        "presence_penalty",
+        "prompt_cache_key",
+        "reasoning_effort",
+        "response_format",
+        "seed",
+        "stop",
+        "temperature",
+        "thinking",
+        "tool_choice",
+        "tools",
+        "top_p",
+        "verbosity",
+    }
 )
 """Fields that are passed on. A list of the good: litellm reads every unknown argument as its own or the provider's,
 and `api_base` in a request would send the provider's key wherever an agent likes."""
@@ -40,7 +57,11 @@ class Chat:
 
     def complaint(self, body: Json) -> str | None:
         messages = body.get("messages")
-        if not isinstance(messages, list) or not messages or not all(isinstance(one, dict) for one in messages):
+        if (
+            not isinstance(messages, list)
+            or not messages
+            or not all(isinstance(one, dict) for one in messages)
+        ):
             return "messages: a list of at least one message object is required."
         return BY_ADDRESS if remote(messages) else None
 
@@ -51,7 +72,9 @@ class Chat:
         fields, dropped = select(body, ALLOWED, OURS)
         dropped += tool_fields(fields, NAMED)
         if max_output is not None:
-            fields["max_tokens"] = max_output  # litellm renames it where needed; the newer name it drops for some
+            fields["max_tokens"] = (
+                max_output  # litellm renames it where needed; the newer name it drops for some
+            )
         return Outbound(fields=fields | params, dropped=dropped)
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
@@ -75,7 +98,9 @@ class Chat:
         return openai_error(message, kind, code)
 
     def events(self, request: Json, response: Json) -> Iterator[bytes]:
-        head = {key: response.get(key) for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+        head = {key: response.get(key) for key in ("id", "created", "model")} | {
+            "object": "chat.completion.chunk"
+        }
         for choice in response["choices"]:
             at = {"index": choice["index"], "finish_reason": None}
             for delta in _deltas(choice["message"]):

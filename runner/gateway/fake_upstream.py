@@ -6,7 +6,8 @@ import asyncio
 import socket
 import threading
 from collections.abc import Sequence
-from typing import Any
+from http import HTTPStatus
+from typing import Any, Self
 
 import uvicorn
 from starlette.applications import Starlette
@@ -60,7 +61,9 @@ class FakeUpstream:
         ]
         app = Starlette(routes=routes)
         self._server = uvicorn.Server(
-            uvicorn.Config(app, log_config=None, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+            uvicorn.Config(
+                app, log_config=None, log_level="critical", lifespan="off", timeout_graceful_shutdown=1
+            )
         )
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
@@ -69,7 +72,7 @@ class FakeUpstream:
         """What a model's `api_base` is set to."""
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
 
-    def __enter__(self) -> FakeUpstream:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -83,7 +86,7 @@ class FakeUpstream:
     async def _responses(self, request: Request) -> Response:
         return await self._answer(request, _responses_body)
 
-    async def _answer(self, request: Request, shape: Any) -> Response:  # noqa: ANN401 - one of the two functions below
+    async def _answer(self, request: Request, shape: Any) -> Response:
         now = self._behaviours[min(len(self.requests), len(self._behaviours) - 1)]
         number = len(self.requests)
         self.requests.append(await request.json())
@@ -92,7 +95,7 @@ class FakeUpstream:
             return Response()
         if now.cut:
             return _Cut()
-        if now.status_code != 200:
+        if now.status_code != HTTPStatus.OK:
             headers = {"retry-after": f"{now.retry_after:g}"} if now.retry_after is not None else {}
             return JSONResponse({"error": {"message": now.message, "type": "fake"}}, now.status_code, headers)
         if now.usage:
@@ -116,7 +119,7 @@ class _Cut(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
         headers = [(b"content-type", b"application/json"), (b"content-length", b"1000")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b'{"id": ', "more_body": False})
+        await send({"type": "http.response.body", "body": b'{"id": ', "more_body": True})
 
 
 def _chat_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
@@ -125,11 +128,21 @@ def _chat_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
         message["reasoning_content"] = behaviour.reasoning
     if behaviour.calls:
         message["tool_calls"] = [
-            {"id": f"call_{number}_{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            {
+                "id": f"call_{number}_{index}",
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            }
             for index, (name, arguments) in enumerate(behaviour.calls)
         ]
     choice = {"index": 0, "finish_reason": "tool_calls" if behaviour.calls else "stop", "message": message}
-    body = {"id": f"chat_{number}", "object": "chat.completion", "created": 1, "model": model, "choices": [choice]}
+    body = {
+        "id": f"chat_{number}",
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [choice],
+    }
     usage = behaviour.usage
     if usage is None:
         return body
@@ -152,11 +165,19 @@ def _responses_body(behaviour: Behaviour, number: int, model: str) -> dict[str, 
     if behaviour.text:
         part = {"type": "output_text", "text": behaviour.text, "annotations": []}
         output.append(
-            {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": [part]}
+            {
+                "type": "message",
+                "id": f"msg_{number}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [part],
+            }
         )
     for index, (name, arguments) in enumerate(behaviour.calls):
         ids = {"id": f"fc_{number}_{index}", "call_id": f"call_{number}_{index}"}
-        output.append({"type": "function_call", "status": "completed", "name": name, "arguments": arguments} | ids)
+        output.append(
+            {"type": "function_call", "status": "completed", "name": name, "arguments": arguments} | ids
+        )
     body: dict[str, Any] = {
         "id": f"resp_{number}",
         "object": "response",

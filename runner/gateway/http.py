@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import Any
 
 from starlette.applications import Starlette
@@ -32,7 +33,7 @@ def application(session: Session) -> Starlette:
     return Starlette(routes=[*posts, Route("/v1/models", _models(session), methods=["GET"])])
 
 
-def _models(session: Session) -> Any:  # noqa: ANN401 - a Starlette endpoint
+def _models(session: Session) -> Any:
     async def models(request: Request) -> Response:
         if not _authorised(session, request):
             return _unauthorised()
@@ -42,7 +43,7 @@ def _models(session: Session) -> Any:  # noqa: ANN401 - a Starlette endpoint
     return models
 
 
-def _post(session: Session, api: Api) -> Any:  # noqa: ANN401 - a Starlette endpoint
+def _post(session: Session, api: Api) -> Any:
     async def post(request: Request) -> Response:
         if not _authorised(session, request):
             return _unauthorised()
@@ -53,7 +54,9 @@ def _post(session: Session, api: Api) -> Any:  # noqa: ANN401 - a Starlette endp
         if body is None:
             return _json(session.reject(api, 400, "The request's body is no JSON object in UTF-8."))
         streamed = body.get("stream") is True
-        return Exchange(api, body, session.start(api, body, streamed=streamed, size=len(raw)), streamed=streamed)
+        return Exchange(
+            api, body, session.start(api, body, streamed=streamed, size=len(raw)), streamed=streamed
+        )
 
     return post
 
@@ -111,6 +114,7 @@ class Exchange(Response):
         self._open = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wait for the call, pinging, and send its answer."""
         hung_up = asyncio.create_task(_hung_up(receive))
         try:
             while not self._call.done() and not hung_up.done():
@@ -123,14 +127,18 @@ class Exchange(Response):
             hung_up.cancel()
             self._call.cancel("the agent hung up")  # does nothing to a call that is done
         await asyncio.wait({self._call})
-        if not self._call.cancelled():
-            await self._answer(self._call.result(), scope, receive, send)
+        answer = self._over() if self._call.cancelled() else self._call.result()
+        await self._answer(answer, scope, receive, send)  # to nobody, if the agent hung up
+
+    def _over(self) -> Answer:
+        body = self._api.error("The trial ended during this call.", "cancelled")
+        return Answer(status_code=HTTPStatus.SERVICE_UNAVAILABLE, body=body)
 
     async def _answer(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._streamed or (answer.status_code != 200 and not self._open):
+        if not self._streamed or (answer.status_code != HTTPStatus.OK and not self._open):
             await _json(answer)(scope, receive, send)
             return
-        ok = answer.status_code == 200
+        ok = answer.status_code == HTTPStatus.OK
         events = self._api.events(self._request, answer.body) if ok else self._api.error_events(answer.body)
         await self._stream(send, events)
         await send({"type": "http.response.body", "body": b"", "more_body": False})

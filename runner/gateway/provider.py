@@ -8,8 +8,9 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from runner.gateway.api import Api, Json
 from runner.gateway.scripted import SCRIPT, Script, handler
@@ -59,7 +60,7 @@ def load_litellm() -> ModuleType:
     litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": handler()}]
     for name in ("LiteLLM", "httpx"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # all that they say comes back as an exception
-    return litellm
+    return cast("ModuleType", litellm)
 
 
 async def unload_litellm(litellm: ModuleType) -> None:
@@ -71,8 +72,10 @@ async def unload_litellm(litellm: ModuleType) -> None:
 class Provider:
     """One trial's model."""
 
-    def __init__(self, model: Model, key: str | None, script: Script | None, litellm: asyncio.Future[ModuleType]) -> None:
-        """`key` is the provider's; `script` is set exactly for scripted models; `litellm` may still be loading."""
+    def __init__(
+        self, model: Model, key: str | None, script: Script | None, litellm: ModuleType
+    ) -> None:
+        """`key` is the provider's; `script` is set exactly for scripted models."""
         self._model, self._key, self._script, self._litellm = model, key or NO_KEY, script, litellm
 
     async def call(self, api: Api, fields: Json, deadline: float | None, count: Callable[[], None]) -> Reply:
@@ -103,7 +106,6 @@ class Provider:
             return self._failed(error)
 
     async def _send(self, api: Api, fields: Json, deadline: float | None) -> Json:
-        litellm = await asyncio.shield(self._litellm)
         SCRIPT.set(self._script)
         left = PATIENCE_SECONDS if deadline is None else deadline - time.monotonic()
         arguments = fields | {
@@ -115,12 +117,12 @@ class Provider:
         }
         if self._model.id.split("/")[0] in KEEPS_RETRYING:
             arguments["allowed_openai_params"] = ["max_retries"]
-        return self._clean(await api.send(litellm, arguments))
+        return self._clean(await api.send(self._litellm, arguments))
 
     def _failed(self, error: Exception) -> Reply:
         status = getattr(error, "status_code", None)
         status = status if isinstance(status, int) else 500
-        passing = status in PASSING or status >= 500
+        passing = status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR
         info = ErrorInfo.of(error, "gateway")
         return Reply(
             status_code=BAD_GATEWAY if passing else status,
@@ -132,7 +134,9 @@ class Provider:
     def _clean(self, value: Json) -> Json:
         """Without the provider's key, which an upstream may echo, and without halves of surrogate pairs."""
         text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
-        cleaned: Json = json.loads(text.replace(self._key, "[key]") if len(self._key) >= SECRET_LENGTH else text)
+        cleaned: Json = json.loads(
+            text.replace(self._key, "[key]") if len(self._key) >= SECRET_LENGTH else text
+        )
         return cleaned
 
 

@@ -1,5 +1,6 @@
 """OpenAI's Responses."""
 
+# ruff: noqa: D102 - the protocol says what each method does
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -23,8 +24,22 @@ from runner.gateway.api import (
 from runner.records import ToolCall, Usage
 
 ALLOWED = frozenset(
-    "input instructions tools tool_choice parallel_tool_calls temperature top_p reasoning text include store "
-    "truncation prompt_cache_key max_tool_calls".split()
+    {
+        "include",
+        "input",
+        "instructions",
+        "max_tool_calls",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "reasoning",
+        "store",
+        "temperature",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_p",
+        "truncation",
+    }
 )
 """As for chat: a list of the good."""
 OURS = frozenset({"model", "stream", "stream_options", "max_output_tokens"})
@@ -63,7 +78,9 @@ class Responses:
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
         finished: Json = (await litellm.aresponses(**arguments)).model_dump(mode="json")
-        return finished | {"instructions": None, "tools": []}  # the echo of the request is most of an answer's bytes
+        output = [_reasoning(item) if item["type"] == "reasoning" else item for item in finished["output"]]
+        # Without the echo of instructions and tools, which is most of an answer's bytes.
+        return finished | {"output": output, "instructions": None, "tools": []}
 
     def usage(self, response: Json) -> Usage | None:
         counts = response.get("usage") or {}
@@ -83,8 +100,11 @@ class Responses:
 
     def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - chat needs the request
         number = count()
-        begun = response | {"status": "in_progress", "output": [], "usage": None}
-        body = [("response.created", {"response": begun}), ("response.in_progress", {"response": begun})]
+        begun: Json = response | {"status": "in_progress", "output": [], "usage": None}
+        body: list[tuple[str, Json]] = [
+            ("response.created", {"response": begun}),
+            ("response.in_progress", {"response": begun}),
+        ]
         for index, item in enumerate(response["output"]):
             body += [(name, {"output_index": index} | data) for name, data in _item_events(item)]
         body.append((f"response.{response.get('status') or 'completed'}", {"response": response}))
@@ -101,11 +121,15 @@ class Responses:
 
     def reasoning(self, response: Json) -> str:
         items = _items(response, "reasoning")
-        return "\n".join(filter(None, (plain(item.get(key)) for item in items for key in ("summary", "content"))))
+        return "\n".join(
+            filter(None, (plain(item.get(key)) for item in items for key in ("summary", "content")))
+        )
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
         return tuple(
-            ToolCall(id=item["call_id"], name=item["name"], arguments=item.get("arguments", item.get("input")))
+            ToolCall(
+                id=item["call_id"], name=item["name"], arguments=item.get("arguments", item.get("input"))
+            )
             for item in _items(response, "function_call", "custom_tool_call")
         )
 
@@ -122,6 +146,14 @@ def _objects(items: object) -> bool:
     return isinstance(items, list) and all(isinstance(item, dict) for item in items)
 
 
+def _reasoning(item: Json) -> Json:
+    """As OpenAI has it. litellm's bridge from chat writes thoughts as a message's parts, which clients cannot read."""
+    if "summary" in item:
+        return item
+    summary = [{"type": "summary_text", "text": plain(item.get("content"))}]
+    return {"type": "reasoning", "id": item.get("id"), "summary": summary}
+
+
 def _items(response: Json, *types: str) -> list[Json]:
     return [item for item in response.get("output") or () if item.get("type") in types]
 
@@ -135,7 +167,7 @@ def _item_events(item: Json) -> Iterator[tuple[str, Json]]:
     at = {"item_id": item.get("id")}
     match item["type"]:
         case "message":
-            for index, part in enumerate(item["content"]):
+            for index, part in enumerate(item.get("content") or ()):
                 yield from _part_events(at | {"content_index": index}, part)
         case "reasoning":
             for index, part in enumerate(item.get("summary") or ()):

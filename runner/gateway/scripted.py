@@ -106,17 +106,19 @@ def load(path: Path) -> Policy:
         message = f"The scripted policy {path} is no YAML: {error}"
         raise ConfigError(message) from error
     except ValidationError as error:
-        keys = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'file'}: {one['msg']}" for one in error.errors())
+        keys = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'file'}: {one['msg']}" for one in error.errors()
+        )
         message = f"The scripted policy {path} is wrong at {keys}. A turn has say, run and tools; see the shipped ones."
         raise ConfigError(message) from error
 
 
-def handler() -> Any:  # noqa: ANN401 - its class exists only once litellm is imported
+def handler() -> Any:
     """The provider that litellm knows as `scripted/...`."""
     import litellm  # noqa: PLC0415
 
     class ScriptedProvider(litellm.CustomLLM):  # type: ignore[misc] # litellm's base is untyped
-        async def acompletion(self, *_: object, **call: Any) -> Any:  # noqa: ANN401 - litellm's signature
+        async def acompletion(self, *_: object, **call: Any) -> Any:
             script = SCRIPT.get()
             if script is None:
                 raise litellm.APIError(500, "No script is playing.", "scripted", call["model"])
@@ -140,7 +142,11 @@ def answer(script: Script, messages: list[Json], tools: list[Json]) -> Json:
         "id": f"scripted-{script.policy.name}-{len(mine)}",
         "model": script.policy.name,
         "choices": [
-            {"index": 0, "finish_reason": "tool_calls" if "tool_calls" in message else "stop", "message": message}
+            {
+                "index": 0,
+                "finish_reason": "tool_calls" if "tool_calls" in message else "stop",
+                "message": message,
+            }
         ],
         "usage": {
             "prompt_tokens": read,
@@ -152,7 +158,9 @@ def answer(script: Script, messages: list[Json], tools: list[Json]) -> Json:
 
 
 def _message(script: Script, turn: int, messages: list[Json], tools: list[Json]) -> Json:
-    functions = {tool["function"]["name"]: tool["function"] for tool in tools if tool.get("type") == "function"}
+    functions = {
+        tool["function"]["name"]: tool["function"] for tool in tools if tool.get("type") == "function"
+    }
     say, calls = _move(script, turn, messages, functions)
     message: Json = {
         "role": "assistant",
@@ -184,7 +192,9 @@ def _move(
     say = next((one.say for one in script.turns if not one.commands), "Done.")
     if turn > len(active):
         return say, []
-    asked = any(SUBMIT in plain(one.get("content")) for one in messages if one.get("role") in ("system", "user"))
+    asked = any(
+        SUBMIT in plain(one.get("content")) for one in messages if one.get("role") in ("system", "user")
+    )
     if asked and shell:
         return say, [(shell, _arguments(shell, f"echo {SUBMIT}"))]
     if "finish" in functions:
@@ -212,7 +222,13 @@ def _arguments(shell: Json, command: str) -> Json:
 def _filled(function: Json, text: str) -> Json:
     """Every argument that the tool requires: its default, its first choice, or a plain value of its type."""
     schema = _schema(function)
-    plain_values = {"boolean": False, "integer": REQUIRED_NUMBER, "number": REQUIRED_NUMBER, "array": [], "object": {}}
+    plain_values = {
+        "boolean": False,
+        "integer": REQUIRED_NUMBER,
+        "number": REQUIRED_NUMBER,
+        "array": [],
+        "object": {},
+    }
     filled = {}
     for name in schema.get("required") or ():
         field = (schema.get("properties") or {}).get(name) or {}

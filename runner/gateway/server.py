@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 import tempfile
 import threading
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
+from typing import Self
 
 import uvicorn
 
@@ -30,8 +33,8 @@ CLOSING_SECONDS = 2
 class Gateway:
     """Serves model calls to trials. A context manager; the first `open` starts it, so runs without models pay nothing.
 
-    All sessions share one thread and its event loop. litellm is imported there in the background while the first
-    sandbox starts; only a first call waits for it.
+    All sessions share one thread and its event loop. litellm is imported there, and the first `open` waits for it
+    (seconds): in the background it would race with whatever else touches the process's warning filters.
     """
 
     def __init__(self, runtime_dir: Path) -> None:
@@ -41,7 +44,7 @@ class Gateway:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
-        self._litellm: asyncio.Task[ModuleType]
+        self._litellm: ModuleType
         self._sessions: dict[Session, uvicorn.Server] = {}
         self._servers: set[asyncio.Task[None]] = set()
 
@@ -63,7 +66,7 @@ class Gateway:
             self._loop.call_soon_threadsafe(self._stop.set)
             thread.join()
 
-    def __enter__(self) -> Gateway:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -74,26 +77,38 @@ class Gateway:
             if self._thread:
                 return
             started: Future[None] = Future()
-            self._thread = threading.Thread(target=lambda: asyncio.run(self._run(started)), name="gateway", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(
+                target=lambda: asyncio.run(self._run(started)), name="gateway", daemon=True
+            )
+            thread.start()
             started.result()
+            self._thread = thread
 
     async def _run(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self._litellm = asyncio.create_task(asyncio.to_thread(load_litellm))
+        try:
+            self._litellm = load_litellm()
+        except ImportError as error:
+            message = f"litellm cannot be imported ({error}): run `make setup`."
+            started.set_exception(GatewayError(message))
+            return
         started.set_result(None)
         await self._stop.wait()
         await asyncio.gather(*(self._end(session) for session in tuple(self._sessions)))
         await asyncio.gather(*self._servers)
-        await unload_litellm(await self._litellm)
+        await unload_litellm(self._litellm)
 
     async def _open(self, spec: SessionSpec, key: str | None, script: Script | None) -> Session:
         provider = Provider(spec.model, key, script, self._litellm)
         try:
-            folder, listening = _listen(self._runtime_dir)
-            session = Session(spec, folder, provider, self._close)
+            with ExitStack() as undo:
+                folder, listening = _listen(self._runtime_dir, undo)
+                session = Session(spec, folder, provider, self._close)
+                undo.pop_all()
         except OSError as error:
-            message = f"The gateway cannot open a socket below {self._runtime_dir} or write {spec.ledger}: {error}."
+            message = (
+                f"The gateway cannot open a socket below {self._runtime_dir} or write {spec.ledger}: {error}."
+            )
             raise GatewayError(message) from error
         server = uvicorn.Server(_configuration(session))
         self._sessions[session] = server
@@ -110,7 +125,9 @@ class Gateway:
         server = self._sessions.pop(session, None)
         await session.die()
         if server:
-            server.should_exit = True  # its own task ends within a tick or two; the key and the path are dead already
+            server.should_exit = (
+                True  # its own task ends within a tick or two; the key and the path are dead already
+            )
 
 
 def provider_key(model: Model) -> str | None:
@@ -129,7 +146,9 @@ def provider_key(model: Model) -> str | None:
 
 def _script(spec: SessionSpec) -> Script | None:
     if spec.model.backend == "none":
-        message = f"Model {spec.model.name!r} is for agents that use no model; choose another with model=NAME."
+        message = (
+            f"Model {spec.model.name!r} is for agents that use no model; choose another with model=NAME."
+        )
         raise ConfigError(message)
     if spec.model.backend != "scripted":
         return None
@@ -139,20 +158,22 @@ def _script(spec: SessionSpec) -> Script | None:
     return Script(load(spec.model.policy), spec.task)
 
 
-def _listen(runtime_dir: Path) -> tuple[Path, socket.socket]:
+def _listen(runtime_dir: Path, undo: ExitStack) -> tuple[Path, socket.socket]:
     """A new folder that a sandbox may mount, and in it a socket that any user of the sandbox may write to.
 
     The folder above is this user's alone, so on the host nobody else comes near the sockets.
     """
     runtime_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=runtime_dir, prefix=""))
+    undo.callback(shutil.rmtree, folder)
     folder.chmod(0o755)
     path = folder / SOCKET
     if len(os.fsencode(path)) > LONGEST_PATH:
-        folder.rmdir()
-        message = f"{path} is longer than the {LONGEST_PATH} bytes of a socket's path; choose a shorter folder"
+        message = (
+            f"{path} is longer than the {LONGEST_PATH} bytes of a socket's path; choose a shorter folder"
+        )
         raise OSError(message)
-    listening = socket.socket(socket.AF_UNIX)
+    listening = undo.enter_context(socket.socket(socket.AF_UNIX))
     listening.bind(str(path))
     path.chmod(0o666)
     listening.listen()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from runner.gateway.budget import Meter, Refusal
 from runner.gateway.ledger import Ledger
@@ -64,7 +64,7 @@ class Call:
         """One more attempt upstream."""
         self.attempts += 1
 
-    def ended(self, model: Model, status_code: int, **outcome: object) -> ModelCall:
+    def ended(self, model: Model, status_code: int, **outcome: Any) -> ModelCall:
         """Its line on the ledger; `outcome` are the fields of `ModelCall` that it came to."""
         return ModelCall(
             index=self.index,
@@ -78,7 +78,7 @@ class Call:
             dropped=self.dropped,
             request=self.request,
             status_code=status_code,
-            **outcome,  # type: ignore[arg-type] # validated by the record
+            **outcome,
         )
 
 
@@ -142,7 +142,7 @@ class Session:
         """Kill key and socket, cancel calls under way and wait until they are on the ledger. Idempotent."""
         self._close(self)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -194,7 +194,9 @@ class Session:
         except Exception as error:
             log.exception("model call %d of trial %s", call.index, self.spec.trial)
             self._record(call, 500, error=ErrorInfo.of(error, "gateway"))
-            return Answer(status_code=500, body=call.api.error("The gateway failed at this call.", "internal_error"))
+            return Answer(
+                status_code=500, body=call.api.error("The gateway failed at this call.", "internal_error")
+            )
 
     async def _admitted(self, call: Call) -> Answer:
         hold = await self._meter.admit(call.input_tokens, call.api.wanted_output(call.request))
@@ -218,16 +220,20 @@ class Session:
 
     def _refused(self, call: Call, refusal: Refusal) -> Answer:
         self._record(call, 403, refused=refusal.kind)
-        return Answer(status_code=403, body=call.api.error(refusal.message, "budget_exceeded", "budget_exceeded"))
+        return Answer(
+            status_code=403, body=call.api.error(refusal.message, "budget_exceeded", "budget_exceeded")
+        )
 
     def _failed(self, call: Call, reply: Reply) -> Answer:
         self._record(call, reply.status_code, error=reply.error)
         message = f"The model's provider failed: {reply.error.message}" if reply.error else "No answer."
-        return Answer(status_code=reply.status_code, body=call.api.error(message, "upstream_error", reply.code))
+        return Answer(
+            status_code=reply.status_code, body=call.api.error(message, "upstream_error", reply.code)
+        )
 
     def _malformed(self, call: Call, status_code: int, message: str) -> Answer:
         self._record(call, status_code, error=ErrorInfo(type="BadRequest", message=message, phase="gateway"))
         return Answer(status_code=status_code, body=call.api.error(message, "invalid_request_error"))
 
-    def _record(self, call: Call, status_code: int, **outcome: object) -> None:
+    def _record(self, call: Call, status_code: int, **outcome: Any) -> None:
         self._ledger.append(call.ended(self.spec.model, status_code, **outcome))

@@ -62,7 +62,9 @@ def _step(number: int, call: ModelCall, results: dict[str, str]) -> Json:
             {"tool_call_id": tool.id, "function_name": tool.name, "arguments": _object(tool.arguments)}
             for tool in made
         ]
-    observed = [{"source_call_id": tool.id, "content": results[tool.id]} for tool in made if tool.id in results]
+    observed = [
+        {"source_call_id": tool.id, "content": results[tool.id]} for tool in made if tool.id in results
+    ]
     if observed:
         step["observation"] = {"results": observed}
     if call.usage:

@@ -43,7 +43,13 @@ def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]
             name: str = "trial",
             **fields: object,
         ) -> Session:
-            model = {"name": "fake", "id": "openai/x", "api_key_env": "FAKE_API_KEY", "api_base": url, "prices": PRICES}
+            model = {
+                "name": "fake",
+                "id": "openai/x",
+                "api_key_env": "FAKE_API_KEY",
+                "api_base": url,
+                "prices": PRICES,
+            }
             spec = SessionSpec(
                 trial=name,
                 task="greet",

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import httpx
-import openai
 import pytest
 
 from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
-from runner.records import ToolCall, Usage
 from runner.gateway.trajectory import tool_calls
+from runner.records import ToolCall, Usage
 
 Open = Callable[..., Session]
-Client = Callable[[Session], openai.OpenAI]
+Client = Callable[[Session], Any]  # openai.OpenAI, whose unions of dozens of types fit no test
 
 USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
 COST = (600 * 2.0 + 400 * 0.5 + 50 * 10.0) / 1e6
@@ -29,12 +29,14 @@ HELLO = [{"role": "user", "content": "hello"}]
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("streamed", [False, True])
-def test_chat(session: Open, client: Client, provider: str, streamed: bool) -> None:
+def test_chat(session: Open, client: Client, provider: str, *, streamed: bool) -> None:
     with FakeUpstream(PARALLEL) as upstream:
         trial = session(upstream.url, id=provider)
         chat = client(trial).chat.completions
         if streamed:
-            with chat.stream(model="any", messages=HELLO, tools=CHAT_TOOLS, stream_options={"include_usage": True}) as s:
+            with chat.stream(
+                model="any", messages=HELLO, tools=CHAT_TOOLS, stream_options={"include_usage": True}
+            ) as s:
                 answer = s.get_final_completion()
         else:
             answer = chat.create(model="any", messages=HELLO, tools=CHAT_TOOLS)
@@ -52,7 +54,7 @@ def test_chat(session: Open, client: Client, provider: str, streamed: bool) -> N
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("streamed", [False, True])
-def test_responses(session: Open, client: Client, provider: str, streamed: bool) -> None:
+def test_responses(session: Open, client: Client, provider: str, *, streamed: bool) -> None:
     with FakeUpstream(PARALLEL) as upstream:
         trial = session(upstream.url, id=provider)
         responses = client(trial).responses
@@ -74,7 +76,13 @@ def test_responses(session: Open, client: Client, provider: str, streamed: bool)
 
 def _ledger_agrees(trial: Session, api: str, provider: str, *, streamed: bool) -> None:
     (call,) = trial.calls
-    assert (call.api, call.model, call.streamed, call.status_code, call.attempts) == (api, provider, streamed, 200, 1)
+    assert (call.api, call.model, call.streamed, call.status_code, call.attempts) == (
+        api,
+        provider,
+        streamed,
+        200,
+        1,
+    )
     assert call.usage == trial.usage == USAGE
     assert call.cost_usd == trial.cost_usd == pytest.approx(COST)
     assert call.request["model"] == "any"
@@ -124,12 +132,20 @@ def test_a_codex_conversation_reaches_a_chat_only_provider_whole(session: Open, 
             model="m", input=items, tools=tools, instructions="be good", extra_body=extra
         )
         (sent,) = upstream.requests
-    assert [message["role"] for message in sent["messages"]] == ["system", "user", "assistant", "tool", "tool"]
+    assert [message["role"] for message in sent["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+    ]
     assert [call["id"] for call in sent["messages"][2]["tool_calls"]] == ["c1", "c2"]
     assert [tool["function"]["name"] for tool in sent["tools"]] == ["exec_command", "apply_patch"]
     assert trial.calls[0].dropped == ("client_metadata", "tools:namespace", "tools:web_search")
     assert (answer.output[-1].type, answer.output[-1].input) == ("custom_tool_call", "*** Begin Patch")
-    assert tool_calls(trial.calls[0]) == (ToolCall(id="call_0_0", name="apply_patch", arguments="*** Begin Patch"),)
+    assert tool_calls(trial.calls[0]) == (
+        ToolCall(id="call_0_0", name="apply_patch", arguments="*** Begin Patch"),
+    )
 
 
 def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Callable[..., httpx.Client]) -> None:
@@ -157,18 +173,28 @@ def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Callable[.
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("chat/completions", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "URL"}}]}]}),
-        ("responses", {"input": [{"type": "message", "content": [{"type": "input_image", "image_url": "URL"}]}]}),
+        (
+            "chat/completions",
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "URL"}}]}]},
+        ),
+        (
+            "responses",
+            {"input": [{"type": "message", "content": [{"type": "input_image", "image_url": "URL"}]}]},
+        ),
         ("responses", {"input": "x", "previous_response_id": "resp_1"}),
         ("responses", {"input": [1]}),
         ("chat/completions", {"messages": []}),
         ("chat/completions", {}),
     ],
 )
-def test_what_cannot_be_served_is_said(session: Open, http: Callable[..., httpx.Client], path: str, body: dict) -> None:
+def test_what_cannot_be_served_is_said(
+    session: Open, http: Callable[..., httpx.Client], path: str, body: dict[str, Any]
+) -> None:
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url)
-        text = httpx.Request("POST", "http://x", json=body).content.replace(b"URL", b"https://example.org/?leak")
+        text = httpx.Request("POST", "http://x", json=body).content.replace(
+            b"URL", b"https://example.org/?leak"
+        )
         answer = http(trial).post(f"/v1/{path}", content=text)
         assert upstream.requests == []
     assert answer.status_code == 400

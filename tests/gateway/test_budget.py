@@ -1,0 +1,188 @@
+"""A budget is refused in the API's own shape, before the call is sent, and parallel calls cannot overrun it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from runner.errors import ConfigError
+from runner.gateway import Session
+from runner.gateway.budget import Hold, Meter, Refusal
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.records import Budget, Model, Prices, Usage
+
+Open = Callable[..., Session]
+Http = Callable[..., httpx.Client]
+HELLO = {"messages": [{"role": "user", "content": "hello"}]}
+COST = (600 * 2.0 + 400 * 0.5 + 50 * 10.0) / 1e6
+
+
+@pytest.mark.parametrize(
+    ("budget", "answered"),
+    [
+        (Budget(turns=2), 2),
+        (Budget(usd=COST * 1.5), 2),
+        (Budget(usd=COST * 0.99), 1),
+        (Budget(input_tokens=2500), 3),
+        (Budget(output_tokens=100), 2),
+        (Budget(turns=0), 0),
+    ],
+)
+def test_each_budget_refuses_before_the_call_is_sent(
+    session: Open, http: Http, budget: Budget, answered: int
+) -> None:
+    kind = next(name for name, limit in budget if name != "name" and limit is not None)
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, budget=budget)
+        agent = http(trial)
+        answers = [agent.post("/v1/chat/completions", json=HELLO) for _ in range(answered + 2)]
+        assert len(upstream.requests) == answered
+    assert [answer.status_code for answer in answers] == [200] * answered + [403] * 2
+    assert trial.turns == answered
+    assert trial.refusal == kind
+    assert [call.refused for call in trial.calls] == [None] * answered + [kind] * 2
+    error = answers[-1].json()["error"]
+    assert error["type"] == error["code"] == "budget_exceeded"
+    assert f"{budget.model_dump()[kind]:.6g}" in error["message"]
+
+
+def test_a_refusal_reaches_the_official_client_at_once(
+    session: Open, client: Callable[[Session], openai.OpenAI]
+) -> None:
+    trial = session("http://127.0.0.1:1/v1", budget=Budget(turns=0))
+    for stream in (False, True):
+        with pytest.raises(openai.PermissionDeniedError, match="budget of model calls"):
+            client(trial).with_options(max_retries=3).responses.create(model="m", input="x", stream=stream)
+    assert len(trial.calls) == 2
+
+
+def test_parallel_calls_share_the_turns(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="ok", seconds=0.2)) as upstream:
+        trial = session(upstream.url, budget=Budget(turns=3))
+        with ThreadPoolExecutor(10) as pool:
+            posts = [pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO) for _ in range(10)]
+            statuses = [post.result().status_code for post in posts]
+        assert len(upstream.requests) == 3
+    assert sorted(statuses) == [200] * 3 + [403] * 7
+
+
+def test_a_turn_that_failed_upstream_goes_to_the_next_call(session: Open, http: Http) -> None:
+    """What is held by a call under way makes others wait, and is theirs if it comes to nothing."""
+    refused = Behaviour(status_code=400, seconds=0.3)
+    with FakeUpstream(refused, Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, budget=Budget(turns=1))
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
+            time.sleep(0.1)
+            second = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
+            assert (first.result().status_code, second.result().status_code) == (400, 200)
+    assert trial.refusal is None
+
+
+def test_parallel_calls_cannot_overrun_usd_together(session: Open, http: Http) -> None:
+    """Each call may cost a cent at worst and the budget is a cent: so they go one by one."""
+    request = HELLO | {"max_tokens": 1000}
+    with FakeUpstream(Behaviour(text="ok", usage=Usage(input_tokens=10, output_tokens=1000), seconds=0.1)) as upstream:
+        trial = session(upstream.url, budget=Budget(usd=0.01))
+        with ThreadPoolExecutor(5) as pool:
+            posts = [pool.submit(http(trial).post, "/v1/chat/completions", json=request) for _ in range(5)]
+            statuses = sorted(post.result().status_code for post in posts)
+    assert statuses == [200] + [403] * 4
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [({"max_tokens": 5000}, 100), ({"max_completion_tokens": 30}, 30), ({}, 100), ({"max_tokens": -1}, 100)],
+)
+def test_output_is_clipped_to_what_is_left(session: Open, http: Http, asked: dict[str, int], sent: int) -> None:
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, budget=Budget(output_tokens=100))
+        http(trial).post("/v1/chat/completions", json=HELLO | asked)
+        http(trial).post("/v1/responses", json={"input": "x", "max_output_tokens": 999})
+        assert upstream.requests[0]["max_tokens"] == sent
+        assert upstream.requests[1]["max_output_tokens"] == 50
+
+
+def test_output_is_clipped_to_what_the_model_can(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, max_output_tokens=4096)
+        http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 262144})
+        http(trial).post("/v1/chat/completions", json=HELLO)
+        assert [request.get("max_tokens") for request in upstream.requests] == [4096, None]
+
+
+def test_a_deadline_cuts_a_call_and_refuses_the_next(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="late", seconds=5)) as upstream:
+        trial = session(upstream.url, seconds=0.5)
+        started = time.monotonic()
+        answers = [http(trial).post("/v1/chat/completions", json=HELLO) for _ in range(2)]
+        assert time.monotonic() - started < 2
+        assert len(upstream.requests) == 1
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert "deadline" in answers[0].json()["error"]["message"]
+    assert [call.refused for call in trial.calls] == ["deadline", "deadline"]
+    assert trial.refusal == "deadline"
+
+
+def test_the_deadline_starts_with_the_first_call(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, seconds=0.6)
+        time.sleep(0.8)
+        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
+
+
+def test_an_answer_without_usage_still_counts_against_the_caps(session: Open, http: Http) -> None:
+    """Its cost is unknown, not 0, and the caps charge what it might have been."""
+    with FakeUpstream(Behaviour(text="ok", usage=None)) as upstream:
+        trial = session(upstream.url, budget=Budget(usd=0.001))
+        answers = [http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 200}) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 403]
+    assert trial.calls[0].usage is None
+    assert trial.cost_usd is None
+    assert trial.usage == Usage()
+
+
+def test_a_missing_cache_rate_makes_the_cost_unknown_but_not_the_cap(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, prices=Prices(input=2.0, output=10.0), budget=Budget(usd=0.002))
+        answers = [http(trial).post("/v1/chat/completions", json=HELLO) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 403]
+    assert trial.cost_usd is None
+
+
+def test_a_cap_in_usd_needs_prices(session: Open) -> None:
+    with pytest.raises(ConfigError, match="no price for input or output"):
+        session("http://127.0.0.1:1", prices=Prices(), budget=Budget(usd=1.0))
+    assert session("http://127.0.0.1:1", prices=Prices(), budget=Budget(turns=1)).cost_usd == 0.0
+
+
+async def _admitted(meter: Meter, **wanted: Any) -> Hold:
+    hold = await meter.admit(wanted.get("input_tokens", 100), wanted.get("output_tokens"))
+    assert not isinstance(hold, Refusal)
+    return hold
+
+
+def test_what_is_held_is_the_worst_case() -> None:
+    import asyncio
+
+    async def story() -> None:
+        prices = Prices(input=1.0, output=10.0, cache_creation=1.25, cache_hit=0.1)
+        model = Model(name="m", max_output_tokens=400, prices=prices)
+        meter = Meter(Budget(usd=1.0, output_tokens=1000), model, None)
+        first, second = await _admitted(meter, output_tokens=900), await _admitted(meter)
+        assert (first.max_output, second.max_output) == (400, 400)
+        assert first.usd == pytest.approx((100 * 1.0 + 400 * 10.0) / 1e6)
+        third = await _admitted(meter)
+        assert third.max_output == 200
+        meter.settle(first, Usage(input_tokens=100, output_tokens=10), answered=True)
+        meter.settle(second, None, answered=False)
+        assert (await _admitted(meter)).max_output == 400
+        assert (meter.turns, meter.usage.output_tokens) == (1, 10)
+
+    asyncio.run(story())

@@ -1,0 +1,206 @@
+"""Providers that fail, agents that leave, and answers that take long."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from runner.gateway import Session
+from runner.gateway import http as door
+from runner.gateway import provider
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+
+Open = Callable[..., Session]
+Http = Callable[..., httpx.Client]
+HELLO = {"messages": [{"role": "user", "content": "hello"}]}
+OK = Behaviour(text="ok")
+BODIES: dict[str, dict[str, Any]] = {"chat/completions": HELLO, "responses": {"input": "hello"}}
+PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+
+
+@pytest.mark.parametrize("model", PROVIDERS)
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    "failure",
+    [Behaviour(status_code=500), Behaviour(status_code=429), Behaviour(status_code=503)],
+    ids=["500", "429", "503"],
+)
+def test_what_passes_is_tried_again(
+    session: Open, http: Http, model: str, path: str, failure: Behaviour
+) -> None:
+    with FakeUpstream(failure, failure, OK) as upstream:
+        trial = session(upstream.url, id=model)
+        assert http(trial).post(f"/v1/{path}", json=BODIES[path]).status_code == 200
+        assert len(upstream.requests) == 3, "no attempt but ours"
+    (call,) = trial.calls
+    assert call.attempts == 3
+    assert call.usage == trial.usage == upstream.served[0]
+    assert trial.turns == 1
+
+
+@pytest.mark.parametrize("model", PROVIDERS)
+@pytest.mark.parametrize("path", BODIES)
+def test_a_cut_connection_is_tried_again(session: Open, http: Http, model: str, path: str) -> None:
+    """litellm's own client repeats a request once, unseen, when its connection is cut; OpenAI's does not."""
+    cut = Behaviour(cut=True)
+    with FakeUpstream(cut, cut, OK) as upstream:
+        trial = session(upstream.url, id=model)
+        answer = http(trial).post(f"/v1/{path}", json=BODIES[path])
+        assert answer.status_code == 200, str(trial.calls[0].error)
+        assert len(upstream.requests) == 3
+    assert trial.calls[0].attempts in (2, 3)
+
+
+@pytest.mark.parametrize("model", PROVIDERS)
+def test_a_retry_after_is_obeyed(session: Open, http: Http, model: str) -> None:
+    with FakeUpstream(Behaviour(status_code=429, retry_after=1), OK) as upstream:
+        trial = session(upstream.url, id=model)
+        started = time.monotonic()
+        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
+        assert time.monotonic() - started >= 1.0
+    assert trial.calls[0].latency_seconds >= 1.0
+
+
+def test_no_wait_beyond_the_deadline(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(status_code=429, retry_after=60)) as upstream:
+        trial = session(upstream.url, seconds=5)
+        started = time.monotonic()
+        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 502
+        assert time.monotonic() - started < 2
+    assert trial.refusal is None
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_failure_to_the_end_is_the_gateways(session: Open, http: Http, path: str, *, stream: bool) -> None:
+    with FakeUpstream(Behaviour(status_code=500)) as upstream:
+        trial = session(upstream.url)
+        answer = http(trial).post(f"/v1/{path}", json=BODIES[path] | {"stream": stream})
+        assert len(upstream.requests) == provider.ATTEMPTS
+    assert answer.status_code == 502
+    assert answer.json()["error"]["type"] == "upstream_error"
+    (call,) = trial.calls
+    assert (call.status_code, call.attempts, call.usage, call.cost_usd) == (502, provider.ATTEMPTS, None, None)
+    assert call.error is not None
+    assert call.error.type == "InternalServerError"
+    assert (trial.turns, trial.cost_usd, trial.refusal) == (0, 0.0, None)
+
+
+@pytest.mark.parametrize("status_code", [400, 401, 403, 404])
+@pytest.mark.parametrize("model", PROVIDERS)
+def test_what_no_retry_cures_passes_through(session: Open, http: Http, model: str, status_code: int) -> None:
+    with FakeUpstream(Behaviour(status_code=status_code)) as upstream:
+        trial = session(upstream.url, id=model)
+        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == status_code
+        assert len(upstream.requests) == 1
+    assert trial.calls[0].refused is None
+    assert trial.calls[0].error is not None
+
+
+def test_nobody_listens_upstream(session: Open, http: Http) -> None:
+    trial = session("http://127.0.0.1:9/v1")
+    assert http(trial).post("/v1/responses", json={"input": "x"}).status_code == 502
+    assert trial.calls[0].attempts == provider.ATTEMPTS
+
+
+def test_a_context_that_is_too_long_is_said_in_the_word_that_agents_know(session: Open, http: Http) -> None:
+    message = "This model's maximum context length is 8192 tokens."
+    with FakeUpstream(Behaviour(status_code=400, message=message)) as upstream:
+        answer = http(session(upstream.url)).post("/v1/chat/completions", json=HELLO)
+    assert answer.json()["error"]["code"] == "context_length_exceeded"
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_slow_answer_is_pinged(
+    session: Open, http: Http, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "PING_SECONDS", 0.1)
+    with FakeUpstream(Behaviour(text="worth it", seconds=0.55)) as upstream:
+        with http(session(upstream.url)).stream("POST", f"/v1/{path}", json=BODIES[path] | {"stream": True}) as got:
+            lines = list(got.iter_lines())
+    assert sum(line.startswith(":") for line in lines) in (4, 5)
+    assert any("worth it" in line for line in lines)
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_failure_after_the_headers_is_an_event(
+    session: Open, http: Http, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "PING_SECONDS", 0.05)
+    with FakeUpstream(Behaviour(status_code=400, seconds=0.2)) as upstream:
+        trial = session(upstream.url)
+        with http(trial).stream("POST", f"/v1/{path}", json=BODIES[path] | {"stream": True}) as got:
+            assert got.status_code == 200
+            data = [line.removeprefix("data: ") for line in got.iter_lines() if line.startswith("data: ")]
+    (event,) = map(json.loads, data)
+    error = event["error"] if path == "chat/completions" else event["response"]["error"]
+    assert "told to fail" in error["message"]
+    assert trial.calls[0].status_code == 400
+
+
+@contextmanager
+def _hang_up(agent: httpx.Client, body: dict[str, Any]) -> Iterator[None]:
+    """Ask, and leave when the block ends."""
+    with pytest.raises(httpx.ReadTimeout):
+        agent.post("/v1/chat/completions", json=body, timeout=0.5)
+    agent.close()
+    yield
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_agent_that_hangs_up_stops_the_provider(session: Open, http: Http, *, stream: bool) -> None:
+    with FakeUpstream(Behaviour(text="too late", seconds=20)) as upstream:
+        trial = session(upstream.url)
+        with _hang_up(http(trial), HELLO | {"stream": stream}):
+            _until(lambda: upstream.hung_up == 1 and len(trial.calls) == 1)
+    (call,) = trial.calls
+    assert call.status_code == 499
+    assert call.error is not None
+    assert call.error.message == "the agent hung up"
+    assert (call.attempts, trial.turns) == (1, 0)
+
+
+def test_the_end_of_a_trial_cancels_its_calls(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="too late", seconds=20)) as upstream:
+        trial = session(upstream.url)
+        agent = http(trial)
+        from threading import Thread
+
+        answers: list[httpx.Response] = []
+        asking = Thread(target=lambda: answers.append(agent.post("/v1/chat/completions", json=HELLO)))
+        asking.start()
+        _until(lambda: len(upstream.requests) == 1)
+        trial.close()
+        (call,) = trial.calls
+        asking.join()
+        _until(lambda: upstream.hung_up == 1)
+    assert (call.status_code, call.error.message if call.error else None) == (499, "the trial ended")
+    assert answers[0].status_code == 503
+
+
+def test_a_request_that_breaks_the_gateway_is_answered_and_recorded(session: Open, http: Http) -> None:
+    with FakeUpstream(OK) as upstream:
+        trial = session(upstream.url)
+        hostile = {"tools": [{"type": []}, 7, {"type": {}}, {"function": 3}], "tool_choice": 5, "stream_options": 7}
+        answer = http(trial).post("/v1/chat/completions", json=HELLO | hostile)
+        assert answer.status_code in (200, 400, 500, 502)
+        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
+    assert len(trial.calls) == 2
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.02)
