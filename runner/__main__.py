@@ -39,6 +39,9 @@ def main(argv: list[str]) -> int:
         return _fail(error, 2)
     except AssayError as error:
         return _fail(error, 3)
+    except BrokenPipeError:  # `| head` has read enough; the interpreter must not flush into it again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("stopped; the same command resumes", file=sys.stderr)
         return 130

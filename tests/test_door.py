@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +98,21 @@ def test_help_names_every_option_with_its_summary() -> None:
 @pytest.mark.parametrize(("group", "option", "file"), OPTIONS)
 def test_every_option_begins_with_what_it_is(group: str, option: str, file: Path) -> None:
     assert len(usage.summary(file)) > 10, f"{group}={option} lacks a first comment line"
+
+
+def test_help_piped_to_head_ends_quietly() -> None:
+    """Whoever reads only the first lines closes the pipe under our hands."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runner", "--help"],
+        cwd=door.ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    assert (process.stderr.read(), process.wait()) == (b"", 0)
+    process.stderr.close()
 
 
 def test_help_on_a_group_and_on_an_option() -> None:
