@@ -21,20 +21,10 @@ QUIET = {
 
 
 def main(argv: list[str]) -> int:
-    """Exit code of one command: 0 done, 2 the user's to mend, 3 the engine's, 130 stopped."""
+    """Exit code of one command: the job's own; 2 what is the user's to mend, 3 the engine's, 130 stopped."""
     os.environ.update(QUIET)
     try:
-        if (text := usage.answer(argv)) is not None:
-            print(text)
-            return 0
-        words = door.check(argv)
-        from runner.config import load  # noqa: PLC0415 - not for help; also registers ${root:...} for Hydra
-
-        configs = compose(words)
-        if any(word.partition("=")[0] in door.QUESTIONS for word in words):
-            return 0
-        sweep = load(configs)
-        return sweep.settings.job.run(sweep)
+        return run(argv)
     except ConfigError as error:
         return _fail(error, 2)
     except AssayError as error:
@@ -45,6 +35,21 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         print("stopped; the same command resumes", file=sys.stderr)
         return 130
+
+
+def run(argv: list[str]) -> int:
+    """Answer, or compose and do the job. Raises `AssayError`."""
+    if (text := usage.answer(argv)) is not None:
+        print(text)
+        return 0
+    words = door.check(argv)
+    from runner.config import load  # noqa: PLC0415 - not for help; also registers ${root:...} for Hydra
+
+    configs = compose(words)
+    if any(word.partition("=")[0] in door.QUESTIONS for word in words):
+        return 0
+    sweep = load(configs)
+    return sweep.settings.job.run(sweep)
 
 
 def compose(argv: list[str]) -> list[DictConfig]:
