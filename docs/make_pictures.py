@@ -1,0 +1,143 @@
+"""Pictures of a tracked sweep in MLflow's UI, taken by headless Chromium: `python docs/make_pictures.py SWEEP_FOLDER`.
+
+Logs the sweep again, starts the very command that this prints, opens the very link, and saves what it shows to
+`docs/pictures/`. Needs Debian's `chromium` and `chromium-driver`, and `selenium` from PyPI.
+"""
+# ruff: noqa: INP001 - a script, no package
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import requests
+from PIL import Image
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from runner.tracking import MlflowTracker
+
+PICTURES = Path(__file__).parent / "pictures"
+SERVER = "http://127.0.0.1:5000"
+SETTLE_SECONDS = 4.0
+"""Charts and tables draw for a while after their data is there."""
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+
+
+def main(sweep: Path) -> None:
+    """Save `mlflow_leaderboard.png` and `mlflow_compare.png` of the sweep in this folder."""
+    _, command, _, link = MlflowTracker().log(sweep).splitlines()
+    PICTURES.mkdir(exist_ok=True)
+    with server(command), browser(1720, 760) as chrome:
+        chrome.get(link.strip())
+        wait_for(chrome, "[row-id] [col-id]")
+        close_assistant(chrome)
+        save(chrome, "mlflow_leaderboard.png")
+        chrome.set_window_size(1720, 1500)
+        chrome.get(compare_link(link.split("/experiments/")[1].split("/")[0], sweep.name))
+        wait_for(chrome, "svg.main-svg")
+        close_assistant(chrome)
+        save(chrome, "mlflow_compare.png")
+
+
+@contextmanager
+def server(command: str) -> Iterator[None]:
+    """The documented UI command, until it is no longer needed."""
+    words = ["env", *shlex.split(command)]
+    with tempfile.TemporaryDirectory() as folder, Path(folder, "log").open("w") as log:
+        process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+        try:
+            for _ in range(120):
+                if answers():
+                    break
+                time.sleep(1)
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(30)
+
+
+def answers() -> bool:
+    """Whether the server serves."""
+    try:
+        return requests.get(f"{SERVER}/health", timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
+@contextmanager
+def browser(width: int, height: int) -> Iterator[Chrome]:
+    """A fresh headless Chromium."""
+    options = ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        for flag in (*FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}"):
+            options.add_argument(flag)
+        chrome = Chrome(options=options, service=ChromeService("/usr/bin/chromedriver"))
+        try:
+            yield chrome
+        finally:
+            chrome.quit()
+
+
+def wait_for(chrome: Chrome, selector: str) -> None:
+    """Until the page shows such an element, and a while longer."""
+    WebDriverWait(chrome, 60).until(lambda page: page.find_elements(By.CSS_SELECTOR, selector))
+    time.sleep(SETTLE_SECONDS)
+
+
+def close_assistant(chrome: Chrome) -> None:
+    """Close the chat panel that covers a quarter of the page."""
+    for button in chrome.find_elements(
+        By.CSS_SELECTOR, "[data-component-id='mlflow.assistant.chat_panel.close']"
+    ):
+        button.click()
+        time.sleep(SETTLE_SECONDS)
+
+
+def compare_link(experiment: str, sweep: str) -> str:
+    """The comparison page of the sweep's cells."""
+    wanted = {
+        "experiment_ids": [experiment],
+        "filter": f"tags.`assay.sweep` = '{sweep}' AND tags.`assay.kind` = 'cell'",
+        "order_by": ["metrics.AMS DESC"],
+    }
+    found = requests.post(f"{SERVER}/api/2.0/mlflow/runs/search", json=wanted, timeout=30).json()
+    runs = [run["info"]["run_id"] for run in found["runs"]]
+    return f"{SERVER}/#/compare-runs?runs={quote(json.dumps(runs))}&experiments={quote(json.dumps([experiment]))}"
+
+
+def save(chrome: Chrome, name: str) -> None:
+    """A PNG of the window in 128 colours, which a page does with, at a third of the size."""
+    path = PICTURES / name
+    chrome.save_screenshot(str(path))
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(128).save(path, optimize=True)
+    print(f"{path} ({path.stat().st_size // 1024} KiB)")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,199 @@
+"""What the tracked runs of a sweep should be, from its folder alone; `runner.tracking` makes a store agree."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from metrics.ams import tier_scores
+from metrics.table import valid
+from runner.report.leaderboard import cell_scores
+from runner.report.projections import TABLES, load_trials
+from runner.report.table import SweepFile
+from runner.store import Store
+
+LAYOUT = 1
+"""Raised when runs that are logged already are to be written anew."""
+COLUMNS = (
+    "task",
+    "outcome",
+    "reward",
+    "tier",
+    "category",
+    "attempt",
+    "cost_usd",
+    "tokens",
+    "turns",
+    "reason",
+)
+"""Of `trials.json`; MLflow joins runs by the first and compares them by the second."""
+
+_HEADLINES = {
+    "AMS": "AMS",
+    "pass_rate": "pass_rate",
+    "mean_reward": "mean_reward",
+    "usd_per_pass": "usd_per_pass",
+    "tokens_per_pass": "tokens_per_pass",
+    "cost_usd": "spend_usd",
+    "turns": "turns",
+    "passes": "passes",
+    "planned": "planned",
+    "coverage": "coverage",
+    "invalid": "invalid",
+}
+"""Metric -> column of `cell_scores`. Without prefix, so that MLflow shows them first."""
+_INTERVALS = ("AMS", "pass_rate", "usd_per_pass", "wilson")
+_TIER_PARTS = ("SR", "CostAUBQC", "EFR", "TierScore")
+
+
+class TrackedRun(NamedTuple):
+    """One run of the sweep as it should be."""
+
+    identity: str
+    """Name of the cell; empty for the sweep's own run."""
+    name: str
+    params: dict[str, str]
+    metrics: dict[str, float]
+    """Finite, with six decimals: MLflow's UI does not round. The tables have them all."""
+    tags: dict[str, str]
+    """`assay.missing.<metric>` says why a metric is not there."""
+    files: dict[Path, str | None]
+    """Host file -> artifact folder."""
+    trials: pd.DataFrame
+    started: int
+    """Milliseconds since 1970; of the first trial."""
+    ended: int
+
+    def digest(self) -> str:
+        """Of all that is logged. A trajectory is as old as its record, which `trials` shows."""
+        files = sorted(f"{folder}/{path.name}" for path, folder in self.files.items())
+        said = [LAYOUT, self.name, self.params, self.metrics, self.tags, files, self.trials.to_csv()]
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def tracked_runs(sweep: Path, trajectories: str) -> list[TrackedRun]:
+    """The runs of the sweep in this folder: each of its cells, best first, and the sweep itself.
+
+    `trajectories`: all, failed or none. Raises `ConfigError` when the folder holds no readable sweep.
+    """
+    plan, trials = load_trials(sweep, sweep.parent)
+    return [*_cells(plan, trials, Store(sweep.parent), trajectories), _sweep(plan, trials, sweep)]
+
+
+def _cells(plan: SweepFile, trials: pd.DataFrame, store: Store, trajectories: str) -> Iterator[TrackedRun]:
+    scores = cell_scores(trials, plan.scoring)
+    tiers = tier_scores(trials, plan.scoring)
+    several = len(set(scores["dataset"])) > 1
+    for cell in scores.index:
+        figures, own = scores.loc[cell], trials[trials["cell"] == cell]
+        agent = f"{figures['agent']} (bound)" if figures["bound"] else figures["agent"]
+        model = f"{figures['model']} (scripted)" if figures["scripted"] else figures["model"]
+        choices = {
+            "agent": figures["agent"],
+            "model": model,
+            "dataset": figures["dataset"],
+            "budget": figures["budget"],
+        }
+        metrics, missing = _finite(
+            {**_headlines(figures), **_families(plan, figures, tiers.loc[[cell]].droplevel("cell"))}
+        )
+        if figures["why"]:
+            missing["assay.missing.AMS"] = figures["why"]
+        yield TrackedRun(
+            identity=cell,
+            name=" · ".join([agent, model, *([figures["dataset"]] if several else [])]),
+            params={**choices, **_shared(plan)},
+            metrics=metrics,
+            tags={"assay.kind": "cell", **_scripted(own), **missing},
+            files=_trajectories(own, store, trajectories),
+            trials=own,
+            **_times(plan, own),
+        )
+
+
+def _sweep(plan: SweepFile, trials: pd.DataFrame, sweep: Path) -> TrackedRun:
+    """What belongs to the whole: plan, configuration, leaderboard, all trials."""
+    refused = trials["reason"].str.startswith("refused: ")
+    metrics, missing = _finite(
+        {
+            "cells": trials["cell"].nunique(),
+            "trials": len(trials),
+            "judged": valid(trials).sum(),
+            "refused": refused.sum(),
+            "cost_usd": trials["cost_usd"].sum(min_count=1),
+        }
+    )
+    files = (sweep / name for name in (*TABLES, "sweep.json", "config.yaml"))
+    return TrackedRun(
+        identity="",
+        name=f"sweep {plan.name}",
+        params=_shared(plan),
+        metrics=metrics,
+        tags={"assay.kind": "sweep", **_scripted(trials), **missing},
+        files={path: None for path in files if path.exists()},
+        trials=trials,
+        **_times(plan, trials),
+    )
+
+
+def _headlines(figures: pd.Series[Any]) -> dict[str, float]:
+    return {name: figures[column] for name, column in _HEADLINES.items()}
+
+
+def _families(plan: SweepFile, figures: pd.Series[Any], tiers: pd.DataFrame) -> dict[str, float]:
+    """Metrics that MLflow groups by the part before the slash."""
+    names = [f"{name}_{end}" for name in _INTERVALS for end in ("low", "high")]
+    intervals = {f"interval/{name}": figures[name] for name in names}
+    parts = {
+        f"tier_{tier}/{part}": tiers.loc[tier, part] for tier in plan.scoring.tiers for part in _TIER_PARTS
+    }
+    return {**intervals, **parts}
+
+
+def _shared(plan: SweepFile) -> dict[str, str]:
+    """Parameters that all runs of a sweep have in common."""
+    versions = {f"version/{name}": version for name, version in plan.versions.items()}
+    return {"scoring": plan.scoring.name, "alpha": str(plan.scoring.alpha), **versions}
+
+
+def _scripted(trials: pd.DataFrame) -> dict[str, str]:
+    return {"assay.scripted": "true" if trials["scripted"].any() else "false"}
+
+
+def _finite(metrics: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
+    """Metrics that a store can hold, and for the others a tag that says why they are missing."""
+    values = {name: float(value) for name, value in metrics.items()}
+    kept = {name: round(value, 6) for name, value in values.items() if math.isfinite(value)}
+    missing = {
+        f"assay.missing.{name}": "infinite: no pass"
+        if math.isinf(value)
+        else "unknown: no price, or no valid trial"
+        for name, value in values.items()
+        if name not in kept
+    }
+    return kept, missing
+
+
+def _trajectories(trials: pd.DataFrame, store: Store, which: str) -> dict[Path, str | None]:
+    """Trajectory files that exist, each with its artifact folder `trajectories/<task>/<attempt>`."""
+    passed = trials["passed"].fillna(value=False)
+    wanted = {"all": trials, "failed": trials[~passed], "none": trials[:0]}[which]
+    places = {
+        store.folder(key) / "trajectory.json": f"trajectories/{task}/{attempt}"
+        for key, task, attempt in zip(wanted["key"], wanted["task"], wanted["attempt"], strict=True)
+    }
+    return {path: place for path, place in places.items() if path.exists()}
+
+
+def _times(plan: SweepFile, trials: pd.DataFrame) -> dict[str, int]:
+    """From the first trial's start to the last one's end; the plan's own time if none ran."""
+    ran = trials["started_at"].notna().any()
+    started = trials["started_at"].min() if ran else plan.created
+    ended = trials["finished_at"].max() if ran else plan.created
+    return {"started": int(started.timestamp() * 1000), "ended": int(ended.timestamp() * 1000)}
