@@ -30,6 +30,8 @@ KILLED = 137
 NO_SUCH_COMMAND = 127
 LONGEST_PAUSE_SECONDS = 0.25
 """Between two questions whether a silent command still runs."""
+DEATH_SECONDS = 1.0
+"""How long after a command was killed its container may still seem alive."""
 NO_SUCH_PATH = ("could not find the file", "not a directory", "too many links")
 """What the engine says of a path that leads nowhere."""
 
@@ -197,7 +199,7 @@ class DockerSandbox:
             return "lost"
         if isinstance(ending, str):
             self.kill()
-        elif ending == KILLED and not self._state().get("Running"):
+        elif ending == KILLED and self._dies():
             return "lost"
         return ending
 
@@ -230,6 +232,15 @@ class DockerSandbox:
     def _put_tar(self, source: Path, target: str) -> None:
         with source.open("rb") as file:
             self._api.put_archive(self._id, target, file)
+
+    def _dies(self) -> bool:
+        """Whether the container is dead; the engine hears of it a moment after its commands have ended."""
+        until = time.monotonic() + DEATH_SECONDS
+        while self._state().get("Running"):
+            if time.monotonic() > until:
+                return False
+            time.sleep(LONGEST_PAUSE_SECONDS / 5)
+        return True
 
     def _state(self) -> dict[str, Any]:
         try:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Literal, Self
 
-from runner.errors import EngineError, WorkspaceTooLarge
+from runner.errors import EngineError, ImageError, WorkspaceTooLarge
 from runner.protocols import Sandbox
 from runner.records import BundleRecipe, Environment, ExecResult, ExecSpec, Image, SandboxSpec
 from runner.sandbox.execution import CHUNK, POLL_SECONDS, Output, Stop, stopper
@@ -24,6 +24,8 @@ from runner.sandbox.limits import MEGABYTE, Caps
 WORKDIR = "/workspace"
 """Where commands run when a task does not say."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+DEATH_SECONDS = 1.0
+"""For a killed process group to be gone."""
 DRAIN_SECONDS = 0.5
 """For what is still in the pipes when a command has ended; a child of its own may hold them open for ever."""
 
@@ -74,7 +76,7 @@ class LocalSandbox:
         self._spec = spec
         self._caps = caps
         self._root = Path()
-        self._groups: list[int] = []
+        self._leaders: list[subprocess.Popen[bytes]] = []
         self._snapshots: list[Path] = []
 
     @property
@@ -88,6 +90,8 @@ class LocalSandbox:
         return self._spec.environment.workdir or WORKDIR
 
     def __enter__(self) -> Self:
+        if self.image.reference and not Path(self.image.reference).is_dir():
+            raise ImageError(f"The snapshot {self.image.reference} is gone.")
         self._root = Path(tempfile.mkdtemp(prefix="assay-"))
         if self.image.reference:
             shutil.copytree(self.image.reference, self._root, symlinks=True, dirs_exist_ok=True)
@@ -152,10 +156,17 @@ class LocalSandbox:
 
     def kill(self) -> None:
         """See `protocols.Sandbox`."""
-        for group in self._groups:
+        for leader in self._leaders:
+            until = time.monotonic() + DEATH_SECONDS
             with suppress(ProcessLookupError):
-                os.killpg(group, signal.SIGKILL)
-        self._groups.clear()
+                os.killpg(leader.pid, signal.SIGKILL)
+                leader.wait()
+                while (
+                    time.monotonic() < until
+                ):  # the kernel takes a moment, and a zombie counts until it is reaped
+                    os.killpg(leader.pid, 0)
+                    time.sleep(POLL_SECONDS / 10)
+        self._leaders.clear()
 
     def snapshot(self) -> Image:
         """A copy of the folder."""
@@ -179,7 +190,7 @@ class LocalSandbox:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        self._groups.append(process.pid)
+        self._leaders.append(process)
         return process
 
     def _pack(self, source: Path, name: str, target: Path) -> int:

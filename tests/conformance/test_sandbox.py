@@ -1,0 +1,264 @@
+"""What every sandbox promises, container or folder."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from runner.errors import ImageError, WorkspaceTooLarge
+from runner.protocols import Sandbox
+from runner.records import Environment, ExecResult, ExecSpec, SandboxSpec
+from runner.sandbox import base
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+from runner.sandbox.limits import MEGABYTE
+from runner.sandbox.local import LocalSandboxes
+
+CAPS = {"output_mb": 1, "workspace_mb": 4, "workspace_files": 20}
+CLOCK = "(while :; do date +%N > clock; done) >/dev/null 2>&1 & until test -s clock; do sleep 0.01; done"
+"""Leaves a process that writes to the working directory for ever."""
+Provider = DockerSandboxes | LocalSandboxes
+Open = Callable[..., Sandbox]
+
+
+@pytest.fixture(params=["local", pytest.param("docker", marks=pytest.mark.docker)])
+def provider(request: pytest.FixtureRequest) -> Provider:
+    if request.param == "local":
+        return LocalSandboxes(**CAPS)
+    base.ensure(connect(), print)
+    return DockerSandboxes(**CAPS)
+
+
+@pytest.fixture
+def start(provider: Provider) -> Iterator[Open]:
+    """Starts sandboxes that the test's end removes, the last one first."""
+    with ExitStack() as stack:
+
+        def start(**spec: object) -> Sandbox:
+            environment = Environment(image=base.tag(), workdir="/workspace")
+            defaults = {
+                "name": "conformance",
+                "environment": environment,
+                "image": provider.image(environment),
+            }
+            return stack.enter_context(provider.open(SandboxSpec.model_validate(defaults | spec)))
+
+        yield start
+
+
+@pytest.fixture
+def sandbox(start: Open) -> Sandbox:
+    return start()
+
+
+def shell(sandbox: Sandbox, script: str, **spec: object) -> ExecResult:
+    return sandbox.exec(ExecSpec.model_validate({"argv": ("sh", "-c", script), **spec}))
+
+
+def pack(path: Path, files: dict[str, str]) -> Path:
+    with tarfile.open(path, "w") as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return path
+
+
+def test_a_command_ends_with_its_code_and_both_streams(sandbox: Sandbox) -> None:
+    result = shell(sandbox, "echo out; echo err >&2; exit 3")
+    assert (result.exit_code, result.ended) == (3, "exited")
+    assert (result.stdout, result.stderr, result.output_bytes) == ("out\n", "err\n", 8)
+    assert 0 < result.seconds < 10
+
+
+def test_commands_share_the_file_system_and_start_in_the_working_directory(sandbox: Sandbox) -> None:
+    shell(sandbox, "echo one > made")
+    assert shell(sandbox, "cat made").stdout == "one\n"
+    assert shell(sandbox, "pwd").stdout.strip().endswith(sandbox.workdir)
+    shell(sandbox, "mkdir sub")
+    assert shell(sandbox, "pwd", cwd="/workspace/sub").stdout.strip().endswith("/workspace/sub")
+
+
+def test_the_environment_is_what_is_given_and_nothing_of_ours(
+    start: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-host")
+    environment = Environment(image=base.tag(), workdir="/workspace", env={"A": "task", "B": "task"})
+    printed = shell(start(environment=environment), "env", env={"B": "command"}).stdout.splitlines()
+    assert {"A=task", "B=command"} <= set(printed)
+    given = {"A", "B", "PATH", "HOME", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "_", "LANG", "ASSAY_ROOT"}
+    assert {line.partition("=")[0] for line in printed} <= given
+
+
+def test_files_and_folders_are_there_before_the_command(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("echo ran")
+    (tmp_path / "run.sh").chmod(0o700)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "data").write_text("data")
+    (tmp_path / "link").symlink_to("deep/data")
+    result = shell(
+        sandbox,
+        "cat config/it.txt; cat folder/link; test -x folder/run.sh && sh folder/run.sh",
+        files={"/workspace/config/it.txt": "é\n"},
+        uploads={"/workspace/folder": tmp_path},
+    )
+    assert result.stdout == "é\ndataran\n"
+
+
+def test_a_command_that_reads_gets_the_end_of_file(sandbox: Sandbox) -> None:
+    assert shell(sandbox, "cat", timeout_seconds=20).ended == "exited"
+
+
+def test_a_signal_is_an_exit_code(sandbox: Sandbox) -> None:
+    assert shell(sandbox, "kill -9 $$").exit_code == 137
+    assert shell(sandbox, "true").exit_code == 0
+
+
+def test_a_command_that_cannot_start_is_a_result(sandbox: Sandbox) -> None:
+    result = sandbox.exec(ExecSpec(argv=("no-such-program", "x")))
+    assert (result.exit_code, result.ended) == (126, "exited")
+    assert "no-such-program" in result.stdout
+
+
+def test_an_endless_command_is_killed_at_its_deadline(sandbox: Sandbox, tmp_path: Path) -> None:
+    began = time.monotonic()
+    result = shell(sandbox, "trap '' TERM INT; echo begun; while :; do sleep 0.1; done", timeout_seconds=1)
+    assert (result.ended, result.exit_code, result.stdout) == ("deadline", None, "begun\n")
+    assert time.monotonic() - began < 5
+    assert sandbox.get("/workspace", tmp_path / "workspace.tar") == 0
+
+
+def test_a_deadline_holds_while_the_command_floods_its_output(sandbox: Sandbox) -> None:
+    began = time.monotonic()
+    assert shell(sandbox, "yes", timeout_seconds=1).ended == "deadline"
+    assert time.monotonic() - began < 5
+
+
+def test_a_cancelled_command_ends_at_once(sandbox: Sandbox) -> None:
+    cancelled = threading.Event()
+    threading.Timer(0.5, cancelled.set).start()
+    began = time.monotonic()
+    result = sandbox.exec(ExecSpec(argv=("sleep", "60")), cancelled.is_set)
+    assert (result.ended, result.exit_code) == ("cancelled", None)
+    assert time.monotonic() - began < 5
+
+
+def test_output_beyond_the_cap_is_dropped_and_counted(sandbox: Sandbox) -> None:
+    flood = "head -c 3000000 /dev/zero | tr '\\0' "
+    result = shell(sandbox, f"{flood} a; {flood} b >&2")
+    assert (result.stdout, result.stderr) == ("a" * MEGABYTE, "b" * MEGABYTE)
+    assert result.output_bytes == 6_000_000
+
+
+def test_output_that_is_no_text_is_replaced(sandbox: Sandbox) -> None:
+    assert shell(sandbox, r"printf '\377a'").stdout == "\ufffda"
+
+
+def test_a_child_that_holds_the_output_open_does_not_hold_up_the_end(sandbox: Sandbox) -> None:
+    began = time.monotonic()
+    result = shell(sandbox, "sleep 60 & echo ended")
+    assert (result.exit_code, result.stdout) == (0, "ended\n")
+    assert time.monotonic() - began < 10
+
+
+def test_a_command_that_closes_its_output_is_still_waited_for(sandbox: Sandbox) -> None:
+    assert shell(sandbox, "exec >&- 2>&-; sleep 1; exit 5").exit_code == 5
+    assert shell(sandbox, "exec >&- 2>&-; sleep 60", timeout_seconds=1).ended == "deadline"
+
+
+def test_put_copies_a_folder(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "f").write_text("text")
+    sandbox.put(tmp_path, "/workspace/new/place")
+    assert shell(sandbox, "cat new/place/a/f").stdout == "text"
+
+
+def test_a_tar_travels_from_one_sandbox_to_another(start: Open, tmp_path: Path) -> None:
+    one, other = start(), start()
+    shell(one, "mkdir -p out/deep; echo x > out/deep/f; chmod 750 out/deep/f; ln -s deep/f out/link")
+    assert one.get("/workspace/out", tmp_path / "out.tar") == 1
+    other.put(tmp_path / "out.tar", "/workspace/arrived")
+    assert shell(other, "cat arrived/out/link; stat -c %a arrived/out/deep/f").stdout == "x\n750\n"
+
+
+def test_get_names_what_it_copied_and_counts_regular_files(sandbox: Sandbox, tmp_path: Path) -> None:
+    shell(sandbox, "mkdir -p w/sub; touch w/a w/sub/b; ln -s a w/link; ln -s w through")
+    for path in ("/workspace/w", "/workspace/w/"):
+        assert sandbox.get(path, tmp_path / "w.tar") == 2
+        with tarfile.open(tmp_path / "w.tar") as tar:
+            assert sorted(tar.getnames()) == ["w", "w/a", "w/link", "w/sub", "w/sub/b"]
+    assert sandbox.get("/workspace/w/a", tmp_path / "a.tar") == 1
+    assert sandbox.get("/workspace/through", tmp_path / "through.tar") == 2
+
+
+@pytest.mark.parametrize("path", ["/workspace/nothing", "/workspace/file/below", "/workspace/loop"])
+def test_get_of_what_is_not_there(sandbox: Sandbox, tmp_path: Path, path: str) -> None:
+    shell(sandbox, "touch file; ln -s loop loop")
+    with pytest.raises(FileNotFoundError):
+        sandbox.get(path, tmp_path / "nothing.tar")
+    assert not (tmp_path / "nothing.tar").exists()
+
+
+@pytest.mark.parametrize("script", ["for i in $(seq 21); do touch $i; done", "truncate -s 1G sparse"])
+def test_get_refuses_too_much_and_leaves_nothing(sandbox: Sandbox, tmp_path: Path, script: str) -> None:
+    shell(sandbox, f"mkdir w; cd w; {script}")
+    with pytest.raises(WorkspaceTooLarge):
+        sandbox.get("/workspace/w", tmp_path / "w.tar")
+    assert not (tmp_path / "w.tar").exists()
+
+
+def test_a_killed_sandbox_can_be_read_and_killed_again(sandbox: Sandbox, tmp_path: Path) -> None:
+    shell(sandbox, f"echo kept > f; {CLOCK}")
+    sandbox.kill()
+    sandbox.kill()
+    sandbox.get("/workspace/clock", tmp_path / "one.tar")
+    time.sleep(0.3)
+    sandbox.get("/workspace/clock", tmp_path / "two.tar")
+    assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
+    assert sandbox.get("/workspace/f", tmp_path / "f.tar") == 1
+
+
+def test_a_snapshot_has_the_files_and_not_the_processes(start: Open) -> None:
+    first = start()
+    shell(first, f"echo kept > f; {CLOCK}")
+    image = first.snapshot()
+    second = start(image=image)
+    assert second.image == image
+    assert shell(second, 'a=$(cat clock); sleep 0.3; test "$a" = "$(cat clock)" && cat f').stdout == "kept\n"
+    shell(second, "echo changed > f")
+    assert shell(start(image=image), "cat f").stdout == "kept\n"
+
+
+def test_fresh_directories_are_empty_and_closed_whatever_the_image_holds(start: Open) -> None:
+    """A forged reward in the agent's file system must not be where the verifier's is looked for."""
+    agent = start()
+    forged = {"/logs/verifier/reward.json": '{"reward": 1}', "/tests/test.sh": "true"}
+    shell(agent, "true", files=forged)
+    judge = start(image=agent.snapshot(), fresh_dirs=("/tests", "/logs/verifier"))
+    root = shell(judge, 'echo "$ASSAY_ROOT"').stdout.strip()
+    listed = shell(
+        judge, f"ls -A {root}/tests {root}/logs/verifier; stat -c %a {root}/tests {root}/logs/verifier"
+    )
+    assert [line for line in listed.stdout.splitlines() if line and not line.endswith(":")] == ["700", "700"]
+
+
+def test_leaving_removes_everything(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    environment = Environment(image=base.tag(), workdir="/workspace")
+    spec = SandboxSpec(name="gone", environment=environment, image=provider.image(environment))
+    with provider.open(spec) as sandbox:
+        image = sandbox.snapshot()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ImageError, match=image.reference):
+        provider.open(spec.model_copy(update={"image": image})).__enter__()
+    assert list(tmp_path.iterdir()) == []

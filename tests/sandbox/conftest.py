@@ -1,0 +1,51 @@
+"""Containers for the tests of what is Docker's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from runner.records import Environment, ExecResult, ExecSpec, SandboxSpec
+from runner.sandbox import base
+from runner.sandbox.container import DockerSandbox
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+
+
+@pytest.fixture
+def limits() -> dict[str, Any]:
+    """Overridden by tests of a limit."""
+    return {}
+
+
+@pytest.fixture
+def provider(limits: dict[str, Any]) -> DockerSandboxes:
+    base.ensure(connect(), print)
+    return DockerSandboxes(**limits)
+
+
+@pytest.fixture
+def start(provider: DockerSandboxes) -> Iterator[Callable[..., DockerSandbox]]:
+    """Starts containers of the base image, as root in /workspace, that the test's end removes."""
+    with ExitStack() as stack:
+
+        def start(**spec: object) -> DockerSandbox:
+            environment = Environment(image=base.tag(), workdir="/workspace")
+            image = spec.get("image") or provider.image(environment)
+            given = {"name": "test", "environment": environment, "user": "root", **spec, "image": image}
+            return stack.enter_context(provider.open(SandboxSpec.model_validate(given)))  # type: ignore[return-value]
+
+        yield start
+
+
+@pytest.fixture
+def bash() -> Callable[..., ExecResult]:
+    """Runs a script in a sandbox."""
+
+    def bash(sandbox: DockerSandbox, script: str, **spec: object) -> ExecResult:
+        return sandbox.exec(ExecSpec.model_validate({"argv": ("bash", "-c", script), **spec}))
+
+    return bash

@@ -1,0 +1,151 @@
+"""Where images come from, and that everybody gets the same."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from runner.errors import ImageError
+from runner.records import Environment
+from runner.sandbox import base, images
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture
+def digest() -> Iterator[str]:
+    """Of an environment that no other test has; the image that it tags is removed."""
+    digest = uuid4().hex
+    yield f"sha256:{digest}"
+    api = connect().api
+    for image in api.images(images.REPOSITORY):
+        if any(digest[:24] in tag for tag in image["RepoTags"]):
+            api.remove_image(image["RepoTags"][0], force=True)
+
+
+def context(folder: Path, dockerfile: str) -> Path:
+    (folder / "Dockerfile").write_text(dockerfile)
+    return folder
+
+
+def on_base(folder: Path, instructions: str, digest: str, **more: object) -> Environment:
+    """An environment on this machine's base image, named by its build argument."""
+    path = context(folder, f"ARG BASE\nFROM $BASE\n{instructions}\n")
+    given = {"context": path, "build_args": {"BASE": "assay-base"}, "digest": digest, **more}
+    return Environment.model_validate(given)
+
+
+def test_a_local_image_counts(provider: DockerSandboxes) -> None:
+    image = provider.image(Environment(image=base.tag()))
+    assert (image.origin, image.reference, image.note) == ("local", base.tag(), "")
+    assert image.id.startswith("sha256:")
+
+
+def test_a_dockerfile_is_built_once_for_all_who_ask_and_kept(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    environment = on_base(tmp_path, "RUN sleep 1; cat /proc/sys/kernel/random/uuid > /id", digest)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: provider.image(environment), range(4)))
+    assert len({image.id for image in found}) == len({image.seconds for image in found}) == 1
+    assert found[0].origin == "built"
+    again = DockerSandboxes().image(environment)
+    assert (again.id, again.origin) == (found[0].id, "built")
+    assert again.seconds < found[0].seconds
+
+
+def test_the_tag_of_a_build_names_its_base(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:
+    """Else a machine whose base image has changed would go on with images built on the old one."""
+    image = provider.image(on_base(tmp_path, "RUN true", digest))
+    assert image.reference.endswith(base.tag().rpartition(":")[2])
+
+
+def test_an_image_that_cannot_be_pulled_is_built_and_says_so(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    environment = on_base(tmp_path, "RUN true", digest, image="registry.invalid/no/image:1")
+    for known in (provider, DockerSandboxes()):
+        image = known.image(environment)
+        assert image.origin == "built"
+        assert "registry.invalid/no/image:1 could not be pulled; its Dockerfile was built" in image.note
+
+
+def test_an_image_that_can_be_neither_pulled_nor_built_is_an_error_at_once(provider: DockerSandboxes) -> None:
+    began = time.monotonic()
+    with pytest.raises(ImageError, match=r"registry\.invalid/no/image.*docker load"):
+        provider.image(Environment(image="registry.invalid/no/image"))
+    assert time.monotonic() - began < 20
+
+
+def test_a_registry_that_accepts_and_says_nothing_is_given_up(
+    provider: DockerSandboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "PULL_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        name = f"127.0.0.1:{silent.getsockname()[1]}/silent/image:1"
+        began = time.monotonic()
+        with pytest.raises(ImageError, match="no answer from its registry"):
+            provider.image(Environment(image=name))
+    assert time.monotonic() - began < 10
+
+
+def test_a_failing_build_is_an_error_with_the_end_of_its_output(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    environment = on_base(tmp_path, "RUN seq 1000; echo the reason; exit 7", digest)
+    with pytest.raises(ImageError, match=r"returned a non-zero code: 7(.|\n)*\n1000\nthe reason") as caught:
+        provider.image(environment)
+    assert "\n10\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dockerfile", ["NONSENSE", "FROM registry.invalid/no/image", ""])
+def test_a_dockerfile_that_is_none_is_an_error(
+    provider: DockerSandboxes, tmp_path: Path, digest: str, dockerfile: str
+) -> None:
+    with pytest.raises(ImageError, match="could not be built"):
+        provider.image(Environment(context=context(tmp_path, dockerfile), digest=digest))
+
+
+def test_neither_image_nor_dockerfile_is_an_error(provider: DockerSandboxes, tmp_path: Path) -> None:
+    with pytest.raises(ImageError, match="no Dockerfile"):
+        provider.image(Environment(context=tmp_path))
+
+
+def test_those_who_wait_for_a_failing_build_fail_with_it_and_the_next_tries_again(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    environment = on_base(tmp_path, "COPY start /start\nRUN sleep 1; cat /nothing", digest)
+    (tmp_path / "start").write_text(digest)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(provider.image, environment) for _ in range(3)]
+        failures = {id(future.exception()) for future in waiting}
+    assert len(failures) == 1
+    on_base(tmp_path, "RUN true", digest)
+    assert provider.image(environment).origin == "built"
+
+
+@pytest.mark.parametrize("instruction", ["RUN sleep 60", "RUN while :; do echo still; sleep 0.2; done"])
+def test_a_build_ends_at_its_limit(
+    provider: DockerSandboxes, tmp_path: Path, digest: str, instruction: str
+) -> None:
+    environment = on_base(tmp_path, instruction, digest, build_timeout_seconds=2.0)
+    began = time.monotonic()
+    with pytest.raises(ImageError, match="limit of 2 s"):
+        provider.image(environment)
+    assert time.monotonic() - began < 15
+
+
+def test_what_dockerignore_excludes_stays_out(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:
+    for name in ("kept", "secret"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / ".dockerignore").write_text("# none of these\nsecret\n")
+    environment = on_base(tmp_path, "COPY . /in\nRUN test -e /in/kept && ! test -e /in/secret", digest)
+    assert provider.image(environment).origin == "built"
