@@ -113,7 +113,7 @@ def _build(recipe: BundleRecipe) -> _Build:
 
 def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Mapping[str, Path]) -> _Build:
     """Return the build under the digest of everything that shapes it, the base image's recipe included."""
-    contents = {path.name: path.read_text() for path in (script, *inputs.values())}
+    contents = {file: path.read_text() for file, path in {"script": script, **inputs}.items()}
     recipe = json.dumps([base.tag(), name, arguments, contents], sort_keys=True)
     digest = hashlib.sha256(recipe.encode()).hexdigest()
     return _Build(name, digest, script, arguments, tuple(inputs.items()))

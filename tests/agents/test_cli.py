@@ -27,7 +27,9 @@ ENDPOINT = Endpoint(base_url="http://127.0.0.1:4180", key="KEY", model="glm", co
 
 def shipped(name: str) -> CliAgent:
     node = OmegaConf.to_container(OmegaConf.load(CONF / "agent" / f"{name}.yaml"), resolve=True)
-    return build(node, "agent")
+    cli = build(node, "agent")
+    assert isinstance(cli, CliAgent)
+    return cli
 
 
 def agent(**fields: Any) -> CliAgent:
@@ -65,7 +67,7 @@ def test_mini_swe_agent_is_locked_at_its_version() -> None:
 
 
 def test_element_without_a_value_is_left_out_as_a_whole() -> None:
-    templates = {
+    templates: dict[str, Any] = {
         "argv": (
             "a",
             "{prompt}",
@@ -116,15 +118,15 @@ def test_stdin_comes_from_a_container_file() -> None:
 )
 @pytest.mark.parametrize("field", ["argv", "env", "files", "file", "stdin"])
 def test_faulty_template_fails_at_construction(field: str, template: str, shown: str) -> None:
-    fields: dict[str, Any] = {
+    fields: dict[str, dict[str, Any]] = {
         "argv": {"argv": ("a", "{prompt}", template)},
         "env": {"env": {"A": template}},
         "files": {"files": {"/x": template}},
         "file": {"files": {template: "x"}},
         "stdin": {"stdin": template},
-    }[field]
+    }
     with pytest.raises(ValidationError, match=shown):
-        agent(**fields)
+        agent(**fields[field])
 
 
 def test_agent_that_would_not_know_its_task_fails_at_construction() -> None:

@@ -19,9 +19,9 @@ PROGRAM = Path(supervise.__file__)
 Handler = Callable[[socket.socket], None]
 
 
-def run(*arguments: str, **kwargs: object) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-I", "-S", str(PROGRAM), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **kwargs)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_arguments_reach_the_command_unchanged() -> None:
 def test_stdin_is_empty_unless_a_file_is_named(tmp_path: Path) -> None:
     prompt = tmp_path / "prompt"
     prompt.write_text("x" * 400_000)
-    assert run("--", "wc", "-c", input="not for the command").stdout.strip() == "0"
+    assert run("--", "wc", "-c", stdin="not for the command").stdout.strip() == "0"
     assert run("--stdin", str(prompt), "--", "wc", "-c").stdout.strip() == "400000"
 
 
