@@ -7,7 +7,7 @@ suite in `tests/conformance/` and a fake that ships (oracle and nop, the scripte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
@@ -140,10 +140,10 @@ class Executor(Protocol):
     retries: int
     """How often a trial is repeated after an infrastructure failure."""
 
-    def run(self, trials: Sequence[Job], work: Callable[[Job], TrialRecord], cancel: Event) -> Iterator[TrialRecord]:
+    def run(self, trials: Sequence[Job], work: Callable[[Job], TrialRecord], cancel: Event) -> Generator[TrialRecord]:
         """Records as they end, in any order.
 
-        Ctrl-C, or an exception that leaves `work`, sets `cancel` (which `work` obeys), waits for every worker, and is
+        Ctrl-C, closing the generator, or an exception that leaves `work`, sets `cancel` (which `work` obeys), waits for every worker, and is
         raised again.
         """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
 from typing import TypeVar
@@ -23,7 +23,7 @@ class ThreadExecutor(Record):
 
     def run(
         self, trials: Sequence[Job], work: Callable[[Job], TrialRecord], cancel: Event
-    ) -> Iterator[TrialRecord]:
+    ) -> Generator[TrialRecord]:
         """Records as they end. On Ctrl-C or an error of `work` sets `cancel`, waits for all workers, and raises.
 
         Trials are handed out only when a worker is free, so a cancelled sweep starts nothing more.

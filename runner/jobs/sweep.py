@@ -7,7 +7,7 @@ import json
 import shutil
 import signal
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -109,9 +109,10 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> None:
             progress.started(trial.name)
             return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set)
 
-        with _terminated_like_interrupted():
+        # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
+        with _terminated_like_interrupted(), closing(settings.executor.run(plan.todo, work, cancel)) as records:
             failures = 0
-            for record in settings.executor.run(plan.todo, work, cancel):
+            for record in records:
                 progress.ended(record)
                 failures = failures + 1 if _engine_failed(record) else 0
                 if failures == ENGINE_FAILURES:
