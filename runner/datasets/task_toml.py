@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -48,12 +48,12 @@ class NetworkTable(Table):
     @model_validator(mode="after")
     def _hosts(self) -> NetworkTable:
         if self.allowed_hosts and self.network_mode != "allowlist":
-            message = 'allowed_hosts needs network_mode = "allowlist"'
-            raise ValueError(message)
+            raise ValueError('allowed_hosts needs network_mode = "allowlist"')
         for host in self.hosts:
             if not (HOST.fullmatch(host) or _is_address(host)):
-                message = f"allowed_hosts takes host names, *.host, addresses and CIDR ranges, not {host!r}"
-                raise ValueError(message)
+                raise ValueError(
+                    f"allowed_hosts takes host names, *.host, addresses and CIDR ranges, not {host!r}"
+                )
         return self
 
     @property
@@ -100,8 +100,9 @@ class EnvironmentTable(NetworkTable):
                 continue
             size = _megabytes(older, data[older])
             if data.setdefault(key, size) != size:
-                message = f"{older} = {data[older]!r} contradicts {key} = {data[key]}: keep one of them"
-                raise ValueError(message)
+                raise ValueError(
+                    f"{older} = {data[older]!r} contradicts {key} = {data[key]}: keep one of them"
+                )
         if isinstance(data.get("allow_internet"), bool):
             data.setdefault("network_mode", "public" if data["allow_internet"] else "no-network")
         return data
@@ -109,13 +110,13 @@ class EnvironmentTable(NetworkTable):
     def unsupported(self, where: str) -> str | None:
         """Why such a container cannot be had here, if so. `where` is the table's name."""
         if self.os.lower() != "linux":
-            return f'[{where}] asks for os = "{self.os}": only Linux containers run here'
+            return f'[{where}] asks for os = "{self.os}": only Linux containers run here.'
         if self.gpus:
-            return f"[{where}] asks for {self.gpus} GPU(s), and sandboxes here have none: leave it out or lower `gpus`"
+            return f"[{where}] asks for {self.gpus} GPU(s), and sandboxes here have none: run it elsewhere."
         if self.tpu:
-            return f"[{where}] asks for a TPU, and sandboxes here have none"
+            return f"[{where}] asks for a TPU, and sandboxes here have none: run it elsewhere."
         if self.mcp_servers:
-            return f"[{where}] lists mcp_servers, which the agents here are not told about"
+            return f"[{where}] lists mcp_servers, which agents are not told about here: run it elsewhere."
         return None
 
 
@@ -132,6 +133,14 @@ class CollectTable(Table):
     command: str
     service: str = "main"
     user: Text | None = None
+
+    def unsupported(self) -> str | None:
+        """Why such a hook cannot be run here, if so."""
+        if self.service != "main":
+            return f"A collect hook runs in service {self.service!r}, and only main runs here."
+        if self.user not in (None, "root", "0"):
+            return f"A collect hook runs as user {self.user!r}: they run as root here, so use `runuser` in it."
+        return None
 
 
 class VerifierTable(NetworkTable):
@@ -188,19 +197,21 @@ class TaskToml(Table):
 
     def check(self) -> None:
         """Raise `TaskError` when the file asks for what is not supported here."""
-        reasons = [
-            "it has several steps ([[steps]]), which are not supported: split it into one task a step"
-            if self.steps
-            else None,
-            self.environment.unsupported("environment"),
-            self.verifier.environment and self.verifier.environment.unsupported("verifier.environment"),
-            '[verifier] has an environment of its own and environment_mode = "shared": remove one of them'
-            if self.verifier.environment and self.verifier.environment_mode == "shared"
-            else None,
-            *map(_unsupported_hook, self.verifier.collect),
-        ]
-        for reason in filter(None, reasons):
-            raise TaskError(reason)
+        for reason in self._reasons():
+            if reason:
+                raise TaskError(reason)
+
+    def _reasons(self) -> Iterator[str | None]:
+        own = self.verifier.environment
+        if self.steps:
+            yield "It has several steps ([[steps]]), which are not supported: split it into one task a step."
+        if own and self.verifier.environment_mode == "shared":
+            yield '[verifier] has an environment of its own and environment_mode = "shared": remove one of them.'
+        yield self.environment.unsupported("environment")
+        if own:
+            yield own.unsupported("verifier.environment")
+        for hook in self.verifier.collect:
+            yield hook.unsupported()
 
     def artifact_paths(self) -> tuple[str, ...]:
         """Absolute container paths of the artifacts. Raises `TaskError`."""
@@ -209,33 +220,32 @@ class TaskToml(Table):
     def _artifact(self, entry: str | ArtifactTable) -> str:
         artifact = entry if isinstance(entry, ArtifactTable) else ArtifactTable(source=entry)
         if artifact.service != "main":
-            reason = (
-                f"artifact {artifact.source!r} comes from service {artifact.service!r}: only main runs here"
+            raise TaskError(
+                f"Artifact {artifact.source!r} comes from service {artifact.service!r}, and only main runs here."
             )
-            raise TaskError(reason)
         if artifact.exclude:
-            reason = f"artifact {artifact.source!r} has `exclude` patterns, which are not supported: name what to keep"
-            raise TaskError(reason)
+            raise TaskError(
+                f"Artifact {artifact.source!r} has `exclude` patterns, which are not supported: name what to keep."
+            )
         path = PurePosixPath(self.environment.workdir or "", artifact.source)
         if not path.is_absolute() or ".." in path.parts:
-            reason = f"artifact {artifact.source!r} must be an absolute path without `..`, or [environment] needs a workdir"
-            raise TaskError(reason)
+            raise TaskError(f"Artifact {artifact.source!r} must be an absolute path without `..`.")
         return str(path)
 
 
 def read_task_toml(path: Path) -> TaskToml:
-    """Parse one file. Raises `TaskError` for one that is unreadable, malformed or of an unknown schema."""
+    """Parse one file. Raises `TaskError` for one that is missing, malformed or of an unknown schema."""
+    if not path.is_file():
+        raise TaskError("It looks like a task and has no task.toml: add one.")
     try:
         return TaskToml.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = f"task.toml is not valid TOML ({error}): correct it"
-        raise TaskError(reason) from error
+        raise TaskError(f"task.toml is not valid TOML ({error}): correct it.") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         what = first["msg"].removeprefix("Value error, ")
-        reason = f"task.toml: {where}: {what}" if where else f"task.toml: {what}"
-        raise TaskError(reason) from error
+        raise TaskError(f"task.toml: {where}: {what}." if where else f"task.toml: {what}.") from error
 
 
 def interpolate(env: Mapping[str, str], host: Mapping[str, str]) -> dict[str, str]:
@@ -249,31 +259,19 @@ def interpolate(env: Mapping[str, str], host: Mapping[str, str]) -> dict[str, st
         if default is not None:
             return host.get(name) or default
         if name not in host:
-            reason = (
-                f"its environment needs the variable {name}, which is not set: export {name} before the run"
+            raise TaskError(
+                f"It needs the environment variable {name}, which is not set: export {name} before the run."
             )
-            raise TaskError(reason)
         return host[name]
 
     return {key: VARIABLE.sub(value, text) for key, text in env.items()}
-
-
-def _unsupported_hook(hook: CollectTable) -> str | None:
-    if hook.service != "main":
-        return f"a collect hook runs in service {hook.service!r}: only main runs here"
-    if hook.user not in (None, "root", "0"):
-        return (
-            f"a collect hook runs as user {hook.user!r}: hooks run as root here, use `runuser` in its command"
-        )
-    return None
 
 
 def _megabytes(key: str, text: Any) -> int:
     """MiB of a size such as "4G", "512M", "2.5Gi", "1024K"."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B|i)?", str(text).strip(), re.IGNORECASE)
     if not match:
-        message = f'{key} = {text!r} is no size such as "4G", "512M" or "1024K"'
-        raise ValueError(message)
+        raise ValueError(f'{key} = {text!r} is no size such as "4G", "512M" or "1024K"')
     return round(float(match[1]) * MEGABYTES[match[2].upper()])
 
 

@@ -1,0 +1,103 @@
+"""The files of a Harbor task's folder: which count, what they say, and a digest of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from runner.errors import TaskError
+
+PARTS = ("task.toml", "instruction.md", "environment", "tests", "solution")
+"""What can change a result. README.md, .gitignore and whatever else lies in a task's folder cannot."""
+
+CANARY = re.compile(
+    r"\A(?:[ \t]*(?:<!--[^\n]*canary[^\n]*-->|#[^\n]*canary[^\n]*)[ \t]*(?:\n|\Z)(?:[ \t]*\n)*)+",
+    re.IGNORECASE,
+)
+"""Comment lines at the top that mark a text as benchmark data; no part of the instruction."""
+
+
+def is_task(folder: Path) -> bool:
+    """Whether a folder is a task, or so like one that leaving it out would be a silent loss."""
+    return any((folder / part).exists() for part in ("task.toml", "instruction.md", "environment"))
+
+
+def check_files(folder: Path) -> None:
+    """Raise `TaskError` for files that say, or try, what is not supported here."""
+    environment = folder / "environment"
+    if (environment / "docker-compose.yaml").exists():
+        raise TaskError(
+            "It needs several containers (environment/docker-compose.yaml), and one is what runs here."
+        )
+    if not (environment / "Dockerfile").is_file() and any(_entries(environment)):
+        raise TaskError(
+            "environment/ holds files and no Dockerfile that copies them into the image: add one."
+        )
+    if (folder / "trajectory.json").exists():
+        raise TaskError(
+            "It continues an earlier conversation (trajectory.json), which agents cannot be given here."
+        )
+    home = folder.resolve()
+    for path in _entries(folder, PARTS):
+        name = path.relative_to(folder)
+        if not path.resolve().is_relative_to(home):
+            raise TaskError(
+                f"{name} is a link that leaves the task's folder: replace it by what it points to."
+            )
+        if not path.is_symlink() and not path.is_file():
+            raise TaskError(f"{name} is neither a file nor a folder nor a link: remove it.")
+
+
+def read_instruction(path: Path) -> str:
+    """The prompt, less its canary lines. Raises `TaskError` when there is none."""
+    try:
+        text = CANARY.sub("", path.read_text("utf-8-sig"))
+    except FileNotFoundError:
+        text = ""
+    except UnicodeDecodeError as error:
+        raise TaskError("instruction.md is not UTF-8 text: convert it.") from error
+    if not text.strip():
+        raise TaskError(
+            "instruction.md is missing or empty, so there is nothing to ask of an agent: write it."
+        )
+    return text
+
+
+def tree_digest(folder: Path, parts: Iterable[str] = (".",)) -> str:
+    """Digest of the files in these parts: path, executable bit and content; the target of a link.
+
+    Where the folder lies, owners and times are no part of it.
+    """
+    lines = []
+    for path in _entries(folder, parts):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            lines.append(["link", name, str(path.readlink())])
+        elif path.is_file():
+            kind = "executable" if path.stat().st_mode & 0o100 else "file"
+            lines.append([kind, name, hashlib.sha256(path.read_bytes()).hexdigest()])
+    return digest(lines)
+
+
+def digest(content: Any) -> str:
+    """`sha256:...` of anything that JSON can hold."""
+    return f"sha256:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
+
+
+def _entries(folder: Path, parts: Iterable[str] = (".",)) -> Iterator[Path]:
+    """What is no folder in these parts, in a stable order; links are not followed, bytecode is left out."""
+    for part in parts:
+        start = folder / part
+        if start.is_symlink() or start.is_file():
+            yield start
+            continue
+        for top, folders, files in os.walk(start):
+            here = Path(top)
+            links = [name for name in folders if (here / name).is_symlink()]
+            folders[:] = sorted(set(folders) - {"__pycache__"})
+            yield from (here / name for name in sorted([*files, *links]) if not name.endswith(".pyc"))

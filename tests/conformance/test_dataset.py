@@ -1,0 +1,81 @@
+"""What every dataset promises. A new format adds a line to `DATASETS`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.datasets.harbor import HarborDataset
+from runner.door import ROOT
+from runner.protocols import Dataset
+from runner.records import Task
+
+
+def quickstart(_: Path) -> Dataset:
+    return HarborDataset(name="quickstart", root=ROOT / "tasks" / "quickstart")
+
+
+def broken(folder: Path) -> Dataset:
+    """Each child is wrong in another way, one of them by being another's twin."""
+    texts = {
+        "empty": "",
+        "malformed": "[",
+        "steps": "[[steps]]",
+        "a": '[task]\nname="o/n"',
+        "b": '[task]\nname="o/n"',
+    }
+    for name, text in texts.items():
+        (folder / name).mkdir()
+        (folder / name / "task.toml").write_text(text)
+    return HarborDataset(name="broken", root=folder)
+
+
+DATASETS = (quickstart, broken)
+
+
+@pytest.fixture(params=DATASETS, ids=lambda make: make.__name__)
+def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
+    made: Dataset = request.param(tmp_path)
+    return made
+
+
+@pytest.fixture
+def tasks(dataset: Dataset) -> list[Task]:
+    return list(dataset.tasks())
+
+
+def test_tasks_are_the_same_each_time_and_in_the_same_order(dataset: Dataset, tasks: list[Task]) -> None:
+    assert list(dataset.tasks()) == tasks
+    assert tasks
+
+
+def test_names_are_unique(tasks: list[Task]) -> None:
+    assert len({task.name for task in tasks}) == len(tasks)
+
+
+def test_tasks_know_their_dataset(dataset: Dataset, tasks: list[Task]) -> None:
+    assert {task.dataset for task in tasks} == {dataset.name}
+    assert 0 < dataset.pass_threshold <= 1
+
+
+def test_every_task_has_a_digest_of_its_own(tasks: list[Task]) -> None:
+    digests = [task.digest for task in tasks if not task.refused]
+    assert all(task.digest.startswith("sha256:") for task in tasks)
+    assert len(set(digests)) == len(digests)
+
+
+def test_a_task_is_refused_with_a_sentence_or_complete(tasks: list[Task]) -> None:
+    for task in tasks:
+        if task.refused:
+            assert task.refused.endswith("."), task
+            continue
+        assert task.instruction.strip(), task
+        assert task.environment.digest, task
+        assert task.environment.context or task.environment.image, task
+        assert task.verifier.tests or task.verifier.environment, task
+        assert all(path.startswith("/") for path in task.artifacts), task
+
+
+def test_every_stratum_is_said_or_unknown(tasks: list[Task]) -> None:
+    assert all(task.tier and task.category and task.language for task in tasks)
