@@ -139,5 +139,4 @@ def test_refused_agent_ends_by_itself_at_once(bench: Bench, agent: CliAgent) -> 
     assert session.refusal == "turns"
     assert hello.startswith("1000\n")
     assert (result.exit_code, result.ended) == (1, "exited")
-    assert result.seconds < 20
     assert [call.status_code for call in session.calls] == [200, 403], "no retries of a final answer"
