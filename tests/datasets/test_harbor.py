@@ -492,7 +492,7 @@ def test_a_glob_that_matches_nothing_is_an_error(tmp_path: Path, option: str) ->
 
 
 def test_a_root_without_tasks_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="nowhere is no folder. Set dataset.root"):
+    with pytest.raises(ConfigError, match=r"nowhere is no folder\. Set dataset\.root"):
         dataset(tmp_path / "nowhere").tasks()
     with pytest.raises(ConfigError, match="there is no task in"):
         dataset(tmp_path).tasks()
