@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 """Of `TrialRecord` on disk. Raised whenever a field changes its meaning."""
 
 
@@ -200,11 +200,11 @@ class Endpoint(Record):
 class TierScoring(Record):
     """What AMS needs of one tier (AgentMeter Table 1)."""
 
-    budgets: tuple[float, ...]
+    budgets: tuple[float, ...] = Field(min_length=1)
     """B_g: USD per trial, ascending."""
     tau: float
     """τ_g: USD above which a failure counts as expensive."""
-    weight: float = 1.0
+    weight: float = Field(default=1.0, ge=0)
     """0 leaves the tier out of AMS."""
 
 
@@ -212,14 +212,21 @@ class Scoring(Record):
     """How records become scores. No part of a trial's key: changing it never re-runs a trial."""
 
     name: str
-    alpha: float = 0.6
+    alpha: float = Field(default=0.6, ge=0, le=1)
     tiers: dict[str, TierScoring]
     attempts: Literal["latest_completed", "mean"] = "latest_completed"
     """Which attempt of one (cell, task) counts (AgentMeter section 3.5)."""
-    resamples: int = 2000
+    resamples: int = Field(default=2000, ge=1)
     """Bootstrap resamples over tasks."""
-    confidence: float = 0.95
-    seed: int = 0
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    seed: int = Field(default=0, ge=0)
+
+    @field_validator("tiers")
+    @classmethod
+    def _some_tier_counts(cls, tiers: dict[str, TierScoring]) -> dict[str, TierScoring]:
+        if not any(tier.weight for tier in tiers.values()):
+            raise ValueError("no tier has a weight above 0, so there would be no score")
+        return tiers
 
 
 # --- sandboxes -------------------------------------------------------------------------------------------------------

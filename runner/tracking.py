@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -97,8 +98,8 @@ class MlflowTracker(Record):
         client = MlflowClient(tracking_uri=store)
         experiment = self._experiment(client, sweep.parent)
         _reconcile(client, experiment, sweep.name, runs)
-        _save_view(client, experiment, sweep.name)
-        link = f"/#/experiments/{experiment}/runs?viewStateShareKey={quote(sweep.name)}"
+        view = _save_view(client, experiment, sweep.name)
+        link = f"/#/experiments/{experiment}/runs?viewStateShareKey={quote(view)}"
         if _is_server(store):
             return f"Tracked in MLflow: {store.rstrip('/')}{link}"
         settings = " ".join(f"{name}={value}" for name, value in _UI.items())
@@ -173,8 +174,8 @@ def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -
     client.set_tag(run_id, "assay.digest", run.digest())
 
 
-def _save_view(client: MlflowClient, experiment: str, sweep: str) -> None:
-    """Keep the leaderboard of a sweep as a view of the runs page, under the sweep's name.
+def _save_view(client: MlflowClient, experiment: str, sweep: str) -> str:
+    """Keep the leaderboard of a sweep as a view of the runs page; returns its key, the name made fit for a tag.
 
     MLflow's UI stores such views as experiment tags in a format of its own: JSON, deflated, in base64. It is not
     documented, hence the pinned version and the picture in `docs/` that shows that it works.
@@ -189,7 +190,9 @@ def _save_view(client: MlflowClient, experiment: str, sweep: str) -> None:
         "runsHiddenMode": "SHOW_ALL",
     }
     packed = base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()
-    client.set_experiment_tag(experiment, f"mlflow.sharedViewState.{sweep}", f"deflate;{packed}")
+    key = re.sub(r"[^\w.-]", "-", sweep)
+    client.set_experiment_tag(experiment, f"mlflow.sharedViewState.{key}", f"deflate;{packed}")
+    return key
 
 
 @contextmanager

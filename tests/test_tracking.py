@@ -194,12 +194,12 @@ def test_a_cell_that_is_no_longer_planned_goes(sweep: Path) -> None:
 def test_another_sweep_is_left_alone(sweep: Path) -> None:
     MlflowTracker().log(sweep)
     planned, records = sweep_of_four()
-    other = write_sweep(sweep.parent, planned[:6], records, name="other")
-    MlflowTracker().log(other)
+    other = write_sweep(sweep.parent, planned[:6], records, name="codex+nop__a.b")
+    assert MlflowTracker().log(other).endswith("viewStateShareKey=codex-nop__a.b")
     found = client(sweep)
     experiment = found.get_experiment_by_name("assay").experiment_id
     sweeps = [run.data.tags["assay.sweep"] for run in found.search_runs([experiment])]
-    assert (sweeps.count("quickstart"), sweeps.count("other")) == (CELLS + 1, 2)
+    assert (sweeps.count("quickstart"), sweeps.count("codex+nop__a.b")) == (CELLS + 1, 2)
 
 
 def test_a_run_that_a_crash_left_half_written_is_replaced(sweep: Path) -> None:

@@ -40,3 +40,8 @@ def trial(task: str, reward: float | None = 1.0, cost: float | None = 0.05, **ot
 def table(*rows: dict[str, Any]) -> pd.DataFrame:
     """A trials table of these rows."""
     return pd.DataFrame(list(rows))
+
+
+def line(frame: pd.DataFrame, key: Any) -> Any:
+    """One row of a result, as a Series; pandas' own types for it are too many to be of use."""
+    return frame.loc[key]

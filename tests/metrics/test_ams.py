@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from metrics.ams import ams, tier_scores
 from runner.records import Scoring, TierScoring
-from tests.metrics.tables import SCORING, table, trial
+from tests.metrics.tables import SCORING, line, table, trial
 
+LAW = settings(max_examples=25, deadline=None)
+"""A score takes milliseconds, and more when the machine has other work."""
 ROWS = st.lists(
     st.tuples(
         st.sampled_from(["easy", "hard"]),
@@ -31,7 +35,7 @@ def trials_of(rows: list[tuple[str, float | None, float | None]]) -> pd.DataFram
 
 
 def score(trials: pd.DataFrame, scoring: Scoring = SCORING) -> float:
-    return float(ams(tier_scores(trials, scoring), scoring).loc["a", "AMS"])
+    return float(line(ams(tier_scores(trials, scoring), scoring), "a")["AMS"])
 
 
 def with_(**changes: Any) -> Scoring:
@@ -48,7 +52,7 @@ def test_by_hand() -> None:
         trial("hard-2", None, 9.0),  # no valid trial: zero everywhere
     )
     scores = tier_scores(trials, SCORING)
-    easy, hard = scores.loc[("a", "easy")], scores.loc[("a", "hard")]
+    easy, hard = line(scores, ("a", "easy")), line(scores, ("a", "hard"))
     assert easy[["tasks", "valid", "passes", "SR", "EFR"]].tolist() == [4, 4, 2, 2.5 / 4, 1 / 4]
     assert easy["CostAUBQC"] == (1 + 0.5 + 0.25 + 0) / 4
     assert easy["TierScore"] == pytest.approx((0.6 * 0.625 + 0.4 * 0.4375) * 0.75)
@@ -58,7 +62,7 @@ def test_by_hand() -> None:
 
 def test_an_unknown_cost_fits_no_budget_and_is_no_expensive_failure() -> None:
     scores = tier_scores(table(trial("easy-1", 1.0, None), trial("easy-2", 0.0, None)), SCORING)
-    assert scores.loc[("a", "easy"), ["SR", "CostAUBQC", "EFR"]].tolist() == [0.5, 0, 0]
+    assert line(scores, ("a", "easy"))[["SR", "CostAUBQC", "EFR"]].tolist() == [0.5, 0, 0]
 
 
 def test_attempts_are_averaged_before_tasks() -> None:
@@ -68,11 +72,11 @@ def test_attempts_are_averaged_before_tasks() -> None:
         trial("easy-2", 0.0, 0.1),
     )
     scores = tier_scores(trials, with_(attempts="mean"))
-    assert scores.loc[("a", "easy"), ["SR", "CostAUBQC", "EFR"]].tolist() == [0.25, 0.25, 0.25]
+    assert line(scores, ("a", "easy"))[["SR", "CostAUBQC", "EFR"]].tolist() == [0.25, 0.25, 0.25]
 
 
 def test_a_tier_without_tasks_makes_ams_nan_and_says_which() -> None:
-    result = ams(tier_scores(table(trial("easy-1"), trial("unknown-1")), SCORING), SCORING).loc["a"]
+    result = line(ams(tier_scores(table(trial("easy-1"), trial("unknown-1")), SCORING), SCORING), "a")
     assert math.isnan(result["AMS"])
     assert result["why"] == "no task of tier hard"
 
@@ -91,7 +95,7 @@ def test_no_weight_at_all_is_refused() -> None:
         score(table(trial("easy-1")), none)
 
 
-@settings(max_examples=25)
+@LAW
 @given(ROWS)
 def test_bounds(rows: list[tuple[str, float | None, float | None]]) -> None:
     trials = trials_of(rows)
@@ -102,18 +106,17 @@ def test_bounds(rows: list[tuple[str, float | None, float | None]]) -> None:
     assert 0 <= score(trials) <= scores["SR"].mean() + 1e-12
 
 
-@settings(max_examples=25)
+@LAW
 @given(ROWS, st.data())
 def test_ams_does_not_rise_when_a_cost_rises(rows: list[Any], data: st.DataObject) -> None:
     trials = trials_of(rows)
     row = data.draw(st.integers(0, len(trials) - 1))
-    dearer = trials.copy()
-    dearer["cost_usd"] = dearer["cost_usd"].astype(float)
-    dearer.loc[row, "cost_usd"] += data.draw(st.floats(0, 5))
+    rise = np.where(trials.index == row, data.draw(st.floats(0, 5)), 0)
+    dearer = trials.assign(cost_usd=trials["cost_usd"].astype(float) + rise)
     assert score(dearer) <= score(trials) + 1e-12
 
 
-@settings(max_examples=25)
+@LAW
 @given(ROWS, st.randoms(use_true_random=False))
 def test_order_of_rows_is_irrelevant(rows: list[Any], random: Any) -> None:
     trials = trials_of(rows)
@@ -122,7 +125,7 @@ def test_order_of_rows_is_irrelevant(rows: list[Any], random: Any) -> None:
     assert score(trials.loc[order]) == pytest.approx(score(trials))
 
 
-@settings(max_examples=25)
+@LAW
 @given(ROWS)
 def test_alpha_one_gives_success_less_expensive_failure(rows: list[Any]) -> None:
     scoring = with_(alpha=1.0)
@@ -130,8 +133,24 @@ def test_alpha_one_gives_success_less_expensive_failure(rows: list[Any]) -> None
     assert score(trials_of(rows), scoring) == pytest.approx((scores["SR"] * (1 - scores["EFR"])).mean())
 
 
-@settings(max_examples=25)
+@LAW
 @given(ROWS, ROWS)
 def test_another_cell_changes_nothing(rows: list[Any], others: list[Any]) -> None:
     both = pd.concat([trials_of(rows), trials_of(others).assign(cell="b")], ignore_index=True)
     assert score(both) == pytest.approx(score(trials_of(rows)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"alpha": 6},
+        {"tiers": {}},
+        {"tiers": {"easy": {"budgets": [], "tau": 1}}},
+        {"tiers": {"easy": {"budgets": [1], "tau": 1, "weight": 0}}},
+        {"resamples": 0},
+        {"confidence": 95},
+    ],
+)
+def test_scoring_that_gives_no_score_is_refused_at_the_door(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Scoring(**{**SCORING.model_dump(), **wrong})

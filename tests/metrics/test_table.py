@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from metrics.table import select, summary, valid
-from tests.metrics.tables import table, trial
+from tests.metrics.tables import line, table, trial
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_mean_weighs_the_valid_attempts_of_a_task_equally() -> None:
         trial("easy-2", 1.0),
     )
     assert select(trials, "mean")["weight"].tolist() == [0.5, 0.5, 1.0]
-    cell = summary(trials, "mean").loc["a"]
+    cell = line(summary(trials, "mean"), "a")
     assert (cell["planned"], cell["valid"], cell["passes"], cell["mean_reward"]) == (2, 2, 1.5, 0.75)
 
 
@@ -64,7 +64,7 @@ def test_summary_by_hand() -> None:
         trial("hard-1", None, 5.00, tokens=9000),
         trial("hard-2", 1.0, 0.20, tokens=2000, turns=6),
     )
-    cell = summary(trials, "latest_completed").loc["a"]
+    cell = line(summary(trials, "latest_completed"), "a")
     assert cell[["planned", "valid", "coverage", "passes", "pass_rate"]].tolist() == [4, 3, 0.75, 2, 0.5]
     assert cell["mean_reward"] == 2.5 / 4
     assert cell["tokens_per_pass"] == 3000  # of the three valid trials; the invalid one is nobody's doing
@@ -74,24 +74,24 @@ def test_summary_by_hand() -> None:
 
 def test_spend_per_pass_takes_passes_of_all_attempts_and_so_does_not_depend_on_the_selection() -> None:
     trials = table(trial("easy-1", 1.0, 0.1, attempt=1), trial("easy-1", 1.0, 0.3, attempt=2))
-    assert summary(trials, "latest_completed").loc["a", "usd_per_pass"] == pytest.approx(0.2)
-    assert summary(trials, "mean").loc["a", "usd_per_pass"] == pytest.approx(0.2)
+    assert line(summary(trials, "latest_completed"), "a")["usd_per_pass"] == pytest.approx(0.2)
+    assert line(summary(trials, "mean"), "a")["usd_per_pass"] == pytest.approx(0.2)
 
 
 def test_no_pass_is_infinitely_dear_even_if_nothing_was_spent() -> None:
-    cell = summary(table(trial("easy-1", 0.0, 0.0, tokens=0)), "latest_completed").loc["a"]
+    cell = line(summary(table(trial("easy-1", 0.0, 0.0, tokens=0)), "latest_completed"), "a")
     assert cell["usd_per_pass"] == cell["tokens_per_pass"] == math.inf
 
 
 def test_one_unknown_cost_makes_usd_per_pass_unknown_and_not_cheaper() -> None:
-    cell = summary(table(trial("easy-1"), trial("easy-2", cost=None)), "latest_completed").loc["a"]
+    cell = line(summary(table(trial("easy-1"), trial("easy-2", cost=None)), "latest_completed"), "a")
     assert math.isnan(cell["usd_per_pass"])
     assert cell["tokens_per_pass"] == 100
 
 
 def test_a_cell_without_any_valid_trial_is_still_there() -> None:
     trials = table(trial("easy-1"), trial("easy-1", None, None, cell="b"))
-    cell = summary(trials, "latest_completed").loc["b"]
+    cell = line(summary(trials, "latest_completed"), "b")
     assert cell[["planned", "valid", "passes"]].tolist() == [1, 0, 0]
     assert cell["usd_per_pass"] == math.inf
     assert math.isnan(cell["turns"])
