@@ -139,7 +139,9 @@ class CollectTable(Table):
         if self.service != "main":
             return f"A collect hook runs in service {self.service!r}, and only main runs here."
         if self.user not in (None, "root", "0"):
-            return f"A collect hook runs as user {self.user!r}: they run as root here, so use `runuser` in it."
+            return (
+                f"A collect hook runs as user {self.user!r}: they run as root here, so use `runuser` in it."
+            )
         return None
 
 
