@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from docker import APIClient
-from docker.errors import APIError, NotFound
+from docker.errors import APIError, ImageNotFound, NotFound
+from docker.utils import decode_json_header
+from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError
 from runner.records import ExecResult, ExecSpec, Image, SandboxSpec
 from runner.sandbox import archive, launch
 from runner.sandbox.execution import DiskWatch, Output, Readable, Stop, follow, stopper
-from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults
+from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults, explanation
 from runner.sandbox.images import ImageConfig, Images
 from runner.sandbox.limits import MEGABYTE, Limits
 
@@ -25,13 +27,20 @@ SNAPSHOTS = "assay-snapshot"
 RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
 """Directories of the verifier. In a snapshot they are directories: a file, a link or a loop that an agent planted
 there would be a mount point that the engine refuses, and a way out of being judged."""
+USERS = ("/etc/passwd", "/etc/group")
+"""The engine reads them before it starts anything, and for ever if an agent put a pipe there."""
+SPECIAL = 0x8F280000
+"""Bits of the engine's file modes (Go's `fs.ModeType`) that no regular file has."""
 KILLED = 137
 """Exit code of a process that SIGKILL ended."""
+CANNOT_START = 126
+DOUBTFUL = (CANNOT_START, KILLED)
+"""Exit codes that a command also has when its container died under it, or just before."""
 NO_SUCH_COMMAND = 127
 LONGEST_PAUSE_SECONDS = 0.25
 """Between two questions whether a silent command still runs."""
-DEATH_SECONDS = 1.0
-"""How long after a command was killed its container may still seem alive."""
+DEATH_SECONDS = 3
+"""How long a dead container may seem alive: the engine first waits 2 s for its commands' streams to close."""
 NO_SUCH_PATH = ("could not find the file", "not a directory", "too many links")
 """What the engine says of a path that leads nowhere."""
 
@@ -68,11 +77,16 @@ class DockerSandbox:
 
     def __enter__(self) -> Self:
         with engine_faults(f"starting a sandbox of {self.image.reference}"):
-            created = launch.arguments(self._api, self._spec, self._limits, self._home)
-            self._id = self._api.create_container(**created)["Id"]
             try:
+                created = launch.arguments(self._api, self._spec, self._limits, self._home)
+                self._id = self._api.create_container(**created)["Id"]
                 self._api.start(self._id)
-            except BaseException:  # also Ctrl-C: who never entered is never left
+            except APIError as error:
+                self._remove()
+                if self.image.reference.startswith(SNAPSHOTS) and not isinstance(error, ImageNotFound):
+                    raise ImageError(f"What an agent left does not start: {explanation(error)}.") from error
+                raise
+            except BaseException:  # Ctrl-C, for one: who never entered is never left
                 self._remove()
                 raise
         return self
@@ -117,14 +131,15 @@ class DockerSandbox:
 
     def get(self, path: str, target: Path) -> int:
         """See `protocols.Sandbox`. The tar's names start with the last component of `path`, links followed."""
-        url = f"{self._api.base_url}/v{self._api.api_version}/containers/{self._id}/archive"
         plain = path.rstrip("/")
         message = ""
         with engine_faults(f"reading {path} of a sandbox"):
             for name in (f"{plain}/", plain):  # the slash follows a link, and is refused for a file
                 # The client's own `get_archive` cannot be closed before its end.
                 query = {"path": name}
-                with self._api.get(url, params=query, stream=True, timeout=self._api.timeout) as response:
+                with self._api.get(
+                    self._archive, params=query, stream=True, timeout=self._api.timeout
+                ) as response:
                     if response.ok:
                         return archive.save(response.iter_content(MEGABYTE), target, self._limits)
                     message = response.json()["message"]
@@ -147,13 +162,16 @@ class DockerSandbox:
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`. Ends the processes first: a file system in use is not frozen.
 
-        Volumes that the image declares are no part of an image; a sandbox of the snapshot shares this one's.
+        Volumes that the image declares are no part of an image; a sandbox of the snapshot shares this one's. What an
+        agent did so that no container starts from it (a file for a working directory, no `sleep`) is an `ImageError`.
         """
         self.kill()
         with engine_faults("taking a snapshot of a sandbox"):
             with archive.Packer() as pack:
                 for path in RESERVED:
                     pack.directory(path, 0o755)
+                for path in filter(self._is_special, USERS):
+                    pack.file(path, "", "root")
                 self._unpack(pack)
             tag = secrets.token_hex(8)
             found = self._api.commit(self._id, repository=SNAPSHOTS, tag=tag, pause=False)["Id"]
@@ -161,6 +179,13 @@ class DockerSandbox:
             self._images.remember(snapshot, ImageConfig(self._user, self.workdir, self._volumes()))
         self._snapshots.append(snapshot)
         return snapshot
+
+    def _is_special(self, path: str) -> bool:
+        """Whether something that is no regular file is there."""
+        response = self._api.head(self._archive, params={"path": path}, timeout=self._api.timeout)
+        if not response.ok:
+            return False
+        return bool(decode_json_header(response.headers["X-Docker-Container-Path-Stat"])["mode"] & SPECIAL)
 
     def _prepare(self, spec: ExecSpec) -> None:
         """Write what a command needs. The first one's call also closes the fresh directories to all but root."""
@@ -184,7 +209,7 @@ class DockerSandbox:
                 list(spec.argv),
                 environment=spec.env,
                 workdir=spec.cwd,
-                user=spec.user or "",
+                user=launch.engine_user(spec.user),
             )["Id"]
             with (
                 DiskWatch(self._disk_bytes, self._limits.disk_mb * MEGABYTE) as disk,
@@ -192,15 +217,14 @@ class DockerSandbox:
             ):
                 stop = stopper(spec.timeout_seconds, cancelled, lambda: disk.full)
                 ending = follow(stream, output, stop) or self._exit_code(run, stop)
-        except APIError as error:
-            if error.status_code not in (NOT_FOUND, CONFLICT):
+        except APIError:
+            if (death := self._death()) is None:
                 raise
-            self._blame_image()
-            return "lost"
+            return self._lost(death)
         if isinstance(ending, str):
             self.kill()
-        elif ending == KILLED and self._dies():
-            return "lost"
+        elif ending in DOUBTFUL and (death := self._death()) is not None:
+            return self._lost(death)
         return ending
 
     @contextmanager
@@ -224,6 +248,10 @@ class DockerSandbox:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         return reason
 
+    @property
+    def _archive(self) -> str:
+        return f"{self._api.base_url}/v{self._api.api_version}/containers/{self._id}/archive"
+
     def _unpack(self, pack: archive.Packer) -> None:
         # Always at the root: the engine then resolves every name inside the container, links included.
         if not pack.empty:
@@ -233,27 +261,22 @@ class DockerSandbox:
         with source.open("rb") as file:
             self._api.put_archive(self._id, target, file)
 
-    def _dies(self) -> bool:
-        """Whether the container is dead; the engine hears of it a moment after its commands have ended."""
-        until = time.monotonic() + DEATH_SECONDS
-        while self._state().get("Running"):
-            if time.monotonic() > until:
-                return False
-            time.sleep(LONGEST_PAUSE_SECONDS / 5)
-        return True
-
-    def _state(self) -> dict[str, Any]:
+    def _death(self) -> int | None:
+        """Exit code of the container; None while it lives."""
         try:
-            return dict(self._api.inspect_container(self._id)["State"])
+            return int(self._api.wait(self._id, timeout=DEATH_SECONDS)["StatusCode"])
         except NotFound:
-            return {}
+            return KILLED
+        except RequestException:  # no answer in time
+            return None
 
-    def _blame_image(self) -> None:
-        """Raise `ImageError` if the container died because its image cannot even sleep."""
-        if not self._killed and self._state().get("ExitCode") == NO_SUCH_COMMAND:
+    def _lost(self, death: int) -> Literal["lost"]:
+        """Raises `ImageError` if the container died because its image cannot even sleep."""
+        if death == NO_SUCH_COMMAND:
             raise ImageError(
                 f"{self.image.reference} has no `sleep`: a task's image needs a shell and coreutils."
             )
+        return "lost"
 
     def _disk_bytes(self) -> int:
         listed = self._api.containers(all=True, size=True, filters={"id": self._id})
@@ -271,8 +294,9 @@ class DockerSandbox:
         }
 
     def _remove(self) -> None:
-        with suppress(NotFound):
-            self._api.remove_container(self._id, force=True, v=True)
+        if self._id:
+            with suppress(NotFound):
+                self._api.remove_container(self._id, force=True, v=True)
         for snapshot in self._snapshots:
             self._images.forget(snapshot)
             with suppress(NotFound):

@@ -53,13 +53,18 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
             "infinity",
         ],  # with it the engine drops the image's own entrypoint and command
         "healthcheck": {"test": ["NONE"]},
-        "user": spec.user,
+        "user": engine_user(spec.user),
         "working_dir": spec.environment.workdir,
         "environment": spec.environment.env,
         "labels": {**spec.labels, **owned()},
         "host_config": host,
         "use_config_proxy": spec.network == "open",  # a proxy's address can hold a password
     }
+
+
+def engine_user(user: str | None) -> str:
+    """The user as the engine is told: root by number, since an agent may have edited its name away."""
+    return "0" if user == "root" else user or ""
 
 
 def is_roots(user: str) -> bool:

@@ -76,7 +76,7 @@ def test_a_command_ends_with_its_code_and_both_streams(sandbox: Sandbox) -> None
     result = shell(sandbox, "echo out; echo err >&2; exit 3")
     assert (result.exit_code, result.ended) == (3, "exited")
     assert (result.stdout, result.stderr, result.output_bytes) == ("out\n", "err\n", 8)
-    assert 0 < result.seconds < 10
+    assert 0 < result.seconds < 20
 
 
 def test_commands_share_the_file_system_and_start_in_the_working_directory(sandbox: Sandbox) -> None:
@@ -132,14 +132,14 @@ def test_an_endless_command_is_killed_at_its_deadline(sandbox: Sandbox, tmp_path
     began = time.monotonic()
     result = shell(sandbox, "trap '' TERM INT; echo begun; while :; do sleep 0.1; done", timeout_seconds=1)
     assert (result.ended, result.exit_code, result.stdout) == ("deadline", None, "begun\n")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert sandbox.get("/workspace", tmp_path / "workspace.tar") == 0
 
 
 def test_a_deadline_holds_while_the_command_floods_its_output(sandbox: Sandbox) -> None:
     began = time.monotonic()
     assert shell(sandbox, "yes", timeout_seconds=1).ended == "deadline"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_a_cancelled_command_ends_at_once(sandbox: Sandbox) -> None:
@@ -148,7 +148,7 @@ def test_a_cancelled_command_ends_at_once(sandbox: Sandbox) -> None:
     began = time.monotonic()
     result = sandbox.exec(ExecSpec(argv=("sleep", "60")), cancelled.is_set)
     assert (result.ended, result.exit_code) == ("cancelled", None)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_output_beyond_the_cap_is_dropped_and_counted(sandbox: Sandbox) -> None:
@@ -166,7 +166,7 @@ def test_a_child_that_holds_the_output_open_does_not_hold_up_the_end(sandbox: Sa
     began = time.monotonic()
     result = shell(sandbox, "sleep 60 & echo ended")
     assert (result.exit_code, result.stdout) == (0, "ended\n")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
 
 
 def test_a_command_that_closes_its_output_is_still_waited_for(sandbox: Sandbox) -> None:

@@ -53,6 +53,9 @@ NUMBERS = {
 """Bits of linux/capability.h."""
 
 
+BUSY = "while :; do :; done"
+
+
 def capabilities(sandbox: DockerSandbox, bash: Bash, **spec: object) -> dict[str, int]:
     lines = bash(sandbox, "grep ^Cap /proc/self/status", **spec).stdout.splitlines()
     return {name: int(value, 16) for name, value in (line.split(":\t") for line in lines)}
@@ -106,18 +109,29 @@ def test_nothing_of_this_machine_is_mounted(start: Start, bash: Bash) -> None:
         "rm -rf /tests /logs; ln -s /tests /tests; echo x > /solution; ln -s /usr/bin /logs",
         "mkdir -p /logs /evil; ln -s /evil /tests; ln -s /proc/self /logs/verifier; touch /evil/reward.json",
         "mkdir -p /logs; mkfifo /tests; ln -s ../../../../etc /solution; touch /logs/verifier",
+        "rm /etc/passwd /etc/group; mkfifo /etc/passwd; ln -s passwd /etc/group",
     ],
 )
 def test_what_an_agent_plants_at_the_verifiers_paths_neither_shows_nor_stops_it(
     start: Start, bash: Bash, plant: str
 ) -> None:
-    """Links, loops and files there made the engine refuse the mount, or mount over `/usr/bin`: an unjudged trial."""
+    """Links, loops and files there made the engine refuse the mount, mount over `/usr/bin`, or hang for ever."""
     agent = start()
     assert bash(agent, plant).exit_code == 0
     fresh = ("/tests", "/solution", "/logs/verifier")
     judge = start(image=agent.snapshot(), fresh_dirs=fresh)
     listed = bash(judge, f"stat -c '%F %a %u' {' '.join(fresh)}; ls -A {' '.join(fresh)} | grep -v :").stdout
     assert listed.split("\n") == ["directory 700 0"] * 3 + [""] * 3
+
+
+@pytest.mark.parametrize("break_it", ["rm /bin/sleep", "cd /; rmdir workspace; touch workspace"])
+def test_a_machine_that_an_agent_broke_is_no_fault_of_the_engine(
+    start: Start, bash: Bash, break_it: str
+) -> None:
+    agent = start()
+    bash(agent, break_it)
+    with pytest.raises(ImageError, match=r"does not start|no `sleep`"):
+        bash(start(image=agent.snapshot()), BUSY)
 
 
 def test_volumes_of_an_image_go_with_its_snapshot(
@@ -229,7 +243,7 @@ def test_an_image_without_bash_gives_126_and_one_without_sleep_an_error(
     environment = built(tmp_path, "RUN rm /bin/sleep")
     sandbox = start(environment=environment, image=provider.image(environment))
     with pytest.raises(ImageError, match="no `sleep`"):
-        bash(sandbox, "true")
+        bash(sandbox, BUSY)
 
 
 def test_an_unknown_user_or_directory_is_a_result(start: Start, bash: Bash) -> None:
@@ -256,7 +270,7 @@ def test_an_engine_that_goes_away_under_a_command_is_an_error(
         began = time.monotonic()
         with pytest.raises(EngineError, match="docker info"):
             sandbox.exec(ExecSpec(argv=("sleep", "60")))
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 20
     finally:
         monkeypatch.delenv("DOCKER_HOST")
         connect().api.remove_container(sandbox._id, force=True, v=True)  # type: ignore[attr-defined]

@@ -94,7 +94,7 @@ def test_a_registry_that_accepts_and_says_nothing_is_given_up(
         began = time.monotonic()
         with pytest.raises(ImageError, match="no answer from its registry"):
             provider.image(Environment(image=name))
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
 
 
 def test_a_failing_build_is_an_error_with_the_end_of_its_output(
@@ -140,7 +140,7 @@ def test_a_build_ends_at_its_limit(
     began = time.monotonic()
     with pytest.raises(ImageError, match="limit of 2 s"):
         provider.image(environment)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 20
 
 
 def test_what_dockerignore_excludes_stays_out(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:
