@@ -41,7 +41,7 @@ class ImageError(EngineError):
     """An image can neither be pulled nor built; carries the end of the build's output."""
 
 
-class WorkspaceTooLarge(AssayError):
+class WorkspaceTooLarge(AssayError):  # noqa: N818 - says what happened
     """The agent left more bytes or files than `sandbox.workspace_mb` and `sandbox.workspace_files` allow."""
 
 

@@ -19,7 +19,7 @@ from pydantic import ConfigDict
 from runner.records import PlannedRow, Record, Task
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from runner.protocols import Configured
 
 from runner.config import Cell
 
@@ -90,7 +90,9 @@ class Plan(Record):
         return None if None in limits else sum(limit for limit in limits if limit is not None)
 
 
-def make_plan(cells: Iterable[Cell], sandbox: BaseModel, finished: Callable[[Sequence[str]], Collection[str]]) -> Plan:
+def make_plan(
+    cells: Iterable[Cell], sandbox: Configured, finished: Callable[[Sequence[str]], Collection[str]]
+) -> Plan:
     """Cells × tasks × attempts, interleaved by task so that cells advance together and share image builds.
 
     `finished` picks, of all keys, those that need not run again.
@@ -110,10 +112,12 @@ def make_plan(cells: Iterable[Cell], sandbox: BaseModel, finished: Callable[[Seq
     order = {name: n for n, name in enumerate(dict.fromkeys((t.task.dataset, t.task.name) for t in trials))}
     trials.sort(key=lambda t: (t.attempt, order[t.task.dataset, t.task.name]))
     done = set(finished([t.key for t in trials]))
-    return Plan(trials=tuple(trials), todo=tuple(t for t in trials if not t.task.refused and t.key not in done))
+    return Plan(
+        trials=tuple(trials), todo=tuple(t for t in trials if not t.task.refused and t.key not in done)
+    )
 
 
-def cell_digest(cell: Cell, sandbox: BaseModel) -> str:
+def cell_digest(cell: Cell, sandbox: Configured) -> str:
     """Digest of what a cell's trials have in common: agent, model, budget, sandbox, and what counts as passed."""
     parts = [identity(part) for part in (cell.agent, cell.model, cell.budget, sandbox)]
     return _digest([SEMANTICS, *parts, cell.dataset.pass_threshold])
@@ -125,7 +129,7 @@ def trial_key(cell: str, task: Task, attempt: int) -> str:
     return _digest([cell, task.digest, task.environment.digest, judge, attempt])[:32]
 
 
-def identity(configured: BaseModel) -> str:
+def identity(configured: Configured) -> str:
     """Digest of a configured object: its class, its fields, and the *content* of every file it names.
 
     A path itself is left out: the same lock file or policy elsewhere is the same identity.

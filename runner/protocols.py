@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from runner.records import (
@@ -27,17 +27,30 @@ if TYPE_CHECKING:
         Verdict,
     )
 
-Job = TypeVar("Job", contravariant=True)
+Job_contra = TypeVar("Job_contra", contravariant=True)
 
 
-class Dataset(Protocol):
+class Configured(Protocol):
+    """What every implementation is: a value made of its configuration, which `plan.identity` digests."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """Its fields as plain values."""
+
+
+class Dataset(Configured, Protocol):
     """A benchmark."""
 
-    name: str
-    pass_threshold: float
-    """A trial passes when its reward reaches this."""
-    verifier: Verifier
-    """The judge of its tasks."""
+    @property
+    def name(self) -> str:
+        """What leaderboards call it."""
+
+    @property
+    def pass_threshold(self) -> float:
+        """A trial passes when its reward reaches this."""
+
+    @property
+    def verifier(self) -> Verifier:
+        """The judge of its tasks."""
 
     def tasks(self) -> Sequence[Task]:
         """Every task, those that cannot run here included (with `refused` set), in a stable order.
@@ -46,15 +59,24 @@ class Dataset(Protocol):
         """
 
 
-class Agent(Protocol):
+class Agent(Configured, Protocol):
     """A coding CLI or loop: a pure function from task and endpoint to one command."""
 
-    name: str
-    version: str
-    uses_model: bool
-    """False for oracle and nop: their cells do not multiply with the models."""
-    bundle: BundleRecipe | None
-    """Its installation, mounted read-only at `/opt/assay/<bundle.name>`; None needs nothing."""
+    @property
+    def name(self) -> str:
+        """What leaderboards call it."""
+
+    @property
+    def version(self) -> str:
+        """Of the program that is driven."""
+
+    @property
+    def uses_model(self) -> bool:
+        """False for oracle and nop: their cells do not multiply with the models."""
+
+    @property
+    def bundle(self) -> BundleRecipe | None:
+        """Its installation, mounted read-only at `/opt/assay/<bundle.name>`; None needs nothing."""
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
         """What to run in the task's sandbox. `endpoint` is None exactly when `uses_model` is False."""
@@ -92,16 +114,17 @@ class Sandbox(Protocol):
     def snapshot(self) -> Image:
         """Its file system, frozen, as an image that the sandbox's context removes with it."""
 
-    def __enter__(self) -> Sandbox: ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *exc: object) -> None: ...
 
 
-class SandboxProvider(Protocol):
+class SandboxProvider(Configured, Protocol):
     """Where sandboxes come from."""
 
-    network: str
-    """Configured mode: gateway, open or task."""
+    @property
+    def network(self) -> str:
+        """Configured mode: gateway, open or task."""
 
     def image(self, environment: Environment) -> Image:
         """A usable image for an environment: local, pulled, or built. One build for all who ask at once.
@@ -137,18 +160,21 @@ class Verifier(Protocol):
 class Executor(Protocol):
     """Runs planned trials."""
 
-    retries: int
-    """How often a trial is repeated after an infrastructure failure."""
+    @property
+    def retries(self) -> int:
+        """How often a trial is repeated after an infrastructure failure."""
 
-    def run(self, trials: Sequence[Job], work: Callable[[Job], TrialRecord], cancel: Event) -> Generator[TrialRecord]:
+    def run(
+        self, trials: Sequence[Job_contra], work: Callable[[Job_contra], TrialRecord], cancel: Event
+    ) -> Generator[TrialRecord]:
         """Records as they end, in any order.
 
-        Ctrl-C, closing the generator, or an exception that leaves `work`, sets `cancel` (which `work` obeys), waits for every worker, and is
-        raised again.
+        Ctrl-C, closing the generator, or an exception that leaves `work`, sets `cancel` (which `work` obeys), waits
+        for every worker, and is raised again.
         """
 
 
-class Tracker(Protocol):
+class Tracker(Configured, Protocol):
     """A projection of finished records to somewhere people look."""
 
     def log(self, sweep: Path) -> str:

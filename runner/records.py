@@ -96,7 +96,7 @@ class VerifierSpec(Record):
     environment: Environment | None = None
     """Environment of a separate verifier; None means a fresh copy of the task's."""
     collect: tuple[str, ...] = ()
-    """Commands run in the agent's container after the rollout, before anything is taken out (`[[verifier.collect]]`)."""
+    """Run in the agent's container after the rollout, before anything is taken out (`[[verifier.collect]]`)."""
     keep_processes: bool = False
     """Judge a service that the agent left running, in its live container. Weaker, so flagged on the record."""
 
@@ -404,6 +404,8 @@ class Verdict(Record):
     exit_code: int | None = None
     """Of the verifier's script; recorded, and no part of the reward (Harbor's rule)."""
     mode: Literal["shared", "separate", "live"] = "shared"
+    image: str = ""
+    """Id of the image that the judge ran in: the task's, or the snapshot of the agent's machine."""
     output: str = ""
     """End of what the verifier printed."""
     error: ErrorInfo | None = None

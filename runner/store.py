@@ -167,7 +167,8 @@ def _retry(folder: Path) -> Retry:
     try:
         record = json.loads((folder / RECORD).read_bytes())
         seconds = float(record["wall_seconds"])
-        reason = ErrorInfo.model_validate(record["error"] or {"type": record["status"], "message": "stopped by the user"})
+        stopped = {"type": record["status"], "message": "stopped by the user"}
+        reason = ErrorInfo.model_validate(record["error"] or stopped)
     except (FileNotFoundError, ValueError, KeyError):
         pass  # the default reason says it: no readable record
     return Retry(reason=reason, usage=usage, cost_usd=cost, turns=turns, wall_seconds=seconds)

@@ -1,6 +1,6 @@
 """One trial, from an image to a record. Everything that can happen to it ends as a value on that record.
 
-    image → session at the gateway → sandbox up → rollout → processes dead → verdict from a fresh container → record
+image → session at the gateway → sandbox up → rollout → processes dead → verdict from a fresh container → record
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from runner import __version__
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
 
 PROVIDER_FAILED = (401, 403, 429)
 """Upstream answers, beside all from 500 on, that say something about our account and nothing about the model."""
+KILLED_FOR = {
+    "disk": "It filled its disk (sandbox.disk_mb).",
+    # Counts against the agent: else a hostile one could void a trial that it is about to lose.
+    "lost": "Its container died under it.",
+}
 DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages", "__pycache__", "vendor", "target"})
 BACK_OFF_SECONDS = (2.0, 8.0)
 """Before the first and every later repetition of a trial that our side spoiled."""
@@ -115,18 +121,18 @@ def _run(
     """The phases in their order. Leaving `stack` removes the sandbox and kills the trial's key."""
     task, agent = trial.task, trial.cell.agent
     with _timed(state, "environment"):
-        state.image = lab.sandboxes.image(task.environment)
+        state.image = image = lab.sandboxes.image(task.environment)
         limit = _limit(trial)
         state.session = _open_session(trial, lab, state.folder, limit, stack)
         endpoint = state.session.endpoint if state.session else None
         command = agent.command(task, endpoint).model_copy(update={"timeout_seconds": limit})
-        sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, state)))
+        sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, image, state.session)))
         _wait_until_healthy(trial, sandbox)
     with _timed(state, "agent"):
-        state.result = sandbox.exec(_guarded(command, trial, endpoint), cancelled)
+        state.result = result = sandbox.exec(_guarded(command, trial, endpoint), cancelled)
     with _timed(state, "collect"):
-        _collect(trial, sandbox, state)
-    if state.result.ended != "cancelled":
+        _collect(trial, sandbox, result, state)
+    if result.ended != "cancelled":
         with _timed(state, "verify"):
             verifier = trial.cell.dataset.verifier
             state.verdict = verifier.verify(task, sandbox, lab.sandboxes, state.folder)
@@ -157,18 +163,17 @@ def _guarded(command: ExecSpec, trial: PlannedTrial, endpoint: Endpoint | None) 
     return supervised(command, gateway=endpoint is not None)
 
 
-def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: _Rollout) -> SandboxSpec:
+def _sandbox_spec(trial: PlannedTrial, lab: Lab, image: Image, session: Session | None) -> SandboxSpec:
     task, bundle = trial.task, trial.cell.agent.bundle
     is_open = lab.sandboxes.network == "open" or (
         lab.sandboxes.network == "task" and task.environment.network == "public"
     )
-    assert state.image is not None  # set by the caller, one line above
     return SandboxSpec(
         name=task.name,
-        image=state.image,
+        image=image,
         environment=task.environment,
         user=task.agent_user,
-        gateway_dir=state.session.socket_dir if state.session else None,
+        gateway_dir=session.socket_dir if session else None,
         bundles=(bundle,) if bundle else (),
         fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
         network="open" if is_open else "none",
@@ -190,15 +195,14 @@ def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
     raise EngineError(f"The health check of {trial.task.name} never succeeded: {check.command}")
 
 
-def _collect(trial: PlannedTrial, sandbox: Sandbox, state: _Rollout) -> None:
+def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: _Rollout) -> None:
     """What is taken out of the agent's sandbox: its output, its workspace, its trajectory. Then its processes die."""
-    assert state.result is not None  # the rollout has just ended
-    for command in trial.task.verifier.collect:
-        sandbox.exec(ExecSpec(argv=("bash", "-c", command), user="root", timeout_seconds=60.0))
+    for collect in trial.task.verifier.collect:
+        sandbox.exec(ExecSpec(argv=("bash", "-c", collect), user="root", timeout_seconds=60.0))
     if not trial.task.verifier.keep_processes:
         sandbox.kill()
-    (state.folder / "agent.stdout").write_text(state.result.stdout)
-    (state.folder / "agent.stderr").write_text(state.result.stderr)
+    (state.folder / "agent.stdout").write_text(result.stdout)
+    (state.folder / "agent.stderr").write_text(result.stderr)
     if sandbox.workdir != "/":  # a task that works in / is judged whole; its workspace is the machine
         try:
             sandbox.get(sandbox.workdir, state.folder / "workspace.tar")
@@ -215,11 +219,12 @@ def measure_workspace(tar: Path) -> tuple[int, int]:
     with tarfile.open(tar) as archive:
         for member in archive:
             parts = member.name.split("/")[1:]
-            if not member.isreg() or any(part.startswith(".") or part in DEPENDENCY_FOLDERS for part in parts):
+            if not member.isreg() or any(
+                part.startswith(".") or part in DEPENDENCY_FOLDERS for part in parts
+            ):
                 continue
             files += 1
-            content = archive.extractfile(member)
-            lines += sum(chunk.count(b"\n") for chunk in iter(lambda: content.read(1 << 16), b"")) if content else 0
+            lines += sum(chunk.count(b"\n") for chunk in archive.extractfile(member) or ())
     return files, lines
 
 
@@ -234,28 +239,31 @@ def ending(
     last = calls[-1] if calls else None
     if result.ended == "cancelled":
         return Status.CANCELLED, None
-    if last and last.error and not last.refused and (last.status_code in PROVIDER_FAILED or last.status_code >= 500):
+    if last and last.error and not last.refused and _providers_fault(last.status_code):
         return Status.INFRA_INVALID, last.error.model_copy(update={"phase": "gateway"})
     struck = result.exit_code == DEADLINE_EXIT_CODE and limit is not None and result.seconds >= limit
     if result.ended == "deadline" or refusal == "deadline" or struck:
         return Status.TIMEOUT, None
     if refusal:
-        return Status.BUDGET_EXCEEDED, ErrorInfo(type="Budget", message=f"The budget {refusal} was spent.", phase="agent")
-    if result.ended in ("disk", "lost"):
-        # A sandbox that dies under its agent counts against the agent: else a hostile one could void a bad trial.
-        message = {"disk": "It filled its disk (sandbox.disk_mb).", "lost": "Its container died under it."}
-        return Status.AGENT_ERROR, ErrorInfo(type=result.ended, message=message[result.ended], phase="agent")
-    if result.exit_code != 0:
-        tail = (result.stderr or result.stdout)[-1000:]
-        message = f"The agent ended with exit code {result.exit_code}: {tail}"
-        return Status.AGENT_ERROR, ErrorInfo(type="ExitCode", message=message, phase="agent")
-    return Status.COMPLETED, None
+        message = f"The budget {refusal} was spent."
+        return Status.BUDGET_EXCEEDED, ErrorInfo(type="Budget", message=message, phase="agent")
+    if result.exit_code == 0:
+        return Status.COMPLETED, None
+    tail = (result.stderr or result.stdout)[-1000:]
+    exited = f"The agent ended with exit code {result.exit_code}: {tail}"
+    return Status.AGENT_ERROR, ErrorInfo(
+        type=result.ended, message=KILLED_FOR.get(result.ended, exited), phase="agent"
+    )
+
+
+def _providers_fault(status_code: int) -> bool:
+    return status_code in PROVIDER_FAILED or status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _record(
     trial: PlannedTrial, lab: Lab, state: _Rollout, retries: tuple[Retry, ...], started: datetime
 ) -> TrialRecord:
-    cell, task, verdict = trial.cell, trial.task, state.verdict
+    cell, verdict = trial.cell, state.verdict
     calls = state.session.calls if state.session else ()
     status, error = Status.INFRA_INVALID, state.error
     if state.error is None and state.result is not None:
@@ -278,7 +286,9 @@ def _record(
         flags=tuple(state.flags + _flags(trial, state, len(tools))),
         agent_exit_code=state.result.exit_code if state.result else None,
         usage=sum((retry.usage for retry in retries), state.session.usage if state.session else Usage()),
-        cost_usd=_total([state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]),
+        cost_usd=_total(
+            [state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]
+        ),
         turns=sum(call.usage is not None for call in calls),
         interactions=tools.total(),
         tool_calls=dict(tools),
@@ -323,9 +333,11 @@ def _digests(trial: PlannedTrial, lab: Lab, state: _Rollout) -> dict[str, str]:
         "task": trial.task.digest,
         "environment": trial.task.environment.digest,
         "image": state.image.id if state.image else "",
-        f"bundle:{bundle.name}" if bundle else "": lab.bundles.get(bundle.name, "") if bundle else "",
+        "verifier_image": state.verdict.image if state.verdict else "",
     }
-    return {name: digest for name, digest in digests.items() if name and digest}
+    if bundle:
+        digests[f"bundle:{bundle.name}"] = lab.bundles.get(bundle.name, "")
+    return {name: digest for name, digest in digests.items() if digest}
 
 
 def _write_trajectory(trial: PlannedTrial, folder: Path, calls: Sequence[ModelCall]) -> None:
@@ -335,7 +347,11 @@ def _write_trajectory(trial: PlannedTrial, folder: Path, calls: Sequence[ModelCa
 
     agent = trial.cell.agent
     trajectory = atif(
-        calls, agent=agent.name, version=agent.version, session_id=trial.key, instruction=trial.task.instruction
+        calls,
+        agent=agent.name,
+        version=agent.version,
+        session_id=trial.key,
+        instruction=trial.task.instruction,
     )
     (folder / "trajectory.json").write_text(json.dumps(trajectory, indent=1))
 

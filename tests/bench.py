@@ -18,15 +18,23 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from threading import Event
 
+from docker import DockerClient
+
+from runner.__main__ import compose
 from runner.agents.bounds import Oracle
-from runner.config import NO_MODEL, Cell
+from runner.config import NO_MODEL, Cell, load
+from runner.executors.threads import ThreadExecutor
+from runner.gateway import Gateway
 from runner.plan import Plan, make_plan
 from runner.records import Budget, Status, TrialRecord
 from runner.sandbox import base, engine
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
+from runner.trial import Lab, run_to_the_end
 from tests.tasks_factory import dataset, make_task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,13 +62,15 @@ def _resume(folder: Path) -> None:
         make_task(folder / "tasks", f"t{number:03d}")
     outputs = folder / "outputs"
     arguments = (
-        *("agent=oracle", "dataset=harbor", f"dataset.root={folder / 'tasks'}", "dataset.build_args.BASE=assay-base"),
+        *(
+            "agent=oracle",
+            "dataset=harbor",
+            f"dataset.root={folder / 'tasks'}",
+            "dataset.build_args.BASE=assay-base",
+        ),
         *("attempts=4", f"outputs={outputs}", "tracker=none", "name=resume"),
     )
     # The first run only makes the records: written directly, with the keys that the command plans.
-    from runner.__main__ import compose
-    from runner.config import load
-
     sweep = load(compose(list(arguments)))
     plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
     _write_records(plan, Store(outputs))
@@ -95,13 +105,13 @@ def _overhead(folder: Path) -> None:
     ratios = []
     for pair in range(PAIRS):
         bare = _timed(lambda: _bare(client, folder / "tasks"))
-        ours = _timed(lambda pair=pair: _ours(client, folder, pair))
+        ours = _timed(partial(_ours, client, folder, pair))
         ratios.append(ours / bare)
         print(f"  pair {pair + 1}: bare {bare:.2f} s, ours {ours:.2f} s, ratio {ours / bare:.2f}")
     print(f"overhead over bare Docker calls: {statistics.median(ratios):.2f} (bound 1.6)")
 
 
-def _bare(client: engine.Client, tasks: Path) -> None:
+def _bare(client: DockerClient, tasks: Path) -> None:
     """build, run, cp, exec, cp, exec, rm -f through the same client library; no isolation of the verdict at all."""
 
     def one(folder: Path) -> None:
@@ -113,7 +123,9 @@ def _bare(client: engine.Client, tasks: Path) -> None:
             rm=True,
             network_mode="host",
         )
-        container = client.containers.run(image.id, ["sleep", "infinity"], detach=True, network_mode="none", init=True)
+        container = client.containers.run(
+            str(image.id), ["sleep", "infinity"], detach=True, network_mode="none", init=True
+        )
         try:
             for part, script in (("solution", "solve.sh"), ("tests", "test.sh")):
                 container.put_archive("/", _tar(folder / part, part))
@@ -121,21 +133,17 @@ def _bare(client: engine.Client, tasks: Path) -> None:
             container.get_archive("/logs/verifier/reward.txt")
         finally:
             container.remove(force=True)
-            client.images.remove(image.id, force=True)
+            client.images.remove(str(image.id), force=True)
 
     with ThreadPoolExecutor(WORKERS) as pool:
         list(pool.map(one, sorted(tasks.iterdir())))
 
 
-def _ours(client: engine.Client, folder: Path, pair: int) -> None:
-    from threading import Event
-
-    from runner.executors.threads import ThreadExecutor
-    from runner.gateway import Gateway
-    from runner.trial import Lab, run_to_the_end
-
+def _ours(client: DockerClient, folder: Path, pair: int) -> None:
     sandboxes = DockerSandboxes()
-    cell = Cell(agent=Oracle(), model=NO_MODEL, dataset=dataset(folder / "tasks"), budget=Budget(), attempts=1)
+    cell = Cell(
+        agent=Oracle(), model=NO_MODEL, dataset=dataset(folder / "tasks"), budget=Budget(), attempts=1
+    )
     plan = make_plan([cell], sandboxes, lambda _: ())
     lab = Lab(sandboxes, Gateway(folder), Store(folder / f"outputs{pair}"), "bench", {})
     records = ThreadExecutor(workers=WORKERS).run(
@@ -145,7 +153,7 @@ def _ours(client: engine.Client, folder: Path, pair: int) -> None:
     recipes = {trial.task.environment.digest[:24] for trial in plan.trials}
     for image in client.images.list(name="assay-task"):
         if any(tag.partition(":")[2][:24] in recipes for tag in image.tags):
-            client.images.remove(image.id, force=True)
+            client.images.remove(str(image.id), force=True)
     if wrong:
         raise SystemExit(f"a measured trial did not pass: {wrong[0]}")
 
@@ -155,8 +163,18 @@ def _memory(folder: Path) -> None:
     for number in range(16):
         make_task(folder / "tasks", f"t{number:02d}", toml='[agent]\nuser = "1000"\ntimeout_sec = 120\n')
     _run(
-        *("agent=mini_swe_agent", "model=scripted_careful", "dataset=harbor", f"dataset.root={folder / 'tasks'}"),
-        *("dataset.build_args.BASE=assay-base", "executor.workers=16", f"outputs={folder / 'outputs'}", "tracker=none"),
+        *(
+            "agent=mini_swe_agent",
+            "model=scripted_careful",
+            "dataset=harbor",
+            f"dataset.root={folder / 'tasks'}",
+        ),
+        *(
+            "dataset.build_args.BASE=assay-base",
+            "executor.workers=16",
+            f"outputs={folder / 'outputs'}",
+            "tracker=none",
+        ),
     )
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"peak memory of the runner, 16 trials in flight: {peak:.0f} MB (bound 400 MB)")
@@ -167,7 +185,9 @@ def _run(*arguments: str) -> None:
     command = [sys.executable, "-m", "runner", *arguments]
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if ended.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr}")
+        raise SystemExit(
+            f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr}"
+        )
 
 
 def _tar(folder: Path, name: str) -> bytes:

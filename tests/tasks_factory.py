@@ -11,7 +11,7 @@ PASSES = "test -f /app/done && echo 1 > /logs/verifier/reward.txt || echo 0 > /l
 """The usual judge here: was the file made?"""
 
 
-def make_task(  # noqa: PLR0913 - each part of a task may be what a test is about
+def make_task(
     root: Path,
     name: str,
     solve: str = "touch /app/done",

@@ -17,10 +17,10 @@ from uuid import uuid4
 
 import docker
 import pytest
-from tasks_factory import make_task
 
 from runner.records import Status
 from runner.store import Store
+from tests.tasks_factory import make_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +41,12 @@ class Command:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         common = (
-            *("agent=oracle", "dataset=harbor", f"dataset.root={self.tasks}", "dataset.build_args.BASE=assay-base"),
+            *(
+                "agent=oracle",
+                "dataset=harbor",
+                f"dataset.root={self.tasks}",
+                "dataset.build_args.BASE=assay-base",
+            ),
             *(f"outputs={self.outputs}", "tracker=none", f"name={self.sweep}", "executor.workers=2"),
         )
         return subprocess.Popen(
@@ -85,7 +90,10 @@ def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
 
 def quick_and_slow(command: Command) -> None:
     make_task(command.tasks, "a-quick")
-    make_task(command.tasks, "b-slow", "touch /app/done; until test -e /app/hurry; do sleep 0.1; done", toml='[agent]\nuser = "1000"\n')
+    slow = '[agent]\nuser = "1000"\n'
+    make_task(
+        command.tasks, "b-slow", "touch /app/done; until test -e /app/hurry; do sleep 0.1; done", toml=slow
+    )
 
 
 def hurry(command: Command) -> None:
@@ -141,10 +149,11 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(command: Command) -> N
     assert command.records() == {"a-quick": Status.COMPLETED, "b-slow": Status.CANCELLED}
     assert command.containers() == []
 
-    quick = next(p for p in command.outputs.glob("trials/*/*/record.json") if json.loads(p.read_text())["task"] == "a-quick")
+    records = command.outputs.glob("trials/*/*/record.json")
+    quick = next(path for path in records if json.loads(path.read_text())["task"] == "a-quick")
     before = quick.read_bytes()
     process = command.start()
-    until(lambda: command.containers())
+    until(command.containers)
     time.sleep(1)
     hurry(command)
     output, _ = process.communicate(timeout=60)
@@ -152,7 +161,9 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(command: Command) -> N
     assert quick.read_bytes() == before
 
 
-def test_a_killed_runner_loses_no_finished_trial_and_the_next_leaves_nothing_running(command: Command) -> None:
+def test_a_killed_runner_loses_no_finished_trial_and_the_next_leaves_nothing_running(
+    command: Command,
+) -> None:
     quick_and_slow(command)
     process = command.start()
     until(lambda: command.records().get("a-quick") is Status.COMPLETED and len(command.containers()) == 1)
@@ -172,7 +183,7 @@ def test_a_killed_runner_loses_no_finished_trial_and_the_next_leaves_nothing_run
 def test_a_second_runner_on_the_same_outputs_is_refused(command: Command) -> None:
     quick_and_slow(command)
     process = command.start()
-    until(lambda: command.containers())
+    until(command.containers)
     code, output = command.run()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
@@ -260,7 +271,9 @@ def engine_door(tmp_path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
     close()
 
 
-def test_the_engine_goes_away_in_mid_run(command: Command, engine_door: tuple[str, Callable[[], None]]) -> None:
+def test_the_engine_goes_away_in_mid_run(
+    command: Command, engine_door: tuple[str, Callable[[], None]]
+) -> None:
     """The trial under way is infrastructure's fault, the sweep stops, finished records stay, and it resumes."""
     address, shut = engine_door
     quick_and_slow(command)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from runner.errors import OutputsError
 from runner.records import ErrorInfo, Status, Usage
 from runner.store import LEDGER, RECORD, Store, ledger_spend, write_atomically
 from tests.records_factory import model_call, trial_record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY = "ab" * 16
 
@@ -27,9 +24,11 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert store.load([KEY, "cd" * 16]) == {KEY: record}
 
 
-@pytest.mark.parametrize(("status", "finished"), [(s, s not in ("infra_invalid", "cancelled")) for s in Status])
+@pytest.mark.parametrize(
+    ("status", "finished"), [(s, s not in ("infra_invalid", "cancelled")) for s in Status]
+)
 def test_only_endings_of_the_configurations_own_doing_are_finished(
-    tmp_path: Path, status: Status, finished: bool
+    tmp_path: Path, status: Status, *, finished: bool
 ) -> None:
     store = Store(tmp_path)
     store.write(trial_record(status=status))
@@ -42,7 +41,9 @@ def test_a_spoiled_try_is_kept_aside_with_what_it_spent(tmp_path: Path) -> None:
     assert retries == ()
     (folder / LEDGER).write_text(model_call().model_dump_json() + "\n")
     error = ErrorInfo(type="EngineError", message="gone")
-    store.write(trial_record(status=Status.INFRA_INVALID, reward=None, passed=None, error=error, wall_seconds=7.0))
+    store.write(
+        trial_record(status=Status.INFRA_INVALID, reward=None, passed=None, error=error, wall_seconds=7.0)
+    )
 
     folder, retries = store.begin(KEY)
 
@@ -74,7 +75,9 @@ def test_a_finished_trial_that_runs_afresh_is_not_counted_as_a_retry(tmp_path: P
 
 def test_one_unpriced_call_makes_the_sum_unknown_and_not_smaller(tmp_path: Path) -> None:
     ledger = tmp_path / LEDGER
-    ledger.write_text(model_call().model_dump_json() + "\n" + model_call(1, cost_usd=None).model_dump_json() + "\n")
+    ledger.write_text(
+        model_call().model_dump_json() + "\n" + model_call(1, cost_usd=None).model_dump_json() + "\n"
+    )
     assert ledger_spend(ledger) == (Usage(input_tokens=20, output_tokens=10), None, 2)
 
 
@@ -89,9 +92,9 @@ def test_a_record_cut_in_half_is_not_taken_for_a_result(tmp_path: Path) -> None:
 
 
 def test_a_second_runner_on_the_same_outputs_is_refused_by_name(tmp_path: Path) -> None:
-    with Store(tmp_path).locked(), pytest.raises(OutputsError, match=rf"process {os.getpid()}.*outputs=DIR"):
-        with Store(tmp_path).locked():
-            pytest.fail("two runners hold one folder")
+    refused = pytest.raises(OutputsError, match=rf"process {os.getpid()}.*outputs=DIR")
+    with Store(tmp_path).locked(), refused, Store(tmp_path).locked():
+        pytest.fail("two runners hold one folder")
 
 
 def test_a_killed_runner_leaves_no_lock(tmp_path: Path) -> None:
@@ -113,8 +116,6 @@ def test_outputs_that_cannot_be_written_say_so(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_the_old_record_whole() -> None:
     """/dev/full takes no byte: the write fails before the rename."""
-    from pathlib import Path
-
     with pytest.raises(OutputsError, match="the same command resumes"):
         write_atomically(Path("/dev/full/record.json"), b"x")
 

@@ -8,6 +8,7 @@ import pytest
 
 from runner.agents.bounds import Nop, Oracle
 from runner.config import NO_MODEL, Cell
+from runner.errors import EngineError
 from runner.gateway import Gateway
 from runner.plan import make_plan
 from runner.records import Budget, Status, TrialRecord
@@ -98,7 +99,9 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-@pytest.mark.parametrize("toml", [ROOT_AGENT, SEPARATE.replace('user = "1000"', "")], ids=["shared", "separate"])
+@pytest.mark.parametrize(
+    "toml", [ROOT_AGENT, SEPARATE.replace('user = "1000"', "")], ids=["shared", "separate"]
+)
 def test_a_forged_reward_is_worth_nothing(run: Callable[..., TrialRecord], forgery: str, toml: str) -> None:
     record = run(FORGERIES[forgery], toml=toml)
     assert record.reward == 0.0, record
@@ -121,7 +124,9 @@ def test_an_agent_that_hangs_is_timed_out_and_still_judged(run: Callable[..., Tr
 
 
 def test_a_hundred_megabytes_of_output_are_cut_and_said(run: Callable[..., TrialRecord]) -> None:
-    record = run("touch /app/done; head -c 100000000 /dev/zero | tr '\\0' x", sandboxes=DockerSandboxes(output_mb=1))
+    record = run(
+        "touch /app/done; head -c 100000000 /dev/zero | tr '\\0' x", sandboxes=DockerSandboxes(output_mb=1)
+    )
     assert (record.status, record.reward) == (Status.COMPLETED, 1.0)
     assert "output_truncated" in record.flags
 
@@ -149,7 +154,9 @@ def test_a_disk_that_is_filled_is_the_agents_error(run: Callable[..., TrialRecor
     assert "sandbox.disk_mb" in record.error.message
 
 
-def test_a_dockerfile_that_cannot_be_built_says_why_and_is_not_tried_again(run: Callable[..., TrialRecord]) -> None:
+def test_a_dockerfile_that_cannot_be_built_says_why_and_is_not_tried_again(
+    run: Callable[..., TrialRecord],
+) -> None:
     record = run(dockerfile="ARG BASE\nFROM ${BASE}\nRUN echo the reason; exit 7\n", retries=2)
     assert record.status is Status.INFRA_INVALID
     assert record.error is not None
@@ -159,7 +166,9 @@ def test_a_dockerfile_that_cannot_be_built_says_why_and_is_not_tried_again(run: 
 
 
 def test_an_image_without_bash_is_told_apart(run: Callable[..., TrialRecord]) -> None:
-    record = run(dockerfile="ARG BASE\nFROM ${BASE}\nRUN rm /bin/bash /usr/bin/bash; mkdir /app\nWORKDIR /app\n")
+    record = run(
+        dockerfile="ARG BASE\nFROM ${BASE}\nRUN rm /bin/bash /usr/bin/bash; mkdir /app\nWORKDIR /app\n"
+    )
     assert record.reward is None
     assert record.error is not None
     assert "bash" in record.error.message, record
@@ -239,7 +248,6 @@ def test_a_bug_in_a_part_spoils_one_trial_and_is_written_down(run: Callable[...,
 
 def test_a_repetition_counts_as_a_retry_and_not_as_an_attempt(run: Callable[..., TrialRecord]) -> None:
     """The first try fails at the engine; the second finds it mended."""
-    from runner.errors import EngineError
 
     class Flaky(Oracle):
         seen: list[int] = []
@@ -253,5 +261,3 @@ def test_a_repetition_counts_as_a_retry_and_not_as_an_attempt(run: Callable[...,
     record = run(agent=Flaky(), retries=1)
     assert (record.status, record.reward, record.attempt) == (Status.COMPLETED, 1.0, 1), record
     assert [retry.reason.message for retry in record.retries] == ["the engine hiccuped"]
-
-

@@ -9,14 +9,13 @@ import signal
 import tempfile
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
 from runner import __version__
 from runner.errors import EngineError, TrackingError
-from runner.plan import PlannedTrial, make_plan
+from runner.plan import PlannedTrial, identity, make_plan
 from runner.records import Record, Status, TrialRecord
 from runner.store import Store, write_atomically
 
@@ -68,7 +67,8 @@ def plan_text(plan: Plan) -> str:
     lines += [f"  refused: {task.name}: {task.refused}" for task in plan.refused]
     most, nominal = plan.most_usd(scripted=False), plan.most_usd(scripted=True)
     bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
-    lines += ["", f"The most it may cost: {bound}; each repetition after a failure of ours may spend a trial's budget again."]
+    again = "each repetition after a failure of ours may spend a trial's budget again"
+    lines += ["", f"The most it may cost: {bound}; {again}."]
     if nominal:
         lines.append(f"Scripted models: up to {nominal:.2f} nominal USD, charged to nobody.")
     return "\n".join(lines)
@@ -110,18 +110,18 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> None:
             return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set)
 
         # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
-        with _terminated_like_interrupted(), closing(settings.executor.run(plan.todo, work, cancel)) as records:
+        with (
+            _terminated_like_interrupted(),
+            closing(settings.executor.run(plan.todo, work, cancel)) as records,
+        ):
             failures = 0
             for record in records:
                 progress.ended(record)
-                failures = failures + 1 if _engine_failed(record) else 0
-                if failures == ENGINE_FAILURES:
-                    message = f"{failures} trials in a row failed at the Docker Engine: {record.error.message}"
+                failed = record.status is Status.INFRA_INVALID and record.error
+                failures = failures + 1 if failed and failed.type == EngineError.__name__ else 0
+                if failed and failures == ENGINE_FAILURES:
+                    message = f"{failures} trials in a row failed at the Docker Engine: {failed.message}"
                     raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
-
-
-def _engine_failed(record: TrialRecord) -> bool:
-    return record.status is Status.INFRA_INVALID and bool(record.error) and record.error.type == EngineError.__name__
 
 
 @contextmanager
@@ -168,8 +168,8 @@ def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str
         json.dumps(
             [
                 sorted((key, record.finished_at.isoformat()) for key, record in records.items()),
-                sweep.settings.scoring.model_dump_json(),
-                sweep.settings.tracker.model_dump_json(),
+                identity(sweep.settings.scoring),
+                identity(sweep.settings.tracker),
             ]
         ).encode()
     ).hexdigest()

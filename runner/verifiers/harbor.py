@@ -14,7 +14,7 @@ import math
 import tarfile
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from runner.errors import VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
@@ -31,6 +31,7 @@ LIVE_FRESH = ("/tests", LOGS)
 """Mounted new and root-only in the agent's own container, when the task is judged live in it."""
 FRESH = (*LIVE_FRESH, "/solution")
 """Mounted new and root-only in the verifier's container."""
+Mode = Literal["shared", "separate", "live"]
 REWARD_BYTES = 65536
 """A reward file larger than this is refused unread."""
 
@@ -59,7 +60,7 @@ class HarborVerifier(Record):
                 return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
             return self._judge(task, judge, into, began, "separate")
 
-    def _judge(self, task: Task, judge: Sandbox, into: Path, began: float, mode: str) -> Verdict:
+    def _judge(self, task: Task, judge: Sandbox, into: Path, began: float, mode: Mode) -> Verdict:
         result = judge.exec(_test_command(task))
         if mode != "live":
             judge.kill()  # nothing writes any more when the reward is read
@@ -78,6 +79,7 @@ class HarborVerifier(Record):
             components=components,
             exit_code=result.exit_code,
             mode=mode,
+            image=judge.image.id,
             output=(result.stdout + result.stderr)[-4000:],
             error=error,
             seconds=time.monotonic() - began,
@@ -93,7 +95,9 @@ def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float,
     if "reward.json" in files:
         components = _components(files["reward.json"])
         if key not in components and len(components) != 1:
-            message = f"reward.json has {sorted(components)} and none is {key!r}; set dataset.verifier.reward_key."
+            message = (
+                f"reward.json has {sorted(components)} and none is {key!r}; set dataset.verifier.reward_key."
+            )
             raise VerifierError(message)
         reward = components.get(key, next(iter(components.values())))
     elif "reward.txt" in files:

@@ -8,13 +8,14 @@ from threading import Event, Lock
 import pytest
 
 from runner.executors.threads import ThreadExecutor
+from runner.records import TrialRecord
 from tests.records_factory import trial_record
 
 
 def test_never_more_at_once_than_workers_and_every_record_comes_out() -> None:
     lock, running, most = Lock(), 0, 0
 
-    def work(key: str):  # noqa: ANN202
+    def work(key: str) -> TrialRecord:
         nonlocal running, most
         with lock:
             running += 1
@@ -35,7 +36,7 @@ def test_an_interrupted_sweep_starts_nothing_more_and_waits_for_what_runs() -> N
     ended: list[str] = []
     cancel = Event()
 
-    def work(key: str):  # noqa: ANN202
+    def work(key: str) -> TrialRecord:
         started.append(key)
         if key != "0":
             assert cancel.wait(5)
@@ -52,7 +53,7 @@ def test_an_interrupted_sweep_starts_nothing_more_and_waits_for_what_runs() -> N
 
 
 def test_an_error_of_the_work_itself_is_raised() -> None:
-    def work(_: str):  # noqa: ANN202
+    def work(_: str) -> TrialRecord:
         raise OSError("outputs gone")
 
     with pytest.raises(OSError, match="outputs gone"):

@@ -65,7 +65,9 @@ def test_only_a_regular_file_at_the_top_is_read(tmp_path: Path) -> None:
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     deep = tarfile.TarInfo("verifier/deep/reward.txt")
     assert _reward_files(_tar(tmp_path / "t", (link, b""), (deep, b"1"))) == {}
-    assert _reward_files(_tar(tmp_path / "t", (tarfile.TarInfo("verifier/reward.txt"), b"1"))) == {"reward.txt": b"1"}
+    assert _reward_files(_tar(tmp_path / "t", (tarfile.TarInfo("verifier/reward.txt"), b"1"))) == {
+        "reward.txt": b"1"
+    }
 
 
 def test_a_huge_reward_is_refused_unread(tmp_path: Path) -> None:
