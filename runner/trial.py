@@ -186,7 +186,9 @@ def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
     check = trial.task.environment.healthcheck
     if check is None:
         return
-    probe = ExecSpec(argv=("bash", "-c", check.command), user="root", timeout_seconds=check.timeout_seconds)
+    # `timeout` inside: our own deadline would end the whole sandbox.
+    limit = f"{check.timeout_seconds:g}"
+    probe = ExecSpec(argv=("timeout", "-k", "1", limit, "bash", "-c", check.command), user="root")
     time.sleep(check.start_period_seconds)
     for _ in range(check.retries):
         if sandbox.exec(probe).exit_code == 0:
@@ -269,7 +271,7 @@ def _record(
     if state.error is None and state.result is not None:
         refusal = state.session.refusal if state.session else None
         status, error = ending(state.result, calls, refusal, _limit(trial))
-    if verdict and verdict.error and verdict.error.type == WorkspaceTooLarge.__name__:
+    if verdict and verdict.error and verdict.reward == 0.0:  # what it left cannot be judged, by its own doing
         status, error = Status.AGENT_ERROR, verdict.error
     reward = verdict.reward if verdict and status.finished else None
     tools = Counter(call.name for call in _tool_calls(calls))

@@ -114,6 +114,41 @@ def test_an_agent_that_kills_its_own_container_cannot_void_the_trial(run: Callab
     assert record.reward == 0.0
 
 
+def test_a_machine_that_no_longer_starts_cannot_void_the_trial(run: Callable[..., TrialRecord]) -> None:
+    record = run("rm -f /bin/sleep /usr/bin/sleep", toml=ROOT_AGENT)
+    assert (record.status, record.reward) == (Status.AGENT_ERROR, 0.0), record
+
+
+def test_a_verifier_with_a_user_of_its_own_reads_its_tests_and_writes_its_reward(
+    run: Callable[..., TrialRecord],
+) -> None:
+    toml = '[agent]\nuser = "1000"\ntimeout_sec = 20\n[verifier]\nuser = "nobody"\n'
+    record = run(
+        test='test "$(id -un)" = nobody && test -f /app/done && echo 1 > /logs/verifier/reward.txt', toml=toml
+    )
+    assert record.reward == 1.0, record
+
+
+def test_a_health_check_gates_the_rollout(run: Callable[..., TrialRecord]) -> None:
+    agent = '[agent]\nuser = "1000"\ntimeout_sec = 20\n[environment]\nnetwork_mode = "no-network"\n'
+    toml = '{agent}[environment.healthcheck]\ncommand = "{command}"\n{more}\n'
+    more = "interval_sec = 0.1\ntimeout_sec = 1\nretries = 2"
+    healthy = run(
+        name="healthy",
+        toml=toml.format(agent=agent, command="test -d /app", more=more),
+        options={"include": ["healthy"]},
+    )
+    assert healthy.reward == 1.0, healthy
+    sick = run(
+        name="sick",
+        toml=toml.format(agent=agent, command="sleep 9", more=more),
+        options={"include": ["sick"]},
+    )
+    assert sick.status is Status.INFRA_INVALID
+    assert sick.error is not None
+    assert "health check" in sick.error.message
+
+
 def test_an_agent_that_hangs_is_timed_out_and_still_judged(run: Callable[..., TrialRecord]) -> None:
     record = run(
         "touch /app/done; trap '' TERM; while :; do sleep 1; done",

@@ -179,7 +179,8 @@ def _events(response: Response) -> Iterator[dict[str, Any]]:
         yield {"error": response.json()["message"]}
         return
     for line in response.iter_lines():
-        yield json.loads(line)
+        if line:  # a chunk's border between \r and \n makes an empty one
+            yield json.loads(line)
 
 
 def _failure(events: Iterator[dict[str, Any]], log: deque[str], deadline: float) -> str | None:

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
-from runner.errors import VerifierError, WorkspaceTooLarge
+from runner.errors import ImageError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
 
 if TYPE_CHECKING:
@@ -48,9 +48,12 @@ class HarborVerifier(Record):
         if task.verifier.keep_processes:
             return self._judge(task, sandbox, into, began, "live")
         if task.verifier.mode == "shared":
-            image = sandbox.snapshot()
-            with sandboxes.open(_spec(task, image, sandboxes)) as judge:
-                return self._judge(task, judge, into, began, "shared")
+            try:
+                with sandboxes.open(_spec(task, sandbox.snapshot(), sandboxes)) as judge:
+                    return self._judge(task, judge, into, began, "shared")
+            except ImageError as error:
+                # The agent left a machine that cannot even start: its doing, or it could void a trial it is losing.
+                return Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
         image = sandboxes.image(task.verifier.environment or task.environment)
         with sandboxes.open(_spec(task, image, sandboxes)) as judge:
             try:
@@ -61,7 +64,10 @@ class HarborVerifier(Record):
             return self._judge(task, judge, into, began, "separate")
 
     def _judge(self, task: Task, judge: Sandbox, into: Path, began: float, mode: Mode) -> Verdict:
-        result = judge.exec(_test_command(task))
+        *before, test = _test_commands(task)
+        for command in before:
+            judge.exec(command)
+        result = judge.exec(test)
         if mode != "live":
             judge.kill()  # nothing writes any more when the reward is read
         (into / "verifier.stdout").write_text(result.stdout + result.stderr)
@@ -132,22 +138,32 @@ def _spec(task: Task, image: Image, sandboxes: SandboxProvider) -> SandboxSpec:
         name=f"{task.name}-verifier",
         image=image,
         environment=environment,
-        user=task.verifier.user or "root",
+        user="root",  # of the container; the tests' own user is the command's
         fresh_dirs=FRESH,
         network="open" if is_open else "none",
     )
 
 
-def _test_command(task: Task) -> ExecSpec:
-    """`test.sh` with its output on our side of the wall, where it is capped, and not in a file of the sandbox."""
-    tests = task.verifier.tests
-    return ExecSpec(
+def _test_commands(task: Task) -> tuple[ExecSpec, ...]:
+    """What runs in the judge's sandbox; the last one is `test.sh`.
+
+    Its output comes to our side of the wall, where it is capped, and not into a file of the sandbox. A user of the
+    verifier's own is first given the tests and the place of the reward, which are root's.
+    """
+    tests, user = task.verifier.tests, task.verifier.user or "root"
+    judge = ExecSpec(
         argv=("bash", "-c", "chmod +x /tests/test.sh; exec /tests/test.sh"),
         env=task.verifier.env,
-        user=task.verifier.user or "root",
-        uploads={"/tests": tests} if tests else {},
+        user=user,
         timeout_seconds=task.verifier.timeout_seconds,
     )
+    uploads = {"/tests": tests} if tests else {}
+    if user in ("root", "0"):
+        return (judge.model_copy(update={"uploads": uploads}),)
+    give = ExecSpec(
+        argv=("chown", "-R", user, *LIVE_FRESH), user="root", uploads=uploads, timeout_seconds=60.0
+    )
+    return give, judge
 
 
 def _carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> None:
