@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -88,7 +89,9 @@ def test_a_turn_that_failed_upstream_goes_to_the_next_call(session: Open, http: 
 def test_parallel_calls_cannot_overrun_usd_together(session: Open, http: Http) -> None:
     """Each call may cost a cent at worst and the budget is a cent: so they go one by one."""
     request = HELLO | {"max_tokens": 1000}
-    with FakeUpstream(Behaviour(text="ok", usage=Usage(input_tokens=10, output_tokens=1000), seconds=0.1)) as upstream:
+    with FakeUpstream(
+        Behaviour(text="ok", usage=Usage(input_tokens=10, output_tokens=1000), seconds=0.1)
+    ) as upstream:
         trial = session(upstream.url, budget=Budget(usd=0.01))
         with ThreadPoolExecutor(5) as pool:
             posts = [pool.submit(http(trial).post, "/v1/chat/completions", json=request) for _ in range(5)]
@@ -100,7 +103,9 @@ def test_parallel_calls_cannot_overrun_usd_together(session: Open, http: Http) -
     ("asked", "sent"),
     [({"max_tokens": 5000}, 100), ({"max_completion_tokens": 30}, 30), ({}, 100), ({"max_tokens": -1}, 100)],
 )
-def test_output_is_clipped_to_what_is_left(session: Open, http: Http, asked: dict[str, int], sent: int) -> None:
+def test_output_is_clipped_to_what_is_left(
+    session: Open, http: Http, asked: dict[str, int], sent: int
+) -> None:
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, budget=Budget(output_tokens=100))
         http(trial).post("/v1/chat/completions", json=HELLO | asked)
@@ -118,11 +123,11 @@ def test_output_is_clipped_to_what_the_model_can(session: Open, http: Http) -> N
 
 
 def test_a_deadline_cuts_a_call_and_refuses_the_next(session: Open, http: Http) -> None:
-    with FakeUpstream(Behaviour(text="late", seconds=5)) as upstream:
+    with FakeUpstream(Behaviour(text="late", seconds=20)) as upstream:
         trial = session(upstream.url, seconds=0.5)
         started = time.monotonic()
         answers = [http(trial).post("/v1/chat/completions", json=HELLO) for _ in range(2)]
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10
         assert len(upstream.requests) == 1
     assert [answer.status_code for answer in answers] == [403, 403]
     assert "deadline" in answers[0].json()["error"]["message"]
@@ -141,7 +146,9 @@ def test_an_answer_without_usage_still_counts_against_the_caps(session: Open, ht
     """Its cost is unknown, not 0, and the caps charge what it might have been."""
     with FakeUpstream(Behaviour(text="ok", usage=None)) as upstream:
         trial = session(upstream.url, budget=Budget(usd=0.001))
-        answers = [http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 200}) for _ in range(2)]
+        answers = [
+            http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 200}) for _ in range(2)
+        ]
     assert [answer.status_code for answer in answers] == [200, 403]
     assert trial.calls[0].usage is None
     assert trial.cost_usd is None
@@ -169,8 +176,6 @@ async def _admitted(meter: Meter, **wanted: Any) -> Hold:
 
 
 def test_what_is_held_is_the_worst_case() -> None:
-    import asyncio
-
     async def story() -> None:
         prices = Prices(input=1.0, output=10.0, cache_creation=1.25, cache_hit=0.1)
         model = Model(name="m", max_output_tokens=400, prices=prices)

@@ -1,0 +1,204 @@
+"""A trial's door opens to its own key only, as long as it lives, and nothing of the provider's key comes through."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from gateway.conftest import CANARY
+
+from runner.errors import ConfigError, GatewayError
+from runner.gateway import Gateway, Session, SessionSpec
+from runner.gateway import http as door
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.gateway.server import provider_key
+from runner.gateway.trajectory import atif
+from runner.records import Model, Usage
+
+Open = Callable[..., Session]
+Http = Callable[..., httpx.Client]
+HELLO = {"messages": [{"role": "user", "content": "hello"}]}
+OK = Behaviour(text="ok")
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+def test_only_its_own_key_opens_a_trial(session: Open, http: Http, path: str) -> None:
+    with FakeUpstream(OK) as upstream:
+        mine, other = session(upstream.url), session(upstream.url, name="other")
+        for key in (
+            "wrong",
+            other.key,
+            CANARY,
+            mine.key[:-1],
+            mine.key + "x",
+        ):
+            answer = http(mine, key=key).post(f"/v1/{path}", json=HELLO | {"input": "x"})
+            assert answer.status_code == 401
+            assert answer.json()["error"]["code"] == "invalid_api_key"
+        foreign = {"authorization": "Bearer ключ".encode()}
+        assert http(mine).get("/v1/models", headers=foreign).status_code == 401
+        assert upstream.requests == []
+        assert http(mine).post(f"/v1/{path}", json=HELLO | {"input": "x"}).status_code == 200
+    assert len(mine.calls) == 1
+    assert other.calls == ()
+
+
+def test_the_key_is_taken_from_both_headers(session: Open, http: Http) -> None:
+    trial = session("http://127.0.0.1:1")
+    agent = http(trial, key="wrong")
+    assert agent.get("/v1/models", headers={"x-api-key": trial.key}).status_code == 200
+    assert agent.get("/v1/models", headers={"authorization": f"bearer {trial.key}"}).status_code == 200
+    assert agent.get("/v1/models", headers={"authorization": f"Basic {trial.key}"}).status_code == 401
+
+
+def test_a_key_is_dead_when_its_trial_ends(session: Open, http: Http) -> None:
+    """The socket is gone, and a connection that was open before finds the key dead."""
+    with FakeUpstream(OK) as upstream:
+        trial = session(upstream.url)
+        agent = http(trial)
+        assert agent.post("/v1/chat/completions", json=HELLO).status_code == 200, trial.calls[0].error
+        trial.close()
+        assert not trial.socket_dir.exists()
+        with suppress(httpx.TransportError):  # the server may have closed the connection already
+            assert agent.post("/v1/chat/completions", json=HELLO).status_code == 401
+        with socket.socket(socket.AF_UNIX) as late, pytest.raises(FileNotFoundError):
+            late.connect(str(trial.socket_dir / "gateway.sock"))
+        trial.close()
+        assert len(upstream.requests) == 1
+    assert len(trial.calls) == trial.turns == 1
+
+
+def test_the_socket_is_for_any_user_of_the_sandbox_and_nobody_else_on_the_host(session: Open) -> None:
+    folder = session("http://127.0.0.1:1").socket_dir
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder.parent, folder, folder / "gateway.sock")]
+    assert modes[1:] == [0o755, 0o666]
+    assert modes[0] == 0o700
+    assert len(str(folder / "gateway.sock")) < 108
+
+
+def test_a_path_that_is_too_long_is_said(tmp_path: Path) -> None:
+    spec = SessionSpec(trial="t", task="t", model=Model(name="m", id="openai/x"), ledger=tmp_path / "ledger")
+    deep = tmp_path / ("d" * 100)
+    with Gateway(deep) as gateway, pytest.raises(GatewayError, match="choose a shorter folder"):
+        gateway.open(spec)
+    assert list(deep.iterdir()) == []
+
+
+def test_a_missing_key_names_its_variable(session: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAKE_API_KEY")
+    with pytest.raises(ConfigError, match="set the environment variable FAKE_API_KEY"):
+        session("http://127.0.0.1:1")
+    monkeypatch.setenv("FAKE_API_KEY", "  ")
+    with pytest.raises(ConfigError, match="FAKE_API_KEY"):
+        session("http://127.0.0.1:1")
+    assert provider_key(Model(name="local")) is None
+
+
+def test_a_model_without_a_key_sends_none_of_the_environment(
+    session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    with FakeUpstream(OK) as upstream:
+        http(session(upstream.url, api_key_env=None)).post("/v1/chat/completions", json=HELLO)
+        assert upstream.keys == ["Bearer none"]
+
+
+@pytest.mark.parametrize("model", ["openai/x", "zai/x", "deepseek/x"])
+def test_the_providers_key_is_nowhere(
+    session: Open, http: Http, tmp_path: Path, caplog: pytest.LogCaptureFixture, model: str
+) -> None:
+    """Not even when the provider echoes it: in an error, in an answer, in a tool call."""
+    caplog.set_level(logging.DEBUG)
+    echoes = [
+        Behaviour(status_code=401, message=f"Incorrect API key provided: {CANARY}"),
+        Behaviour(
+            text=f"your key is {CANARY}", calls=(("shell", json.dumps({"command": f"echo {CANARY}"})),)
+        ),
+    ]
+    with FakeUpstream(*echoes) as upstream:
+        trial = session(upstream.url, id=model)
+        seen = [
+            http(trial).post(f"/v1/{path}", json=body | {"stream": stream}).text
+            for path, body in (("chat/completions", HELLO), ("responses", {"input": "x"}))
+            for stream in (False, True)
+        ]
+        assert upstream.keys == [f"Bearer {CANARY}"] * 4
+    trial.close()
+    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    trajectory = atif(trial.calls, agent="a", version="1", session_id="s", instruction="i")
+    assert "your key is [key]" in seen[1]
+    for text in (*seen, *written, json.dumps(trajectory), caplog.text, repr(trial.endpoint)):
+        assert CANARY not in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"7", b'{"messages": NaN}', b"\xff\xfe{}", b'{"messages": "\\ud800"}', b"[" * 100_000],
+    ids=["empty", "cut", "list", "number", "nan", "latin", "half a pair", "deep"],
+)
+def test_bodies_that_are_no_json_object(session: Open, http: Http, body: bytes) -> None:
+    trial = session("http://127.0.0.1:1")
+    answer = http(trial).post("/v1/chat/completions", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert [call.status_code for call in trial.calls] == [400]
+
+
+def test_a_body_that_is_too_large(session: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "BODY_BYTES", 1000)
+    trial = session("http://127.0.0.1:1")
+    assert http(trial).post("/v1/chat/completions", content=b" " * 1001).status_code == 413
+    assert trial.calls[0].request == {}
+
+
+def test_odd_text_survives_the_ledger(session: Open, http: Http) -> None:
+    """Line separators, and halves of pairs from a provider, must not break a line of the ledger."""
+    with FakeUpstream(Behaviour(text="a\u2028b\x85c \N{GRINNING FACE}")) as upstream:
+        trial = session(upstream.url)
+        body = {"messages": [{"role": "user", "content": "x\u2028y \N{GRINNING FACE}"}]}
+        answer = http(trial).post("/v1/chat/completions", json=body)
+    assert answer.json()["choices"][0]["message"]["content"] == "a\u2028b\x85c \N{GRINNING FACE}"
+    assert trial.calls[0].request == body
+    assert len(trial.spec.ledger.read_text().splitlines()) == 1
+
+
+def test_sixteen_trials_at_once_stay_apart(session: Open, http: Http) -> None:
+    usage = Usage(input_tokens=100, output_tokens=7)
+    with FakeUpstream(Behaviour(text="ok", usage=usage, seconds=0.05)) as upstream:
+        trials = [session(upstream.url, name=f"trial{number}") for number in range(16)]
+
+        def work(number: int) -> None:
+            agent = http(trials[number])
+            for turn in range(number % 4 + 1):
+                said = {"messages": [{"role": "user", "content": f"{number} {turn}"}]}
+                assert agent.post("/v1/chat/completions", json=said).status_code == 200
+
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(work, range(16)))
+        assert sum((trial.usage for trial in trials), Usage()) == sum(upstream.served, Usage())
+    for number, trial in enumerate(trials):
+        said = [call.request["messages"][0]["content"] for call in trial.calls]
+        assert said == [f"{number} {turn}" for turn in range(number % 4 + 1)]
+        assert trial.usage.output_tokens == 7 * len(said)
+
+
+def test_a_gateway_that_closes_ends_its_sessions(tmp_path: Path) -> None:
+    spec = SessionSpec(trial="t", task="t", model=Model(name="m", id="openai/x"), ledger=tmp_path / "ledger")
+    with Gateway(tmp_path / "g") as gateway:
+        trial = gateway.open(spec)
+    assert not trial.socket_dir.exists()
+    trial.close()
+    gateway.close()
+
+
+def test_a_gateway_that_is_never_used_costs_nothing(tmp_path: Path) -> None:
+    with Gateway(tmp_path / "g"):
+        assert not (tmp_path / "g").exists()

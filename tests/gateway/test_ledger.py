@@ -1,0 +1,52 @@
+"""The ledger loses no call to a crash."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner.gateway.ledger import Ledger
+from runner.records import ModelCall, Usage
+
+
+def _call(index: int) -> ModelCall:
+    return ModelCall(
+        index=index,
+        api="chat",
+        model="openai/x",
+        started_at=datetime(2026, 1, 1, tzinfo=UTC),
+        latency_seconds=0.5,
+        request={"text": "a\u2028b"},
+        status_code=200,
+        usage=Usage(input_tokens=3),
+    )
+
+
+def test_calls_come_back_in_the_order_of_arrival(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "deep" / "ledger.jsonl")
+    for index in (1, 0, 2):
+        ledger.append(_call(index))
+    ledger.close()
+    assert ledger.calls() == (_call(0), _call(1), _call(2))
+
+
+def test_a_call_is_on_disk_when_append_returns(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.append(_call(0))
+    assert ModelCall.model_validate_json((tmp_path / "ledger").read_text()) == _call(0)
+    ledger.close()
+
+
+def test_a_line_cut_by_a_crash_does_not_spoil_the_next(tmp_path: Path) -> None:
+    first = Ledger(tmp_path / "ledger")
+    first.append(_call(0))
+    first.close()
+    with (tmp_path / "ledger").open("a") as file:
+        file.write('{"index": 1, "api"')
+    second = Ledger(tmp_path / "ledger")
+    second.append(_call(7))
+    second.close()
+    assert second.calls() == (_call(7),)
+    assert [
+        ModelCall.model_validate_json(line).index for line in (tmp_path / "ledger").read_text().splitlines()
+    ] == [0, 7]
