@@ -1,4 +1,4 @@
-"""The thread pool keeps its bound, hands out late, and stops cleanly."""
+"""What every executor keeps, `protocols.Executor`: its bound, handing out late, stopping cleanly."""
 
 from __future__ import annotations
 
