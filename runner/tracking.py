@@ -49,7 +49,7 @@ _VIEW = {
     "metrics.`usd_per_pass`": 105,
     "metrics.`tokens_per_pass`": 120,
     "metrics.`cost_usd`": 80,
-    "metrics.`turns`": 65,
+    "metrics.`turns`": 85,
     "metrics.`invalid`": 65,
 }
 """Columns of the saved view, in order -> width in pixels."""

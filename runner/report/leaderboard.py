@@ -167,7 +167,8 @@ def _short(count: float) -> str:
 
 
 def _usd(amount: float) -> str:
-    return f"{amount:.2f}" if amount >= 1 or amount == 0 else f"{amount:.2g}"
+    """Cents, or two digits where cents would say too little."""
+    return f"{amount:.2g}" if 0 < amount < 0.1 else f"{amount:.2f}"
 
 
 def _spend(amount: float, unpriced: int, ran: int) -> str:
