@@ -3,7 +3,6 @@
 Logs the sweep again, starts the very command that this prints, opens the very link, and saves what it shows to
 `docs/pictures/`. Needs Debian's `chromium` and `chromium-driver`, and `selenium` from PyPI.
 """
-# ruff: noqa: INP001 - a script, no package
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def _short(count: float) -> str:
 
 def _usd(amount: float) -> str:
     """Cents, or two digits where cents would say too little."""
-    return f"{amount:.2g}" if 0 < amount < 0.1 else f"{amount:.2f}"
+    return f"{amount:.2g}" if 0 < 10 * amount < 1 else f"{amount:.2f}"
 
 
 def _spend(amount: float, unpriced: int, ran: int) -> str:
