@@ -1,0 +1,74 @@
+"""The shipped models: complete, priced from the pinned map, and honest about what it lacks."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.door import CONF
+from runner.records import Model
+
+FILES = sorted((CONF / "model").glob("*.yaml"))
+RATES = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cache_creation": "cache_creation_input_token_cost",
+    "cache_hit": "cache_read_input_token_cost",
+}
+
+
+@pytest.fixture(scope="module")
+def price_map() -> dict[str, Any]:
+    """The map that the pinned litellm carries, read without importing it."""
+    spec = find_spec("litellm")
+    assert spec is not None
+    assert spec.origin is not None
+    text = (Path(spec.origin).parent / "model_prices_and_context_window_backup.json").read_text()
+    return dict(json.loads(text))
+
+
+def _model(file: Path) -> Model:
+    return Model.model_validate(
+        yaml.safe_load(file.read_text().replace("${root:", "").replace(".yaml}", ".yaml"))
+    )
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_model_is_what_its_file_says(file: Path, price_map: dict[str, Any]) -> None:
+    model = _model(file)
+    assert model.name == file.stem
+    if model.backend != "provider":
+        assert model.api_key_env is None
+        return
+    entry = price_map.get(model.id) or price_map[model.id.split("/", 1)[1]]
+    for field, key in RATES.items():
+        expected = entry.get(key)
+        rate = getattr(model.prices, field)
+        assert rate == (None if expected is None else pytest.approx(expected * 1e6)), field
+    assert model.prices.source == "litellm 1.106.2 bundled model map"
+    assert model.prices.input is not None
+    assert model.prices.output is not None
+    assert model.max_output_tokens == entry["max_output_tokens"]
+    assert model.context_window is not None
+    assert model.context_window <= entry["max_input_tokens"]
+    assert model.api_key_env is not None
+
+
+def test_every_family_of_the_papers_is_there() -> None:
+    families = {
+        "gpt",
+        "claude",
+        "glm",
+        "kimi",
+        "qwen",
+        "deepseek",
+        "minimax",
+        "scripted_careful",
+        "scripted_hasty",
+    }
+    assert families <= {file.stem for file in FILES}

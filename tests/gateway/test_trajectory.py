@@ -1,0 +1,101 @@
+"""ATIF 1.8 from the ledger alone, the same for both APIs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from runner.gateway import Session
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.gateway.trajectory import atif, tool_calls
+
+Json = dict[str, Any]
+
+BEHAVIOURS = (
+    Behaviour(
+        text="Two looks.", reasoning="I must look.", calls=(("sh", '{"c": "ls"}'), ("sh", '{"c": "pwd"}'))
+    ),
+    Behaviour(status_code=400),
+    Behaviour(text="Done."),
+)
+
+
+def _chat(results: list[tuple[str, str]]) -> Json:
+    made = [
+        {"id": key, "type": "function", "function": {"name": "sh", "arguments": "{}"}} for key, _ in results
+    ]
+    messages: list[Json] = [{"role": "user", "content": "go"}]
+    if results:
+        messages.append({"role": "assistant", "content": "Two looks.", "tool_calls": made})
+    messages += [
+        {"role": "tool", "tool_call_id": key, "content": [{"type": "text", "text": text}]}
+        for key, text in results
+    ]
+    return {"messages": messages}
+
+
+def _responses(results: list[tuple[str, str]]) -> Json:
+    items: list[Json] = [{"type": "message", "role": "user", "content": "go"}]
+    items += [
+        {"type": "function_call", "call_id": key, "name": "sh", "arguments": "{}"} for key, _ in results
+    ]
+    items += [{"type": "function_call_output", "call_id": key, "output": text} for key, text in results]
+    return {"input": items}
+
+
+@pytest.mark.parametrize(("path", "body"), [("chat/completions", _chat), ("responses", _responses)])
+@pytest.mark.parametrize("model", ["openai/x", "zai/x"])
+def test_a_trajectory(
+    session: Callable[..., Session],
+    http: Callable[..., httpx.Client],
+    model: str,
+    path: str,
+    body: Callable[[list[tuple[str, str]]], Json],
+) -> None:
+    with FakeUpstream(*BEHAVIOURS) as upstream:
+        trial = session(upstream.url, id=model)
+        agent = http(trial)
+        agent.post(f"/v1/{path}", json=body([]))
+        agent.post(f"/v1/{path}", json=body([]))
+        made = tool_calls(trial.calls[0])
+        agent.post(f"/v1/{path}", json=body([(made[0].id, "a.txt"), (made[1].id, "/work")]))
+    document = atif(trial.calls, agent="codex", version="1.0", session_id="s", instruction="Please go.")
+    json.dumps(document, allow_nan=False)
+    assert document["schema_version"] == "ATIF-v1.8"
+    assert document["agent"] == {"name": "codex", "version": "1.0", "model_name": model}
+    first, second, third = document["steps"]
+    assert first == {"step_id": 1, "source": "user", "message": "Please go."}
+    assert (second["step_id"], second["source"], second["message"]) == (2, "agent", "Two looks.")
+    assert second["reasoning_content"] == "I must look."
+    assert [call["arguments"] for call in second["tool_calls"]] == [{"c": "ls"}, {"c": "pwd"}]
+    assert second["observation"]["results"] == [
+        {"source_call_id": made[0].id, "content": "a.txt"},
+        {"source_call_id": made[1].id, "content": "/work"},
+    ]
+    assert second["metrics"] == {
+        "prompt_tokens": 1000,
+        "completion_tokens": 50,
+        "cached_tokens": 400,
+        "cost_usd": pytest.approx(0.0019),
+    }
+    assert (third["step_id"], third["message"]) == (3, "Done.")
+    assert "tool_calls" not in third
+    assert "observation" not in third
+    assert document["final_metrics"] == {
+        "total_prompt_tokens": 2000,
+        "total_completion_tokens": 100,
+        "total_cached_tokens": 800,
+        "total_steps": 3,
+        "total_cost_usd": pytest.approx(0.0038),
+    }
+    assert document["extra"] == {"unanswered_calls": 1, "scripted": False}
+
+
+def test_a_rollout_without_calls_is_its_instruction() -> None:
+    document = atif((), agent="nop", version="1", session_id="s", instruction="Go.")
+    assert [step["step_id"] for step in document["steps"]] == [1]
+    assert document["final_metrics"]["total_prompt_tokens"] == 0
