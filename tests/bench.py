@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from threading import Event
 
 from docker import DockerClient
 
+from runner import door
 from runner.__main__ import compose
 from runner.agents.bounds import Oracle
 from runner.config import NO_MODEL, Cell, load
@@ -71,7 +71,7 @@ def _resume(folder: Path) -> None:
         *("attempts=4", f"outputs={outputs}", "tracker=none", "name=resume"),
     )
     # The first run only makes the records: written directly, with the keys that the command plans.
-    sweep = load(compose(list(arguments)))
+    sweep = load(compose(door.check(list(arguments))))
     plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
     _write_records(plan, Store(outputs))
     _run(*arguments)
@@ -159,25 +159,31 @@ def _ours(client: DockerClient, folder: Path, pair: int) -> None:
 
 
 def _memory(folder: Path) -> None:
-    """Peak resident memory of the runner with 16 trials of a real agent in flight."""
+    """Peak resident memory of the runner until the last of 16 trials of a real agent, all in flight at once, ends."""
     for number in range(16):
         make_task(folder / "tasks", f"t{number:02d}", toml='[agent]\nuser = "1000"\ntimeout_sec = 120\n')
-    _run(
+    outputs = folder / "outputs"
+    arguments = (
         *(
             "agent=mini_swe_agent",
             "model=scripted_careful",
             "dataset=harbor",
             f"dataset.root={folder / 'tasks'}",
         ),
-        *(
-            "dataset.build_args.BASE=assay-base",
-            "executor.workers=16",
-            f"outputs={folder / 'outputs'}",
-            "tracker=none",
-        ),
+        *("dataset.build_args.BASE=assay-base", "executor.workers=16", f"outputs={outputs}", "tracker=none"),
     )
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"peak memory of the runner, 16 trials in flight: {peak:.0f} MB (bound 400 MB)")
+    command = [sys.executable, "-m", "runner", *arguments]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=os.environ | {"CI": "true"}, stdout=subprocess.DEVNULL
+    ) as process:
+        peak = 0
+        while process.poll() is None and len(list(outputs.glob("trials/*/*/record.json"))) < 16:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            peak = next(
+                (int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), peak
+            )
+            time.sleep(0.1)
+    print(f"peak memory of the runner, 16 trials in flight: {peak / 1024:.0f} MB (bound 400 MB)")
 
 
 def _run(*arguments: str) -> None:
