@@ -28,8 +28,8 @@ fmt: venv   ## format, and mend what can be mended mechanically
 bench: setup ## speed, as ratios from one run
 	$(BIN)/python -m tests.bench
 
-pictures: setup ## the pictures in docs/
-	$(BIN)/python docs/make_pictures.py
+pictures: run ## the pictures in docs/, from the quickstart sweep (needs Debian's chromium and chromium-driver)
+	$(BIN)/python docs/make_pictures.py outputs/quickstart
 
 setup: venv docker ## environment, Docker Engine, base image, agent bundles
 	$(BIN)/python -m runner job=setup experiment=quickstart model=scripted_careful
