@@ -106,7 +106,8 @@ class Chat:
             for delta in _deltas(choice["message"]):
                 yield event(head | {"choices": [at | {"delta": delta}]})
             yield event(head | {"choices": [at | {"delta": {}, "finish_reason": choice["finish_reason"]}]})
-        if (request.get("stream_options") or {}).get("include_usage"):
+        options = request.get("stream_options")
+        if isinstance(options, dict) and options.get("include_usage"):
             yield event(head | {"choices": [], "usage": response.get("usage")})
         yield b"data: [DONE]\n\n"
 
@@ -121,7 +122,9 @@ class Chat:
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
         return tuple(
-            ToolCall(id=call["id"], name=call["function"]["name"], arguments=call["function"]["arguments"])
+            ToolCall(
+                id=call["id"], name=call["function"]["name"], arguments=call["function"]["arguments"] or ""
+            )
             for call in _message(response).get("tool_calls") or ()
         )
 

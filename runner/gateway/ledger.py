@@ -28,7 +28,7 @@ class Ledger:
 
     def calls(self) -> tuple[ModelCall, ...]:
         """The calls of this session, in the order of arrival."""
-        lines = self._path.read_bytes()[self._start :].splitlines()
+        lines = _whole(self._path.read_bytes()[self._start :]).splitlines()
         return tuple(sorted(map(ModelCall.model_validate_json, lines), key=lambda call: call.index))
 
     def close(self) -> None:

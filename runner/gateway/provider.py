@@ -72,9 +72,7 @@ async def unload_litellm(litellm: ModuleType) -> None:
 class Provider:
     """One trial's model."""
 
-    def __init__(
-        self, model: Model, key: str | None, script: Script | None, litellm: ModuleType
-    ) -> None:
+    def __init__(self, model: Model, key: str | None, script: Script | None, litellm: ModuleType) -> None:
         """`key` is the provider's; `script` is set exactly for scripted models."""
         self._model, self._key, self._script, self._litellm = model, key or NO_KEY, script, litellm
 

@@ -128,7 +128,9 @@ class Responses:
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
         return tuple(
             ToolCall(
-                id=item["call_id"], name=item["name"], arguments=item.get("arguments", item.get("input"))
+                id=item["call_id"],
+                name=item["name"],
+                arguments=item.get("arguments") or item.get("input") or "",
             )
             for item in _items(response, "function_call", "custom_tool_call")
         )
@@ -151,7 +153,8 @@ def _reasoning(item: Json) -> Json:
     if "summary" in item:
         return item
     summary = [{"type": "summary_text", "text": plain(item.get("content"))}]
-    return {"type": "reasoning", "id": item.get("id"), "summary": summary}
+    signed = {"encrypted_content": item["encrypted_content"]} if item.get("encrypted_content") else {}
+    return {"type": "reasoning", "id": item.get("id"), "summary": summary} | signed
 
 
 def _items(response: Json, *types: str) -> list[Json]:

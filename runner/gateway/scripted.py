@@ -193,7 +193,9 @@ def _move(
     if turn > len(active):
         return say, []
     asked = any(
-        SUBMIT in plain(one.get("content")) for one in messages if one.get("role") in ("system", "user")
+        SUBMIT in plain(one.get("content"))
+        for one in messages
+        if one.get("role") in ("system", "developer", "user")
     )
     if asked and shell:
         return say, [(shell, _arguments(shell, f"echo {SUBMIT}"))]

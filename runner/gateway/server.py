@@ -26,6 +26,8 @@ from runner.records import Model
 SOCKET = "gateway.sock"
 LONGEST_PATH = 107
 """Bytes of a unix socket's path on Linux, less the ending zero."""
+CONNECTIONS = 32
+"""At one trial's socket; more are answered 503. With the cap on bodies it bounds what an agent can make us hold."""
 CLOSING_SECONDS = 2
 """For connections of an ended trial to go by themselves."""
 
@@ -189,5 +191,6 @@ def _configuration(session: Session) -> uvicorn.Config:
         lifespan="off",
         ws="none",
         server_header=False,
+        limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=CLOSING_SECONDS,
     )

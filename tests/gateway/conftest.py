@@ -26,8 +26,10 @@ def gateway() -> Iterator[Gateway]:
 
 
 @pytest.fixture(autouse=True)
-def provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def canary(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The provider's key."""
     monkeypatch.setenv("FAKE_API_KEY", CANARY)
+    return CANARY
 
 
 @pytest.fixture

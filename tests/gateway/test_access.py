@@ -6,20 +6,20 @@ import json
 import logging
 import socket
 import stat
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
 import pytest
-from gateway.conftest import CANARY
 
 from runner.errors import ConfigError, GatewayError
 from runner.gateway import Gateway, Session, SessionSpec
 from runner.gateway import http as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
-from runner.gateway.server import provider_key
+from runner.gateway.server import CONNECTIONS, provider_key
 from runner.gateway.trajectory import atif
 from runner.records import Model, Usage
 
@@ -27,23 +27,25 @@ Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]
 HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 OK = Behaviour(text="ok")
+DEEP = b'{"messages": ' + b"[" * 198 + b"]" * 198 + b"}"
+"""One level more than a line of the ledger can hold."""
 
 
 @pytest.mark.parametrize("path", ["chat/completions", "responses"])
-def test_only_its_own_key_opens_a_trial(session: Open, http: Http, path: str) -> None:
+def test_only_its_own_key_opens_a_trial(session: Open, http: Http, canary: str, path: str) -> None:
     with FakeUpstream(OK) as upstream:
         mine, other = session(upstream.url), session(upstream.url, name="other")
         for key in (
             "wrong",
             other.key,
-            CANARY,
+            canary,
             mine.key[:-1],
             mine.key + "x",
         ):
             answer = http(mine, key=key).post(f"/v1/{path}", json=HELLO | {"input": "x"})
             assert answer.status_code == 401
             assert answer.json()["error"]["code"] == "invalid_api_key"
-        foreign = {"authorization": "Bearer ключ".encode()}
+        foreign = {b"authorization": "Bearer ключ".encode()}
         assert http(mine).get("/v1/models", headers=foreign).status_code == 401
         assert upstream.requests == []
         assert http(mine).post(f"/v1/{path}", json=HELLO | {"input": "x"}).status_code == 200
@@ -103,9 +105,9 @@ def test_a_missing_key_names_its_variable(session: Open, monkeypatch: pytest.Mon
 
 
 def test_a_model_without_a_key_sends_none_of_the_environment(
-    session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
+    session: Open, http: Http, canary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.setenv("OPENAI_API_KEY", canary)
     with FakeUpstream(OK) as upstream:
         http(session(upstream.url, api_key_env=None)).post("/v1/chat/completions", json=HELLO)
         assert upstream.keys == ["Bearer none"]
@@ -113,14 +115,14 @@ def test_a_model_without_a_key_sends_none_of_the_environment(
 
 @pytest.mark.parametrize("model", ["openai/x", "zai/x", "deepseek/x"])
 def test_the_providers_key_is_nowhere(
-    session: Open, http: Http, tmp_path: Path, caplog: pytest.LogCaptureFixture, model: str
+    session: Open, http: Http, canary: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, model: str
 ) -> None:
     """Not even when the provider echoes it: in an error, in an answer, in a tool call."""
     caplog.set_level(logging.DEBUG)
     echoes = [
-        Behaviour(status_code=401, message=f"Incorrect API key provided: {CANARY}"),
+        Behaviour(status_code=401, message=f"Incorrect API key provided: {canary}"),
         Behaviour(
-            text=f"your key is {CANARY}", calls=(("shell", json.dumps({"command": f"echo {CANARY}"})),)
+            text=f"your key is {canary}", calls=(("shell", json.dumps({"command": f"echo {canary}"})),)
         ),
     ]
     with FakeUpstream(*echoes) as upstream:
@@ -130,19 +132,29 @@ def test_the_providers_key_is_nowhere(
             for path, body in (("chat/completions", HELLO), ("responses", {"input": "x"}))
             for stream in (False, True)
         ]
-        assert upstream.keys == [f"Bearer {CANARY}"] * 4
+        assert upstream.keys == [f"Bearer {canary}"] * 4
     trial.close()
     written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     trajectory = atif(trial.calls, agent="a", version="1", session_id="s", instruction="i")
     assert "your key is [key]" in seen[1]
     for text in (*seen, *written, json.dumps(trajectory), caplog.text, repr(trial.endpoint)):
-        assert CANARY not in text
+        assert canary not in text
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"7", b'{"messages": NaN}', b"\xff\xfe{}", b'{"messages": "\\ud800"}', b"[" * 100_000],
-    ids=["empty", "cut", "list", "number", "nan", "latin", "half a pair", "deep"],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b'{"messages": NaN}',
+        b"\xff\xfe{}",
+        b'{"messages": "\\ud800"}',
+        DEEP,
+        b"{}],[{}",
+    ],
+    ids=["empty", "cut", "list", "number", "nan", "latin", "half a pair", "deep", "two"],
 )
 def test_bodies_that_are_no_json_object(session: Open, http: Http, body: bytes) -> None:
     trial = session("http://127.0.0.1:1")
@@ -150,6 +162,38 @@ def test_bodies_that_are_no_json_object(session: Open, http: Http, body: bytes) 
     assert answer.status_code == 400
     assert answer.json()["error"]["type"] == "invalid_request_error"
     assert [call.status_code for call in trial.calls] == [400]
+
+
+def test_what_is_as_deep_as_can_be_comes_back_from_the_ledger(session: Open, http: Http) -> None:
+    trial = session("http://127.0.0.1:1")
+    body = json.loads(DEEP.replace(b"[", b"", 1).replace(b"]", b"", 1))
+    assert http(trial).post("/v1/chat/completions", json=body).status_code == 400
+    assert trial.calls[0].request == body
+
+
+def test_one_trial_cannot_hold_every_connection(session: Open, http: Http) -> None:
+    trial = session("http://127.0.0.1:1")
+    with ExitStack() as stack:
+        for _ in range(CONNECTIONS):
+            idle = stack.enter_context(socket.socket(socket.AF_UNIX))
+            idle.connect(str(trial.socket_dir / "gateway.sock"))
+        assert http(trial).get("/v1/models").status_code == 503
+    assert http(trial).get("/v1/models").status_code == 200
+
+
+def test_an_agent_that_leaves_in_the_middle_of_its_request(
+    session: Open, http: Http, caplog: pytest.LogCaptureFixture
+) -> None:
+    trial = session("http://127.0.0.1:1")
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.connect(str(trial.socket_dir / "gateway.sock"))
+        head = f"POST /v1/responses HTTP/1.1\r\nhost: x\r\nx-api-key: {trial.key}\r\ncontent-length: 100\r\n\r\n{{"
+        agent.sendall(head.encode())
+        time.sleep(0.2)
+    assert http(trial).get("/v1/models").status_code == 200
+    time.sleep(0.1)
+    assert trial.calls == ()
+    assert caplog.text == ""
 
 
 def test_a_body_that_is_too_large(session: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,10 +204,11 @@ def test_a_request_that_breaks_the_gateway_is_answered_and_recorded(session: Ope
             "tool_choice": 5,
             "stream_options": 7,
         }
-        answer = http(trial).post("/v1/chat/completions", json=HELLO | hostile)
-        assert answer.status_code in (200, 400, 500, 502)
+        for stream in (False, True):
+            answer = http(trial).post("/v1/chat/completions", json=HELLO | hostile | {"stream": stream})
+            assert answer.status_code in (200, 400, 500, 502)
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
-    assert len(trial.calls) == 2
+    assert len(trial.calls) == 3
 
 
 def _until(true: Callable[[], bool]) -> None:

@@ -83,7 +83,7 @@ def test_a_responses_agent_is_led_through_the_same_policy(
     session: Open, http: Http, model: Json, *, stream: bool
 ) -> None:
     """Its tool is called exec_command, as codex has it, and its items come back as codex sends them."""
-    tool = {"type": "function", "name": "exec_command"}
+    tool: Json = {"type": "function", "name": "exec_command"}
     tool["parameters"] = {"type": "object", "properties": {"cmd": TEXT}, "required": ["cmd"]}
     trial = session(**model)
     items: list[Json] = [

@@ -16,6 +16,7 @@ COUNT = st.integers(0, 10**7)
 RATE = st.floats(0.0, 1e-3, allow_nan=False)
 RATES = st.fixed_dictionaries({"p_in": RATE, "p_out": RATE, "p_create": RATE, "p_hit": RATE})
 COUNTS = st.tuples(COUNT, COUNT, COUNT, COUNT)
+Counts = tuple[int, int, int, int]
 
 
 def test_the_example() -> None:
@@ -40,7 +41,7 @@ def test_a_missing_rate_is_missed_only_where_it_is_needed(missing: float | None)
 
 
 def test_rates_may_differ_by_row() -> None:
-    costs = call_cost([1, 1], 0, 0, 0, p_in=[1.0, None], p_out=0.0, p_create=None, p_hit=None)
+    costs = call_cost([1, 1], 0, 0, 0, p_in=[1.0, math.nan], p_out=0.0, p_create=None, p_hit=None)
     np.testing.assert_array_equal(costs, [1.0, math.nan])
 
 
@@ -49,19 +50,15 @@ def test_a_missing_count_makes_the_cost_missing() -> None:
 
 
 @given(counts=COUNTS, rates=RATES)
-def test_a_cost_is_never_negative_and_grows_with_output(
-    counts: tuple[int, ...], rates: dict[str, Any]
-) -> None:
-    *read, output = counts
-    cost = call_cost(*read, output, **rates)
+def test_a_cost_is_never_negative_and_grows_with_output(counts: Counts, rates: dict[str, Any]) -> None:
+    total, created, hit, output = counts
+    cost = call_cost(total, created, hit, output, **rates)
     assert cost >= 0.0
-    assert call_cost(*read, output + 1000, **rates) >= cost
+    assert call_cost(total, created, hit, output + 1000, **rates) >= cost
 
 
 @given(counts=COUNTS, rates=RATES, factor=st.floats(0.0, 100.0))
-def test_a_cost_is_linear_in_the_rates(
-    counts: tuple[int, ...], rates: dict[str, float], factor: float
-) -> None:
+def test_a_cost_is_linear_in_the_rates(counts: Counts, rates: dict[str, float], factor: float) -> None:
     scaled = {name: rate * factor for name, rate in rates.items()}
     assert call_cost(*counts, **scaled) == pytest.approx(
         call_cost(*counts, **rates) * factor, rel=1e-9, abs=1e-12
@@ -78,6 +75,8 @@ def test_at_one_rate_every_token_costs_the_same(
 
 
 @given(rows=st.lists(COUNTS, min_size=1, max_size=20), rates=RATES)
-def test_arrays_agree_with_numbers(rows: list[tuple[int, ...]], rates: dict[str, float]) -> None:
-    columns = np.array(rows).T
-    np.testing.assert_allclose(call_cost(*columns, **rates), [call_cost(*row, **rates) for row in rows])
+def test_arrays_agree_with_numbers(rows: list[Counts], rates: dict[str, float]) -> None:
+    total, created, hit, output = np.array(rows).T
+    np.testing.assert_allclose(
+        call_cost(total, created, hit, output, **rates), [call_cost(*row, **rates) for row in rows]
+    )
