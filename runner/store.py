@@ -127,7 +127,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def ledger_spend(ledger: Path) -> tuple[Usage, float | None, int]:
-    """Usage, USD (None when any answered call has no price) and answered turns of one ledger file.
+    """Usage, USD and answered turns of one ledger file; USD is None when what any answered call cost is not known.
 
     A last line cut off by a crash is left out: the call had not been answered.
     """
@@ -138,9 +138,9 @@ def ledger_spend(ledger: Path) -> tuple[Usage, float | None, int]:
             call = ModelCall.model_validate_json(line)
         except ValidationError:
             continue
-        if call.usage is None:
+        if call.response is None:
             continue
-        usage, turns = usage + call.usage, turns + 1
+        usage, turns = usage + (call.usage or Usage()), turns + 1
         known = known and call.cost_usd is not None
         cost += call.cost_usd or 0.0
     return usage, cost if known else None, turns

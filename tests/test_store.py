@@ -81,6 +81,12 @@ def test_one_unpriced_call_makes_the_sum_unknown_and_not_smaller(tmp_path: Path)
     assert ledger_spend(ledger) == (Usage(input_tokens=20, output_tokens=10), None, 2)
 
 
+def test_an_answer_without_counts_is_a_turn_of_unknown_cost(tmp_path: Path) -> None:
+    ledger = tmp_path / LEDGER
+    ledger.write_text(model_call(usage=None, cost_usd=None).model_dump_json() + "\n")
+    assert ledger_spend(ledger) == (Usage(), None, 1)
+
+
 def test_a_record_cut_in_half_is_not_taken_for_a_result(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write(trial_record())
