@@ -1,6 +1,7 @@
-"""Runs one command inside a sandbox: its way to the gateway, its deadline, its exit code.
+"""Runs one command inside a sandbox: its ways to the gateway and out, its deadline, its exit code.
 
-    python3 supervise.py [--socket PATH [--port N]] [--deadline SECONDS] [--stdin FILE] -- COMMAND ARGUMENT...
+    python3 supervise.py [--socket PATH [--port N]] [--egress PATH [--egress-port N]] [--deadline SECONDS]
+                         [--stdin FILE] -- COMMAND ARGUMENT...
 
 A copy of this file lies in the `python` bundle and runs on the bundle's own interpreter in isolated mode, so it
 imports nothing but the standard library. Exit code: the command's; 128 + n when signal n ended it; 124 when the
@@ -17,9 +18,12 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 TERM_SECONDS = 5.0
 """Between asking the command's process group to end and killing it."""
+FLOODED_SECONDS = 0.05
+"""Before the next connection is taken when there was no room for one."""
 CHUNK = 65_536
 
 
@@ -28,9 +32,10 @@ def main(arguments: list[str]) -> int:
     split = arguments.index("--")
     options, command = _options(arguments[:split]), arguments[split + 1 :]
     try:
-        if path := options["--socket"]:
-            listener = socket.create_server(("127.0.0.1", int(options["--port"])), backlog=128)
-            threading.Thread(target=_forward, args=(listener, path), daemon=True).start()
+        for path, port in (("--socket", "--port"), ("--egress", "--egress-port")):
+            if options[path]:
+                listener = socket.create_server(("127.0.0.1", int(options[port])), backlog=128)
+                threading.Thread(target=_forward, args=(listener, options[path]), daemon=True).start()
         stdin = os.open(options["--stdin"], os.O_RDONLY)
     except OSError as error:
         _say(f"cannot set up the sandbox's supervisor: {error}")
@@ -41,7 +46,8 @@ def main(arguments: list[str]) -> int:
 def _options(arguments: list[str]) -> dict[str, str]:
     """Return option -> value. Only our own command lines come here, and argparse would double the start's time."""
     given = dict(zip(arguments[::2], arguments[1::2], strict=True))
-    defaults = {"--socket": "", "--port": "4180", "--deadline": "inf", "--stdin": os.devnull}
+    ports = {"--socket": "", "--port": "4180", "--egress": "", "--egress-port": "4181"}
+    defaults = {**ports, "--deadline": "inf", "--stdin": os.devnull}
     if unknown := given.keys() - defaults:
         raise ValueError(f"unknown options: {sorted(unknown)}")
     return defaults | given
@@ -75,12 +81,15 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def _forward(listener: socket.socket, path: str) -> None:
     while True:
-        client, _ = listener.accept()
-        threading.Thread(target=_carry, args=(client, path), daemon=True).start()
+        try:
+            client, _ = listener.accept()
+            threading.Thread(target=_carry, args=(client, path), daemon=True).start()
+        except (OSError, RuntimeError):  # out of descriptors or threads: the command floods its own door
+            time.sleep(FLOODED_SECONDS)
 
 
 def _carry(client: socket.socket, path: str) -> None:
-    """Carry bytes between one connection and the gateway's socket until both directions have ended."""
+    """Carry bytes between one connection and a socket of the gateway's until both directions have ended."""
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with client, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
         try:
