@@ -57,6 +57,7 @@ class PlannedTrial(Record):
             category=self.task.category,
             language=self.task.language,
             scripted=self.cell.model.scripted,
+            replayed=self.cell.model.replayed,
             refused=self.task.refused,
         )
 
@@ -76,16 +77,16 @@ class Plan(Record):
         """Each task that cannot be run here, once."""
         return tuple({(t.task.dataset, t.task.name): t.task for t in self.trials if t.task.refused}.values())
 
-    def most_usd(self, *, scripted: bool) -> float | None:
+    def most_usd(self, *, nominal: bool) -> float | None:
         """Upper bound in USD of one try at every trial left to do; None when a budget has no limit in USD.
 
-        An infrastructure retry may spend its trial's budget once more. `scripted` picks the cells whose model is a
-        script: their dollars are nominal and nobody is charged.
+        An infrastructure retry may spend its trial's budget once more. `nominal` picks the cells whose model is a
+        script or a recording: nobody is charged their dollars.
         """
         limits = [
             t.cell.budget.usd
             for t in self.todo
-            if t.cell.model.backend != "none" and t.cell.model.scripted is scripted
+            if t.cell.model.backend != "none" and (t.cell.model.backend != "provider") is nominal
         ]
         return None if None in limits else sum(limit for limit in limits if limit is not None)
 

@@ -132,7 +132,7 @@ class Task(Record):
 # --- configuration that is data --------------------------------------------------------------------------------------
 
 
-class Prices(Record):
+class Rates(Record):
     """USD per **million** tokens. A rate that is None was not published: a cost that needs it is missing, not 0."""
 
     input: float | None = None
@@ -140,10 +140,37 @@ class Prices(Record):
     output: float | None = None
     cache_creation: float | None = None
     cache_hit: float | None = None
+
+
+class PriceTier(Rates):
+    """What a call costs whose input is longer."""
+
+    above_input_tokens: int
+    """Of calls with more input than this (X, caches included), every token is charged at these rates."""
+
+
+class Prices(Rates):
+    """Rates of one model, and those of its long calls."""
+
+    tiers: tuple[PriceTier, ...] = ()
+    """Ascending. A rate that a tier lacks is missing there; that of shorter calls does not stand in for it."""
     source: str = ""
     """Where the rates come from."""
     date: str = ""
     """When they were read, ISO date."""
+
+    @field_validator("tiers")
+    @classmethod
+    def _ascend(cls, tiers: tuple[PriceTier, ...]) -> tuple[PriceTier, ...]:
+        bounds = [tier.above_input_tokens for tier in tiers]
+        if bounds != sorted(set(bounds)):
+            raise ValueError("above_input_tokens must rise from tier to tier")
+        return tiers
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a price at all, for input and for output."""
+        return self.input is not None and self.output is not None
 
 
 class Model(Record):
@@ -151,14 +178,21 @@ class Model(Record):
 
     name: str
     """The word typed on the command line; what leaderboards show."""
-    backend: Literal["provider", "scripted", "none"] = "provider"
-    """provider: litellm. scripted: a deterministic policy, no language model. none: for agents that use no model."""
+    backend: Literal["provider", "scripted", "cassette", "none"] = "provider"
+    """provider: litellm. scripted: a deterministic policy, no language model. cassette: a recorded run, replayed.
+    none: for agents that use no model."""
     id: str = ""
     """litellm model id, `provider/model`."""
     api_key_env: str | None = None
     api_base: str | None = None
     policy: Path | None = None
     """Scripted only: YAML file of turns per task."""
+    path: Path | None = None
+    """Cassette only: folder that a run with `record=` wrote."""
+    mismatch: Literal["fail", "nearest"] = "fail"
+    """Cassette only: what a request gets that was not recorded: an error, or the answer to the most similar one."""
+    recording: str = ""
+    """Cassette only: digest of all below `path`, filled in at the door, so that another recording is another trial."""
     context_window: int | None = None
     """Tokens; told to the agent so that it compacts at the right time."""
     max_output_tokens: int | None = None
@@ -170,6 +204,11 @@ class Model(Record):
     def scripted(self) -> bool:
         """Whether this is no language model at all; shown wherever the model is shown."""
         return self.backend == "scripted"
+
+    @property
+    def replayed(self) -> bool:
+        """Whether its answers are those of an earlier run; shown wherever the model is shown."""
+        return self.backend == "cassette"
 
 
 class Budget(Record):
@@ -358,10 +397,11 @@ class ModelCall(Record):
 
     index: int
     """0, 1, 2.. in the order in which calls arrived at the trial's socket."""
-    api: Literal["chat", "responses"]
+    api: Literal["chat", "responses", "messages"]
     model: str
     """What was asked of the provider (litellm id), not what the agent named."""
     scripted: bool = False
+    replayed: bool = False
     started_at: datetime
     latency_seconds: float
     """From the request's arrival to the finished answer, retries and waits included."""
@@ -431,6 +471,16 @@ class Retry(Record):
     wall_seconds: float = 0.0
 
 
+class EgressAttempt(Record):
+    """What a rollout asked of the network beyond its model, as far as it came by the proxy."""
+
+    host: str
+    """Name or address as asked for; `(others)` stands for all beyond the first 256."""
+    port: int
+    allowed: bool
+    count: int
+
+
 class PlannedRow(Record):
     """One planned trial in `sweep.json`: the denominator, whether it ever ran or not."""
 
@@ -445,6 +495,7 @@ class PlannedRow(Record):
     category: str
     language: str
     scripted: bool = False
+    replayed: bool = False
     refused: str | None = None
     """Why its task cannot be run here; such a trial has no record and contributes zero."""
 
@@ -465,6 +516,8 @@ class TrialRecord(Record):
     language: str
     scripted: bool = False
     """The model is a script, not a language model."""
+    replayed: bool = False
+    """The model's answers are those of an earlier run."""
 
     status: Status
     reward: float | None = None
@@ -492,6 +545,8 @@ class TrialRecord(Record):
     wall_seconds: float
     seconds: PhaseSeconds = PhaseSeconds()
     retries: tuple[Retry, ...] = ()
+    egress: tuple[EgressAttempt, ...] = ()
+    """Of the last try; empty also where the sandbox had no proxy (`sandbox.network=open`, agents without a model)."""
     workspace_files: int | None = None
     workspace_lines: int | None = None
     digests: dict[str, str] = {}

@@ -71,6 +71,7 @@ class Call:
             api=self.api.name,
             model=model.id,
             scripted=model.scripted,
+            replayed=model.replayed,
             started_at=self._started_at,
             latency_seconds=time.monotonic() - self._started,
             streamed=self.streamed,

@@ -40,6 +40,7 @@ def atif(calls: Sequence[ModelCall], *, agent: str, version: str, session_id: st
         "extra": {
             "unanswered_calls": len(calls) - len(answered),
             "scripted": any(call.scripted for call in calls),
+            "replayed": any(call.replayed for call in calls),
         },
     }
 

@@ -65,12 +65,12 @@ def plan_text(plan: Plan) -> str:
     images = sorted({_image_name(trial) for trial in plan.todo})
     lines += ["", f"{len(images)} images:", *(f"  {name}" for name in images)]
     lines += [f"  refused: {task.name}: {task.refused}" for task in plan.refused]
-    most, nominal = plan.most_usd(scripted=False), plan.most_usd(scripted=True)
+    most, nominal = plan.most_usd(nominal=False), plan.most_usd(nominal=True)
     bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
     again = "each repetition after a failure of ours may spend a trial's budget again"
     lines += ["", f"The most it may cost: {bound}; {again}."]
     if nominal:
-        lines.append(f"Scripted models: up to {nominal:.2f} nominal USD, charged to nobody.")
+        lines.append(f"Scripted and replayed models: up to {nominal:.2f} nominal USD, charged to nobody.")
     return "\n".join(lines)
 
 

@@ -23,7 +23,7 @@ BOUNDS = ("oracle", "nop")
 """Agents that bound a dataset and compete with nobody."""
 _SHOWN = 5
 """Reasons listed of each kind; the rest is in `trials.csv`."""
-_CELL = ["agent", "model", "dataset", "budget", "scripted"]
+_CELL = ["agent", "model", "dataset", "budget", "scripted", "replayed"]
 
 
 def cell_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
@@ -94,7 +94,7 @@ def _table(dataset: str, cells: pd.DataFrame) -> Table:
         table.add_row(
             "-" if cell["bound"] else str(cell["rank"]),
             "\n".join([cell["agent"], *beneath]),
-            f"{cell['model']}\n(scripted)" if cell["scripted"] else cell["model"],
+            "\n".join([cell["model"], *(f"({mark})" for mark in ("scripted", "replayed") if cell[mark])]),
             f"{_number(cell['AMS'], '.3f')}\n{_range(cell, 'AMS')}",
             f"{cell['passes']:g}/{cell['planned']}\n{_range(cell, 'wilson')}",
             _number(cell["mean_reward"], ".2f"),
@@ -126,6 +126,8 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
         yield f"No AMS for {len(of)} cells: {why}."
     if trials["scripted"].any():
         yield "(scripted): a fixed script in place of a language model; its dollars are nominal, charged to nobody."
+    if trials["replayed"].any():
+        yield "(replayed): the model's answers are those of a recorded run; nobody was charged for this one."
     if cells["bound"].any():
         yield "(bound): oracle applies the task's solution, nop does nothing. They bound the dataset and have no rank."
     tasks = trials[refused].drop_duplicates(["dataset", "task"])

@@ -93,7 +93,8 @@ def _cells(plan: SweepFile, trials: pd.DataFrame, store: Store, trajectories: st
     for cell in scores.index:
         figures, own = scores.loc[cell], trials[trials["cell"] == cell]
         agent = f"{figures['agent']} (bound)" if figures["bound"] else figures["agent"]
-        model = f"{figures['model']} (scripted)" if figures["scripted"] else figures["model"]
+        marks = (f"({mark})" for mark in ("scripted", "replayed") if figures[mark])
+        model = " ".join([figures["model"], *marks])
         choices = {
             "agent": figures["agent"],
             "model": model,
@@ -110,7 +111,7 @@ def _cells(plan: SweepFile, trials: pd.DataFrame, store: Store, trajectories: st
             name=" · ".join([agent, model, *([figures["dataset"]] if several else [])]),
             params={**choices, **_shared(plan)},
             metrics=metrics,
-            tags={"assay.kind": "cell", **_scripted(own), **missing},
+            tags={"assay.kind": "cell", **_marks(own), **missing},
             files=_trajectories(own, store, trajectories),
             trials=own,
             **_times(plan, own),
@@ -135,7 +136,7 @@ def _sweep(plan: SweepFile, trials: pd.DataFrame, sweep: Path) -> TrackedRun:
         name=f"sweep {plan.name}",
         params=_shared(plan),
         metrics=metrics,
-        tags={"assay.kind": "sweep", **_scripted(trials), **missing},
+        tags={"assay.kind": "sweep", **_marks(trials), **missing},
         files={path: None for path in files if path.exists()},
         trials=trials,
         **_times(plan, trials),
@@ -162,8 +163,8 @@ def _shared(plan: SweepFile) -> dict[str, str]:
     return {"scoring": plan.scoring.name, "alpha": str(plan.scoring.alpha), **versions}
 
 
-def _scripted(trials: pd.DataFrame) -> dict[str, str]:
-    return {"assay.scripted": "true" if trials["scripted"].any() else "false"}
+def _marks(trials: pd.DataFrame) -> dict[str, str]:
+    return {f"assay.{mark}": "true" if trials[mark].any() else "false" for mark in ("scripted", "replayed")}
 
 
 def _finite(metrics: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:

@@ -66,9 +66,9 @@ def read_sweep(folder: Path) -> SweepFile:
 def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecord]) -> pd.DataFrame:
     """One row per planned trial, in the plan's order.
 
-    Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `cell`, `outcome`
-    and `reason` (for people), `flags`, the four token counts, `interactions`, `retries`, `retry_cost_usd` (part of
-    `cost_usd`), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a
+    Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
+    `outcome` and `reason` (for people), `flags`, the four token counts, `interactions`, `retries`, `retry_cost_usd`
+    (part of `cost_usd`), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a
     verifier reported, under its own name or, where a column has that name already, as `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is

@@ -92,7 +92,7 @@ def test_a_trajectory(
         "total_steps": 3,
         "total_cost_usd": pytest.approx(0.0038),
     }
-    assert document["extra"] == {"unanswered_calls": 1, "scripted": False}
+    assert document["extra"] == {"unanswered_calls": 1, "scripted": False, "replayed": False}
 
 
 def test_a_rollout_without_calls_is_its_instruction() -> None:
