@@ -2,8 +2,8 @@
 
     agent → unix socket of the trial → http (key, body) → session (budget, ledger) → provider (retries) → litellm
 
-One `Api` per wire format (`chat`, `responses`) knows all that tells the formats apart; `scripted` stands where a
-provider stands. An answer is collected, priced, written to the ledger and only then sent, as JSON or as events.
+One `Api` per wire format (`chat`, `responses`, `messages`) knows all that tells the formats apart; `scripted` stands
+where a provider stands. An answer is collected, priced, written to the ledger and only then sent, as JSON or as events.
 """
 
 from runner.gateway.server import Gateway

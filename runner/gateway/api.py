@@ -11,6 +11,8 @@ from runner.records import Record, ToolCall, Usage
 
 Json = dict[str, Any]
 ADDRESSES = ("http://", "https://", "ftp://", "file://", "gs://", "s3://")
+COMMENT = b": the model is at work\n\n"
+"""A server-sent comment: keeps a stream alive where the format has no event for it."""
 BY_ADDRESS = "Images and files by address are not fetched; send them inside the request, as data: URLs."
 
 
@@ -27,12 +29,16 @@ class Api(Protocol):
     """One wire format, pure but for `send`."""
 
     @property
-    def name(self) -> Literal["chat", "responses"]:
+    def name(self) -> Literal["chat", "responses", "messages"]:
         """As the ledger has it."""
 
     @property
     def path(self) -> str:
         """Of its route."""
+
+    @property
+    def ping(self) -> bytes:
+        """Sent on an open stream while the agent waits."""
 
     def complaint(self, body: Json) -> str | None:
         """Why this body cannot be served at all; None when it can."""
@@ -104,7 +110,12 @@ def remote(items: object) -> bool:
         for part in (content if isinstance(content, list) else ())
         if isinstance(part, dict) and part.get("type") not in ("text", "input_text", "output_text")
     ]
-    return any(value.startswith(ADDRESSES) for value in _strings(parts))
+    return names_address(parts)
+
+
+def names_address(value: object) -> bool:
+    """Whether any text within begins as an address does."""
+    return any(text.startswith(ADDRESSES) for text in _strings(value))
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from runner.gateway.api import (
     BY_ADDRESS,
+    COMMENT,
     Json,
     Outbound,
     event,
@@ -54,6 +55,7 @@ class Chat:
 
     name: Literal["chat"] = "chat"
     path = "/v1/chat/completions"
+    ping = COMMENT
 
     def complaint(self, body: Json) -> str | None:
         messages = body.get("messages")

@@ -1,8 +1,9 @@
-"""A fake of a model provider: a real HTTP server that speaks OpenAI's two APIs and misbehaves on demand."""
+"""A fake of a model provider: a real HTTP server that speaks the three APIs and misbehaves on demand."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ class FakeUpstream:
         self.requests: list[dict[str, Any]] = []
         """Bodies received, in order."""
         self.keys: list[str] = []
-        """`Authorization` headers received, in order."""
+        """`Authorization` or `x-api-key` headers received, in order."""
         self.served: list[Usage] = []
         """Usage of each answer sent."""
         self.hung_up = 0
@@ -58,6 +59,8 @@ class FakeUpstream:
         routes = [
             Route("/v1/chat/completions", self._chat, methods=["POST"]),
             Route("/v1/responses", self._responses, methods=["POST"]),
+            Route("/v1/messages", self._messages, methods=["POST"]),
+            Route("/anthropic/v1/messages", self._messages, methods=["POST"]),  # where DeepSeek has it
         ]
         app = Starlette(routes=routes)
         self._server = uvicorn.Server(
@@ -86,11 +89,14 @@ class FakeUpstream:
     async def _responses(self, request: Request) -> Response:
         return await self._answer(request, _responses_body)
 
+    async def _messages(self, request: Request) -> Response:
+        return await self._answer(request, _messages_body)
+
     async def _answer(self, request: Request, shape: Any) -> Response:
         now = self._behaviours[min(len(self.requests), len(self._behaviours) - 1)]
         number = len(self.requests)
         self.requests.append(await request.json())
-        self.keys.append(request.headers.get("authorization", ""))
+        self.keys.append(request.headers.get("authorization", request.headers.get("x-api-key", "")))
         if now.seconds and await self._left(request, now.seconds):
             return Response()
         if now.cut:
@@ -154,6 +160,34 @@ def _chat_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
             "total_tokens": usage.input_tokens + usage.output_tokens,
             "prompt_tokens_details": counts,
         }
+    }
+
+
+def _messages_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
+    content: list[dict[str, Any]] = []
+    if behaviour.reasoning:
+        content.append({"type": "thinking", "thinking": behaviour.reasoning, "signature": f"signed_{number}"})
+    if behaviour.text:
+        content.append({"type": "text", "text": behaviour.text})
+    content += [
+        {"type": "tool_use", "id": f"call_{number}_{index}", "name": name, "input": json.loads(arguments)}
+        for index, (name, arguments) in enumerate(behaviour.calls)
+    ]
+    usage = behaviour.usage or Usage()
+    return {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": "tool_use" if behaviour.calls else "end_turn",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": usage.input_tokens - usage.cache_hit_tokens - usage.cache_creation_tokens,
+            "cache_creation_input_tokens": usage.cache_creation_tokens,
+            "cache_read_input_tokens": usage.cache_hit_tokens,
+            "output_tokens": usage.output_tokens,
+        },
     }
 
 

@@ -14,39 +14,60 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from runner.gateway.api import Api, Json, openai_error
+from runner.gateway.api import Api, Json
 from runner.gateway.chat import Chat
+from runner.gateway.messages import Messages
 from runner.gateway.responses import Responses
-from runner.gateway.session import Answer, Session
+from runner.gateway.session import BYTES_PER_TOKEN, Answer, Session
 
-APIS: tuple[Api, ...] = (Chat(), Responses())
+CHAT, MESSAGES = Chat(), Messages()
+APIS: tuple[Api, ...] = (CHAT, Responses(), MESSAGES)
 BODY_BYTES = 16 * 2**20
 """Cap on a request: several pictures fit, a runaway does not."""
 PING_SECONDS = 10.0
-"""Between comments on an open stream: well below any client's read timeout."""
+"""Between pings on an open stream: well below any client's read timeout."""
+UNREADABLE = "The request's body is too large, or no JSON object in UTF-8."
 STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
 
 
 def application(session: Session) -> Starlette:
     """The routes that one trial sees on its socket."""
     posts = [Route(api.path, _post(session, api), methods=["POST"]) for api in APIS]
-    return Starlette(routes=[*posts, Route("/v1/models", _models(session), methods=["GET"])])
+    count = Route(f"{MESSAGES.path}/count_tokens", _count_tokens(session), methods=["POST"])
+    return Starlette(routes=[*posts, count, Route("/v1/models", _models(session), methods=["GET"])])
 
 
 def _models(session: Session) -> Any:
     async def models(request: Request) -> Response:
         if not _authorised(session, request):
-            return _unauthorised()
+            return _unauthorised(CHAT)
         model = {"id": session.spec.model.name, "object": "model", "created": 0, "owned_by": "assay"}
         return JSONResponse({"object": "list", "data": [model]})
 
     return models
 
 
+def _count_tokens(session: Session) -> Any:
+    """Anthropic's count of a request's tokens: our estimate, so neither a model call, a turn nor a ledger line."""
+
+    async def count_tokens(request: Request) -> Response:
+        if not _authorised(session, request):
+            return _unauthorised(MESSAGES)
+        try:
+            raw = await _read(request)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        if raw is None or _parse(raw) is None:
+            return JSONResponse(MESSAGES.error(UNREADABLE, "invalid_request_error"), 400)
+        return JSONResponse({"input_tokens": len(raw) // BYTES_PER_TOKEN})
+
+    return count_tokens
+
+
 def _post(session: Session, api: Api) -> Any:
     async def post(request: Request) -> Response:
         if not _authorised(session, request):
-            return _unauthorised()
+            return _unauthorised(api)
         try:
             raw = await _read(request)
         except ClientDisconnect:
@@ -55,7 +76,7 @@ def _post(session: Session, api: Api) -> Any:
             return _json(session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
         body = _parse(raw)
         if body is None:
-            return _json(session.reject(api, 400, "The request's body is no JSON object in UTF-8."))
+            return _json(session.reject(api, 400, UNREADABLE))
         streamed = body.get("stream") is True
         return Exchange(
             api, body, session.start(api, body, streamed=streamed, size=len(raw)), streamed=streamed
@@ -70,9 +91,9 @@ def _authorised(session: Session, request: Request) -> bool:
     return any(session.opens(key) for key in (bearer, request.headers.get("x-api-key", "")) if key)
 
 
-def _unauthorised() -> Response:
+def _unauthorised(api: Api) -> Response:
     message = "This key does not open this trial's gateway, or the trial is over."
-    return JSONResponse(openai_error(message, "authentication_error", "invalid_api_key"), 401)
+    return JSONResponse(api.error(message, "authentication_error", "invalid_api_key"), 401)
 
 
 async def _read(request: Request) -> bytes | None:
@@ -121,7 +142,7 @@ class Exchange(Response):
                 waiting = {self._call, hung_up}
                 done, _ = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
                 if not done:
-                    await self._stream(send, [b": the model is at work\n\n"])
+                    await self._stream(send, [self._api.ping])
         finally:
             hung_up.cancel()
             self._call.cancel("the agent hung up")  # does nothing to a call that is done

@@ -10,6 +10,7 @@ from typing import Literal
 
 from runner.gateway.api import (
     BY_ADDRESS,
+    COMMENT,
     Json,
     Outbound,
     event,
@@ -53,6 +54,7 @@ class Responses:
 
     name: Literal["responses"] = "responses"
     path = "/v1/responses"
+    ping = COMMENT
 
     def complaint(self, body: Json) -> str | None:
         items = body.get("input")

@@ -45,6 +45,8 @@ def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]
             name: str = "trial",
             **fields: object,
         ) -> Session:
+            if url and str(fields.get("id")).startswith("anthropic/"):
+                url = url.removesuffix("/v1")  # as litellm wants it of this provider
             model = {
                 "name": "fake",
                 "id": "openai/x",

@@ -106,6 +106,37 @@ def test_a_responses_agent_is_led_through_the_same_policy(
     _sums_agree(trial)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_messages_agent_is_led_through_the_same_policy(
+    session: Open, http: Http, model: Json, *, stream: bool
+) -> None:
+    """Its tool is called Bash and stands among others with text arguments, as in Claude Code."""
+    read: Json = {"name": "Read", "input_schema": {"type": "object", "properties": {"file_path": TEXT}}}
+    bash: Json = {"name": "Bash"}
+    bash["input_schema"] = {"type": "object", "properties": {"command": TEXT}, "required": ["command"]}
+    trial = session(**model)
+    messages: list[Json] = [{"role": "user", "content": "greet"}]
+    commands: list[list[str]] = []
+    for _ in range(3):
+        body = {
+            "messages": messages,
+            "max_tokens": 32000,
+            "tools": [read, bash, {"type": "web_search_20250305", "name": "web_search"}],
+            "system": [{"type": "text", "text": "be good", "cache_control": {"type": "ephemeral"}}],
+            "thinking": {"type": "adaptive"},
+            "stream": stream,
+        }
+        assert http(trial).post("/v1/messages?beta=true", json=body).status_code == 200
+        made = tool_calls(trial.calls[-1])
+        commands.append([json.loads(call.arguments)["command"] for call in made])
+        messages.append({"role": "assistant", "content": (trial.calls[-1].response or {})["content"]})
+        results = [{"type": "tool_result", "tool_use_id": call.id, "content": "ok"} for call in made]
+        messages.append({"role": "user", "content": results})
+    assert commands == [["ls -la"], ["echo hello > a.txt", "echo hello > b.txt"], []]
+    assert "tools:web_search_20250305" in trial.calls[0].dropped
+    _sums_agree(trial)
+
+
 def _sums_agree(trial: Session) -> None:
     """The ledger has what was served, priced, and labelled as what it is."""
     calls = trial.calls

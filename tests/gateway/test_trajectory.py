@@ -1,4 +1,4 @@
-"""ATIF 1.8 from the ledger alone, the same for both APIs."""
+"""ATIF 1.8 from the ledger alone, the same for every API."""
 
 from __future__ import annotations
 
@@ -47,8 +47,22 @@ def _responses(results: list[tuple[str, str]]) -> Json:
     return {"input": items}
 
 
-@pytest.mark.parametrize(("path", "body"), [("chat/completions", _chat), ("responses", _responses)])
-@pytest.mark.parametrize("model", ["openai/x", "zai/x"])
+def _messages(results: list[tuple[str, str]]) -> Json:
+    made = [{"type": "tool_use", "id": key, "name": "sh", "input": {}} for key, _ in results]
+    answers = [
+        {"type": "tool_result", "tool_use_id": key, "content": [{"type": "text", "text": text}]}
+        for key, text in results
+    ]
+    messages: list[Json] = [{"role": "user", "content": "go"}]
+    if results:
+        messages += [{"role": "assistant", "content": made}, {"role": "user", "content": answers}]
+    return {"messages": messages, "max_tokens": 100}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("chat/completions", _chat), ("responses", _responses), ("messages", _messages)]
+)
+@pytest.mark.parametrize("model", ["openai/x", "zai/x", "anthropic/x"])
 def test_a_trajectory(
     session: Callable[..., Session],
     http: Callable[..., httpx.Client],
