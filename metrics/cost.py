@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
@@ -35,6 +37,18 @@ def call_cost(  # noqa: PLR0913 - the eight symbols of eq. 2
     fresh = np.maximum(total - created - hit, 0.0)
     cost = _part(fresh, p_in) + _part(output, p_out) + _part(created, p_create) + _part(hit, p_hit)
     return cost[()]  # an array of no dimension becomes a plain number
+
+
+def price_tier(input_tokens: ArrayLike, above: Sequence[float]) -> Any:
+    """Which rates a call is charged at, where a provider asks more for long input: 0 for the plain ones, k for those
+    of the k-th tier, per call or over an array of calls.
+
+    `above` are the tiers' bounds in tokens of X, ascending: a call belongs to the last tier whose bound its X exceeds,
+    with all of its tokens. The paper prices without tiers; this is how providers bill.
+    """
+    import numpy as np  # noqa: PLC0415 - as above
+
+    return np.searchsorted(np.asarray(above, dtype=float), np.asarray(input_tokens, dtype=float), side="left")
 
 
 def _part(count: NDArray[np.float64], rate: ArrayLike | None) -> NDArray[np.float64]:

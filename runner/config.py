@@ -25,6 +25,7 @@ from pydantic_core import ErrorDetails
 
 from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
+from runner.pricing import Pricing, priced
 from runner.protocols import Agent, Dataset, Executor, SandboxProvider, Tracker
 from runner.records import Budget, Model, Record, Scoring
 
@@ -58,6 +59,8 @@ class Cell(Record):
     budget: Budget
     attempts: int = Field(ge=1)
     """Independent trials per task."""
+    prices: str = ""
+    """Snapshot that priced the model, `name@digest`; empty when the model brought its own prices."""
 
     @property
     def name(self) -> str:
@@ -75,6 +78,7 @@ class Settings(Record):
     outputs: Path
     """Absolute folder with the records."""
     scoring: Scoring
+    pricing: Pricing
     sandbox: Annotated[SandboxProvider, SkipValidation]
     executor: Annotated[Executor, SkipValidation]
     tracker: Annotated[Tracker, SkipValidation]
@@ -102,7 +106,7 @@ def load(configs: Sequence[DictConfig]) -> Sweep:
     for node in nodes:
         _well_placed(node)
     _same_settings(nodes)
-    cells = _cells(nodes)
+    cells = _cells(nodes, build(nodes[0].get("pricing"), "pricing", Pricing))
     shared = {key: value for key, value in nodes[0].items() if key not in _PER_CELL}
     shared["name"] = shared.get("name") or _name(cells)
     sweep = Sweep(
@@ -153,7 +157,7 @@ def _resolved(config: DictConfig) -> dict[str, Any]:
     return dict(node)
 
 
-def _cells(nodes: Sequence[dict[str, Any]]) -> tuple[Cell, ...]:
+def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...]:
     """One cell per distinct name, in order; equal nodes become one object."""
     built: dict[str, Any] = {}
 
@@ -168,8 +172,9 @@ def _cells(nodes: Sequence[dict[str, Any]]) -> tuple[Cell, ...]:
     cells: dict[str, Cell] = {}
     for node in nodes:
         agent, model, dataset, budget = (part(node, group) for group in AXES)
-        values = {"agent": agent, "dataset": dataset, "budget": budget, "attempts": node.get("attempts")}
-        cell = build({**values, "model": model if agent.uses_model else NO_MODEL}, "", Cell)
+        model, prices = priced(model, budget, pricing) if agent.uses_model else (NO_MODEL, "")
+        values = {"agent": agent, "model": model, "dataset": dataset, "budget": budget, "prices": prices}
+        cell = build({**values, "attempts": node.get("attempts")}, "", Cell)
         if cells.setdefault(cell.name, cell) != cell:
             raise ConfigError(
                 f"two different cells are called {cell.name}: results could not be told apart. Give what differs "

@@ -27,6 +27,7 @@ DATA = {
     "model": "runner.records.Model",
     "budget": "runner.records.Budget",
     "scoring": "runner.records.Scoring",
+    "pricing": "runner.pricing.Pricing",
 }
 """Groups that are data, and so need no `_target_`, with their record."""
 

@@ -169,8 +169,8 @@ class Prices(Rates):
 
     @property
     def known(self) -> bool:
-        """Whether there is a price at all, for input and for output."""
-        return self.input is not None and self.output is not None
+        """Whether there is a price for input and for output, whatever a call's length."""
+        return all(rates.input is not None and rates.output is not None for rates in (self, *self.tiers))
 
 
 class Model(Record):

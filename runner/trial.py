@@ -32,7 +32,8 @@ from runner.records import (
     Usage,
     Verdict,
 )
-from runner.sandbox.inside import DEADLINE_EXIT_CODE, supervised
+from runner.sandbox.inside import DEADLINE_EXIT_CODE, proxied, supervised
+from runner.sandbox.network import allowed
 from runner.store import LEDGER
 from runner.verifiers.harbor import LIVE_FRESH
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.gateway import Gateway, Session
+    from runner.gateway.egress import Egress
     from runner.protocols import Sandbox, SandboxProvider
     from runner.records import Endpoint, ToolCall
     from runner.store import Store
@@ -78,6 +80,7 @@ class _Rollout:
     image: Image | None = None
     result: ExecResult | None = None
     session: Session | None = None
+    egress: Egress | None = None
     verdict: Verdict | None = None
     error: ErrorInfo | None = None
     flags: list[str] = field(default_factory=list)
@@ -126,10 +129,11 @@ def _run(
         state.session = _open_session(trial, lab, state.folder, limit, stack)
         endpoint = state.session.endpoint if state.session else None
         command = agent.command(task, endpoint).model_copy(update={"timeout_seconds": limit})
-        sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, image, state.session)))
+        state.egress = egress = _open_egress(trial, lab, state.session, stack)
+        sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, image, state)))
         _wait_until_healthy(trial, sandbox)
     with _timed(state, "agent"):
-        state.result = result = sandbox.exec(_guarded(command, trial, endpoint), cancelled)
+        state.result = result = sandbox.exec(_guarded(command, trial, endpoint, egress), cancelled)
     with _timed(state, "collect"):
         _collect(trial, sandbox, result, state)
     if result.ended != "cancelled":
@@ -156,27 +160,38 @@ def _open_session(
     return stack.enter_context(lab.gateway.open(spec))
 
 
-def _guarded(command: ExecSpec, trial: PlannedTrial, endpoint: Endpoint | None) -> ExecSpec:
+def _open_egress(trial: PlannedTrial, lab: Lab, session: Session | None, stack: ExitStack) -> Egress | None:
+    """The proxy of a sandbox without an open network; beside a session also where it lets nothing through."""
+    hosts = allowed(lab.sandboxes, trial.task.environment)
+    if hosts is None or not (hosts or session):
+        return None
+    from runner.gateway.egress import egress  # noqa: PLC0415 - as above
+
+    return stack.enter_context(egress(hosts, session.socket_dir if session else None))
+
+
+def _guarded(
+    command: ExecSpec, trial: PlannedTrial, endpoint: Endpoint | None, egress: Egress | None
+) -> ExecSpec:
     """The command under the supervisor; the bounds need neither a gateway nor a gentle end, and so no runtime."""
-    if endpoint is None and trial.cell.agent.bundle is None:
+    if endpoint is None and trial.cell.agent.bundle is None and egress is None:
         return command
-    return supervised(command, gateway=endpoint is not None)
+    guarded = supervised(command, gateway=endpoint is not None)
+    return proxied(guarded) if egress else guarded
 
 
-def _sandbox_spec(trial: PlannedTrial, lab: Lab, image: Image, session: Session | None) -> SandboxSpec:
-    task, bundle = trial.task, trial.cell.agent.bundle
-    is_open = lab.sandboxes.network == "open" or (
-        lab.sandboxes.network == "task" and task.environment.network == "public"
-    )
+def _sandbox_spec(trial: PlannedTrial, lab: Lab, image: Image, state: _Rollout) -> SandboxSpec:
+    task, bundle, session = trial.task, trial.cell.agent.bundle, state.session
+    sockets = session.socket_dir if session else state.egress.folder if state.egress else None
     return SandboxSpec(
         name=task.name,
         image=image,
         environment=task.environment,
         user=task.agent_user,
-        gateway_dir=session.socket_dir if session else None,
+        gateway_dir=sockets,
         bundles=(bundle,) if bundle else (),
         fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
-        network="open" if is_open else "none",
+        network="open" if allowed(lab.sandboxes, task.environment) is None else "none",
         labels={"assay.sweep": lab.sweep, "assay.trial": trial.key},
     )
 
@@ -299,6 +314,7 @@ def _record(
         wall_seconds=(finished - started).total_seconds(),
         seconds=PhaseSeconds(**state.clock),
         retries=retries,
+        egress=state.egress.attempts if state.egress else (),
         workspace_files=state.workspace[0] if state.workspace else None,
         workspace_lines=state.workspace[1] if state.workspace else None,
         digests=_digests(trial, lab, state),
@@ -314,6 +330,8 @@ def _flags(trial: PlannedTrial, state: _Rollout, tools: int) -> list[str]:
         for flag, holds in {
             "no_model_call": state.session is not None and not called,
             "empty_rollout": called and not tools,
+            "egress_refused": state.egress is not None
+            and not all(one.allowed for one in state.egress.attempts),
             "image_built_instead_of_pulled": bool(state.image and state.image.note),
             "verified_live": verdict is not None and verdict.mode == "live",
             "unjudged": verdict is not None and verdict.reward is None,
@@ -331,6 +349,7 @@ def _digests(trial: PlannedTrial, lab: Lab, state: _Rollout) -> dict[str, str]:
         "assay": __version__,
         "agent": identity(cell.agent),
         "model": identity(cell.model),
+        "prices": cell.prices,
         "budget": identity(cell.budget),
         "task": trial.task.digest,
         "environment": trial.task.environment.digest,

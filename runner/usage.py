@@ -42,7 +42,7 @@ Exit codes
 """
 
 _COMMENTED = re.compile(
-    r"^(?:  - )?(?:optional )?(?P<key>\w+): (?P<value>[^#\n]*?) +# (?P<comment>.+)$", re.MULTILINE
+    r'^(?:  - )?(?:optional )?(?P<key>\w+): "?(?P<value>[^#\n]*?)"? +# (?P<comment>.+)$', re.MULTILINE
 )
 
 

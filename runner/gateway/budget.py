@@ -11,9 +11,9 @@ import math
 import time
 from collections.abc import Iterator
 
-from metrics.cost import call_cost
+from metrics.cost import call_cost, price_tier
 from runner.errors import ConfigError
-from runner.records import Budget, Model, Prices, Record, Usage
+from runner.records import Budget, Model, Prices, Rates, Record, Usage
 
 PER_MILLION = 1e-6
 UNITS = {
@@ -61,7 +61,7 @@ class Meter:
     def __init__(self, budget: Budget, model: Model, seconds: float | None) -> None:
         """`seconds` is the deadline, counted from the first call. Raises `ConfigError` for a cap nobody can count."""
         self._budget, self._model, self._seconds = budget, model, seconds
-        if budget.usd is not None and (model.prices.input is None or model.prices.output is None):
+        if budget.usd is not None and not model.prices.known:
             message = (
                 f"Budget {budget.name!r} caps USD, but model {model.name!r} has no price for input or output tokens. "
                 "Set model.prices.input and model.prices.output (USD per million), or budget.usd=null."
@@ -161,11 +161,11 @@ class Meter:
 
     def _capped(self, usage: Usage) -> float:
         """USD that the cap counts: a missing cache rate counts as fresh input, which a cost never does."""
-        rates = self._model.prices
+        rates = _rates(usage, self._model.prices)
         filled = {
             name: rates.input for name in ("cache_creation", "cache_hit") if getattr(rates, name) is None
         }
-        return price(usage, rates.model_copy(update=filled)) or 0.0
+        return _charge(usage, rates.model_copy(update=filled)) or 0.0
 
     async def _wait(self) -> None:
         self._settled.clear()
@@ -177,16 +177,25 @@ class Meter:
 
 
 def price(usage: Usage, prices: Prices) -> float | None:
-    """USD of one call's usage; None when a rate that it needs was not published."""
+    """USD of one call's usage at the rates of its length; None when a rate that it needs was not published."""
+    return _charge(usage, _rates(usage, prices))
+
+
+def _rates(usage: Usage, prices: Prices) -> Rates:
+    tier: int = price_tier(usage.input_tokens, [tier.above_input_tokens for tier in prices.tiers])
+    return (prices, *prices.tiers)[tier]
+
+
+def _charge(usage: Usage, rates: Rates) -> float | None:
     cost = call_cost(
         usage.input_tokens,
         usage.cache_creation_tokens,
         usage.cache_hit_tokens,
         usage.output_tokens,
-        p_in=_per_token(prices.input),
-        p_out=_per_token(prices.output),
-        p_create=_per_token(prices.cache_creation),
-        p_hit=_per_token(prices.cache_hit),
+        p_in=_per_token(rates.input),
+        p_out=_per_token(rates.output),
+        p_create=_per_token(rates.cache_creation),
+        p_hit=_per_token(rates.cache_hit),
     )
     return None if math.isnan(cost) else float(cost)
 

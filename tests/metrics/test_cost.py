@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.cost import call_cost
+from metrics.cost import call_cost, price_tier
 
 COUNT = st.integers(0, 10**7)
 RATE = st.floats(0.0, 1e-3, allow_nan=False)
@@ -80,3 +80,30 @@ def test_arrays_agree_with_numbers(rows: list[Counts], rates: dict[str, float]) 
     np.testing.assert_allclose(
         call_cost(total, created, hit, output, **rates), [call_cost(*row, **rates) for row in rows]
     )
+
+
+BOUNDS = st.lists(st.integers(1, 10**6), unique=True, max_size=4).map(sorted)
+
+
+def test_a_long_call_is_in_the_last_tier_that_it_exceeds() -> None:
+    assert [price_tier(tokens, [32_000, 128_000]) for tokens in (0, 32_000, 32_001, 128_000, 10**9)] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+    ]
+    assert price_tier(10**9, []) == 0
+
+
+@given(bounds=BOUNDS, tokens=COUNT)
+def test_every_call_has_one_tier(bounds: list[int], tokens: int) -> None:
+    tier = price_tier(tokens, bounds)
+    assert all(tokens > bound for bound in bounds[:tier])
+    assert all(tokens <= bound for bound in bounds[tier:])
+
+
+@given(bounds=BOUNDS, calls=st.lists(COUNT, min_size=2, max_size=20))
+def test_tiers_rise_with_the_input_and_arrays_agree_with_numbers(bounds: list[int], calls: list[int]) -> None:
+    tiers = price_tier(sorted(calls), bounds)
+    assert list(tiers) == sorted(price_tier(tokens, bounds) for tokens in calls)

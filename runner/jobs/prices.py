@@ -1,0 +1,73 @@
+"""`job=prices`: write a snapshot of prices for `conf/pricing/`, from the map that the pinned litellm carries."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import yaml
+from pydantic import Field
+
+from runner import door
+from runner.errors import ConfigError
+from runner.pricing import RATES, Entry, Pricing, from_litellm
+from runner.records import Model, Record
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+
+
+class PriceSnapshot(Record):
+    """Asks no network. A snapshot is never changed once it is there: other prices are another date."""
+
+    needs_keys: ClassVar[bool] = False
+    models: tuple[str, ...] = ()
+    """litellm ids to look for; empty for those of all `conf/model/` files."""
+    date: str = Field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    """Name of the snapshot; today, because that is when the map was read."""
+    path: Path | None = None
+    """File to write; None means `conf/pricing/<date>.yaml`."""
+
+    def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
+        """Exit code 0. Raises `ConfigError` when the file is there already or no model is known."""
+        path = self.path or door.CONF / "pricing" / f"{self.date}.yaml"
+        if path.exists():
+            raise ConfigError(
+                f"job.date: {path} is there already, and runs refer to it; choose another job.date."
+            )
+        snapshot = from_litellm(self.models or _configured(), self.date)
+        if not snapshot.prices:
+            raise ConfigError(f"job.models: none of {', '.join(snapshot.absent)} is in {snapshot.source}.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_yaml(snapshot))
+        absent = f"; absent: {', '.join(snapshot.absent)}" if snapshot.absent else ""
+        print(f"{len(snapshot.prices)} models priced in {path}{absent}")
+        return 0
+
+
+def _configured() -> tuple[str, ...]:
+    nodes = (yaml.safe_load(file.read_text()) for file in door.options("model").values())
+    backend = Model.model_fields["backend"].default
+    return tuple(node["id"] for node in nodes if node.get("backend", backend) == "provider")
+
+
+def _yaml(snapshot: Pricing) -> str:
+    """What was not published is written as null; what is empty otherwise is left out."""
+    node = {
+        "name": snapshot.name,
+        "date": snapshot.date,
+        "source": snapshot.source,
+        "currency": snapshot.currency,
+        "prices": {model: _rates(entry) for model, entry in snapshot.prices.items()},
+        "absent": list(snapshot.absent),
+    }
+    text = yaml.safe_dump(node, sort_keys=False, allow_unicode=True, width=110)
+    return (
+        f"# Prices of {snapshot.date}: {snapshot.source}.\n"
+        f"# Per million tokens; null was not published. Written by job=prices.\n{text}"
+    )
+
+
+def _rates(entry: Entry) -> dict[str, Any]:
+    return {name: value for name, value in entry.model_dump(mode="json").items() if name in RATES or value}
