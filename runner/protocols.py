@@ -124,7 +124,11 @@ class SandboxProvider(Configured, Protocol):
 
     @property
     def network(self) -> str:
-        """Configured mode: gateway, open or task."""
+        """Configured mode: allowlist, gateway, open or task."""
+
+    @property
+    def allowed_hosts(self) -> tuple[str, ...]:
+        """What the mode allowlist lets through; see `sandbox.network`."""
 
     def image(self, environment: Environment) -> Image:
         """A usable image for an environment: local, pulled, or built. One build for all who ask at once.

@@ -6,7 +6,6 @@ here, is a `TaskError` of one sentence.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -24,12 +23,12 @@ from pydantic import (
 )
 
 from runner.errors import TaskError
+from runner.sandbox.network import canonical
 
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
 """A string that authors also write as a bare number: a version, a user id."""
 
 MEGABYTES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
-HOST = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -49,17 +48,13 @@ class NetworkTable(Table):
     def _hosts(self) -> NetworkTable:
         if self.allowed_hosts and self.network_mode != "allowlist":
             raise ValueError('allowed_hosts needs network_mode = "allowlist"')
-        for host in self.hosts:
-            if not (HOST.fullmatch(host) or _is_address(host)):
-                raise ValueError(
-                    f"allowed_hosts takes host names, *.host, addresses and CIDR ranges, not {host!r}"
-                )
+        canonical(self.allowed_hosts)
         return self
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """`allowed_hosts`, lower-cased, without trailing dots."""
-        return tuple(host.lower().removesuffix(".") for host in self.allowed_hosts)
+        return canonical(self.allowed_hosts)
 
 
 class HealthcheckTable(Table):
@@ -275,11 +270,3 @@ def _megabytes(key: str, text: Any) -> int:
     if not match:
         raise ValueError(f'{key} = {text!r} is no size such as "4G", "512M" or "1024K"')
     return round(float(match[1]) * MEGABYTES[match[2].upper()])
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return True

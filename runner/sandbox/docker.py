@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
-from pydantic import PrivateAttr
+from pydantic import PrivateAttr, field_validator, model_validator
 
 from runner.protocols import Sandbox
 from runner.records import BundleRecipe, Environment, Image, SandboxSpec
 from runner.sandbox.limits import Limits
+from runner.sandbox.network import canonical
 
 if TYPE_CHECKING:
     from runner.sandbox.host import Host
@@ -22,9 +23,23 @@ _CONNECTING = Lock()
 class DockerSandboxes(Limits):
     """Provider of containers. See `protocols.SandboxProvider`."""
 
-    network: Literal["gateway", "open", "task"] = "task"
-    """task: open where the task declares a public network. gateway: none but the model's socket. open: all."""
+    network: Literal["allowlist", "gateway", "open", "task"] = "task"
+    """task: as the task declares. gateway: none but the model's socket. allowlist: and `allowed_hosts`. open: all."""
+    allowed_hosts: tuple[str, ...] = ()
+    """For `network=allowlist`: names, `*.name`, addresses and CIDR ranges, reached on ports 80 and 443 through a proxy;
+    never an address of this machine or of a private network."""
     _host: Host | None = PrivateAttr(default=None)
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _canonical(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        return canonical(hosts)
+
+    @model_validator(mode="after")
+    def _check_mode(self) -> Self:
+        if self.allowed_hosts and self.network != "allowlist":
+            raise ValueError("allowed_hosts needs network=allowlist")
+        return self
 
     def image(self, environment: Environment) -> Image:
         """See `protocols.SandboxProvider`. An environment that is built must carry its digest, which tags the image."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runner.records import ExecSpec
 
 ROOT = "/opt/assay"
@@ -20,6 +22,16 @@ SOCKET_PATH = f"{GATEWAY_DIR}/gateway.sock"
 GATEWAY_PORT = 4180
 BASE_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
 """The gateway as agents see it, without `/v1`."""
+EGRESS_SOCKET = "egress.sock"
+"""Of the proxy to allowed hosts, in the same folder."""
+EGRESS_PORT = 4181
+_PROXY = f"http://127.0.0.1:{EGRESS_PORT}"
+_DIRECT = "localhost,127.0.0.1,::1,0.0.0.0"
+PROXY_ENV = {
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), _PROXY),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), _DIRECT),
+}
+"""Both spellings: curl reads only the small one for plain HTTP, others only the large one."""
 
 PYTHON = f"{ROOT}/python/bin/python3"
 SUPERVISOR = (PYTHON, "-I", "-S", f"{ROOT}/python/supervise.py")
@@ -45,12 +57,22 @@ def supervised(spec: ExecSpec, *, gateway: bool) -> ExecSpec:
     if timeout is not None:
         options += ["--deadline", f"{timeout:g}"]
         timeout += GRACE_SECONDS
-    # A command from `fed` has its supervisor already: one does for both.
-    own = len(SUPERVISOR) if spec.argv[: len(SUPERVISOR)] == SUPERVISOR else 0
-    rest = spec.argv[own:] if own else ("--", *spec.argv)
-    return spec.model_copy(update={"argv": (*SUPERVISOR, *options, *rest), "timeout_seconds": timeout})
+    return spec.model_copy(update={"argv": _with_options(spec, options), "timeout_seconds": timeout})
+
+
+def proxied(spec: ExecSpec) -> ExecSpec:
+    """The same command with the proxy to allowed hosts open, and told of it by environment."""
+    options = ["--egress", f"{GATEWAY_DIR}/{EGRESS_SOCKET}", "--egress-port", str(EGRESS_PORT)]
+    return spec.model_copy(update={"argv": _with_options(spec, options), "env": PROXY_ENV | spec.env})
 
 
 def fed(argv: tuple[str, ...], path: str) -> tuple[str, ...]:
     """The command with a container file as its standard input instead of /dev/null."""
     return (*SUPERVISOR, "--stdin", path, "--", *argv)
+
+
+def _with_options(spec: ExecSpec, options: Sequence[str]) -> tuple[str, ...]:
+    """The command line under a supervisor with these options; one supervisor does for all that is asked of it."""
+    own = len(SUPERVISOR) if spec.argv[: len(SUPERVISOR)] == SUPERVISOR else 0
+    rest = spec.argv[own:] if own else ("--", *spec.argv)
+    return (*SUPERVISOR, *options, *rest)

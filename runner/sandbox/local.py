@@ -39,6 +39,11 @@ class LocalSandboxes(Caps):
     network: Literal["gateway", "open", "task"] = "open"
     """Said and not kept: commands have this machine's network."""
 
+    @property
+    def allowed_hosts(self) -> tuple[str, ...]:
+        """None: there is no wall to open."""
+        return ()
+
     def image(self, environment: Environment) -> Image:  # noqa: ARG002 - the protocol's
         """The empty folder."""
         return Image(id="", reference="", origin="none")

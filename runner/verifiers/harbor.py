@@ -13,14 +13,16 @@ import json
 import math
 import tarfile
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 from runner.errors import ImageError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
+from runner.sandbox.inside import proxied
+from runner.sandbox.network import allowed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from runner.protocols import Sandbox, SandboxProvider
@@ -45,26 +47,32 @@ class HarborVerifier(Record):
     def verify(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
         """See `protocols.Verifier`."""
         began = time.monotonic()
+        verdict = self._verdict(task, sandbox, sandboxes, into)
+        return verdict.model_copy(update={"seconds": time.monotonic() - began})
+
+    def _verdict(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
         if task.verifier.keep_processes:
-            return self._judge(task, sandbox, into, began, "live")
+            return self._judge(_test_commands(task), sandbox, into, "live")
+        hosts = allowed(sandboxes, task.verifier.environment or task.environment)
+        commands = _test_commands(task, proxy=bool(hosts))
         if task.verifier.mode == "shared":
             try:
-                with sandboxes.open(_spec(task, sandbox.snapshot(), sandboxes)) as judge:
-                    return self._judge(task, judge, into, began, "shared")
+                with _opened(task, sandbox.snapshot(), sandboxes, hosts) as judge:
+                    return self._judge(commands, judge, into, "shared")
             except ImageError as error:
                 # The agent left a machine that cannot even start: its doing, or it could void a trial it is losing.
                 return Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
         image = sandboxes.image(task.verifier.environment or task.environment)
-        with sandboxes.open(_spec(task, image, sandboxes)) as judge:
+        with _opened(task, image, sandboxes, hosts) as judge:
             try:
                 _carry_artifacts(task, sandbox, judge, into)
             except WorkspaceTooLarge as error:
                 # The deliverable itself breaks the limits: that is the agent's doing, so it is worth nothing.
                 return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
-            return self._judge(task, judge, into, began, "separate")
+            return self._judge(commands, judge, into, "separate")
 
-    def _judge(self, task: Task, judge: Sandbox, into: Path, began: float, mode: Mode) -> Verdict:
-        *before, test = _test_commands(task)
+    def _judge(self, commands: Sequence[ExecSpec], judge: Sandbox, into: Path, mode: Mode) -> Verdict:
+        *before, test = commands
         for command in before:
             judge.exec(command)
         result = judge.exec(test)
@@ -79,7 +87,7 @@ class HarborVerifier(Record):
                 judge.get(LOGS, into / "verifier.tar")
             reward, components = read_reward(_reward_files(into / "verifier.tar"), self.reward_key)
         except (VerifierError, WorkspaceTooLarge) as problem:
-            error = _with_ending(problem, result, task)
+            error = _with_ending(problem, result, test)
         return Verdict(
             reward=reward,
             components=components,
@@ -88,7 +96,6 @@ class HarborVerifier(Record):
             image=judge.image.id,
             output=(result.stdout + result.stderr)[-4000:],
             error=error,
-            seconds=time.monotonic() - began,
         )
 
 
@@ -131,20 +138,30 @@ def _components(content: bytes) -> dict[str, float]:
     return {str(name): float(value) for name, value in parsed.items()}
 
 
-def _spec(task: Task, image: Image, sandboxes: SandboxProvider) -> SandboxSpec:
-    environment = task.verifier.environment or task.environment
-    is_open = sandboxes.network == "open" or (sandboxes.network == "task" and environment.network == "public")
-    return SandboxSpec(
-        name=f"{task.name}-verifier",
-        image=image,
-        environment=environment,
-        user="root",  # of the container; the tests' own user is the command's
-        fresh_dirs=FRESH,
-        network="open" if is_open else "none",
-    )
+@contextmanager
+def _opened(
+    task: Task, image: Image, sandboxes: SandboxProvider, hosts: tuple[str, ...] | None
+) -> Iterator[Sandbox]:
+    """The judge's sandbox: an open network where `hosts` is None, else none but a proxy to them."""
+    with ExitStack() as stack:
+        sockets = None
+        if hosts:
+            from runner.gateway.egress import egress  # noqa: PLC0415 - loads a server, which few verifiers need
+
+            sockets = stack.enter_context(egress(hosts)).folder
+        spec = SandboxSpec(
+            name=f"{task.name}-verifier",
+            image=image,
+            environment=task.verifier.environment or task.environment,
+            user="root",  # of the container; the tests' own user is the command's
+            gateway_dir=sockets,
+            fresh_dirs=FRESH,
+            network="open" if hosts is None else "none",
+        )
+        yield stack.enter_context(sandboxes.open(spec))
 
 
-def _test_commands(task: Task) -> tuple[ExecSpec, ...]:
+def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
     """What runs in the judge's sandbox; the last one is `test.sh`.
 
     Its output comes to our side of the wall, where it is capped, and not into a file of the sandbox. A user of the
@@ -157,6 +174,7 @@ def _test_commands(task: Task) -> tuple[ExecSpec, ...]:
         user=user,
         timeout_seconds=task.verifier.timeout_seconds,
     )
+    judge = proxied(judge) if proxy else judge
     uploads = {"/tests": tests} if tests else {}
     if user in ("root", "0"):
         return (judge.model_copy(update={"uploads": uploads}),)
@@ -192,10 +210,10 @@ def _reward_files(tar: Path) -> dict[str, bytes]:
     return found
 
 
-def _with_ending(problem: Exception, result: ExecResult, task: Task) -> ErrorInfo:
+def _with_ending(problem: Exception, result: ExecResult, test: ExecSpec) -> ErrorInfo:
     """The error, with what the script's own ending says about its cause."""
     if result.ended == "deadline":
-        limit = f"The tests did not end within {task.verifier.timeout_seconds:g} s."
+        limit = f"The tests did not end within {test.timeout_seconds:g} s."
         return ErrorInfo(type="VerifierTimeout", message=limit, cause=str(problem), phase="verify")
     ending = f"test.sh ended with exit code {result.exit_code} ({result.ended}): {result.stderr[-500:]}"
     return ErrorInfo(type=type(problem).__name__, message=str(problem), cause=ending, phase="verify")

@@ -1,0 +1,269 @@
+"""One trial's way to named hosts: an HTTP proxy on a socket of its own, beside the gateway's and apart from its loop.
+
+A sandbox has no network, so whatever it asks of the world and is not its model comes here as CONNECT, or as a plain
+request with an absolute address, and is counted. Names are resolved on this side, once, and the connection goes to
+exactly the address that was checked. What cannot be seen: programs that ignore HTTP(S)_PROXY, whose lookups and
+connections fail at once inside; and, as everywhere behind CONNECT, what an allowed host is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+from runner.errors import GatewayError
+from runner.gateway.server import SOCKET
+from runner.records import EgressAttempt, Record
+from runner.sandbox.inside import EGRESS_SOCKET, GATEWAY_PORT
+from runner.sandbox.network import permits
+
+PORTS = frozenset({80, 443})
+CONNECTIONS = 64
+"""At once for one trial; more are hung up on, so that an agent cannot take the runner's file descriptors."""
+RESOLVERS = 4
+HEAD_BYTES = 16_384
+HEAD_SECONDS = 10.0
+CONNECT_SECONDS = 15.0
+CHUNK = 65_536
+ROWS = 256
+"""Different (host, port) that are told apart; an agent can make up names for ever, the rest is one row."""
+OTHERS = "(others)"
+GATEWAY = ("127.0.0.1", GATEWAY_PORT)
+"""Asked of the proxy by agents that do not know NO_PROXY: led to the trial's own gateway, and no attempt to leave."""
+HEAD = re.compile(
+    r"([A-Z]+) (http://)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))?(/\S*)? HTTP/1\.[01]"
+)
+HOP_BY_HOP = (b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
+PRIVATE = tuple(
+    map(
+        ipaddress.ip_network,
+        ("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+    )
+)
+DISGUISED = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
+"""IPv6 that a translator or tunnel turns into an IPv4 address of its choosing."""
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Target(Record):
+    """What one request at the proxy asks for."""
+
+    method: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def name(self) -> str:
+        """As people write it."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def tunnel(self) -> bool:
+        """Whether bytes are carried both ways untouched."""
+        return self.method == "CONNECT"
+
+
+class RefusedError(Exception):
+    """Why a request is answered with `status` and goes nowhere."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+def outside(address: Address) -> bool:
+    """Whether an address is neither this machine's nor a private network's, nor stands for one in disguise."""
+    plain = getattr(address, "ipv4_mapped", None) or address
+    special = plain.is_loopback or plain.is_link_local or plain.is_multicast or plain.is_unspecified
+    hidden = any(plain in network for network in (*PRIVATE, *DISGUISED) if network.version == plain.version)
+    return not special and not hidden and not _is_own(plain)
+
+
+@contextmanager
+def egress(hosts: tuple[str, ...], socket_dir: Path | None = None) -> Iterator[Egress]:
+    """A proxy in the folder of a trial's gateway, or in a new one. Raises `GatewayError`."""
+    with ExitStack() as stack:
+        if socket_dir is None:
+            # Two levels: the outer one keeps other users of this machine out, the inner one is what sandboxes mount.
+            socket_dir = Path(stack.enter_context(TemporaryDirectory(prefix="assay-"))) / "egress"
+            socket_dir.mkdir()
+            socket_dir.chmod(0o755)
+        yield stack.enter_context(Egress(socket_dir, hosts))
+
+
+class Egress:
+    """Serves one trial's proxy, in a thread of its own, while its context is open."""
+
+    def __init__(
+        self, folder: Path, hosts: tuple[str, ...], reachable: Callable[[Address], bool] = outside
+    ) -> None:
+        """`folder` is mounted into the sandbox; `hosts` as in `sandbox.network`; `reachable` has the last word."""
+        self.folder, self._hosts, self._reachable = folder, hosts, reachable
+        self._seen: Counter[tuple[str, int, bool]] = Counter()
+        self._open_now = 0
+        self._resolvers = ThreadPoolExecutor(RESOLVERS)
+
+    @property
+    def attempts(self) -> tuple[EgressAttempt, ...]:
+        """What was asked for so far, most often first."""
+        return tuple(
+            EgressAttempt(host=host, port=port, allowed=allowed, count=count)
+            for (host, port, allowed), count in self._seen.copy().most_common()
+        )
+
+    def __enter__(self) -> Self:
+        """Raises `GatewayError`."""
+        path = self.folder / EGRESS_SOCKET
+        with ExitStack() as undo:
+            listening = undo.enter_context(socket.socket(socket.AF_UNIX))
+            try:
+                listening.bind(str(path))
+                path.chmod(0o666)  # any user of the sandbox
+                listening.listen()
+            except OSError as error:
+                raise GatewayError(f"The egress proxy cannot open {path}: {error}.") from error
+            undo.pop_all()
+        started: Future[None] = Future()
+        run = self._run(listening, started)
+        self._thread = threading.Thread(target=asyncio.run, args=(run,), name="egress", daemon=True)
+        self._thread.start()
+        started.result()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a lookup can take long to fail
+        (self.folder / EGRESS_SOCKET).unlink(missing_ok=True)
+
+    async def _run(self, listening: socket.socket, started: Future[None]) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_unix_server(self._serve, sock=listening, limit=HEAD_BYTES)
+        started.set_result(None)
+        await self._stop.wait()
+        server.close()  # connections end with the loop
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open_now += 1
+        try:
+            if self._open_now <= CONNECTIONS:
+                await self._exchange(reader, writer)
+        except RefusedError as refusal:
+            writer.write(_response(refusal.status, str(refusal)))
+        except (OSError, asyncio.CancelledError):
+            pass  # one of the ends is gone, or the trial is over
+        finally:
+            self._open_now -= 1
+            writer.close()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        target, rest = await _read(reader)
+        upstream, onward = await self._connect(target)
+        try:
+            if target.tunnel:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                onward.write(rest)
+            await _carry((reader, onward), (upstream, writer))
+        finally:
+            onward.close()
+
+    async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to what was asked for. Raises `RefusedError`, `OSError`."""
+        if (target.host, target.port) == GATEWAY:
+            return await asyncio.open_unix_connection(self.folder / SOCKET)
+        if target.port not in PORTS or not permits(self._hosts, target.host):
+            self._count(target, allowed=False)
+            raise RefusedError("403 Forbidden", f"{target.name} is not among this trial's allowed hosts.")
+        found = await self._resolve(target)
+        addresses = [address for address in found if self._reachable(address)]
+        self._count(target, allowed=bool(addresses) or not found)
+        if found and not addresses:
+            raise RefusedError("403 Forbidden", f"{target.name} is at an address that no sandbox may reach.")
+        for address in addresses:
+            with suppress(OSError):
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    return await asyncio.open_connection(str(address), target.port)
+        raise RefusedError(
+            "502 Bad Gateway", f"{target.name} {'does not answer' if found else 'has no address'}."
+        )
+
+    async def _resolve(self, target: Target) -> list[Address]:
+        ask = partial(socket.getaddrinfo, target.host, target.port, type=socket.SOCK_STREAM)
+        try:
+            found = await self._loop.run_in_executor(self._resolvers, ask)
+        except (OSError, UnicodeError):
+            return []
+        return [ipaddress.ip_address(str(address[0])) for *_, address in found]
+
+    def _count(self, target: Target, *, allowed: bool) -> None:
+        key = (target.host, target.port, allowed)
+        known = key in self._seen or len(self._seen) < ROWS
+        self._seen[key if known else (OTHERS, 0, allowed)] += 1
+
+
+async def _read(reader: asyncio.StreamReader) -> tuple[Target, bytes]:
+    """The target, and what an origin server is sent in its place. Raises `RefusedError`."""
+    try:
+        async with asyncio.timeout(HEAD_SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+    except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        raise RefusedError("400 Bad Request", "This is no request to a proxy.") from error
+    first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    match = HEAD.fullmatch(first.decode("latin-1"))
+    if match is None or (match[1] == "CONNECT") is (match[2] is not None):
+        raise RefusedError("400 Bad Request", "This is no request to a proxy.")
+    method, _, host, port, path = match.groups()
+    name = host.strip("[]").lower().removesuffix(".")
+    target = Target(method=method, host=name, port=int(port or 80), path=path or "/")
+    # One request a connection: a second one could be for another host.
+    kept = [line for line in lines if not line.lower().startswith(HOP_BY_HOP)]
+    start = f"{method} {target.path} HTTP/1.1".encode("latin-1")
+    return target, b"\r\n".join((start, *kept, b"Connection: close", b"", b""))
+
+
+async def _carry(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+    """Copy both ways until both have ended; a broken one ends the other."""
+    pumps = [asyncio.create_task(_pump(source, sink)) for source, sink in ways]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for pump in pumps:
+            pump.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while data := await source.read(CHUNK):
+        sink.write(data)
+        await sink.drain()
+    sink.write_eof()
+
+
+def _response(status: str, reason: str) -> bytes:
+    body = f"{reason}\n".encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body
+
+
+def _is_own(address: Address) -> bool:
+    """Whether it is an address of this machine: then packets to it would leave from it. Sends none."""
+    family = socket.AF_INET if isinstance(address, ipaddress.IPv4Address) else socket.AF_INET6
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((str(address), 9))
+        except OSError:
+            return False  # no way there at all
+        return ipaddress.ip_address(probe.getsockname()[0]) == address

@@ -1,0 +1,273 @@
+"""The proxy to allowed hosts, over its socket, in front of real servers on this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from runner.errors import GatewayError
+from runner.gateway import egress as module
+from runner.gateway.egress import CONNECTIONS, Address, Egress, egress, outside
+from runner.records import EgressAttempt
+from runner.sandbox.network import canonical, permits
+
+
+class Site(BaseHTTPRequestHandler):
+    """Says what it was asked."""
+
+    def do_GET(self) -> None:
+        body = f"{self.path} {self.headers['Host']} {self.headers['Proxy-Authorization']}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A web site on this machine; its port is let through."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(module, "PORTS", {server.server_port})
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[Callable[..., Egress]]:
+    with ExitStack() as stack:
+
+        def start(*hosts: str, reachable: Callable[[Address], bool] = lambda _: True) -> Egress:
+            return stack.enter_context(Egress(tmp_path, hosts, reachable))
+
+        yield start
+
+
+def ask(proxy: Egress, request: str) -> str:
+    """Everything that comes back for a request."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(str(proxy.folder / "egress.sock"))
+        client.sendall(request.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+        return b"".join(iter(lambda: client.recv(65_536), b"")).decode()
+
+
+def test_an_allowed_host_is_reached_through_a_tunnel(proxy: Callable[..., Egress], site: int) -> None:
+    tunnel = proxy("localhost")
+    answer = ask(
+        tunnel, f"CONNECT localhost:{site} HTTP/1.1\n\nGET /x HTTP/1.1\nHost: here\nConnection: close"
+    )
+    assert answer.startswith("HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.0 200 OK")
+    assert answer.endswith("/x here None")
+    assert tunnel.attempts == (EgressAttempt(host="localhost", port=site, allowed=True, count=1),)
+
+
+def test_a_plain_request_is_passed_on_without_what_was_the_proxys(
+    proxy: Callable[..., Egress], site: int
+) -> None:
+    head = f"GET http://LOCALHOST:{site}/a?b HTTP/1.1\nHost: here\nProxy-Authorization: Basic x"
+    assert ask(proxy("localhost"), head).endswith("/a?b here None")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CONNECT other.example:443 HTTP/1.1",
+        "CONNECT localhost:22 HTTP/1.1",
+        "CONNECT 127.0.0.1:443 HTTP/1.1",
+        "CONNECT [::1]:443 HTTP/1.1",
+        "CONNECT 2130706433:443 HTTP/1.1",
+        "GET http://other.example/ HTTP/1.1",
+    ],
+)
+def test_anything_else_is_refused_and_counted(proxy: Callable[..., Egress], line: str) -> None:
+    server = proxy("localhost")
+    assert ask(server, line).startswith("HTTP/1.1 403 ")
+    assert ask(server, line).startswith("HTTP/1.1 403 ")
+    (attempt,) = server.attempts
+    assert (attempt.allowed, attempt.count) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GET /v1/models HTTP/1.1",
+        "GET http://user:word@localhost/ HTTP/1.1",
+        "CONNECT http://localhost:443 HTTP/1.1",
+        "GET http://localhost/ HTTP/1.1 x",
+        "x" * 100_000,
+        "",
+    ],
+)
+def test_what_is_no_request_to_a_proxy_is_refused(proxy: Callable[..., Egress], line: str) -> None:
+    server = proxy("localhost")
+    assert ask(server, line).startswith("HTTP/1.1 400 ")
+    assert server.attempts == ()
+
+
+def test_a_name_that_leads_to_this_machine_is_refused_though_allowed(proxy: Callable[..., Egress]) -> None:
+    """What a name resolves to is the world's to choose, and it can choose us."""
+    names = ("localhost", socket.gethostname().lower())
+    server = proxy(*names, reachable=outside)
+    for name in names:
+        assert ask(server, f"CONNECT {name}:443 HTTP/1.1").startswith("HTTP/1.1 403 ")
+    assert {attempt.allowed for attempt in server.attempts} == {False}
+
+
+def test_the_name_is_resolved_once_and_the_checked_address_is_used(
+    proxy: Callable[..., Egress], site: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name server that answers differently the second time gets no second question."""
+    asked = []
+    resolve = socket.getaddrinfo
+
+    def rebinding(host: str, port: int, **options: int) -> object:
+        asked.append(host)
+        return resolve("127.0.0.1" if len(asked) == 1 else "192.0.2.1", port, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module.socket, "getaddrinfo", rebinding)
+    answer = ask(proxy("rebinding.example"), f"GET http://rebinding.example:{site}/ HTTP/1.1\nHost: x")
+    assert "200 OK" in answer
+    assert asked[0] == "rebinding.example"
+    assert "rebinding.example" not in asked[1:]
+
+
+def test_an_allowed_name_without_an_address_is_no_refusal(proxy: Callable[..., Egress]) -> None:
+    server = proxy("*.invalid")
+    assert ask(server, "CONNECT nowhere.invalid:443 HTTP/1.1").startswith("HTTP/1.1 502 ")
+    assert server.attempts[0].allowed
+
+
+OURS = (
+    "127.0.0.1",
+    "127.9.9.9",
+    "0.0.0.0",
+    "10.1.2.3",
+    "172.17.0.1",
+    "192.168.1.1",
+    "100.64.0.1",
+    "169.254.169.254",
+)
+DISGUISED = (
+    "::1",
+    "::",
+    "fe80::1",
+    "fd00::1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::",
+)
+
+
+@pytest.mark.parametrize("address", [*OURS, *DISGUISED, "224.0.0.1", "ff02::1"])
+def test_private_addresses_are_not_outside(address: str) -> None:
+    assert not outside(ipaddress.ip_address(address))
+
+
+def test_this_machines_public_address_is_not_outside_either() -> None:
+    """Services here listen on it, too."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("198.51.100.1", 9))
+        own = probe.getsockname()[0]
+    assert not outside(ipaddress.ip_address(own))
+    assert outside(ipaddress.ip_address("198.51.100.1"))
+
+
+@pytest.mark.parametrize(
+    ("host", "permitted"),
+    [
+        ("example.org", True),
+        ("EXAMPLE.org.", True),
+        ("sub.example.org", False),
+        ("a.b.example.net", True),
+        ("example.net", False),
+        ("badexample.net", False),
+        ("192.0.2.7", True),
+        ("192.0.2.8", False),
+        ("198.51.100.200", True),
+        ("2001:db8::5", True),
+        ("*.example.net", True),  # a name like another: it has no address
+        ("198.51.100.0/24", True),
+    ],
+)
+def test_entries_of_a_list(host: str, *, permitted: bool) -> None:
+    hosts = canonical(("Example.org.", "*.example.net", "192.0.2.7", "198.51.100.0/24", "2001:db8::/32"))
+    assert permits(hosts, host) is permitted
+
+
+def test_an_agent_that_knows_no_exceptions_still_reaches_its_model(
+    proxy: Callable[..., Egress], tmp_path: Path
+) -> None:
+    server = proxy()
+    with socket.socket(socket.AF_UNIX) as gateway:
+        gateway.bind(str(tmp_path / "gateway.sock"))
+        gateway.listen()
+        gateway.settimeout(20)
+
+        def serve() -> None:
+            connection, _ = gateway.accept()
+            with connection:
+                connection.sendall(b"got " + connection.recv(65_536))
+
+        Thread(target=serve, daemon=True).start()
+        answer = ask(server, "POST http://127.0.0.1:4180/v1/messages HTTP/1.1\nHost: x")
+    assert answer == "got POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    assert server.attempts == ()
+
+
+def test_names_without_end_take_no_memory_without_end(proxy: Callable[..., Egress]) -> None:
+    server = proxy()
+    for number in range(module.ROWS + 20):
+        ask(server, f"CONNECT n{number}.example:443 HTTP/1.1")
+    assert len(server.attempts) == module.ROWS + 1
+    assert server.attempts[0] == EgressAttempt(host="(others)", port=0, allowed=False, count=20)
+
+
+def test_too_many_connections_are_hung_up_on(proxy: Callable[..., Egress]) -> None:
+    server = proxy()
+    with ExitStack() as stack:
+        for _ in range(CONNECTIONS):
+            stack.enter_context(socket.socket(socket.AF_UNIX)).connect(str(server.folder / "egress.sock"))
+        time.sleep(0.2)
+        with pytest.raises(ConnectionResetError):
+            ask(server, "CONNECT x.example:443 HTTP/1.1")
+    time.sleep(0.2)
+    assert ask(server, "CONNECT x.example:443 HTTP/1.1").startswith("HTTP/1.1 403 ")
+
+
+def test_the_end_comes_at_once_and_closes_what_is_open(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.MonkeyPatch.context() as patch:
+        port = silent.getsockname()[1]
+        patch.setattr(module, "PORTS", {port})
+        with Egress(tmp_path, ("127.0.0.1",), lambda _: True), socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(tmp_path / "egress.sock"))
+            client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+            assert client.recv(100).startswith(b"HTTP/1.1 200")
+            began = time.monotonic()
+        assert time.monotonic() - began < 2
+    assert not (tmp_path / "egress.sock").exists()
+
+
+def test_without_a_gateway_it_has_a_folder_that_other_users_cannot_enter() -> None:
+    with egress(()) as server:
+        folder = server.folder
+        assert folder.stat().st_mode & 0o777 == 0o755
+        assert folder.parent.stat().st_mode & 0o777 == 0o700
+    assert not folder.parent.exists()
+
+
+def test_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(GatewayError, match="cannot open"), Egress(tmp_path / "no", ()):
+        pass
