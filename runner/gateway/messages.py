@@ -87,6 +87,9 @@ class Messages:
             effort = {"effort": extra.pop("reasoning_effort")}
             fields["output_config"] = fields.get("output_config", {}) | effort
             fields["thinking"] = {"type": "adaptive"}
+        if _compacts(fields.get("context_management")):
+            del fields["context_management"]
+            dropped += ("context_management",)
         thinking = fields.get("thinking")
         bound = positive(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
         if bound is not None and max_output is not None and bound >= max_output:
@@ -157,6 +160,15 @@ class Messages:
             for message in request.get("messages", ())
             for block in _blocks(message, "tool_result")
         }
+
+
+def _compacts(management: object) -> bool:
+    """Whether the context is to be summarised, which is a model call that a bridge would make past the ledger."""
+    edits = management.get("edits") if isinstance(management, dict) else None
+    return not all(
+        isinstance(edit, dict) and str(edit.get("type")).startswith("clear_")
+        for edit in (edits if isinstance(edits, list) else ())
+    )
 
 
 def _blocks(message: Json, kind: str) -> list[Json]:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from runner.gateway.api import Api, Json
+from runner.gateway.bridge import SENT, lost, note
 from runner.gateway.scripted import SCRIPT, Script, handler
 from runner.records import ErrorInfo, Model, Record
 
@@ -42,6 +43,8 @@ class Reply(Record):
     error: ErrorInfo | None = None
     code: str | None = None
     """Of the error body: `context_length_exceeded` is what agents compact upon."""
+    dropped: tuple[str, ...] = ()
+    """What litellm left out on the way to this provider; known once it answered."""
     late: bool = False
     """The deadline passed during the call."""
     retry_after: float | None = None
@@ -56,6 +59,7 @@ def load_litellm() -> ModuleType:
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.drop_params = True
+    litellm.input_callback = [note]
     litellm.disable_aiohttp_transport = True  # one HTTP client library beneath all providers
     litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": handler()}]
     for name in ("LiteLLM", "httpx"):
@@ -95,7 +99,9 @@ class Provider:
     async def _attempt(self, api: Api, fields: Json, deadline: float | None) -> Reply:
         try:
             async with asyncio.timeout_at(deadline) as limit:
-                return Reply(response=await self._send(api, fields, deadline))
+                response = await self._send(api, fields, deadline)
+                sent = SENT.get()
+                return Reply(response=response, dropped=lost(fields, sent[-1]) if sent else ())
         # The boundary of one gateway call: litellm raises its own errors, those of the clients beneath it, and
         # builtin ones for answers of an unexpected shape. Whatever it is, the agent gets an answer.
         except Exception as error:  # noqa: BLE001
@@ -105,6 +111,7 @@ class Provider:
 
     async def _send(self, api: Api, fields: Json, deadline: float | None) -> Json:
         SCRIPT.set(self._script)
+        SENT.set([])
         left = PATIENCE_SECONDS if deadline is None else deadline - time.monotonic()
         arguments = fields | {
             "model": self._model.id,

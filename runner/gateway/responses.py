@@ -29,7 +29,6 @@ ALLOWED = frozenset(
         "include",
         "input",
         "instructions",
-        "max_tool_calls",
         "parallel_tool_calls",
         "prompt_cache_key",
         "reasoning",

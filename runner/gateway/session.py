@@ -209,6 +209,7 @@ class Session:
             sent = call.api.outbound(call.request, self.spec.model.params, hold.max_output)
             call.dropped = sent.dropped
             reply = await self._provider.call(call.api, sent.fields, self._meter.deadline, call.count)
+            call.dropped = tuple(sorted({*call.dropped, *reply.dropped}))
             usage = call.api.usage(reply.response) if reply.response else None
         finally:
             cost = self._meter.settle(hold, usage, answered=reply is not None and reply.response is not None)

@@ -1,0 +1,80 @@
+"""What of a request did not reach its provider: measured on what litellm sends, since it leaves out unsaid.
+
+litellm carries each API to each provider, but not every provider has every setting. What it is about to send is read
+from its own input callback and compared with what we gave it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+from runner.gateway.api import Json, plain
+
+SENT: ContextVar[list[Json] | None] = ContextVar("SENT", default=None)
+"""Bodies sent in the call under way; as `SCRIPT`, a context variable belongs to one call."""
+
+THINKING = ("reasoning", "reasoning_effort", "thinking")
+FORMAT = ("response_format", "text", "output_format", "output_config")
+COUNTERPARTS: dict[str, tuple[str, ...]] = {
+    "input": ("messages",),
+    "instructions": ("system", "messages"),
+    "max_tokens": ("max_output_tokens", "max_completion_tokens"),
+    "max_output_tokens": ("max_tokens", "max_completion_tokens"),
+    "messages": ("input",),
+    "output_config": (*THINKING, *FORMAT),
+    "output_format": FORMAT,
+    "parallel_tool_calls": ("disable_parallel_tool_use",),
+    "disable_parallel_tool_use": ("parallel_tool_calls",),
+    "reasoning": THINKING,
+    "reasoning_effort": (*THINKING, "output_config"),
+    "response_format": FORMAT,
+    "stop": ("stop_sequences",),
+    "stop_sequences": ("stop",),
+    "system": ("instructions", "messages"),
+    "text": (*FORMAT, "verbosity"),
+    "thinking": THINKING,
+    "verbosity": ("text",),
+}
+"""Field -> the names under which other APIs have it."""
+MARKS = ("cache_control", "is_error")
+"""Keys of parts of messages and tools that some APIs have no place for."""
+
+
+def note(call: Json) -> None:
+    """Called by litellm just before it sends, as its input callback."""
+    sent, bodies = (call.get("additional_args") or {}).get("complete_input_dict"), SENT.get()
+    if isinstance(sent, dict) and bodies is not None:
+        bodies.append(sent)
+
+
+def lost(fields: Json, sent: Json) -> tuple[str, ...]:
+    """Names of what `fields` holds and the body `sent` does not: settings, marks on parts, earlier thoughts."""
+    text = json.dumps(sent, default=str)
+    there = _settings(sent)
+    names = {name for name in _settings(fields) if there.isdisjoint((name, *COUNTERPARTS.get(name, ())))}
+    given = json.dumps(fields)
+    names |= {mark for mark in MARKS if f'"{mark}": ' in given and f'"{mark}": ' not in text}
+    if any(json.dumps(thought)[1:-1] not in text for thought in _thoughts(fields)):
+        names.add("reasoning items")
+    return tuple(sorted(names))
+
+
+def _settings(body: Json) -> set[str]:
+    choice = body.get("tool_choice")
+    return body.keys() | (
+        choice.keys() & {"disable_parallel_tool_use"} if isinstance(choice, dict) else set()
+    )
+
+
+def _thoughts(body: Json) -> Iterator[str]:
+    """What the model thought in earlier answers that the request repeats: in words, or else sealed."""
+    items = body.get("input", body.get("messages"))
+    for item in items if isinstance(items, list) else ():
+        content = item.get("content")
+        yield from str(item.get("reasoning_content") or "").splitlines()
+        for part in (item, *(content if isinstance(content, list) else ())):
+            if isinstance(part, dict) and part.get("type") in ("thinking", "reasoning"):
+                words = plain(part.get("summary")) or part.get("thinking") or part.get("encrypted_content")
+                yield from str(words or "").splitlines()

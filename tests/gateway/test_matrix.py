@@ -1,0 +1,171 @@
+"""Every API with every kind of provider: a conversation with parallel tool calls is intact, or the loss is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from runner.gateway import Session
+from runner.gateway.api import Api
+from runner.gateway.chat import Chat
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.gateway.messages import Messages
+from runner.gateway.responses import Responses
+
+Open = Callable[..., Session]
+Http = Callable[..., httpx.Client]
+Json = dict[str, Any]
+
+LS, PWD = '{"command": "ls"}', '{"command": "pwd"}'
+ANSWERS = {
+    "text": Behaviour(text="Said.", reasoning="Thought."),
+    "one call": Behaviour(text="Said.", calls=(("shell", LS),)),
+    "parallel calls": Behaviour(text="Said.", reasoning="Thought.", calls=(("shell", LS), ("shell", PWD))),
+}
+SHELL = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+
+
+def _chat() -> Json:
+    calls = [
+        {"id": key, "type": "function", "function": {"name": "shell", "arguments": text}}
+        for key, text in (("t1", LS), ("t2", PWD))
+    ]
+    asked = {"role": "assistant", "content": "Two.", "reasoning_content": "Hm.", "tool_calls": calls}
+    return {
+        "messages": [
+            {"role": "system", "content": "Be good."},
+            {"role": "user", "content": "Go."},
+            asked,
+            {"role": "tool", "tool_call_id": "t1", "content": "No such file."},
+            {"role": "tool", "tool_call_id": "t2", "content": "/work"},
+            {"role": "user", "content": "More."},
+        ],
+        "tools": [{"type": "function", "function": {"name": "shell", "parameters": SHELL}}],
+        "parallel_tool_calls": True,
+        "prompt_cache_key": "k",
+        "reasoning_effort": "high",
+        "seed": 3,
+        "stop": ["X"],
+    }
+
+
+def _responses() -> Json:
+    """As codex sends it."""
+    calls = [
+        {"type": "function_call", "call_id": key, "name": "shell", "arguments": text}
+        for key, text in (("t1", LS), ("t2", PWD))
+    ]
+    said = [{"type": "output_text", "text": "Two."}]
+    return {
+        "instructions": "Be good.",
+        "input": [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]},
+            {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm."}]},
+            {"type": "message", "role": "assistant", "content": said},
+            *calls,
+            {"type": "function_call_output", "call_id": "t1", "output": "No such file."},
+            {"type": "function_call_output", "call_id": "t2", "output": "/work"},
+            {"type": "message", "role": "user", "content": "More."},
+        ],
+        "tools": [{"type": "function", "name": "shell", "parameters": SHELL, "strict": False}],
+        "include": ["reasoning.encrypted_content"],
+        "parallel_tool_calls": True,
+        "prompt_cache_key": "k",
+        "reasoning": {"effort": "high"},
+        "store": False,
+    }
+
+
+def _messages() -> Json:
+    """As Claude Code sends it."""
+    cached = {"cache_control": {"type": "ephemeral"}}
+    calls = [
+        {"type": "tool_use", "id": key, "name": "shell", "input": json.loads(text)}
+        for key, text in (("t1", LS), ("t2", PWD))
+    ]
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+    results = [
+        {"type": "tool_result", "tool_use_id": "t1", "content": "No such file.", "is_error": True},
+        {"type": "tool_result", "tool_use_id": "t2", "content": [{"type": "text", "text": "/work"}]},
+        {"type": "text", "text": "More."} | cached,
+    ]
+    return {
+        "system": [{"type": "text", "text": "Be good."} | cached],
+        "messages": [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": [thought, {"type": "text", "text": "Two."}, *calls]},
+            {"role": "user", "content": results},
+        ],
+        "tools": [{"name": "shell", "input_schema": SHELL}],
+        "max_tokens": 32000,
+        "thinking": {"type": "adaptive"},
+        "output_config": {"effort": "high"},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+        "metadata": {"user_id": "u"},
+    }
+
+
+APIS: dict[str, tuple[Api, Callable[[], Json]]] = {
+    "chat": (Chat(), _chat),
+    "responses": (Responses(), _responses),
+    "messages": (Messages(), _messages),
+}
+SPEAKS: dict[str, tuple[Api, ...]] = {
+    "openai/x": (Chat(), Responses()),
+    "zai/glm-5": (Chat(),),
+    "anthropic/claude-sonnet-4-6": (Messages(),),
+}
+BRIDGED = {"cache_control", "context_management", "is_error", "metadata"}
+DROPPED = {
+    ("chat", "openai/x"): set(),
+    ("chat", "zai/glm-5"): {"parallel_tool_calls", "prompt_cache_key", "reasoning_effort", "seed"},
+    ("chat", "anthropic/claude-sonnet-4-6"): {"prompt_cache_key", "reasoning items", "seed"},
+    ("responses", "openai/x"): set(),
+    ("responses", "zai/glm-5"): {"include", "parallel_tool_calls", "prompt_cache_key", "reasoning", "store"},
+    ("responses", "anthropic/claude-sonnet-4-6"): {"include", "prompt_cache_key", "reasoning items", "store"},
+    ("messages", "openai/x"): BRIDGED,
+    ("messages", "zai/glm-5"): BRIDGED | {"output_config", "thinking"},
+    ("messages", "anthropic/claude-sonnet-4-6"): {"metadata"},
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("provider", SPEAKS)
+@pytest.mark.parametrize("name", APIS)
+def test_a_conversation_is_carried(
+    session: Open, http: Http, name: str, provider: str, *, streamed: bool
+) -> None:
+    api, body = APIS[name]
+    with FakeUpstream(*ANSWERS.values()) as upstream:
+        trial = session(upstream.url, id=provider)
+        for _ in ANSWERS:
+            answer = http(trial).post(api.path, json=body() | {"model": "any", "stream": streamed})
+            assert answer.status_code == 200
+        sent = upstream.requests[0]
+    results = [speaker.tool_results(sent) for speaker in SPEAKS[provider]]
+    assert {"t1": "No such file.", "t2": "/work"} in results
+    text = json.dumps(sent["input"] if "input" in sent else sent["messages"])
+    order = [text.index(part) for part in ("Go.", "t1", "t2", "No such file.", "/work", "More.")]
+    assert order == sorted(order)
+    assert all(part in json.dumps(sent) for part in ("Be good.", "Two.", "shell"))
+    for call, behaviour in zip(trial.calls, ANSWERS.values(), strict=True):
+        assert set(call.dropped) == DROPPED[name, provider]
+        assert ("Hm." in json.dumps(sent)) == ("reasoning items" not in call.dropped)
+        made = [(tool.name, tool.arguments) for tool in api.tool_calls(call.response or {})]
+        assert made == list(behaviour.calls)
+        assert api.text(call.response or {}) == behaviour.text
+        assert api.reasoning(call.response or {}) == behaviour.reasoning
+        assert call.usage == behaviour.usage
+
+
+def test_compaction_past_the_ledger_is_not_asked_for(session: Open, http: Http) -> None:
+    body = _messages() | {"context_management": {"edits": [{"type": "compact_20260112"}]}}
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, id="anthropic/claude-sonnet-4-6")
+        assert http(trial).post("/v1/messages", json=body).status_code == 200
+        assert "context_management" not in upstream.requests[0]
+    assert set(trial.calls[0].dropped) == {"context_management", "metadata"}
