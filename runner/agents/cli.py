@@ -75,6 +75,19 @@ class CliAgent(Record):
             raise ValueError("no template mentions {prompt} or {prompt_json}: it would not know its task")
         return self
 
+    @model_validator(mode="after")
+    def _check_lock(self) -> Self:
+        lock = self.bundle.lock if self.bundle else None
+        if self.bundle is None or lock is None:
+            return self
+        pinned = f"{self.bundle.package}=={self.bundle.version}"
+        if not lock.is_file() or f"{pinned} " not in lock.read_text():
+            raise ValueError(
+                f"{lock} does not pin {pinned}. Make a lock of that version with the command in the head of the "
+                "shipped one, and name it: agent.bundle.lock=FILE"
+            )
+        return self
+
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
         """Render the templates. Raises `ConfigError` without an endpoint."""
         if endpoint is None:

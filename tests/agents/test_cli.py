@@ -22,6 +22,7 @@ from runner.records import Endpoint, Environment, Task
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PROMPT = 'Write "hello.txt"; keep {braces}, {{both}} and {key}.\nThen: stop - né 🙂'
 TASK = Task(name="t", dataset="d", directory=Path("/d/t"), instruction=PROMPT)
+SHIPPED = sorted(path.stem for path in (CONF / "agent").glob("*.yaml") if "CliAgent" in path.read_text())
 ENDPOINT = Endpoint(base_url="http://127.0.0.1:4180", key="KEY", model="glm", context_window=200_000)
 
 
@@ -36,14 +37,14 @@ def agent(**fields: Any) -> CliAgent:
     return CliAgent(**{"name": "a", "version": "1", "argv": ("a", "{prompt}"), **fields})
 
 
-@pytest.mark.parametrize("name", ["codex", "mini_swe_agent"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_render_as_committed(name: str) -> None:
     """A change of these files is a change of what was measured; review it as such."""
     rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json(indent=1, exclude_defaults=True)
     assert f"{rendered}\n" == (SNAPSHOTS / f"{name}.json").read_text()
 
 
-@pytest.mark.parametrize("name", ["codex", "mini_swe_agent"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_keep_the_key_and_the_prompt_out_of_argv(name: str) -> None:
     task = TASK.model_copy(update={"instruction": "long" * 100_000})
     argv = "\n".join(shipped(name).command(task, ENDPOINT).argv)
@@ -51,7 +52,7 @@ def test_shipped_agents_keep_the_key_and_the_prompt_out_of_argv(name: str) -> No
     assert len(argv) < 2_000
 
 
-@pytest.mark.parametrize("name", ["codex", "mini_swe_agent"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_run_what_their_bundle_installs(name: str) -> None:
     cli = shipped(name)
     assert cli.bundle
@@ -59,11 +60,27 @@ def test_shipped_agents_run_what_their_bundle_installs(name: str) -> None:
     assert any(part.startswith(f"/opt/assay/{cli.bundle.name}/bin/") for part in cli.argv)
 
 
-def test_mini_swe_agent_is_locked_at_its_version() -> None:
-    cli = shipped("mini_swe_agent")
-    assert cli.bundle
-    assert cli.bundle.lock
-    assert f"{cli.bundle.package}=={cli.version} " in cli.bundle.lock.read_text()
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_agents_are_told_the_context_window(name: str) -> None:
+    """All but two: mini-swe-agent never compacts, and OpenHands does by the number of its events."""
+    rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json()
+    assert ("200000" in rendered) == (name not in {"mini_swe_agent", "openhands"})
+
+
+def test_another_version_of_an_npm_agent_needs_no_more_than_its_name() -> None:
+    config = OmegaConf.load(CONF / "agent" / "qwen_code.yaml")
+    config["version"] = "0.24.3"
+    cli = build(OmegaConf.to_container(config, resolve=True), "agent")
+    assert cli.bundle.version == "0.24.3"
+
+
+def test_another_version_of_a_pypi_agent_needs_a_lock_and_says_so() -> None:
+    config = OmegaConf.load(CONF / "agent" / "kimi_cli.yaml")
+    config["version"] = "1.50.0"
+    with pytest.raises(
+        ConfigError, match=r"kimi_cli\.lock does not pin kimi-cli==1\.50\.0.*agent\.bundle\.lock=FILE"
+    ):
+        build(OmegaConf.to_container(config, resolve=True), "agent")
 
 
 def test_element_without_a_value_is_left_out_as_a_whole() -> None:

