@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -132,11 +133,11 @@ def test_the_name_is_resolved_once_and_the_checked_address_is_used(
     asked = []
     resolve = socket.getaddrinfo
 
-    def rebinding(host: str, port: int, **options: int) -> object:
+    def rebinding(host: str, port: int, **options: Any) -> object:
         asked.append(host)
-        return resolve("127.0.0.1" if len(asked) == 1 else "192.0.2.1", port, **options)  # type: ignore[arg-type]
+        return resolve("127.0.0.1" if len(asked) == 1 else "192.0.2.1", port, **options)
 
-    monkeypatch.setattr(module.socket, "getaddrinfo", rebinding)
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
     answer = ask(proxy("rebinding.example"), f"GET http://rebinding.example:{site}/ HTTP/1.1\nHost: x")
     assert "200 OK" in answer
     assert asked[0] == "rebinding.example"

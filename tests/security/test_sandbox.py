@@ -1,0 +1,206 @@
+"""What an agent can reach from inside its sandbox, as root and as an ordinary user."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from runner.gateway import Session
+from runner.gateway.server import CONNECTIONS
+from runner.sandbox.engine import connect
+from tests.security.conftest import CANARY, Cell, open_files
+
+pytestmark = pytest.mark.docker
+
+
+def test_the_only_sockets_there_are_the_trials_own(cell: Cell) -> None:
+    """Neither another trial's nor the Docker Engine's, whatever they may be called."""
+    found = cell.bash("find / -xdev -type s 2>/dev/null; find /run /var/run/ /tmp /opt -type s 2>/dev/null")
+    sockets = {"/run/assay/gateway/egress.sock", "/run/assay/gateway/gateway.sock"}
+    assert set(found.stdout.split()) - {"/var/run/assay/gateway/egress.sock"} <= {
+        *sockets,
+        *(f"/var{path}" for path in sockets),
+    }
+    assert set(found.stdout.split()) >= sockets
+    assert cell.bash("ls /sys/class/net").stdout.split() == ["lo"]
+    assert cell.bash("grep -c '@' /proc/net/unix").stdout.strip() == "0"
+
+
+def test_no_port_of_this_machine_answers(cell: Cell) -> None:
+    """Directly, and through the proxy in every spelling."""
+    with socket.create_server(("0.0.0.0", 0)) as server, socket.socket(type=socket.SOCK_DGRAM) as probe:
+        port = server.getsockname()[1]
+        probe.connect(("198.51.100.1", 9))
+        bridges = [
+            network["IPAM"]["Config"][0]["Gateway"] for network in connect().api.networks(names=["bridge"])
+        ]
+        addresses = ["127.0.0.1", "::1", probe.getsockname()[0], *bridges]
+        reached = cell.python(
+            f"""
+reached = []
+for address in {addresses!r}:
+    try: socket.create_connection((address, {port}), timeout=2); reached.append(address)
+    except OSError: pass
+    for asked in ({port}, 80, 443):
+        name = f"[{{address}}]" if ":" in address else address
+        for line in (f"CONNECT {{name}}:{{asked}}", f"GET http://{{name}}:{{asked}}/"):
+            answer = ask(line + " HTTP/1.1\\r\\n\\r\\n", "/run/assay/gateway/egress.sock")
+            if not answer.startswith("HTTP/1.1 403"): reached.append([line, answer])
+print(json.dumps(reached))
+"""
+        )
+    assert reached == []
+    assert {attempt.allowed for attempt in cell.egress.attempts} == {False}
+
+
+SEARCH = """
+needle = os.environ.pop("BACKWARDS")[::-1].encode()
+found = []
+def look(path):
+    try:
+        with open(path, "rb") as file:
+            if needle in file.read(): found.append(path)
+    except OSError: pass
+for folder, folders, files in os.walk("/"):
+    if folder == "/": folders[:] = [name for name in folders if name not in ("proc", "sys", "dev")]
+    for name in files:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and not os.path.islink(path): look(path)
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    for name in ("environ", "cmdline", "mountinfo", "maps"): look(f"/proc/{pid}/{name}")
+print(json.dumps(found))
+"""
+
+
+def test_the_providers_key_is_nowhere_inside(cell: Cell) -> None:
+    """After a call that used it. What an agent planted itself is found, so the search works."""
+    answer = cell.python(f"print(json.dumps(call({cell.session.key!r})))")
+    assert "200 OK" in answer
+    assert "hello" in answer
+    assert CANARY not in answer
+    assert cell.python(SEARCH, BACKWARDS=CANARY[::-1]) == []
+    assert CANARY not in json.dumps(connect().api.inspect_container(cell.sandbox._id))
+    assert CANARY not in cell.session.spec.ledger.read_text()
+    planted = "planted-0123456789"
+    cell.bash(f"echo {planted} > /tmp/planted; {planted[0]}=1; sleep 600 >/dev/null 2>&1 &", SECRET=planted)
+    found = cell.python(SEARCH, BACKWARDS=planted[::-1])
+    assert "/tmp/planted" in found
+    assert any(path.endswith("/environ") for path in found)
+
+
+def test_another_trials_key_opens_nothing_here(cell: Cell) -> None:
+    before = len(cell.session.calls)
+    assert "401 Unauthorized" in cell.python(f"print(json.dumps(call({cell.other.key!r})))")
+    assert cell.other.calls == ()
+    assert len(cell.session.calls) == before
+
+
+def test_what_is_ours_inside_cannot_be_changed(cell: Cell) -> None:
+    for command in (
+        "touch /opt/assay/python/x",
+        "echo x >> /opt/assay/python/supervise.py",
+        "rm -f /opt/assay/python/supervise.py && test ! -e /opt/assay/python/supervise.py",
+        "rm -f /run/assay/gateway/gateway.sock && test ! -e /run/assay/gateway/gateway.sock",
+        "mv /run/assay/gateway /run/assay/mine",
+        "mount -o remount,rw /opt/assay/python",
+    ):
+        assert cell.bash(command).exit_code != 0, command
+
+
+def test_the_machine_beneath_is_out_of_reach(cell: Cell) -> None:
+    for command in (
+        "mount -t tmpfs none /mnt",
+        "mknod /tmp/disk b 8 0",
+        "unshare -n true",
+        "unshare -U true",
+        "cat /dev/kmsg",
+        "cat /proc/kcore",
+        "echo 1 > /proc/sys/kernel/sysrq",
+        "echo core > /proc/sys/kernel/core_pattern",
+        "echo x > /sys/kernel/uevent_helper",
+        "ls /dev | grep -E '^(sd|vd|nvme|xvd|mem$|kmem$|port$)'",
+        "dmesg",
+    ):
+        assert cell.bash(command).exit_code != 0, command
+    status = Path("/proc/self/status").read_text()
+    assert "NoNewPrivs:\t0" in status, "else the next line shows nothing"
+    assert "NoNewPrivs:\t1" in cell.bash("cat /proc/self/status").stdout
+    assert "Seccomp:\t2" in cell.bash("cat /proc/self/status").stdout
+
+
+def test_only_its_own_processes_can_be_traced(cell: Cell) -> None:
+    """None but those of the container is there to be named."""
+    names = cell.bash("cat /proc/[0-9]*/comm").stdout.split()
+    assert {"dockerd", "containerd", "pytest"}.isdisjoint(names)
+    assert len(names) < 20
+
+
+def test_a_key_is_dead_when_its_trial_ends(cell: Cell, sessions: Callable[[str], Session]) -> None:
+    """Also on a connection from before."""
+    session = sessions("ended")
+    with socket.socket(socket.AF_UNIX) as early:
+        early.connect(str(session.socket_dir / "gateway.sock"))
+        session.close()
+        early.settimeout(20)
+        early.sendall(
+            f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {session.key}\r\n\r\n".encode()
+        )
+        answer = early.recv(65_536)
+    assert b"200 OK" not in answer
+    assert not session.socket_dir.exists()
+    assert "401 Unauthorized" in cell.python(f"print(json.dumps(call({session.key!r})))")
+
+
+def _after(seconds: float) -> int:
+    time.sleep(seconds)
+    return open_files()
+
+
+FLOOD = """
+import resource, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+held = []
+for number in range(1000):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(5)
+    try:
+        s.connect("/run/assay/gateway/" + ("gateway.sock", "egress.sock")[number % 2])
+        s.sendall(b"POST /v1/chat/completions HTTP/1.1\\r\\nHost: x\\r\\n")
+    except OSError: pass
+    held.append(s)
+open("/tmp/flooded", "w").close()
+time.sleep(8)
+print(json.dumps(len(held)))
+"""
+
+
+def test_a_flood_of_connections_takes_nothing_from_other_trials(cell: Cell) -> None:
+    """1,000 at once, each with half a request."""
+    before = open_files()
+    transport = httpx.HTTPTransport(uds=str(cell.other.socket_dir / "gateway.sock"))
+    head = {"authorization": f"Bearer {cell.other.key}"}
+    body = {"model": "fake", "messages": [{"role": "user", "content": "hi"}]}
+    cell.bash("rm -f /tmp/flooded")
+    with (
+        ThreadPoolExecutor(1) as pool,
+        httpx.Client(transport=transport, base_url="http://x", headers=head, timeout=30) as client,
+    ):
+        flood = pool.submit(cell.python, FLOOD)
+        while not flood.done() and cell.bash("test -e /tmp/flooded").exit_code:
+            time.sleep(0.1)
+        assert not flood.done()
+        began = time.monotonic()
+        answer = client.post("/v1/chat/completions", json=body)
+        seconds = time.monotonic() - began
+        during = min(_after(0.5) for _ in range(8))
+        assert flood.result() == 1000
+    assert answer.status_code == 200
+    assert seconds < 5
+    assert during - before < 6 * CONNECTIONS, "descriptors of the runner"
