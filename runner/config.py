@@ -77,6 +77,8 @@ class Settings(Record):
     """Of the sweep; the same name resumes it."""
     outputs: Path
     """Absolute folder with the records."""
+    record: Path | None
+    """Folder for a cassette of the sweep's finished trials; None records none."""
     scoring: Scoring
     pricing: Pricing
     sandbox: Annotated[SandboxProvider, SkipValidation]
@@ -172,6 +174,10 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
     cells: dict[str, Cell] = {}
     for node in nodes:
         agent, model, dataset, budget = (part(node, group) for group in AXES)
+        if agent.uses_model and model.replayed:
+            from runner.gateway.cassette import sealed  # noqa: PLC0415 - brings the gateway's libraries
+
+            model = sealed(model)
         model, prices = priced(model, budget, pricing) if agent.uses_model else (NO_MODEL, "")
         values = {"agent": agent, "model": model, "dataset": dataset, "budget": budget, "prices": prices}
         cell = build({**values, "attempts": node.get("attempts")}, "", Cell)

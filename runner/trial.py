@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from runner import __version__
-from runner.errors import AssayError, EngineError, ImageError, OutputsError, WorkspaceTooLarge
+from runner.errors import AssayError, ConfigError, EngineError, ImageError, OutputsError, WorkspaceTooLarge
 from runner.plan import PlannedTrial, identity
 from runner.records import (
     ErrorInfo,
@@ -54,6 +54,8 @@ KILLED_FOR = {
     # Counts against the agent: else a hostile one could void a trial that it is about to lose.
     "lost": "Its container died under it.",
 }
+LASTING = frozenset({ImageError.__name__, ConfigError.__name__, "CassetteMismatch"})
+"""Failures of ours that a repetition cannot mend."""
 DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages", "__pycache__", "vendor", "target"})
 BACK_OFF_SECONDS = (2.0, 8.0)
 """Before the first and every later repetition of a trial that our side spoiled."""
@@ -92,7 +94,7 @@ def run_to_the_end(trial: PlannedTrial, lab: Lab, retries: int, cancelled: Calla
     for number in range(retries + 1):
         record = run_trial(trial, lab, cancelled)
         lab.store.write(record)
-        lasting = record.error is not None and record.error.type == ImageError.__name__
+        lasting = record.error is not None and record.error.type in LASTING
         if record.status is not Status.INFRA_INVALID or lasting or number == retries:
             break
         until = time.monotonic() + BACK_OFF_SECONDS[min(number, len(BACK_OFF_SECONDS) - 1)]
@@ -148,7 +150,9 @@ def _open_session(
     if not trial.cell.agent.uses_model:
         return None
     from runner.gateway import SessionSpec  # noqa: PLC0415 - the gateway's libraries load only when a model is used
+    from runner.gateway.cassette import find  # noqa: PLC0415
 
+    replayed = trial.cell.model.replayed
     spec = SessionSpec(
         trial=trial.key,
         task=trial.task.name,
@@ -156,6 +160,7 @@ def _open_session(
         budget=trial.cell.budget,
         seconds=limit,
         ledger=folder / LEDGER,
+        cassette=find(trial.cell, trial.task.name, trial.attempt) if replayed else None,
     )
     return stack.enter_context(lab.gateway.open(spec))
 
@@ -290,6 +295,8 @@ def _record(
         status, error = Status.AGENT_ERROR, verdict.error
     reward = verdict.reward if verdict and status.finished else None
     tools = Counter(call.name for call in _tool_calls(calls))
+    if any(call.replayed and call.error for call in calls):
+        state.flags.append("cassette_mismatch")
     finished = datetime.now(UTC)
     _write_trajectory(trial, state.folder, calls)
     return TrialRecord(

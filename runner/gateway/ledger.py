@@ -13,8 +13,12 @@ class Ledger:
     Nothing is kept in memory: requests repeat the whole conversation, and their sum grows with its square.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Opens `path` for appending; a last line that a crash cut off is removed first. Raises `OSError`."""
+    def __init__(self, path: Path, secret: str) -> None:
+        """Opens `path` for appending; a last line that a crash cut off is removed first. Raises `OSError`.
+
+        `secret` is the trial's key, which never gets onto it, although an agent may show it to its model.
+        """
+        self._secret = secret.encode()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._file = path.open("ab", buffering=0)
@@ -24,7 +28,8 @@ class Ledger:
 
     def append(self, call: ModelCall) -> None:
         """Write one call and hand it to the operating system."""
-        self._file.write(call.model_dump_json(ensure_ascii=True).encode() + b"\n")
+        line = call.model_dump_json(ensure_ascii=True).encode()
+        self._file.write(line.replace(self._secret, b"[key]") + b"\n")
 
     def calls(self) -> tuple[ModelCall, ...]:
         """The calls of this session, in the order of arrival."""

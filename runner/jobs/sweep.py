@@ -17,7 +17,7 @@ from runner import __version__
 from runner.errors import EngineError, TrackingError
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.records import Record, Status, TrialRecord
-from runner.store import Store, write_atomically
+from runner.store import LEDGER, Store, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +52,8 @@ class SweepJob(Record):
             if plan.todo:
                 _run(sweep, plan, store)
             records = store.load([trial.key for trial in plan.trials])
+            if settings.record:
+                _write_cassette(settings.record, plan, store, records)
             print(_project(sweep, folder, records))
         judged = sum(record.status.finished for record in records.values())
         return ALL_JUDGED if judged == len(plan.trials) else SOME_INVALID
@@ -159,6 +161,18 @@ def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
     }
     write_atomically(folder / "sweep.json", json.dumps(lock, indent=1).encode())
     write_atomically(folder / "config.yaml", to_yaml(sweep.composed).encode())
+
+
+def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, TrialRecord]) -> None:
+    """A projection of the ledgers, so of trials that an earlier run finished too."""
+    from runner.gateway.cassette import record, tape  # noqa: PLC0415 - the gateway's libraries, for who records
+
+    finished = [t for t in plan.trials if t.key in records and records[t.key].status.finished]
+    for trial in finished:
+        ledger = store.folder(trial.key) / LEDGER
+        if ledger.exists():
+            record(ledger, tape(into, trial.cell.name, trial.task.name, trial.attempt))
+    print(f"Recorded in {into}; replay with model=cassette model.path={into}")
 
 
 def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str:

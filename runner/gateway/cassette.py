@@ -1,0 +1,205 @@
+"""Cassettes: the recorded model calls of a run, replayed through real sandboxes at no cost.
+
+A cassette is a folder with a file a trial, `<cell>/<task>/<attempt>.jsonl`, of the answered calls of its ledger in
+their order; so nothing is on it that is not on the ledger, and no key is on either. `record=DIR` on any run writes one,
+for trials that finished earlier too. On replay each request takes the first answer not yet played whose request has
+the same digest, so an agent's parallel calls may arrive in another order than they did.
+
+Compared is what would be sent on (`Api.outbound`), without what differs from run to run: `VOLATILE_FIELDS`, and in
+texts whatever matches `VOLATILE`. Digests are taken when played: a better normalisation serves old cassettes too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from runner.errors import ConfigError
+from runner.gateway.api import Api, Json
+from runner.gateway.provider import Reply
+from runner.records import ErrorInfo, Model, ModelCall
+from runner.store import write_atomically
+
+if TYPE_CHECKING:
+    from runner.config import Cell
+
+MISMATCH = "CassetteMismatch"
+FORBIDDEN = 403
+"""Status of a mismatch: no client tries again, and the trial counts as spoiled by our side."""
+VOLATILE_FIELDS = frozenset({"max_output_tokens", "max_tokens", "metadata", "prompt_cache_key", "user"})
+"""Top-level fields left out of the comparison: bounds that follow the budget, and names of the agent's session."""
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
+_UNIT = r"(?:ns|us|µs|ms|s|sec|secs|seconds?|m|min|minutes?)"
+VOLATILE = tuple(
+    (re.compile(pattern), name)
+    for name, pattern in {
+        "[uuid]": r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])",
+        "[key]": r"(?<![\w-])[\w-]{43}(?![\w-])",  # a trial's own key, where an agent shows its environment
+        "[hex]": r"(?<![\w-])[0-9a-f]{12,}(?![\w-])",  # host name of a container, digests
+        "[date]": rf"(?<!\d)\d{{4}}-\d\d-\d\d(?!\d)|(?:{_DAY},? +)?{_MONTH} +\d\d?(?:,? +\d{{4}})?(?!\d)",
+        "[time]": r"[T ]?(?<!\d)\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?(?:Z|UTC|[AP]M|[+-]\d\d:?\d\d))?(?: \d{4})?(?!\d)",
+        "[seconds]": rf"(?<![\w.])(?:\d+m)?\d+(?:\.\d+)? ?{_UNIT}(?!\w)",
+        "[chunk]": r"(?<=Chunk ID: )\w+",  # of codex's shell
+    }.items()
+)
+"""What in a text differs from run to run, and what stands for it."""
+DIFF_LINES, DIFF_WIDTH = 40, 160
+
+
+# --- writing and finding ----------------------------------------------------------------------------------------------
+
+
+def tape(folder: Path, cell: str, task: str, attempt: int) -> Path:
+    """The file of one trial, there or not."""
+    return folder / cell / re.sub(r"[^\w.-]", "_", task) / f"{attempt}.jsonl"
+
+
+def record(ledger: Path, into: Path) -> None:
+    """Write a trial's answered calls, in the order of arrival. Raises `OutputsError`."""
+    calls = sorted((call for call in _calls(ledger) if call.response is not None), key=lambda one: one.index)
+    lines = (call.model_dump_json(ensure_ascii=True) + "\n" for call in calls)
+    write_atomically(into, "".join(lines).encode())
+
+
+def find(cell: Cell, task: str, attempt: int) -> Path:
+    """The recording that this trial of a cassette model replays.
+
+    Raises `ConfigError` when there is none, or one of each of several cells.
+    """
+    folder = _folder(cell.model)
+    tapes = (tape(place.parent, place.name, task, attempt) for place in (folder, *sorted(folder.iterdir())))
+    found = [path for path in tapes if path.is_file() and _same_work(path.parents[1].name, cell)]
+    if not found:
+        raise ConfigError(f"{folder} has no recording of {cell.agent.name} on {task}, attempt {attempt}.")
+    if len(found) > 1:
+        names = ", ".join(path.parents[1].name for path in found)
+        raise ConfigError(f"{folder} has recordings of several cells ({names}): let model.path end in one.")
+    return found[0]
+
+
+def sealed(model: Model) -> Model:
+    """The model with the digest of what it replays. Raises `ConfigError` when that is nothing."""
+    folder = _folder(model)
+    files = sorted(folder.rglob("*.jsonl"))
+    if not files:
+        raise ConfigError(
+            f"model.path: there is no recording in {folder}; a run with record={folder} writes some."
+        )
+    content = hashlib.sha256()
+    for file in files:
+        content.update(
+            f"{file.relative_to(folder)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
+        )
+    return model.model_copy(update={"recording": content.hexdigest()})
+
+
+def _folder(model: Model) -> Path:
+    if model.path is None or not model.path.is_dir():
+        raise ConfigError(f"model.path: {model.path} is no folder; a run with record=DIR writes one.")
+    return model.path
+
+
+def _same_work(recorded: str, cell: Cell) -> bool:
+    """Whether a cell's name is of the same agent and dataset, whatever its model and budget."""
+    agent, _, dataset, *_ = [*recorded.split("·"), "", "", ""]
+    return (agent, dataset) == (cell.agent.name, cell.dataset.name)
+
+
+def _calls(path: Path) -> tuple[ModelCall, ...]:
+    """Raises `ConfigError` when a line is no call."""
+    try:
+        return tuple(map(ModelCall.model_validate_json, path.read_bytes().splitlines()))
+    except ValidationError as error:
+        raise ConfigError(f"{path} is no recording: {error.errors()[0]['msg']}.") from error
+
+
+# --- playing ----------------------------------------------------------------------------------------------------------
+
+
+class Cassette:
+    """One trial's recording, in the place of a `Provider`."""
+
+    def __init__(self, path: Path, model: Model) -> None:
+        """Raises `ConfigError` when `path` is no recording."""
+        self._model = model
+        self._left = list(_calls(path))
+        self._known: dict[int, list[str]] = {}
+
+    async def call(self, api: Api, fields: Json, _deadline: float | None, count: Callable[[], None]) -> Reply:
+        """The recorded answer; without one, what `model.mismatch` says, with the difference as the reply's error."""
+        count()
+        asked = lines(fields)
+        of_api = [call for call in self._left if call.api == api.name]
+        same = next((call for call in of_api if digest(self._lines(api, call)) == digest(asked)), None)
+        if same is not None:
+            return self._play(same)
+        if not of_api:
+            return _refused(f"No recorded call to {api.path} is left for this request.")
+        if self._model.mismatch == "fail":
+            return _refused(_difference(of_api[0].index, self._lines(api, of_api[0]), asked))
+        nearest = max(of_api, key=lambda call: _similarity(self._lines(api, call), asked))
+        error = _mismatch(_difference(nearest.index, self._lines(api, nearest), asked))
+        return self._play(nearest).model_copy(update={"error": error})
+
+    def _play(self, call: ModelCall) -> Reply:
+        self._left.remove(call)
+        return Reply(response=call.response)
+
+    def _lines(self, api: Api, call: ModelCall) -> list[str]:
+        if call.index not in self._known:
+            self._known[call.index] = lines(api.outbound(call.request, self._model.params, None).fields)
+        return self._known[call.index]
+
+
+def lines(fields: Json) -> list[str]:
+    """A request without what is volatile, as canonical JSON in which each line of a text is a line."""
+    kept = {name: _normalised(value) for name, value in fields.items() if name not in VOLATILE_FIELDS}
+    return json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
+
+
+def digest(request: Sequence[str]) -> str:
+    """Of a request's `lines`."""
+    return hashlib.sha256("\n".join(request).encode(errors="replace")).hexdigest()
+
+
+def _normalised(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _normalised(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_normalised(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    for pattern, name in VOLATILE:
+        value = pattern.sub(name, value)
+    return value.split("\n") if "\n" in value else value
+
+
+def _similarity(one: Sequence[str], other: Sequence[str]) -> float:
+    from rapidfuzz.distance import Indel  # noqa: PLC0415 - only a mismatch needs it
+
+    return Indel.normalized_similarity(one, other)
+
+
+def _difference(index: int, recorded: Sequence[str], asked: Sequence[str]) -> str:
+    """What a person needs to see why a request is not the recorded one."""
+    names = (f"recorded call {index} ({digest(recorded)[:12]})", f"this request ({digest(asked)[:12]})")
+    changes = list(difflib.unified_diff(recorded, asked, *names, lineterm="", n=1))
+    shown = [line[:DIFF_WIDTH] for line in changes[:DIFF_LINES]]
+    more = [f"({len(changes) - DIFF_LINES} more lines)"] if len(changes) > DIFF_LINES else []
+    return "\n".join(["The request is not the recorded one:", *shown, *more])
+
+
+def _mismatch(message: str) -> ErrorInfo:
+    return ErrorInfo(type=MISMATCH, message=message, phase="gateway")
+
+
+def _refused(message: str) -> Reply:
+    return Reply(status_code=FORBIDDEN, error=_mismatch(message))
