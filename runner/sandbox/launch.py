@@ -90,7 +90,8 @@ def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:
 def _bundles(spec: SandboxSpec) -> list[str]:
     if not _runs_an_agent(spec):
         return []
-    names = (bundles.runtime_container(), *map(bundles.container_name, spec.bundles))
+    # The runtime comes last: a bundle brings along the one that it was built with, and of two the later is mounted.
+    names = (*map(bundles.container_name, spec.bundles), bundles.runtime_container())
     return [f"{name}:ro" for name in dict.fromkeys(names)]
 
 
