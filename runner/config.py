@@ -27,7 +27,7 @@ from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
 from runner.protocols import Agent, Dataset, Executor, SandboxProvider, Tracker
-from runner.records import Budget, Model, Record, Scoring
+from runner.records import Budget, CallLimits, Model, Record, Scoring
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
 
@@ -89,6 +89,9 @@ class Settings(Record):
     """Run finished trials again."""
     dry_run: bool
     """Print the plan and stop."""
+    gateway: CallLimits = CallLimits()
+    sweep_usd: float | None = Field(default=None, gt=0)
+    """Once so much is spent, no new trial starts; models that are no provider's cost nothing here."""
 
 
 class Sweep(Record):
@@ -118,6 +121,8 @@ def load(configs: Sequence[DictConfig]) -> Sweep:
     )
     if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
         _require_keys(cells)
+    if sweep.settings.sweep_usd is not None:
+        _require_prices(cells)
     return sweep
 
 
@@ -257,6 +262,13 @@ def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
     if fault["type"] == "missing":
         return f"{where}: missing."
     return f"{where}: {fault['msg']} (got {fault['input']!r})."
+
+
+def _require_prices(cells: Sequence[Cell]) -> None:
+    """Raises unless every model that somebody is charged for has a price: a cap on USD could not be counted."""
+    for model in (cell.model for cell in cells):
+        if model.backend == "provider" and not model.prices.known:
+            raise ConfigError(f"sweep_usd: model {model.name} has no price, so nobody could count it.")
 
 
 def _require_keys(cells: Sequence[Cell]) -> None:

@@ -7,7 +7,7 @@ suite in `tests/conformance/` and a fake that ships (oracle and nop, the scripte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
@@ -93,8 +93,15 @@ class Sandbox(Protocol):
     def workdir(self) -> str:
         """Absolute path in which commands run unless told otherwise."""
 
-    def exec(self, spec: ExecSpec, cancelled: Callable[[], bool] = lambda: False) -> ExecResult:
+    def exec(
+        self,
+        spec: ExecSpec,
+        cancelled: Callable[[], bool] = lambda: False,
+        extension: Callable[[], float] = lambda: 0.0,
+    ) -> ExecResult:
         """Run one command to its end, deadline or cancellation; never raises for what the command does.
+
+        `extension` tells by how many seconds the deadline has moved on so far; it never falls.
 
         Raises `EngineError` when the sandbox itself cannot be reached.
         """
@@ -169,7 +176,7 @@ class Executor(Protocol):
         """How often a trial is repeated after an infrastructure failure."""
 
     def run(
-        self, trials: Sequence[Job_contra], work: Callable[[Job_contra], TrialRecord], cancel: Event
+        self, trials: Iterable[Job_contra], work: Callable[[Job_contra], TrialRecord], cancel: Event
     ) -> Generator[TrialRecord]:
         """Records as they end, in any order.
 

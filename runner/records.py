@@ -224,6 +224,22 @@ class Budget(Record):
     """Of the rollout."""
 
 
+class CallLimit(Record):
+    """How fast a provider may be called; a call waits for its turn. None means no limit."""
+
+    concurrency: int | None = Field(default=None, ge=1)
+    """Calls under way at once, their retries included."""
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    """Calls begun in any 60 s; a retry is no new call."""
+
+
+class CallLimits(CallLimit):
+    """Limits of the calls of all trials of a run together, and of each provider's."""
+
+    providers: dict[str, CallLimit] = {}
+    """First part of a model's id (`openai`, `zai`) -> limit of all models of that provider."""
+
+
 class Endpoint(Record):
     """What an agent is told about its model, as seen from inside its sandbox."""
 
@@ -405,6 +421,8 @@ class ModelCall(Record):
     started_at: datetime
     latency_seconds: float
     """From the request's arrival to the finished answer, retries and waits included."""
+    waited_seconds: float = 0.0
+    """Of the latency, what it waited for the limits on calls."""
     streamed: bool = False
     """Whether the agent asked for SSE."""
     attempts: int = 1
@@ -457,6 +475,8 @@ class PhaseSeconds(Record):
 
     environment: float = 0.0
     agent: float = 0.0
+    waiting: float = 0.0
+    """Of `agent`, what a model call waited for the limits on calls; its deadline is that much later."""
     collect: float = 0.0
     verify: float = 0.0
 

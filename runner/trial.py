@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from runner.gateway import Gateway, Session
     from runner.gateway.egress import Egress
     from runner.protocols import Sandbox, SandboxProvider
-    from runner.records import Endpoint, ToolCall
+    from runner.records import ToolCall
     from runner.store import Store
 
 PROVIDER_FAILED = (401, 403, 429)
@@ -135,7 +135,8 @@ def _run(
         sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, image, state)))
         _wait_until_healthy(trial, sandbox)
     with _timed(state, "agent"):
-        state.result = result = sandbox.exec(_guarded(command, trial, endpoint, egress), cancelled)
+        guarded = _guarded(command, trial, state.session, egress)
+        state.result = result = sandbox.exec(guarded, cancelled, lambda: _waited(state))
     with _timed(state, "collect"):
         _collect(trial, sandbox, result, state)
     if result.ended != "cancelled":
@@ -176,12 +177,12 @@ def _open_egress(trial: PlannedTrial, lab: Lab, session: Session | None, stack: 
 
 
 def _guarded(
-    command: ExecSpec, trial: PlannedTrial, endpoint: Endpoint | None, egress: Egress | None
+    command: ExecSpec, trial: PlannedTrial, session: Session | None, egress: Egress | None
 ) -> ExecSpec:
     """The command under the supervisor; the bounds need neither a gateway nor a gentle end, and so no runtime."""
-    if endpoint is None and trial.cell.agent.bundle is None and egress is None:
+    if session is None and trial.cell.agent.bundle is None and egress is None:
         return command
-    guarded = supervised(command, gateway=endpoint is not None)
+    guarded = supervised(command, gateway=session is not None, gently=session is None or not session.limited)
     return proxied(guarded) if egress else guarded
 
 
@@ -319,7 +320,7 @@ def _record(
         started_at=started,
         finished_at=finished,
         wall_seconds=(finished - started).total_seconds(),
-        seconds=PhaseSeconds(**state.clock),
+        seconds=PhaseSeconds(**state.clock, waiting=_waited(state)),
         retries=retries,
         egress=state.egress.attempts if state.egress else (),
         workspace_files=state.workspace[0] if state.workspace else None,
@@ -396,6 +397,11 @@ def _limit(trial: PlannedTrial) -> float | None:
     """Seconds of the rollout: the smaller of the task's own limit and the budget's."""
     limits = [trial.task.agent_timeout_seconds, trial.cell.budget.wall_seconds]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _waited(state: _Rollout) -> float:
+    """Seconds that the rollout's model calls have waited for the limits on calls."""
+    return state.session.waited_seconds if state.session else 0.0
 
 
 def _total(costs: Sequence[float | None]) -> float | None:

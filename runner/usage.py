@@ -36,6 +36,7 @@ complete -o nospace -C 'python -m runner --complete' assay
 Exit codes
   0    every planned trial was judged
   4    some were not: refused, or spoiled by a failure of ours; the same command tries the latter again
+  5    sweep_usd was spent before all had started; a higher one resumes
   2    what was typed or configured is wrong; nothing was started
   3    the Docker Engine is absent or failed
   130  stopped; the same command resumes

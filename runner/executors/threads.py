@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
 from typing import TypeVar
@@ -22,7 +22,7 @@ class ThreadExecutor(Record):
     """How often a trial is repeated after an infrastructure failure."""
 
     def run(
-        self, trials: Sequence[Job], work: Callable[[Job], TrialRecord], cancel: Event
+        self, trials: Iterable[Job], work: Callable[[Job], TrialRecord], cancel: Event
     ) -> Generator[TrialRecord]:
         """Records as they end. On Ctrl-C or an error of `work` sets `cancel`, waits for all workers, and raises.
 

@@ -10,6 +10,7 @@ import asyncio
 import math
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from metrics.cost import call_cost, price_tier
 from runner.errors import ConfigError
@@ -55,6 +56,37 @@ class Hold(Record):
     """What the provider is told as its maximum; None leaves it to the provider."""
 
 
+class Stopwatch:
+    """Time in which at least one of several overlapping intervals runs."""
+
+    def __init__(self) -> None:
+        self._before, self._open, self._since = 0.0, 0, 0.0
+
+    @property
+    def seconds(self) -> float:
+        """So far, the running interval included."""
+        return self._before + (time.monotonic() - self._since if self._open else 0.0)
+
+    @property
+    def runs(self) -> bool:
+        """Whether an interval is open."""
+        return self._open > 0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """One interval."""
+        if not self._open:
+            self._since = time.monotonic()
+        self._open += 1
+        try:
+            yield
+        finally:
+            total = self.seconds
+            self._open -= 1
+            if not self._open:
+                self._before = total
+
+
 class Meter:
     """The spend of one trial, counted in the gateway's event loop; other threads may read it."""
 
@@ -74,14 +106,37 @@ class Meter:
         self._started: float | None = None
         self._usd = 0.0
         self._held: list[Hold] = []
+        self._waits = Stopwatch()
         self._settled = asyncio.Event()
 
     @property
     def deadline(self) -> float | None:
-        """`time.monotonic()` at which the trial's calls end; None without a limit or before the first call."""
-        return (
-            self._started + self._seconds if self._started is not None and self._seconds is not None else None
-        )
+        """`time.monotonic()` at which the trial's calls end; None without a limit or before the first call.
+
+        Moves on with all that is waited for the limits on calls.
+        """
+        if self._started is None or self._seconds is None:
+            return None
+        return self._started + self._seconds + self.waited_seconds
+
+    @property
+    def waited_seconds(self) -> float:
+        """Time in which at least one call waited for the limits on calls."""
+        return self._waits.seconds
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call waits for the limits just now."""
+        return self._waits.runs
+
+    @property
+    def charged_usd(self) -> float:
+        """USD as the caps count them: a missing cache rate as fresh input, a call without any price as 0."""
+        return self._usd
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """A call waits its turn: no time of the trial's."""
+        return self._waits.running()
 
     async def admit(self, input_tokens: int, wanted: int | None) -> Hold | Refusal:
         """Take hold of what a call may spend, after waiting for calls under way if they might spend it all.
@@ -130,7 +185,7 @@ class Meter:
         """(kind, spent, held, limit) of each budget that has a limit."""
         limits = self._budget
         if self._started is not None and self._seconds is not None:
-            yield "deadline", time.monotonic() - self._started, 0.0, self._seconds
+            yield "deadline", time.monotonic() - self._started - self.waited_seconds, 0.0, self._seconds
         if limits.turns is not None:
             yield "turns", self.turns, len(self._held), limits.turns
         if limits.usd is not None:

@@ -55,6 +55,8 @@ class FakeUpstream:
         """Usage of each answer sent."""
         self.hung_up = 0
         """Requests whose client left before the answer."""
+        self.at_once, self.most_at_once = 0, 0
+        """Requests under way, now and at most."""
         self._socket = socket.create_server(("127.0.0.1", 0))
         routes = [
             Route("/v1/chat/completions", self._chat, methods=["POST"]),
@@ -93,6 +95,14 @@ class FakeUpstream:
         return await self._answer(request, _messages_body)
 
     async def _answer(self, request: Request, shape: Any) -> Response:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            return await self._behave(request, shape)
+        finally:
+            self.at_once -= 1
+
+    async def _behave(self, request: Request, shape: Any) -> Response:
         now = self._behaviours[min(len(self.requests), len(self._behaviours) - 1)]
         number = len(self.requests)
         self.requests.append(await request.json())

@@ -15,13 +15,16 @@ from types import ModuleType
 from typing import Self
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from runner.errors import ConfigError, GatewayError
+from runner.gateway.cassette import Cassette
 from runner.gateway.http import application
+from runner.gateway.limits import Gates
 from runner.gateway.provider import Provider, load_litellm, unload_litellm
 from runner.gateway.scripted import Script, load
 from runner.gateway.session import Session, SessionSpec
-from runner.records import Model
+from runner.records import CallLimits, Model
 
 SOCKET = "gateway.sock"
 LONGEST_PATH = 107
@@ -39,9 +42,11 @@ class Gateway:
     (seconds): in the background it would race with whatever else touches the process's warning filters.
     """
 
-    def __init__(self, runtime_dir: Path) -> None:
+    def __init__(self, runtime_dir: Path, limits: CallLimits | None = None) -> None:
         """`runtime_dir` is created on first use, readable by this user only, and holds one folder a trial."""
         self._runtime_dir = runtime_dir
+        self._gates = Gates(limits or CallLimits())
+        self._opened: list[Session] = []
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -57,8 +62,20 @@ class Gateway:
         `GatewayError` when the socket cannot be made.
         """
         key, script = provider_key(spec.model), _script(spec)
+        cassette = Cassette(spec.cassette, spec.model) if spec.cassette else None
         self._start()
-        return asyncio.run_coroutine_threadsafe(self._open(spec, key, script), self._loop).result()
+        opening = self._open(spec, cassette or Provider(spec.model, key, script, self._litellm))
+        return asyncio.run_coroutine_threadsafe(opening, self._loop).result()
+
+    @property
+    def spent_usd(self) -> float:
+        """USD of all trials so far, as caps count them; scripts and recordings cost nobody anything."""
+        return sum(one.charged_usd for one in self._opened if one.spec.model.backend == "provider")
+
+    @property
+    def waiting(self) -> int:
+        """Trials of which a call waits for the limits on calls just now."""
+        return sum(one.waiting for one in self._opened)
 
     def close(self) -> None:
         """End all sessions and the thread. Idempotent."""
@@ -100,12 +117,11 @@ class Gateway:
         await asyncio.gather(*self._servers)
         await unload_litellm(self._litellm)
 
-    async def _open(self, spec: SessionSpec, key: str | None, script: Script | None) -> Session:
-        provider = Provider(spec.model, key, script, self._litellm)
+    async def _open(self, spec: SessionSpec, provider: Provider | Cassette) -> Session:
         try:
             with ExitStack() as undo:
                 folder, listening = _listen(self._runtime_dir, undo)
-                session = Session(spec, folder, provider, self._close)
+                session = Session(spec, folder, provider, self._close, self._gates.of(spec.model))
                 undo.pop_all()
         except OSError as error:
             message = (
@@ -114,6 +130,7 @@ class Gateway:
             raise GatewayError(message) from error
         server = uvicorn.Server(_configuration(session))
         self._sessions[session] = server
+        self._opened.append(session)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         self._servers.add(task)
         task.add_done_callback(self._servers.discard)
@@ -182,9 +199,20 @@ def _listen(runtime_dir: Path, undo: ExitStack) -> tuple[Path, socket.socket]:
     return folder, listening
 
 
+class Connection(H11Protocol):
+    """One connection. Those that ask nothing are never answered 503, so beyond twice as many they are hung up on."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Called by the event loop."""
+        super().connection_made(transport)
+        if len(self.connections) > 2 * CONNECTIONS:
+            transport.abort()
+
+
 def _configuration(session: Session) -> uvicorn.Config:
     return uvicorn.Config(
         application(session),
+        http=Connection,
         log_config=None,
         log_level="error",
         access_log=False,

@@ -7,7 +7,8 @@ import logging
 import secrets
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,6 +19,8 @@ from runner.records import Budget, Endpoint, ErrorInfo, Model, ModelCall, Record
 
 if TYPE_CHECKING:
     from runner.gateway.api import Api, Json
+    from runner.gateway.cassette import Cassette
+    from runner.gateway.limits import Gate
     from runner.gateway.provider import Provider, Reply
 
 BYTES_PER_TOKEN = 4
@@ -41,6 +44,8 @@ class SessionSpec(Record):
     """Deadline, counted from the trial's first call, so that a slow start of its sandbox takes none of it."""
     ledger: Path
     """JSONL file, appended call by call while the trial runs."""
+    cassette: Path | None = None
+    """The recording that a cassette model replays."""
 
 
 class Answer(Record):
@@ -57,6 +62,7 @@ class Call:
         self.api, self.request, self.index, self.streamed = api, request, index, streamed
         self.input_tokens = size // BYTES_PER_TOKEN
         self.attempts = 0
+        self.waited_seconds = 0.0
         self.dropped: tuple[str, ...] = ()
         self._started_at, self._started = datetime.now(UTC), time.monotonic()
 
@@ -74,6 +80,7 @@ class Call:
             replayed=model.replayed,
             started_at=self._started_at,
             latency_seconds=time.monotonic() - self._started,
+            waited_seconds=self.waited_seconds,
             streamed=self.streamed,
             attempts=self.attempts,
             dropped=self.dropped,
@@ -87,13 +94,18 @@ class Session:
     """A trial's door to its model, open until `close`. Its properties may be read from any thread at any time."""
 
     def __init__(
-        self, spec: SessionSpec, socket_dir: Path, provider: Provider, close: Callable[[Session], None]
+        self,
+        spec: SessionSpec,
+        socket_dir: Path,
+        provider: Provider | Cassette,
+        close: Callable[[Session], None],
+        gates: tuple[Gate, ...] = (),
     ) -> None:
         """`close` is the gateway's, which owns the loop that calls run in. Raises `ConfigError`, `OSError`."""
         self.spec, self.socket_dir, self.key = spec, socket_dir, secrets.token_urlsafe(32)
-        self._provider, self._close = provider, close
+        self._provider, self._close, self._gates = provider, close, gates
         self._meter = Meter(spec.budget, spec.model, spec.seconds)
-        self._ledger = Ledger(spec.ledger)
+        self._ledger = Ledger(spec.ledger, self.key)
         self._calls: set[asyncio.Task[Answer]] = set()
         self._arrived = 0
         self._dead = False
@@ -133,6 +145,26 @@ class Session:
     def turns(self) -> int:
         """Answered calls."""
         return self._meter.turns
+
+    @property
+    def limited(self) -> bool:
+        """Whether its calls may have to wait for other trials' calls."""
+        return bool(self._gates)
+
+    @property
+    def waited_seconds(self) -> float:
+        """Time so far in which a call waited for the limits on calls: no time of the agent's."""
+        return self._meter.waited_seconds
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a call waits for the limits just now."""
+        return self._meter.waits
+
+    @property
+    def charged_usd(self) -> float:
+        """USD as caps count them; see `Meter`."""
+        return self._meter.charged_usd
 
     @property
     def refusal(self) -> str | None:
@@ -208,7 +240,8 @@ class Session:
         try:
             sent = call.api.outbound(call.request, self.spec.model.params, hold.max_output)
             call.dropped = sent.dropped
-            reply = await self._provider.call(call.api, sent.fields, self._meter.deadline, call.count)
+            async with self._passed(call):
+                reply = await self._provider.call(call.api, sent.fields, self._meter.deadline, call.count)
             call.dropped = tuple(sorted({*call.dropped, *reply.dropped}))
             usage = call.api.usage(reply.response) if reply.response else None
         finally:
@@ -217,8 +250,21 @@ class Session:
             return self._refused(call, self._meter.expired())
         if reply.response is None:
             return self._failed(call, reply)
-        self._record(call, 200, response=reply.response, usage=usage, cost_usd=cost)
+        self._record(call, 200, response=reply.response, usage=usage, cost_usd=cost, error=reply.error)
         return Answer(status_code=200, body=reply.response)
+
+    @asynccontextmanager
+    async def _passed(self, call: Call) -> AsyncIterator[None]:
+        """Through the limits on calls, after waiting for them."""
+        began = time.monotonic()
+        async with AsyncExitStack() as stack:
+            with self._meter.waiting():
+                try:
+                    for gate in self._gates:
+                        await stack.enter_async_context(gate.passed())
+                finally:
+                    call.waited_seconds = time.monotonic() - began if self._gates else 0.0
+            yield
 
     def _refused(self, call: Call, refusal: Refusal) -> Answer:
         self._record(call, 403, refused=refusal.kind)

@@ -7,6 +7,7 @@ import json
 import shutil
 import signal
 import tempfile
+from collections import deque
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +21,13 @@ from runner.records import Record, Status, TrialRecord
 from runner.store import LEDGER, Store, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from runner.config import Sweep
     from runner.plan import Plan
+    from runner.report.progress import Progress
 
-ALL_JUDGED, SOME_INVALID = 0, 4
+ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
 ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
@@ -38,28 +40,31 @@ class SweepJob(Record):
     """It calls models: their keys must be there before anything starts."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0: every planned trial is judged; 4: some are invalid or were refused; 130: stopped by the user."""
+        """Exit code 0: every planned trial is judged; 4: some are invalid or were refused; 5: the sweep's cap on USD
+        kept some from starting; 130: stopped by the user.
+        """
         settings = sweep.settings
         store = Store(settings.outputs)
         if settings.dry_run:
-            print(plan_text(_plan(sweep, store)))
+            print(plan_text(_plan(sweep, store), settings.sweep_usd))
             return ALL_JUDGED
         with store.locked():
             plan = _plan(sweep, store)
             folder = settings.outputs / settings.name
             _write_sweep(sweep, plan, folder)
             _say_refused(plan)
-            if plan.todo:
-                _run(sweep, plan, store)
+            capped = _run(sweep, plan, store) if plan.todo else False
             records = store.load([trial.key for trial in plan.trials])
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
             print(_project(sweep, folder, records))
         judged = sum(record.status.finished for record in records.values())
-        return ALL_JUDGED if judged == len(plan.trials) else SOME_INVALID
+        if judged == len(plan.trials):
+            return ALL_JUDGED
+        return CAPPED if capped else SOME_INVALID
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: Plan, sweep_usd: float | None = None) -> str:
     """The plan for people: cells, trials with their keys, images, refusals, and the most it may cost."""
     done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
     lines = [f"{len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.", ""]
@@ -71,6 +76,10 @@ def plan_text(plan: Plan) -> str:
     bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
     again = "each repetition after a failure of ours may spend a trial's budget again"
     lines += ["", f"The most it may cost: {bound}; {again}."]
+    if sweep_usd is not None:
+        lines.append(
+            f"No new trial starts once {sweep_usd:g} USD are spent (sweep_usd); those that run then end."
+        )
     if nominal:
         lines.append(f"Scripted and replayed models: up to {nominal:.2f} nominal USD, charged to nobody.")
     return "\n".join(lines)
@@ -93,19 +102,25 @@ def _say_refused(plan: Plan) -> None:
         print(f"refused: {task.dataset}/{task.name}: {task.refused}")
 
 
-def _run(sweep: Sweep, plan: Plan, store: Store) -> None:
+def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
+    """Run what is left to do; whether the sweep's cap on USD kept some of it from starting."""
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
-    from runner.report.progress import Progress  # noqa: PLC0415
+    from runner.report import progress as display  # noqa: PLC0415
     from runner.trial import Lab, run_to_the_end  # noqa: PLC0415
 
     settings = sweep.settings
     cancel = Event()
-    with _runtime_dir() as runtime, Progress(total=len(plan.todo)) as progress, Gateway(runtime) as gateway:
+    with (
+        _runtime_dir() as runtime,
+        Gateway(runtime, settings.gateway) as gateway,
+        display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
+    ):
         if reaped := settings.sandbox.reap():
             progress.note(f"Removed {reaped} containers that an earlier runner left.")
         recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
         bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
+        trials = _Affordable(plan.todo, settings.sweep_usd, lambda: gateway.spent_usd)
 
         def work(trial: PlannedTrial) -> TrialRecord:
             progress.started(trial.name)
@@ -114,16 +129,37 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> None:
         # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
         with (
             _terminated_like_interrupted(),
-            closing(settings.executor.run(plan.todo, work, cancel)) as records,
+            closing(settings.executor.run(trials, work, cancel)) as records,
         ):
-            failures = 0
-            for record in records:
-                progress.ended(record)
-                failed = record.status is Status.INFRA_INVALID and record.error
-                failures = failures + 1 if failed and failed.type == EngineError.__name__ else 0
-                if failed and failures == ENGINE_FAILURES:
-                    message = f"{failures} trials in a row failed at the Docker Engine: {failed.message}"
-                    raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
+            _watch(records, progress)
+        if trials.left:
+            spent = f"{gateway.spent_usd:.2f} USD are spent, and sweep_usd is {settings.sweep_usd:g}"
+            progress.note(f"{spent}: {len(trials.left)} trials were not started; the same command goes on.")
+        return bool(trials.left)
+
+
+class _Affordable:
+    """Trials left to do, the next one whenever a worker is free, until the sweep's cap on USD is spent."""
+
+    def __init__(self, todo: Iterable[PlannedTrial], cap: float | None, spent: Callable[[], float]) -> None:
+        self.left = deque(todo)
+        self._cap, self._spent = cap, spent
+
+    def __iter__(self) -> Iterator[PlannedTrial]:
+        while self.left and (self._cap is None or self._spent() < self._cap):
+            yield self.left.popleft()
+
+
+def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
+    """Show trials as they end. Raises `EngineError` when the Docker Engine spoils one after the other."""
+    failures = 0
+    for record in records:
+        progress.ended(record)
+        failed = record.status is Status.INFRA_INVALID and record.error
+        failures = failures + 1 if failed and failed.type == EngineError.__name__ else 0
+        if failed and failures == ENGINE_FAILURES:
+            message = f"{failures} trials in a row failed at the Docker Engine: {failed.message}"
+            raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Self
@@ -24,8 +25,12 @@ SILENCE_SECONDS = 30.0
 class Progress:
     """Counts trials as they start and end; safe to call from many threads. Shows nothing outside its context."""
 
-    def __init__(self, total: int, console: Console | None = None) -> None:
+    def __init__(
+        self, total: int, console: Console | None = None, waiting: Callable[[], int] = lambda: 0
+    ) -> None:
+        """`waiting` tells how many trials wait for the limits on model calls just now."""
         self.total = total
+        self._waiting = waiting
         self.console = console or Console()
         self.quiet = not self.console.is_terminal or os.environ.get("CI", "").lower() in ("1", "true")
         self._lock = Lock()
@@ -78,6 +83,8 @@ class Progress:
         """One line: done of all, running, how they ended, USD, and the time left if the rest goes like this."""
         done = self._ended.total()
         counts = [f"{done}/{self.total} done", f"{self._started - done} running"]
+        if waiting := self._waiting():
+            counts.append(f"{waiting} waiting for the limits on calls")
         counts += [
             f"{self._ended[kind]} {kind}" for kind in ("passed", "failed", "invalid") if self._ended[kind]
         ]

@@ -95,13 +95,18 @@ class DockerSandbox:
         with engine_faults("removing a sandbox"):
             self._remove()
 
-    def exec(self, spec: ExecSpec, cancelled: Callable[[], bool] = lambda: False) -> ExecResult:
+    def exec(
+        self,
+        spec: ExecSpec,
+        cancelled: Callable[[], bool] = lambda: False,
+        extension: Callable[[], float] = lambda: 0.0,
+    ) -> ExecResult:
         """See `protocols.Sandbox`. A command in a container that is dead already ends as `lost`."""
         output = Output(self._limits.output_mb * MEGABYTE)
         with engine_faults(f"running {spec.argv[0]} in a sandbox"):
             self._prepare(spec)
             began = time.monotonic()
-            ending = self._run(spec, output, cancelled)
+            ending = self._run(spec, output, stopper(spec.timeout_seconds, cancelled, extension))
             seconds = time.monotonic() - began
         exited = isinstance(ending, int)
         return ExecResult(
@@ -200,7 +205,7 @@ class DockerSandbox:
         self._sealed = True
 
     def _run(
-        self, spec: ExecSpec, output: Output, cancelled: Callable[[], bool]
+        self, spec: ExecSpec, output: Output, stop: Callable[[], Stop | None]
     ) -> int | Stop | Literal["lost"]:
         """The command's exit code, or what it ended of instead."""
         try:
@@ -215,8 +220,11 @@ class DockerSandbox:
                 DiskWatch(self._disk_bytes, self._limits.disk_mb * MEGABYTE) as disk,
                 self._attached(run) as stream,
             ):
-                stop = stopper(spec.timeout_seconds, cancelled, lambda: disk.full)
-                ending = follow(stream, output, stop) or self._exit_code(run, stop)
+
+                def reason() -> Stop | None:
+                    return stop() or ("disk" if disk.full else None)
+
+                ending = follow(stream, output, reason) or self._exit_code(run, reason)
         except APIError:
             if (death := self._death()) is None:
                 raise

@@ -41,20 +41,20 @@ GRACE_SECONDS = 10.0
 """How much later the outside deadline is: the supervisor's 5 s between TERM and KILL, and a start on a busy host."""
 
 
-def supervised(spec: ExecSpec, *, gateway: bool) -> ExecSpec:
+def supervised(spec: ExecSpec, *, gateway: bool, gently: bool = True) -> ExecSpec:
     """The same command under the supervisor, with the gateway's port open if asked.
 
     The command gets its whole `timeout_seconds` inside; the returned spec's is `GRACE_SECONDS` longer and is for
     the host to keep. Two deadlines, because each alone fails: the inside one ends the process group gently, so that
     an agent can still write its trajectory, but a hostile command can kill its supervisor; the outside one cannot be
     dodged, but can only kill the container. `DEADLINE_EXIT_CODE` after at least the given `timeout_seconds` means
-    that the inside one struck.
+    that the inside one struck. Not `gently`: there is no inside one, which cannot be moved while the command runs.
     """
     options: list[str] = []
     timeout = spec.timeout_seconds
     if gateway:
         options += ["--socket", SOCKET_PATH, "--port", str(GATEWAY_PORT)]
-    if timeout is not None:
+    if timeout is not None and gently:
         options += ["--deadline", f"{timeout:g}"]
         timeout += GRACE_SECONDS
     return spec.model_copy(update={"argv": _with_options(spec, options), "timeout_seconds": timeout})

@@ -111,7 +111,12 @@ class LocalSandbox:
         for folder in (self._root, *self._snapshots):
             shutil.rmtree(folder, ignore_errors=True)
 
-    def exec(self, spec: ExecSpec, cancelled: Callable[[], bool] = lambda: False) -> ExecResult:
+    def exec(
+        self,
+        spec: ExecSpec,
+        cancelled: Callable[[], bool] = lambda: False,
+        extension: Callable[[], float] = lambda: 0.0,
+    ) -> ExecResult:
         """See `protocols.Sandbox`."""
         for path, text in spec.files.items():
             self._host(path).parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +133,7 @@ class LocalSandbox:
                 exit_code=126, stdout=message, stderr="", seconds=0.0, output_bytes=len(message)
             )
         with process:
-            reason = _follow(process, output, stopper(spec.timeout_seconds, cancelled))
+            reason = _follow(process, output, stopper(spec.timeout_seconds, cancelled, extension))
             if reason:
                 self.kill()
         return ExecResult(

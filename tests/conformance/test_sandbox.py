@@ -136,6 +136,14 @@ def test_an_endless_command_is_killed_at_its_deadline(sandbox: Sandbox, tmp_path
     assert sandbox.get("/workspace", tmp_path / "workspace.tar") == 0
 
 
+def test_a_deadline_moves_on_with_what_was_waited(sandbox: Sandbox) -> None:
+    began = time.monotonic()
+    spec = ExecSpec(argv=("sh", "-c", "sleep 60"), timeout_seconds=0.5)
+    result = sandbox.exec(spec, extension=lambda: min(1.5, time.monotonic() - began))
+    assert result.ended == "deadline"
+    assert 2.0 <= result.seconds < 20
+
+
 def test_a_deadline_holds_while_the_command_floods_its_output(sandbox: Sandbox) -> None:
     began = time.monotonic()
     assert shell(sandbox, "yes", timeout_seconds=1).ended == "deadline"

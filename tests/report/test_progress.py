@@ -44,6 +44,12 @@ def test_a_line_counts_kinds_spend_and_time_left() -> None:
     )
 
 
+def test_a_line_says_how_many_wait_for_the_limits_on_calls() -> None:
+    progress = Progress(2, Console(file=io.StringIO()), waiting=lambda: 1)
+    progress.started("x")
+    assert progress.summary() == "0/2 done, 1 running, 1 waiting for the limits on calls, 0.00 USD"
+
+
 def test_silence_is_broken_though_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SILENCE_SECONDS", 0.02)
     progress, written = quiet(5)
