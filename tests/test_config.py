@@ -20,8 +20,8 @@ from runner.records import Budget, BundleRecipe, Prices, Record
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 PLAIN = ("agent=oracle", "dry_run=true")
-NEEDED = {("dataset", "harbor"): ("dataset.root=tasks",)}
-"""What an option leaves to the user."""
+NEEDED = {("dataset", "harbor"): "dataset.root=tasks", ("model", "cassette"): "model.path={folder}"}
+"""What an option leaves to the user; `folder` holds a recording."""
 
 
 def composed(*overrides: str) -> DictConfig:
@@ -43,8 +43,10 @@ def loaded(*jobs: tuple[str, ...]) -> Sweep:
         for option in door.options(group)
     ],
 )
-def test_every_option_composes_and_validates(group: str, option: str) -> None:
-    sweep = loaded((f"{group}={option}", "dry_run=true", *NEEDED.get((group, option), ())))
+def test_every_option_composes_and_validates(group: str, option: str, tmp_path: Path) -> None:
+    (tmp_path / "1.jsonl").touch()
+    needed = NEEDED.get((group, option), "fresh=false").format(folder=tmp_path)
+    sweep = loaded((f"{group}={option}", "dry_run=true", needed))
     part = getattr(sweep.cells[0] if group in door.AXES else sweep.settings, group)
     named = getattr(part, "name", option)
     assert named in (option, NO_MODEL.name)

@@ -20,7 +20,7 @@ OPTIONS = [(group, option, file) for group in door.groups() for option, file in 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["agent=codx"], "unknown agent 'codx'. Did you mean 'codex'? Valid: codex, "),
+        (["agent=codx"], "unknown agent 'codx'. Did you mean 'codex'? Valid: "),
         (["-m", "agent=codex,orcale"], "unknown agent 'orcale'. Did you mean 'oracle'?"),
         (["agent='codx'"], "unknown agent 'codx'"),
         (["agent=codex,oracle"], "add -m to run each of them"),

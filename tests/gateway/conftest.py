@@ -43,6 +43,7 @@ def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]
             budget: Budget | None = None,
             seconds: float | None = None,
             name: str = "trial",
+            cassette: Path | None = None,
             **fields: object,
         ) -> Session:
             if url and str(fields.get("id")).startswith("anthropic/"):
@@ -61,6 +62,7 @@ def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]
                 budget=budget or Budget(),
                 seconds=seconds,
                 ledger=tmp_path / name / "ledger.jsonl",
+                cassette=cassette,
             )
             return stack.enter_context(gateway.open(spec))
 

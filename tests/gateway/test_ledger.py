@@ -8,6 +8,8 @@ from pathlib import Path
 from runner.gateway.ledger import Ledger
 from runner.records import ModelCall, Usage
 
+SECRET = "the-key-of-the-trial"
+
 
 def _call(index: int) -> ModelCall:
     return ModelCall(
@@ -23,7 +25,7 @@ def _call(index: int) -> ModelCall:
 
 
 def test_calls_come_back_in_the_order_of_arrival(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "deep" / "ledger.jsonl")
+    ledger = Ledger(tmp_path / "deep" / "ledger.jsonl", SECRET)
     for index in (1, 0, 2):
         ledger.append(_call(index))
     ledger.close()
@@ -31,22 +33,30 @@ def test_calls_come_back_in_the_order_of_arrival(tmp_path: Path) -> None:
 
 
 def test_a_call_is_on_disk_when_append_returns(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
+    ledger = Ledger(tmp_path / "ledger", SECRET)
     ledger.append(_call(0))
     assert ModelCall.model_validate_json((tmp_path / "ledger").read_text()) == _call(0)
     ledger.close()
 
 
 def test_a_line_cut_by_a_crash_does_not_spoil_the_next(tmp_path: Path) -> None:
-    first = Ledger(tmp_path / "ledger")
+    first = Ledger(tmp_path / "ledger", SECRET)
     first.append(_call(0))
     first.close()
     with (tmp_path / "ledger").open("a") as file:
         file.write('{"index": 1, "api"')
-    second = Ledger(tmp_path / "ledger")
+    second = Ledger(tmp_path / "ledger", SECRET)
     second.append(_call(7))
     second.close()
     assert second.calls() == (_call(7),)
     assert [
         ModelCall.model_validate_json(line).index for line in (tmp_path / "ledger").read_text().splitlines()
     ] == [0, 7]
+
+
+def test_the_trials_key_is_not_on_it_wherever_an_agent_says_it(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger", SECRET)
+    ledger.append(_call(0).model_copy(update={"request": {SECRET: [f'"env\\n OPENAI_API_KEY={SECRET}"']}}))
+    ledger.close()
+    assert SECRET not in (tmp_path / "ledger").read_text()
+    assert ledger.calls()[0].request == {"[key]": ['"env\\n OPENAI_API_KEY=[key]"']}

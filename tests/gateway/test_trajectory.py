@@ -8,10 +8,12 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import atif, tool_calls
+from tests.gateway.atif import Trajectory
 
 Json = dict[str, Any]
 
@@ -78,7 +80,7 @@ def test_a_trajectory(
         made = tool_calls(trial.calls[0])
         agent.post(f"/v1/{path}", json=body([(made[0].id, "a.txt"), (made[1].id, "/work")]))
     document = atif(trial.calls, agent="codex", version="1.0", session_id="s", instruction="Please go.")
-    json.dumps(document, allow_nan=False)
+    Trajectory.model_validate_json(json.dumps(document, allow_nan=False))
     assert document["schema_version"] == "ATIF-v1.8"
     assert document["agent"] == {"name": "codex", "version": "1.0", "model_name": model}
     first, second, third = document["steps"]
@@ -111,5 +113,35 @@ def test_a_trajectory(
 
 def test_a_rollout_without_calls_is_its_instruction() -> None:
     document = atif((), agent="nop", version="1", session_id="s", instruction="Go.")
+    Trajectory.model_validate(document)
     assert [step["step_id"] for step in document["steps"]] == [1]
     assert document["final_metrics"]["total_prompt_tokens"] == 0
+
+
+def _broken(document: Json, *path: str | int, value: object) -> Json:
+    """The document with one thing in it wrong."""
+    copied: Any = json.loads(json.dumps(document))
+    place = copied
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return dict(copied)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema_version",), "ATIF-v1.7"),
+        (("unknown",), 1),
+        (("session_id",), None),
+        (("steps", 0, "step_id"), 2),
+        (("steps", 0, "metrics"), {}),
+        (("steps", 0, "timestamp"), "yesterday"),
+        (("steps", 0, "observation"), {"results": [{"source_call_id": "x"}]}),
+    ],
+)
+def test_the_validator_sees_what_is_wrong(path: tuple[str | int, ...], value: object) -> None:
+    document = atif((), agent="nop", version="1", session_id="s", instruction="Go.")
+    wrong = _broken(document, *path, value=value)
+    with pytest.raises(ValidationError):
+        Trajectory.model_validate(wrong)

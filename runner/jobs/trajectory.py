@@ -1,0 +1,147 @@
+"""`job=trajectory`: one trial's trajectory, readable in the terminal; plain text where the output is piped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from runner.errors import ConfigError
+from runner.records import Record, TrialRecord
+from runner.store import Store
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+
+Json = dict[str, Any]
+LISTED = 20
+"""Trials named when several match."""
+WIDTH = 200
+"""Of a line of a text, in characters; the rest of it is not shown unless all lines are."""
+CONTROL = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+"""What would steer the terminal, all control characters but tab and newline: the texts are an agent's."""
+SELECTORS = ("agent", "model", "task", "attempt")
+
+
+class Trajectory(Record):
+    """Reads `outputs/` and changes nothing. Each selector that is set narrows; one trial must be left."""
+
+    needs_keys: ClassVar[bool] = False
+    key: str | None = None
+    """Beginning of the trial's key."""
+    agent: str | None = None
+    model: str | None = None
+    task: str | None = None
+    attempt: int | None = None
+    lines: int = Field(default=12, ge=0)
+    """Shown of each text; 0 shows all."""
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0. Raises `ConfigError` unless exactly one trial matches, and if it called no model."""
+        store = Store(sweep.settings.outputs)
+        record = self._one(store)
+        path = store.folder(record.key) / "trajectory.json"
+        if not path.exists():
+            raise ConfigError(f"{_named(record)} has no trajectory: it called no model.")
+        document: Json = json.loads(path.read_text())
+        console = Console(highlight=False, soft_wrap=not Console().is_terminal)
+        for title, body in sections(record, document, self.lines):
+            parts: RenderableType = Group(Text(title, style="bold"), body, Text())
+            console.print(Panel(body, title=title, title_align="left") if console.is_terminal else parts)
+        return 0
+
+    def _one(self, store: Store) -> TrialRecord:
+        keys = sorted(
+            path.parent.name for path in store.outputs.glob(f"trials/??/{self.key or ''}*/record.json")
+        )
+        wanted = {name: value for name in SELECTORS if (value := getattr(self, name)) is not None}
+        found = [
+            record
+            for record in store.load(keys).values()
+            if all(getattr(record, name) == value for name, value in wanted.items())
+        ]
+        if len(found) == 1:
+            return found[0]
+        names = [_named(record) for record in found[:LISTED]]
+        more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
+        choose = ", ".join(f"job.{name}" for name in ("key", *SELECTORS))
+        message = f"{len(found)} trials in {store.outputs} match; one is needed. Choose with {choose}."
+        raise ConfigError("\n  ".join([message, *names, *more]))
+
+
+def sections(record: TrialRecord, document: Json, lines: int) -> Iterator[tuple[str, Text]]:
+    """(title, body) of the trial, of each of its steps, and of its end."""
+    agent = document["agent"]
+    marks = "".join(f" ({mark})" for mark in ("scripted", "replayed") if document["extra"].get(mark))
+    yield (
+        f"{record.agent} {agent['version']} · {record.model}{marks} · {record.task} #{record.attempt}",
+        Text(_short(document["steps"][0]["message"], 0)),
+    )
+    for step in document["steps"][1:]:
+        yield f"step {step['step_id']}{_spent(step.get('metrics'))}", _step(step, lines)
+    final = document["final_metrics"]
+    total = {
+        name: final.get(f"total_{name}") for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
+    }
+    reward = "no reward" if record.reward is None else f"reward {record.reward:g}"
+    yield (
+        f"{record.status}, {reward}",
+        Text(f"{record.turns} turns{_spent(total | {'cost_usd': record.cost_usd})}; key {record.key}"),
+    )
+
+
+def _step(step: Json, lines: int) -> Text:
+    """What the model thought, said and ran, and what came back."""
+    results = {
+        result["source_call_id"]: result["content"]
+        for result in step.get("observation", {}).get("results", ())
+    }
+    body = Text()
+    if step.get("reasoning_content"):
+        body.append(_short(step["reasoning_content"], lines) + "\n", style="italic dim")
+    if step["message"]:
+        body.append(_short(step["message"], lines) + "\n")
+    for call in step.get("tool_calls", ()):
+        body.append(f"> {_short(call['function_name'], 1)} ", style="bold cyan")
+        body.append(_short(_arguments(call["arguments"]), lines) + "\n", style="cyan")
+        if call["tool_call_id"] in results:
+            body.append(_short(results[call["tool_call_id"]], lines) + "\n", style="dim")
+    body.rstrip()
+    return body
+
+
+def _arguments(arguments: Json) -> str:
+    """A single text as it is, with its lines; all else as JSON."""
+    values = list(arguments.values())
+    return str(values[0]) if len(values) == 1 and isinstance(values[0], str) else json.dumps(arguments)
+
+
+def _short(text: str, lines: int) -> str:
+    """The first `lines` of a text, two thirds from its beginning and the rest from its end; 0 means all."""
+    rows = text.translate(CONTROL).strip().splitlines()
+    if not lines:
+        return "\n".join(rows)
+    rows = [row if len(row) <= WIDTH else f"{row[:WIDTH]} [...]" for row in rows]
+    if len(rows) > lines:
+        tail = lines // 3
+        rows = [*rows[: lines - tail], f"[... {len(rows) - lines} lines]", *rows[len(rows) - tail :]]
+    return "\n".join(rows)
+
+
+def _spent(metrics: Json | None) -> str:
+    """Tokens and USD; a cost that is missing is a dash."""
+    if not metrics:
+        return " · no counts"
+    cost = metrics.get("cost_usd")
+    usd = "-" if cost is None else f"{cost:.4f}"
+    read, wrote, cached = (metrics.get(f"{name}_tokens") or 0 for name in ("prompt", "completion", "cached"))
+    return f" · {read} in ({cached} cached), {wrote} out, {usd} USD"
+
+
+def _named(record: TrialRecord) -> str:
+    return f"{record.key[:12]}  {record.agent} · {record.model} · {record.task} #{record.attempt}"
