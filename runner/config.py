@@ -91,7 +91,7 @@ class Settings(Record):
     """Print the plan and stop."""
     gateway: CallLimits = CallLimits()
     sweep_usd: float | None = Field(default=None, gt=0)
-    """Once so much is spent, no new trial starts; models that are no provider's cost nothing here."""
+    """Once this command has spent so much, no new trial starts. Scripts and recordings spend nothing."""
 
 
 class Sweep(Record):

@@ -1,0 +1,111 @@
+"""Whole sweeps in front of a fake provider: a cap on their USD, and limits on calls that take no trial's time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.agents.cli import CliAgent
+from runner.config import Cell, Settings, Sweep
+from runner.executors.threads import ThreadExecutor
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.jobs.sweep import ALL_JUDGED, CAPPED, SweepJob
+from runner.pricing import Pricing
+from runner.records import Budget, CallLimits, Model, Prices, Scoring, Status, TierScoring, TrialRecord
+from runner.sandbox.docker import DockerSandboxes
+from runner.tracking import NoTracker
+from tests.tasks_factory import dataset, make_task
+
+pytestmark = pytest.mark.docker
+
+ASK = """
+import json, sys, urllib.request
+body = {"model": "m", "messages": [{"role": "user", "content": sys.argv[3]}]}
+headers = {"authorization": "Bearer " + sys.argv[2], "content-type": "application/json"}
+urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/chat/completions", json.dumps(body).encode(), headers))
+"""
+AGENT = CliAgent(
+    name="asker",
+    version="1",
+    argv=("python3", "-c", ASK.replace("{", "{{").replace("}", "}}"), "{base_url}", "{key}", "{prompt}"),
+)
+COST = 0.0019
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run a sweep over all made tasks in front of an upstream; returns its exit code."""
+
+    def run(url: str, workers: int = 1, **settings: Any) -> int:
+        prices = Prices(input=2.0, output=10.0, cache_hit=0.5)
+        cell = Cell(
+            agent=AGENT,
+            model=Model(name="fake", id="openai/x", api_base=url, prices=prices),
+            dataset=dataset(tmp_path / "tasks"),
+            budget=Budget(usd=1.0),
+            attempts=1,
+        )
+        chosen = Settings(
+            name="made",
+            outputs=tmp_path / "outputs",
+            scoring=Scoring(name="s", tiers={"unknown": TierScoring(budgets=(1.0,), tau=1.0)}),
+            pricing=Pricing(name="p", date="2026-01-01", source="made up"),
+            sandbox=DockerSandboxes(),
+            executor=ThreadExecutor(workers=workers),
+            tracker=NoTracker(),
+            job=SweepJob(),
+            **{"record": None, "fresh": False, "dry_run": False, **settings},
+        )
+        return chosen.job.run(Sweep(cells=(cell,), settings=chosen, composed=()))
+
+    return run
+
+
+def _records(tmp_path: Path) -> list[TrialRecord]:
+    found = tmp_path.glob("outputs/trials/*/*/record.json")
+    return [TrialRecord.model_validate_json(path.read_bytes()) for path in found]
+
+
+def test_a_sweep_that_has_spent_its_cap_starts_no_new_trial(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b", "c"):
+        make_task(tmp_path / "tasks", name)
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        assert run(upstream.url, sweep_usd=1.5 * COST, dry_run=True) == ALL_JUDGED
+        assert "No new trial starts once 0.00285 USD are spent" in capsys.readouterr().out
+        assert run(upstream.url, sweep_usd=1.5 * COST) == CAPPED
+        assert "1 trials were not started" in capsys.readouterr().out
+        records = _records(tmp_path)
+        assert [(record.status, record.cost_usd) for record in records] == [
+            (Status.COMPLETED, pytest.approx(COST))
+        ] * 2
+        assert run(upstream.url, sweep_usd=1.5 * COST) == ALL_JUDGED, "a new command spends anew"
+    assert len(_records(tmp_path)) == 3
+
+
+def test_waiting_for_other_trials_calls_is_not_the_agents_time(run: Run, tmp_path: Path) -> None:
+    """Calls of 3 s, one at a time, in two trials that have 5 s each."""
+    for name in ("a", "b"):
+        make_task(tmp_path / "tasks", name, toml='[agent]\nuser = "1000"\ntimeout_sec = 5\n')
+    with FakeUpstream(Behaviour(text="ok", seconds=3.0)) as upstream:
+        assert run(upstream.url, workers=2, gateway=CallLimits(concurrency=1)) == ALL_JUDGED
+        assert upstream.most_at_once == 1
+    first, second = sorted(_records(tmp_path), key=lambda record: record.seconds.waiting)
+    assert (first.status, second.status) == (Status.COMPLETED, Status.COMPLETED)
+    assert first.seconds.waiting < 1
+    assert second.seconds.waiting > 2
+    assert second.seconds.agent > 5
+
+
+def test_an_agent_that_hangs_ends_on_time_though_calls_are_limited(run: Run, tmp_path: Path) -> None:
+    make_task(tmp_path / "tasks", "a", toml='[agent]\nuser = "1000"\ntimeout_sec = 2\n')
+    with FakeUpstream(Behaviour(text="ok", seconds=30.0)) as upstream:
+        assert run(upstream.url, gateway=CallLimits(concurrency=1)) == ALL_JUDGED
+    (record,) = _records(tmp_path)
+    assert record.status is Status.TIMEOUT
+    assert record.seconds.agent < 12
