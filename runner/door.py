@@ -30,6 +30,8 @@ DATA = {
     "pricing": "runner.pricing.Pricing",
 }
 """Groups that are data, and so need no `_target_`, with their record."""
+NODES = {"gateway": "runner.records.CallLimits"}
+"""Keys of `config.yaml` itself that hold more keys, with their record."""
 
 _FLAGS = {
     "-m": False,
@@ -186,11 +188,13 @@ def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *,
 def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) -> None:
     """Raises unless `key` exists in an option that may be composed: those typed, else any of its group."""
     first, *rest = key.split(".")
-    if first not in [*groups(folders), *scalars()] or (rest and first in scalars()):
+    if first not in [*groups(folders), *scalars()] or (rest and first in scalars() and first not in NODES):
         raise ConfigError(f"unknown key '{key}'. {suggest(first, [*groups(folders), *scalars()])}")
     candidates = options(first, folders)
     files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or candidates.values()
     kinds = {kind for file in files if (kind := _target_of(file, first))}
+    if first in NODES:
+        kinds = {target(NODES[first], first)}
     wrong = [fault for kind in kinds if (fault := _first_wrong(kind, rest))]
     if wrong and len(wrong) == len(kinds):
         at, valid = wrong[0]
