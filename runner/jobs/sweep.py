@@ -68,7 +68,7 @@ def plan_text(plan: Plan) -> str:
     most, nominal = plan.most_usd(scripted=False), plan.most_usd(scripted=True)
     bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
     again = "each repetition after a failure of ours may spend a trial's budget again"
-    lines += ["", f"The most it may cost: {bound}; {again}."]
+    lines += ["", f"The most it may cost: {bound}{'' if most == 0.0 else f'; {again}'}."]
     if nominal:
         lines.append(f"Scripted models: up to {nominal:.2f} nominal USD, charged to nobody.")
     return "\n".join(lines)
@@ -83,7 +83,7 @@ def _image_name(trial: PlannedTrial) -> str:
     environment = trial.task.environment
     if environment.image:
         return f"pull   {environment.image}"
-    return f"build  {trial.task.name} (recipe {environment.digest[:12]})"
+    return f"build  {trial.task.name} (recipe {environment.digest.removeprefix('sha256:')[:12]})"
 
 
 def _say_refused(plan: Plan) -> None:
