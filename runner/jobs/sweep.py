@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import shutil
 import signal
 import tempfile
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 ALL_JUDGED, SOME_INVALID = 0, 4
 """Exit codes of a sweep that ran to its end."""
+VERSIONS_OF = ("hydra-core", "litellm", "docker", "mlflow")
+"""Packages whose version can change a result or what is shown of it."""
 ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
 
@@ -155,7 +159,8 @@ def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
         "created": datetime.now(UTC).isoformat(),
         "planned": [trial.row().model_dump() for trial in plan.trials],
         "scoring": sweep.settings.scoring.model_dump(),
-        "versions": {"assay": __version__},
+        "versions": {"assay": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in VERSIONS_OF},
     }
     write_atomically(folder / "sweep.json", json.dumps(lock, indent=1).encode())
     write_atomically(folder / "config.yaml", to_yaml(sweep.composed).encode())
