@@ -63,9 +63,9 @@ def what_ran(records: Iterable[TrialRecord]) -> Mapping[str, dict[str, dict[str,
             )
             seen[kind].setdefault(owner, defaultdict(set))[name].add(digest)
     return {
-        kind: {
-            owner: {name: sorted(values) for name, values in sorted(names.items())}
-            for owner, names in owners.items()
-        }
-        for kind, owners in seen.items()
+        kind: {owner: _in_order(names) for owner, names in owners.items()} for kind, owners in seen.items()
     }
+
+
+def _in_order(names: Mapping[str, set[str]]) -> dict[str, list[str]]:
+    return {name: sorted(values) for name, values in sorted(names.items())}
