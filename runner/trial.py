@@ -314,7 +314,7 @@ def _record(
         cost_usd=_total(
             [state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]
         ),
-        turns=sum(call.usage is not None for call in calls),
+        turns=state.session.turns if state.session else 0,
         interactions=tools.total(),
         tool_calls=dict(tools),
         started_at=started,

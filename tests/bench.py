@@ -104,13 +104,24 @@ def _overhead(folder: Path) -> None:
             dockerfile=f"ARG BASE\nFROM ${{BASE}}\nRUN mkdir /app && echo {number} > /app/n\nWORKDIR /app\n",
             toml="[agent]\ntimeout_sec = 60\n",
         )
+    made = dataset(folder / "tasks").tasks()
+    ours_tags = {f"assay-task:{task.environment.digest.removeprefix('sha256:')[:24]}" for task in made}
     ratios = []
     for pair in range(PAIRS):
-        bare = _timed(lambda: _bare(client, folder / "tasks"))
-        ours = _timed(partial(_ours, client, folder, pair))
+        _remove_images(client, {"assay-bench"} | ours_tags)
+        bare = _timed(partial(_bare, client, folder / "tasks"))
+        _remove_images(client, {"assay-bench"} | ours_tags)
+        ours = _timed(partial(_ours, folder, pair))
         ratios.append(ours / bare)
         print(f"  pair {pair + 1}: bare {bare:.2f} s, ours {ours:.2f} s, ratio {ours / bare:.2f}")
     print(f"overhead over bare Docker calls: {statistics.median(ratios):.2f} (bound 1.6)")
+
+
+def _remove_images(client: DockerClient, tags: set[str]) -> None:
+    """Remove every image with a tag that starts so: each side builds all of its images."""
+    for image in client.images.list():
+        if any(tag.startswith(tuple(tags)) for tag in image.tags):
+            client.images.remove(str(image.id), force=True)
 
 
 def _bare(client: DockerClient, tasks: Path) -> None:
@@ -121,7 +132,6 @@ def _bare(client: DockerClient, tasks: Path) -> None:
             path=str(folder / "environment"),
             buildargs={"BASE": base.tag()},
             tag=f"assay-bench:{folder.name}",
-            nocache=True,
             rm=True,
             network_mode="host",
         )
@@ -135,28 +145,21 @@ def _bare(client: DockerClient, tasks: Path) -> None:
             container.get_archive("/logs/verifier/reward.txt")
         finally:
             container.remove(force=True)
-            client.images.remove(str(image.id), force=True)
 
     with ThreadPoolExecutor(WORKERS) as pool:
         list(pool.map(one, sorted(tasks.iterdir())))
 
 
-def _ours(client: DockerClient, folder: Path, pair: int) -> None:
+def _ours(folder: Path, pair: int) -> None:
     sandboxes = DockerSandboxes()
     cell = Cell(
         agent=Oracle(), model=NO_MODEL, dataset=dataset(folder / "tasks"), budget=Budget(), attempts=1
     )
     plan = make_plan([cell], sandboxes, lambda _: ())
     lab = Lab(sandboxes, Gateway(folder), Store(folder / f"outputs{pair}"), "bench", {})
-    records = ThreadExecutor(workers=WORKERS).run(
-        plan.trials, lambda trial: run_to_the_end(trial, lab, 0, lambda: False), Event()
-    )
-    wrong = [record for record in records if record.reward != 1.0]
-    recipes = {trial.task.environment.digest[:24] for trial in plan.trials}
-    for image in client.images.list(name="assay-task"):
-        if any(tag.partition(":")[2][:24] in recipes for tag in image.tags):
-            client.images.remove(str(image.id), force=True)
-    if wrong:
+    work = partial(run_to_the_end, lab=lab, retries=0, cancelled=lambda: False)
+    records = list(ThreadExecutor(workers=WORKERS).run(plan.trials, work, Event()))
+    if wrong := [record for record in records if record.reward != 1.0]:
         raise SystemExit(f"a measured trial did not pass: {wrong[0]}")
 
 

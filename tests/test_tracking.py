@@ -141,6 +141,7 @@ def test_artifacts(logged: Path) -> None:
         "trials.parquet",
         "leaderboard.csv",
         "leaderboard.txt",
+        "lock.json",
         "sweep.json",
         "config.yaml",
     }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import shutil
 import signal
 import tempfile
 from collections import deque
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
+VERSIONS_OF = ("hydra-core", "litellm", "docker", "mlflow")
+"""Packages whose version can change a result or what is shown of it."""
 ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
 
@@ -75,7 +79,7 @@ def plan_text(plan: Plan, sweep_usd: float | None = None) -> str:
     most, nominal = plan.most_usd(nominal=False), plan.most_usd(nominal=True)
     bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
     again = "each repetition after a failure of ours may spend a trial's budget again"
-    lines += ["", f"The most it may cost: {bound}; {again}."]
+    lines += ["", f"The most it may cost: {bound}{'' if most == 0.0 else f'; {again}'}."]
     if sweep_usd is not None:
         lines.append(
             f"No new trial starts once {sweep_usd:g} USD are spent (sweep_usd); those that run then end."
@@ -94,7 +98,7 @@ def _image_name(trial: PlannedTrial) -> str:
     environment = trial.task.environment
     if environment.image:
         return f"pull   {environment.image}"
-    return f"build  {trial.task.name} (recipe {environment.digest[:12]})"
+    return f"build  {trial.task.name} (recipe {environment.digest.removeprefix('sha256:')[:12]})"
 
 
 def _say_refused(plan: Plan) -> None:
@@ -193,7 +197,8 @@ def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
         "created": datetime.now(UTC).isoformat(),
         "planned": [trial.row().model_dump() for trial in plan.trials],
         "scoring": sweep.settings.scoring.model_dump(),
-        "versions": {"assay": __version__},
+        "versions": {"assay": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in VERSIONS_OF},
     }
     write_atomically(folder / "sweep.json", json.dumps(lock, indent=1).encode())
     write_atomically(folder / "config.yaml", to_yaml(sweep.composed).encode())

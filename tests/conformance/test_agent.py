@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-import yaml
+from omegaconf import OmegaConf
 
 from runner import door
 from runner.config import build
@@ -21,23 +21,15 @@ ENDPOINT = Endpoint(
 NAMES = sorted(path.stem for path in (door.CONF / "agent").glob("*.yaml"))
 
 
-def _resolved(node: Any, version: str) -> Any:
-    """The two interpolations that agent files use."""
-    if isinstance(node, dict):
-        return {key: _resolved(value, version) for key, value in node.items()}
-    if isinstance(node, str):
-        return (
-            node.replace("${..version}", version)
-            .replace("${root:", f"{door.ROOT}/")
-            .rstrip("}" * ("${root:" in node))
-        )
-    return node
+def configured(name: str) -> Agent:
+    """The agent of a file in `conf/agent/`, as a composed configuration has it."""
+    node = OmegaConf.to_container(OmegaConf.load(door.CONF / "agent" / f"{name}.yaml"), resolve=True)
+    return cast("Agent", build(node, "agent"))
 
 
 @pytest.fixture(params=NAMES)
 def agent(request: pytest.FixtureRequest) -> Agent:
-    node = yaml.safe_load((door.CONF / "agent" / f"{request.param}.yaml").read_text())
-    return cast("Agent", build(_resolved(node, str(node.get("version"))), "agent"))
+    return configured(request.param)
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import pytest
 
 from runner.errors import ConfigError
 from runner.records import ErrorInfo, Retry, Status, Usage, Verdict
-from runner.report.projections import load_trials
+from runner.report.projections import load_trials, what_ran
 from runner.report.table import read_sweep, trials_table
+from tests.records_factory import trial_record
 from tests.report.plans import record, row, sweep_of_four, write_sweep
 
 
@@ -102,3 +103,15 @@ def test_the_table_is_read_back_from_disk(tmp_path: Path) -> None:
     planned, records = sweep_of_four()
     _, trials = load_trials(write_sweep(tmp_path, planned, records), tmp_path)
     pd.testing.assert_frame_equal(trials, trials_table(planned, records))
+
+
+def test_the_lock_says_what_ran_by_cell_and_by_task() -> None:
+    digests = {"agent": "a1", "model": "m1", "task": "t1", "image": "i1", "verifier_image": "a snapshot"}
+    records = [
+        trial_record("1" * 32, digests=digests),
+        trial_record("2" * 32, digests=digests | {"image": "i2"}),
+    ]
+    assert what_ran(records) == {
+        "cells": {"codex·glm·quickstart·default": {"agent": ["a1"], "model": ["m1"]}},
+        "tasks": {"quickstart/a": {"image": ["i1", "i2"], "task": ["t1"]}},
+    }

@@ -1,0 +1,161 @@
+"""Whole trials with a model behind the gateway: what is on the record is what was on the wire."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from runner.agents.cli import CliAgent
+from runner.config import Cell
+from runner.gateway import Gateway
+from runner.plan import make_plan
+from runner.records import Budget, Model, ModelCall, Prices, Status, TrialRecord, Usage
+from runner.sandbox.docker import DockerSandboxes
+from runner.store import LEDGER, Store
+from runner.trial import Lab, run_to_the_end
+from tests.conformance.test_agent import configured
+from tests.tasks_factory import dataset, make_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.docker
+
+NO_LIMIT = Budget()
+PRICES = Prices(
+    input=1.0, output=10.0, cache_creation=1.0, cache_hit=0.1, source="invented", date="2026-01-01"
+)
+ASK = """
+import json, sys, urllib.request
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
+headers = {"Authorization": "Bearer " + sys.argv[2], "Content-Type": "application/json"}
+urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/chat/completions", body, headers)).read()
+"""
+"""An agent of one question, run by the sandbox's own runtime."""
+
+
+def asking(code: str = ASK) -> CliAgent:
+    argv = (
+        "/opt/assay/python/bin/python3",
+        "-c",
+        code.replace("{", "{{").replace("}", "}}"),
+        "{base_url}",
+        "{key}",
+        "{prompt}",
+    )
+    return CliAgent(name="asking", version="1", argv=argv)
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Model:
+    """Makes the file in its first turn, wastes a second, and ends."""
+    policy = tmp_path / "policy.yaml"
+    turns = [{"say": "Make it.", "run": "touch /app/done"}, {"say": "Look.", "run": "ls"}]
+    policy.write_text(yaml.safe_dump({"name": "two", "default": turns}))
+    return Model(name="two", backend="scripted", id="scripted/two", policy=policy, prices=PRICES)
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[Gateway]:
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+        Path(folder).chmod(0o755)
+        with Gateway(Path(folder)) as gateway:
+            yield gateway
+
+
+@pytest.fixture
+def run(tmp_path: Path, gateway: Gateway) -> Callable[..., tuple[TrialRecord, list[ModelCall]]]:
+    def run(agent: Any, model: Model, budget: Budget = NO_LIMIT) -> tuple[TrialRecord, list[ModelCall]]:
+        make_task(tmp_path / "tasks", "made", toml='[agent]\nuser = "1000"\ntimeout_sec = 120\n')
+        cell = Cell(agent=agent, model=model, dataset=dataset(tmp_path / "tasks"), budget=budget, attempts=1)
+        sandboxes = DockerSandboxes()
+        (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
+        lab = Lab(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
+        record = run_to_the_end(trial, lab, 0, lambda: False)
+        ledger = lab.store.folder(trial.key) / LEDGER
+        lines = ledger.read_text().splitlines() if ledger.exists() else []
+        return record, [ModelCall.model_validate_json(line) for line in lines]
+
+    return run
+
+
+def served(call: ModelCall) -> Usage:
+    """The counts in the answer as the agent got it."""
+    assert call.response is not None
+    usage = call.response["usage"]
+    names = ("prompt", "completion") if call.api == "chat" else ("input", "output")
+    return Usage(
+        input_tokens=usage[f"{names[0]}_tokens"],
+        output_tokens=usage[f"{names[1]}_tokens"],
+        cache_hit_tokens=usage[f"{names[0]}_tokens_details"]["cached_tokens"],
+    )
+
+
+@pytest.mark.bundle
+@pytest.mark.parametrize("name", ["mini_swe_agent", "codex"])
+def test_a_real_agent_works_and_its_record_sums_what_the_model_served(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model, tmp_path: Path, name: str
+) -> None:
+    record, calls = run(configured(name), scripted)
+    assert (record.status, record.reward, record.scripted) == (Status.COMPLETED, 1.0, True), record
+    assert record.turns == len(calls) == 3
+    total = sum((served(call) for call in calls), Usage())
+    assert record.usage == total
+    fresh = total.input_tokens - total.cache_hit_tokens
+    expected = (fresh * 1.0 + total.cache_hit_tokens * 0.1 + total.output_tokens * 10.0) / 1e6
+    assert record.cost_usd == pytest.approx(expected, rel=1e-9)
+    (folder,) = (tmp_path / "outputs").glob("trials/*/*")
+    trajectory = json.loads((folder / "trajectory.json").read_text())
+    assert trajectory["final_metrics"]["total_prompt_tokens"] == total.input_tokens
+    if name == "codex":  # it reports what it saw; the other one keeps that to itself
+        events = [json.loads(line) for line in (folder / "agent.stdout").read_text().splitlines()]
+        reported = next(event["usage"] for event in events if event["type"] == "turn.completed")
+        assert reported["input_tokens"] == total.input_tokens
+        assert reported["cached_input_tokens"] == total.cache_hit_tokens
+        assert reported["output_tokens"] == total.output_tokens
+
+
+@pytest.mark.bundle
+@pytest.mark.parametrize("name", ["mini_swe_agent", "codex"])
+def test_a_spent_budget_ends_the_agent_and_what_it_did_is_judged(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model, name: str
+) -> None:
+    record, calls = run(configured(name), scripted, Budget(turns=1))
+    assert (record.status, record.reward, record.turns) == (Status.BUDGET_EXCEEDED, 1.0, 1), record
+    assert calls[-1].refused == "turns"
+    assert record.seconds.agent < 60
+
+
+def test_an_agent_that_ends_well_without_asking_its_model_is_flagged(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model
+) -> None:
+    record, calls = run(asking("pass"), scripted)
+    assert (record.status, record.reward, record.flags) == (Status.COMPLETED, 0.0, ("no_model_call",)), record
+    assert calls == []
+
+
+def test_an_agent_that_asks_and_uses_no_tool_is_flagged(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model
+) -> None:
+    record, _ = run(asking(), scripted)
+    assert (record.status, record.flags, record.turns) == (Status.COMPLETED, ("empty_rollout",), 1), record
+
+
+def test_a_provider_that_is_down_says_nothing_about_the_configuration(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_KEY", "secret-canary")
+    model = Model(
+        name="down", id="openai/x", api_key_env="SOME_KEY", api_base="http://127.0.0.1:9/v1", prices=PRICES
+    )
+    record, calls = run(asking(), model, Budget(wall_seconds=60))
+    assert (record.status, record.reward) == (Status.INFRA_INVALID, None), record
+    assert record.error is not None
+    assert record.error.phase == "gateway"
+    assert calls[0].attempts > 1
+    assert "secret-canary" not in record.model_dump_json()
