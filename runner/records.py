@@ -408,6 +408,10 @@ class ErrorInfo(Record):
         )
 
 
+HUNG_UP = 499
+"""Status on the ledger of a call whose agent did not wait for the answer."""
+
+
 class ModelCall(Record):
     """One line of the ledger: one call that the agent made, answered or not."""
 
@@ -441,6 +445,11 @@ class ModelCall(Record):
     refused: str | None = None
     """Budget that refused it: usd, input_tokens, output_tokens, turns, deadline."""
     error: ErrorInfo | None = None
+
+    @property
+    def cut(self) -> bool:
+        """Whether it was sent and cut off before its answer, by the agent or the deadline: nobody knows its cost."""
+        return self.attempts > 0 and (self.status_code == HUNG_UP or (self.refused == "deadline"))
 
 
 class ToolCall(Record):

@@ -298,6 +298,8 @@ def _record(
     tools = Counter(call.name for call in _tool_calls(calls))
     if any(call.replayed and call.error for call in calls):
         state.flags.append("cassette_mismatch")
+    if any(call.cut for call in calls):
+        state.flags.append("calls_cut")  # what they cost is not known, and not in `cost_usd`
     finished = datetime.now(UTC)
     _write_trajectory(trial, state.folder, calls)
     return TrialRecord(

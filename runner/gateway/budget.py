@@ -106,6 +106,7 @@ class Meter:
         self._started: float | None = None
         self._usd = 0.0
         self._held: list[Hold] = []
+        self._lost: list[Hold] = []
         self._waits = Stopwatch()
         self._settled = asyncio.Event()
 
@@ -177,6 +178,17 @@ class Meter:
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
         return cost
 
+    def abandon(self, hold: Hold) -> None:
+        """Count a call that was sent and cut off, by its agent or by the deadline.
+
+        What its provider charges is not known: its cost is not counted, but the caps count all that it held. Else an
+        agent that always hangs up just before the answer would spend without end.
+        """
+        self._held.remove(hold)
+        self._lost.append(hold)
+        self._usd += hold.usd
+        self._settled.set()
+
     def _refuse(self, refusal: Refusal) -> Refusal:
         self.refusal = self.refusal or refusal
         return refusal
@@ -187,14 +199,19 @@ class Meter:
         if self._started is not None and self._seconds is not None:
             yield "deadline", time.monotonic() - self._started - self.waited_seconds, 0.0, self._seconds
         if limits.turns is not None:
-            yield "turns", self.turns, len(self._held), limits.turns
+            yield "turns", self.turns + len(self._lost), len(self._held), limits.turns
         if limits.usd is not None:
             yield "usd", self._usd, sum(hold.usd for hold in self._held), limits.usd
         if limits.input_tokens is not None:
             held = sum(hold.input_tokens for hold in self._held)
-            yield "input_tokens", self.usage.input_tokens, held, limits.input_tokens
+            lost = sum(hold.input_tokens for hold in self._lost)
+            yield "input_tokens", self.usage.input_tokens + lost, held, limits.input_tokens
         if limits.output_tokens is not None:
-            yield "output_tokens", self.usage.output_tokens, self._held_output, limits.output_tokens
+            yield "output_tokens", self._spent_output, self._held_output, limits.output_tokens
+
+    @property
+    def _spent_output(self) -> int:
+        return self.usage.output_tokens + sum(hold.output_tokens for hold in self._lost)
 
     @property
     def _held_output(self) -> int:
@@ -203,7 +220,7 @@ class Meter:
     def _hold(self, input_tokens: int, wanted: int | None) -> Hold:
         left = None
         if self._budget.output_tokens is not None:
-            left = self._budget.output_tokens - self.usage.output_tokens - self._held_output
+            left = self._budget.output_tokens - self._spent_output - self._held_output
         bounds = [bound for bound in (wanted, left, self._model.max_output_tokens) if bound is not None]
         at_most = min(bounds, default=0)
         worst = Usage(input_tokens=input_tokens, output_tokens=at_most)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from runner.gateway.budget import Meter, Refusal
 from runner.gateway.ledger import Ledger
-from runner.records import Budget, Endpoint, ErrorInfo, Model, ModelCall, Record, Usage
+from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, Model, ModelCall, Record, Usage
 
 if TYPE_CHECKING:
     from runner.gateway.api import Api, Json
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 BYTES_PER_TOKEN = 4
 """Estimate of a request's tokens, for what a call under way holds of the budget; never for what is recorded."""
-GONE = 499
-"""Status on the ledger of a call whose agent did not wait for the answer."""
 
 
 log = logging.getLogger(__name__)
@@ -221,7 +219,7 @@ class Session:
             return await self._admitted(call)
         except asyncio.CancelledError as cancelled:
             reason = ErrorInfo(type="Cancelled", message=" ".join(map(str, cancelled.args)), phase="gateway")
-            self._record(call, GONE, error=reason)
+            self._record(call, HUNG_UP, error=reason)
             raise
         # The boundary of one gateway call: whatever an agent's request sets off in here, the agent gets an answer.
         except Exception as error:
@@ -245,7 +243,12 @@ class Session:
             call.dropped = tuple(sorted({*call.dropped, *reply.dropped}))
             usage = call.api.usage(reply.response) if reply.response else None
         finally:
-            cost = self._meter.settle(hold, usage, answered=reply is not None and reply.response is not None)
+            cost = None
+            if call.attempts and (reply is None or reply.late):
+                self._meter.abandon(hold)
+            else:
+                answered = reply is not None and reply.response is not None
+                cost = self._meter.settle(hold, usage, answered=answered)
         if reply.late:
             return self._refused(call, self._meter.expired())
         if reply.response is None:

@@ -15,6 +15,7 @@ import pytest
 from runner.gateway import Session, provider
 from runner.gateway import http as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.records import Budget, Usage
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]
@@ -178,6 +179,19 @@ def test_an_agent_that_hangs_up_stops_the_provider(session: Open, http: Http, *,
     assert call.error is not None
     assert call.error.message == "the agent hung up"
     assert (call.attempts, trial.turns) == (1, 0)
+
+
+def test_an_agent_that_always_hangs_up_does_not_spend_without_end(session: Open, http: Http) -> None:
+    """The provider has worked, and may charge, although nobody waited: the caps count what each call held."""
+    with FakeUpstream(Behaviour(text="too late", seconds=20)) as upstream:
+        trial = session(upstream.url, budget=Budget(turns=2))
+        for number in (1, 2):
+            with _hang_up(http(trial), HELLO):
+                _until(lambda number=number: len(trial.calls) == number)
+        refused = http(trial).post("/v1/chat/completions", json=HELLO)
+    assert refused.status_code == 403
+    assert (trial.refusal, trial.turns, trial.usage, len(upstream.requests)) == ("turns", 0, Usage(), 2)
+    assert [call.cut for call in trial.calls] == [True, True, False]
 
 
 def test_the_end_of_a_trial_cancels_its_calls(session: Open, http: Http) -> None:
