@@ -92,9 +92,11 @@ def _role(*arguments: str) -> Iterator[list[Target]]:
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout
-        yield json.loads(process.stdout.readline())
-        process.terminate()
+        try:
+            assert process.stdout
+            yield json.loads(process.stdout.readline())
+        finally:
+            process.terminate()
 
 
 @contextmanager

@@ -33,6 +33,12 @@ def shipped(name: str) -> CliAgent:
     return cli
 
 
+def versioned(name: str, version: str) -> Any:
+    """The composed node of a shipped agent with `agent.version=VERSION`."""
+    shipped_node = OmegaConf.load(CONF / "agent" / f"{name}.yaml")
+    return OmegaConf.to_container(OmegaConf.merge(shipped_node, {"version": version}), resolve=True)
+
+
 def agent(**fields: Any) -> CliAgent:
     return CliAgent(**{"name": "a", "version": "1", "argv": ("a", "{prompt}"), **fields})
 
@@ -68,19 +74,17 @@ def test_shipped_agents_are_told_the_context_window(name: str) -> None:
 
 
 def test_another_version_of_an_npm_agent_needs_no_more_than_its_name() -> None:
-    config = OmegaConf.load(CONF / "agent" / "qwen_code.yaml")
-    config["version"] = "0.24.3"
-    cli = build(OmegaConf.to_container(config, resolve=True), "agent")
+    node = versioned("qwen_code", "0.24.3")
+    cli = build(node, "agent")
     assert cli.bundle.version == "0.24.3"
 
 
 def test_another_version_of_a_pypi_agent_needs_a_lock_and_says_so() -> None:
-    config = OmegaConf.load(CONF / "agent" / "kimi_cli.yaml")
-    config["version"] = "1.50.0"
+    node = versioned("kimi_cli", "1.50.0")
     with pytest.raises(
         ConfigError, match=r"kimi_cli\.lock does not pin kimi-cli==1\.50\.0.*agent\.bundle\.lock=FILE"
     ):
-        build(OmegaConf.to_container(config, resolve=True), "agent")
+        build(node, "agent")
 
 
 def test_element_without_a_value_is_left_out_as_a_whole() -> None:
