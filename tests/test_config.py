@@ -113,7 +113,7 @@ def test_paths_of_yaml_start_at_the_project_and_typed_ones_where_the_user_is(
     assert loaded(PLAIN).settings.outputs == door.ROOT / "outputs"
     typed = loaded((*PLAIN, "outputs=out", "dataset=harbor", "dataset.root=tasks"))
     assert typed.settings.outputs == tmp_path / "out"
-    assert typed.cells[0].dataset.model_dump()["root"] == tmp_path / "tasks"  # type: ignore[attr-defined]
+    assert typed.cells[0].dataset.model_dump()["root"] == tmp_path / "tasks"
 
 
 def test_a_missing_key_is_named_with_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
