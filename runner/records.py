@@ -434,7 +434,8 @@ class ModelCall(Record):
     request: dict[str, Any]
     """The agent's body as it came."""
     dropped: tuple[str, ...] = ()
-    """Fields and tools (`tools:<type>`) of it that were not sent on."""
+    """Fields and tools (`tools:<type>`) of it that were not sent on; also marks on its parts (`is_error`) and earlier
+    thoughts (`reasoning items`) that the provider's own API has no place for."""
     response: dict[str, Any] | None = None
     """The finished object as it was answered; None if there was none."""
     status_code: int

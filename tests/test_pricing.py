@@ -96,9 +96,8 @@ def test_cny_is_converted_at_the_snapshots_own_rate() -> None:
     entry = Entry(input=6.77, output=67.7, cache_hit=0.0, tiers=(tier,), source="a page")
     prices = snapshot(currency="CNY", cny_per_usd=6.77, prices={"p/m": entry}).usd("p/m")
     assert prices is not None
-    assert prices.input == 1.0
+    assert (prices.input, prices.cache_hit, prices.cache_creation) == (1.0, 0.0, None)
     assert prices.output == pytest.approx(10.0)
-    assert (prices.cache_hit, prices.cache_creation) == (0.0, None)
     assert (prices.tiers[0].input, prices.tiers[0].above_input_tokens) == (2.0, 10)
     assert (prices.source, prices.date) == ("a page", "2026-06-04")
     assert snapshot(cny_per_usd=6.77, prices={"p/m": entry}).usd("p/m") == Prices(

@@ -179,7 +179,8 @@ def _normalised(value: Any) -> Any:
         return value
     for pattern, name in VOLATILE:
         value = pattern.sub(name, value)
-    return value.split("\n") if "\n" in value else value
+    rows = value.replace("\\n", "\n").split("\n")  # the written newlines are those of JSON within a text
+    return rows if len(rows) > 1 else value
 
 
 def _similarity(one: Sequence[str], other: Sequence[str]) -> float:

@@ -168,9 +168,8 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
 
 @contextmanager
 def _runtime_dir() -> Iterator[Path]:
-    """A short-named folder for sockets (their paths are limited to 108 bytes); agents of any uid may pass through."""
+    """A folder for sockets, closed to other users; its name is short, since theirs are limited to 108 bytes."""
     path = Path(tempfile.mkdtemp(prefix="assay-"))
-    path.chmod(0o755)
     try:
         yield path
     finally:

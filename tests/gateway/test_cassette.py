@@ -86,7 +86,7 @@ def test_parallel_calls_may_come_in_another_order(session: Open, http: Http, tmp
 
 
 def test_another_request_fails_with_the_difference(session: Open, http: Http, tmp_path: Path) -> None:
-    text = "Please\nlist all\nfiles."
+    text = "Please\nlist all\nfiles." + json.dumps({"output": "many\nlines"})
     recording, _ = _record(session, http, tmp_path, "chat/completions", text)
     trial = _replay(session, recording)
     answer = http(trial).post(

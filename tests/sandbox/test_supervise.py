@@ -241,5 +241,43 @@ def test_one_supervisor_serves_a_fed_command_too() -> None:
     )
 
 
+def test_the_way_out_is_a_second_door_of_the_same_supervisor() -> None:
+    spec = ExecSpec(argv=("agent",), env={"no_proxy": "mine"}, timeout_seconds=60)
+    wrapped = inside.proxied(inside.supervised(spec, gateway=True))
+    assert wrapped.argv == (
+        *inside.SUPERVISOR,
+        *("--egress", "/run/assay/gateway/egress.sock", "--egress-port", "4181"),
+        *("--socket", "/run/assay/gateway/gateway.sock", "--port", "4180", "--deadline", "60", "--", "agent"),
+    )
+    assert wrapped.env["https_proxy"] == wrapped.env["HTTP_PROXY"] == "http://127.0.0.1:4181"
+    assert (wrapped.env["no_proxy"], wrapped.env["NO_PROXY"]) == ("mine", "localhost,127.0.0.1,::1,0.0.0.0")
+
+
+def test_a_flood_of_connections_does_not_end_the_forwarding(
+    port: int, gateway: Callable[[Handler], str]
+) -> None:
+    """Out of descriptors for a while; when there are some again, the next connection is carried."""
+    client = f"""
+import socket, time
+held = [socket.create_connection(("127.0.0.1", {port})) for _ in range(100)]
+time.sleep(0.3)
+for s in held: s.close()
+time.sleep(0.3)
+with socket.create_connection(("127.0.0.1", {port}), timeout=20) as s:
+    s.sendall(b"x"); s.shutdown(socket.SHUT_WR); print(s.recv(1))
+"""
+    limited = 'ulimit -Sn 60; exec "$@"'
+    command = [sys.executable, "-I", "-S", str(PROGRAM), "--socket", gateway(echo), "--port", str(port), "--"]
+    restored = ["sh", "-c", 'ulimit -Sn 500; exec "$@"', "sh", sys.executable, "-c", client]
+    done = subprocess.run(
+        ["sh", "-c", limited, "sh", *command, *restored],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout == "b'x'\n", done
+
+
 def test_outside_deadline_leaves_time_for_the_inside_one() -> None:
     assert inside.GRACE_SECONDS > supervise.TERM_SECONDS

@@ -13,12 +13,14 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from runner.errors import GatewayError
 from runner.gateway import egress as module
 from runner.gateway.egress import CONNECTIONS, Address, Egress, egress, outside
-from runner.records import EgressAttempt
-from runner.sandbox.network import canonical, permits
+from runner.records import EgressAttempt, Environment
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.network import allowed, canonical, permits
 
 
 class Site(BaseHTTPRequestHandler):
@@ -272,3 +274,32 @@ def test_without_a_gateway_it_has_a_folder_that_other_users_cannot_enter() -> No
 def test_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(GatewayError, match="cannot open"), Egress(tmp_path / "no", ()):
         pass
+
+
+def test_a_list_of_hosts_belongs_to_its_mode() -> None:
+    sandboxes = DockerSandboxes(network="allowlist", allowed_hosts=("Example.ORG.", "10.0.0.0/8"))
+    assert allowed(sandboxes, Environment()) == ("example.org", "10.0.0.0/8")
+    with pytest.raises(ValidationError, match="needs network=allowlist"):
+        DockerSandboxes(allowed_hosts=("example.org",))
+    with pytest.raises(ValidationError, match="takes host names"):
+        DockerSandboxes(network="allowlist", allowed_hosts=("https://example.org",))
+
+
+@pytest.mark.parametrize(
+    ("mode", "declared", "hosts"),
+    [
+        ("open", "no-network", None),
+        ("task", "public", None),
+        ("task", "no-network", ()),
+        ("task", "allowlist", ("a.example",)),
+        ("gateway", "public", ()),
+        ("gateway", "allowlist", ()),
+        ("allowlist", "public", ()),
+    ],
+)
+def test_what_a_mode_makes_of_what_a_task_declares(
+    mode: str, declared: str, hosts: tuple[str, ...] | None
+) -> None:
+    task = {"network": declared} | ({"allowed_hosts": ("a.example",)} if declared == "allowlist" else {})
+    sandboxes = DockerSandboxes.model_validate({"network": mode})
+    assert allowed(sandboxes, Environment.model_validate(task)) == hosts
