@@ -101,7 +101,7 @@ def make_plan(
     read: dict[str, tuple[Task, ...]] = {}
     trials = []
     for cell in cells:
-        dataset = identity(cell.dataset)
+        dataset = str(cell.dataset.model_dump())  # not `identity`, which leaves out where a dataset lies
         if dataset not in read:
             read[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)

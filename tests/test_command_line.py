@@ -173,7 +173,8 @@ def test_a_killed_runner_loses_no_finished_trial_and_the_next_leaves_nothing_run
     assert command.records() == {"a-quick": Status.COMPLETED}
 
     process = command.start()
-    until(lambda: command.containers() and left not in command.containers())
+    until(lambda: [found for found in command.containers() if found != left])  # its own trial has begun
+    assert left not in command.containers()
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130, output

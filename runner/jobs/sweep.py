@@ -52,7 +52,7 @@ class SweepJob(Record):
         if settings.dry_run:
             print(plan_text(_plan(sweep, store), settings.sweep_usd))
             return ALL_JUDGED
-        with store.locked():
+        with store.locked(), _terminated_like_interrupted():
             plan = _plan(sweep, store)
             folder = settings.outputs / settings.name
             _write_sweep(sweep, plan, folder)
@@ -131,10 +131,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
             return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set)
 
         # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
-        with (
-            _terminated_like_interrupted(),
-            closing(settings.executor.run(trials, work, cancel)) as records,
-        ):
+        with closing(settings.executor.run(trials, work, cancel)) as records:
             _watch(records, progress)
         if trials.left:
             spent = f"{gateway.spent_usd:.2f} USD are spent, and sweep_usd is {settings.sweep_usd:g}"

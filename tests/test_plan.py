@@ -1,0 +1,116 @@
+"""What defines a trial and what does not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from runner.agents.bounds import Nop, Oracle
+from runner.config import NO_MODEL, Cell
+from runner.plan import Plan, identity, make_plan
+from runner.records import Budget, Model
+from runner.sandbox.docker import DockerSandboxes
+from tests.tasks_factory import dataset, make_task
+
+
+def plan(root: Path, *, sandboxes: DockerSandboxes | None = None, **changed: Any) -> Plan:
+    values = {
+        "agent": Oracle(),
+        "model": NO_MODEL,
+        "dataset": dataset(root),
+        "budget": Budget(),
+        "attempts": 1,
+    }
+    return make_plan([Cell(**(values | changed))], sandboxes or DockerSandboxes(), lambda _: ())
+
+
+def keys(root: Path, **changed: Any) -> list[str]:
+    return [trial.key for trial in plan(root, **changed).trials]
+
+
+def test_a_key_is_made_of_contents_and_not_of_places(tmp_path: Path) -> None:
+    make_task(tmp_path / "here", "a")
+    before = keys(tmp_path / "here")
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    assert keys(tmp_path / "there") == before
+
+
+def test_whatever_can_change_a_result_changes_the_key(tmp_path: Path) -> None:
+    make_task(tmp_path, "a")
+    scripts = [tmp_path / name for name in ("one.yaml", "two.yaml")]
+    for script in scripts:
+        script.write_text(f"name: {script.stem}\n")
+    models = [Model(name="m", backend="scripted", policy=script) for script in scripts]
+    found = [
+        keys(tmp_path),
+        keys(tmp_path, agent=Nop()),
+        keys(tmp_path, model=models[0]),
+        keys(tmp_path, model=models[1]),
+        keys(tmp_path, budget=Budget(usd=1.0)),
+        keys(tmp_path, sandboxes=DockerSandboxes(memory_mb=512)),
+        keys(tmp_path, dataset=dataset(tmp_path, pass_threshold=0.5)),
+        keys(tmp_path, attempts=2)[1:],
+    ]
+    (tmp_path / "a" / "tests" / "test.sh").write_text("#!/bin/bash\necho 0 > /logs/verifier/reward.txt\n")
+    found.append(keys(tmp_path))
+    assert len({tuple(one) for one in found}) == len(found)
+
+
+def test_the_same_file_elsewhere_is_the_same_model(tmp_path: Path) -> None:
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "policy.yaml").write_text("name: p\n")
+    models = [
+        Model(name="m", backend="scripted", policy=tmp_path / folder / "policy.yaml") for folder in "xy"
+    ]
+    assert identity(models[0]) == identity(models[1])
+
+
+def test_a_policy_that_was_edited_is_another_model(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("name: p\n")
+    model = Model(name="m", backend="scripted", policy=policy)
+    before = identity(model)
+    policy.write_text("name: q\n")
+    assert identity(model) != before
+
+
+def test_two_datasets_in_folders_of_one_name_keep_their_own_tasks(tmp_path: Path) -> None:
+    make_task(tmp_path / "x" / "tasks", "a")
+    make_task(tmp_path / "y" / "tasks", "b")
+    cells = [
+        Cell(
+            agent=agent,
+            model=NO_MODEL,
+            dataset=dataset(tmp_path / folder / "tasks"),
+            budget=Budget(),
+            attempts=1,
+        )
+        for folder, agent in (("x", Oracle()), ("y", Nop()))
+    ]
+    trials = make_plan(cells, DockerSandboxes(), lambda _: ()).trials
+    assert [(trial.cell.agent.name, trial.task.name) for trial in trials] == [("oracle", "a"), ("nop", "b")]
+
+
+def test_refused_and_finished_trials_are_planned_and_not_done(tmp_path: Path) -> None:
+    for name in "abc":
+        make_task(tmp_path, name)
+    (tmp_path / "b" / "instruction.md").unlink()
+    first = plan(tmp_path).trials[0].key
+    cell = Cell(agent=Oracle(), model=NO_MODEL, dataset=dataset(tmp_path), budget=Budget(), attempts=1)
+    made = make_plan([cell], DockerSandboxes(), lambda _: {first})
+    assert [trial.task.name for trial in made.trials] == ["a", "b", "c"]
+    assert [trial.task.name for trial in made.todo] == ["c"]
+    assert [task.name for task in made.refused] == ["b"]
+
+
+def test_the_most_it_may_cost_is_unknown_without_a_cap_and_nominal_for_scripts(tmp_path: Path) -> None:
+    make_task(tmp_path, "a")
+    make_task(tmp_path, "b")
+    paid, scripted = Model(name="paid", id="openai/x"), Model(name="s", backend="scripted")
+    capped, free = Budget(usd=1.5), Budget()
+    assert plan(tmp_path, model=paid, budget=capped).most_usd(nominal=False) == 3.0
+    assert plan(tmp_path, model=paid, budget=free).most_usd(nominal=False) is None
+    assert plan(tmp_path, model=scripted, budget=capped).most_usd(nominal=False) == 0.0
+    assert plan(tmp_path, model=scripted, budget=capped).most_usd(nominal=True) == 3.0
