@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from docker import APIClient
 from docker.errors import APIError, ImageNotFound, NotFound
 from docker.utils import decode_json_header
+from requests import Response
 from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError
@@ -29,6 +30,8 @@ RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
 there would be a mount point that the engine refuses, and a way out of being judged."""
 USERS = ("/etc/passwd", "/etc/group")
 """The engine reads them before it starts anything, and for ever if an agent put a pipe there."""
+DIRECTORY = 1 << 31
+"""In the mode that the engine gives of a path (Go's `fs.ModeDir`)."""
 SPECIAL = 0x8F280000
 """Bits of the engine's file modes (Go's `fs.ModeType`) that no regular file has."""
 KILLED = 137
@@ -173,8 +176,9 @@ class DockerSandbox:
         self.kill()
         with engine_faults("taking a snapshot of a sandbox"):
             with archive.Packer() as pack:
-                for path in RESERVED:
-                    pack.directory(path, 0o755)
+                if any(map(self._is_in_the_way, RESERVED)):
+                    for path in RESERVED:
+                        pack.directory(path, 0o755)
                 for path in filter(self._is_special, USERS):
                     pack.file(path, "", "root")
                 self._unpack(pack)
@@ -187,10 +191,17 @@ class DockerSandbox:
 
     def _is_special(self, path: str) -> bool:
         """Whether something that is no regular file is there."""
-        response = self._api.head(self._archive, params={"path": path}, timeout=self._api.timeout)
-        if not response.ok:
-            return False
-        return bool(decode_json_header(response.headers["X-Docker-Container-Path-Stat"])["mode"] & SPECIAL)
+        found = self._stat(path)
+        return found.ok and bool(_mode(found) & SPECIAL)
+
+    def _is_in_the_way(self, path: str) -> bool:
+        """Whether something other than a directory is there; a loop of links cannot even be looked at."""
+        found = self._stat(path)
+        return not _mode(found) & DIRECTORY if found.ok else found.status_code != NOT_FOUND
+
+    def _stat(self, path: str) -> Response:
+        """What the engine says of a path, links not followed: a fraction of what writing there costs."""
+        return self._api.head(self._archive, params={"path": path}, timeout=self._api.timeout)
 
     def _prepare(self, spec: ExecSpec) -> None:
         """Write what a command needs. The first one's call also closes the fresh directories to all but root."""
@@ -309,3 +320,7 @@ class DockerSandbox:
             self._images.forget(snapshot)
             with suppress(NotFound):
                 self._api.remove_image(snapshot.reference, force=True)
+
+
+def _mode(found: Response) -> int:
+    return int(decode_json_header(found.headers["X-Docker-Container-Path-Stat"])["mode"])

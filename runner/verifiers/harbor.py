@@ -76,8 +76,6 @@ class HarborVerifier(Record):
         for command in before:
             judge.exec(command)
         result = judge.exec(test)
-        if mode != "live":
-            judge.kill()  # nothing writes any more when the reward is read
         (into / "verifier.stdout").write_text(result.stdout + result.stderr)
         components: dict[str, float] = {}
         error = None
