@@ -97,7 +97,7 @@ def test_every_key_arrives(load: Load) -> None:
         storage_mb = 1024
         workdir = "/srv"
         network_mode = "allowlist"
-        allowed_hosts = ["PyPI.org.", "*.debian.org", "10.0.0.0/8", "2001:db8::1"]
+        allowed_hosts = ["Index.Example.", "*.example.org", "10.0.0.0/8", "2001:db8::1"]
         env = { C = "3" }
         gpus = 0
         mcp_servers = []
@@ -127,7 +127,7 @@ def test_every_key_arrives(load: Load) -> None:
     assert (environment.build_timeout_seconds, environment.cpus) == (5, 1.5)
     assert (environment.memory_mb, environment.storage_mb, environment.workdir) == (512, 1024, "/srv")
     assert (environment.env, environment.network) == ({"C": "3"}, "allowlist")
-    assert environment.allowed_hosts == ("pypi.org", "*.debian.org", "10.0.0.0/8", "2001:db8::1")
+    assert environment.allowed_hosts == ("index.example", "*.example.org", "10.0.0.0/8", "2001:db8::1")
     assert environment.healthcheck == Healthcheck(command="true", retries=7)
 
 
