@@ -39,7 +39,7 @@ from tests import bench_gateway
 from tests.tasks_factory import dataset, make_task
 
 ROOT = Path(__file__).resolve().parents[1]
-TASKS, WORKERS, PAIRS = 8, 4, 5
+TASKS, WORKERS, PAIRS = 8, 4, 9
 
 
 def main() -> None:
