@@ -25,7 +25,8 @@ from runner.sandbox import base
 from runner.sandbox.faults import ENGINE_FAULTS, engine_faults
 
 REPOSITORY = "assay-task"
-"""Of built images; the tag is the environment's digest."""
+"""Of built images; the tag is the environment's digest. It also finds them again: a label would be one more step of
+every build, of which the engine makes a container and a layer."""
 BASE_ARGUMENT = "assay-base"
 """A build argument of this value means the base image of this machine."""
 PULL_SECONDS = 30.0
@@ -143,7 +144,6 @@ class Images:
             "forcerm": True,
             "networkmode": "host",
             "buildargs": json.dumps({**_proxies(), **arguments}),
-            "labels": json.dumps({"assay.role": "task"}),
         }
         log: deque[str] = deque(maxlen=LOG_LINES)
         deadline = time.monotonic() + seconds

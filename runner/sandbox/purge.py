@@ -9,14 +9,16 @@ from docker.errors import APIError
 from runner.errors import ConfigError
 from runner.sandbox.engine import connect
 from runner.sandbox.faults import engine_faults
+from runner.sandbox.images import REPOSITORY
 from runner.sandbox.reaper import OWNER_PID
 
 ROLE = "assay.role"
-"""Label of everything that is kept: bundle, base, task, build."""
+"""Label of everything that is kept but the images of tasks, which their repository tells: bundle, base, build."""
 
 
-def purge(kept: str = ROLE, owned: str = OWNER_PID) -> tuple[int, int]:
-    """Remove containers and images that carry the label `kept`; returns how many of each.
+def purge(kept: str = ROLE, tasks: str = REPOSITORY, owned: str = OWNER_PID) -> tuple[int, int]:
+    """Remove containers and images that carry the label `kept`, and images of the repository `tasks`; returns how many
+    of each.
 
     Raises `ConfigError` while anything labelled `owned` exists: a runner is using them. Raises `EngineError`.
     """
@@ -28,11 +30,11 @@ def purge(kept: str = ROLE, owned: str = OWNER_PID) -> tuple[int, int]:
         containers = client.api.containers(all=True, filters={"label": kept})
         for container in containers:
             client.api.remove_container(container["Id"], force=True, v=True)
-        images = client.api.images(filters={"label": kept})
+        found = [*client.api.images(filters={"label": kept}), *client.api.images(name=tasks)]
+        images = {image["Id"]: image for image in found}.values()
         removed = 0
-        for image in sorted(
-            images, key=lambda image: image["Created"], reverse=True
-        ):  # a base after its children
+        # A base after its children.
+        for image in sorted(images, key=lambda image: image["Created"], reverse=True):
             with suppress(APIError):  # an image of the user's own is built on it: it stays
                 client.api.remove_image(image["Id"], force=True)
                 removed += 1

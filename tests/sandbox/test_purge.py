@@ -1,4 +1,4 @@
-"""What `job=clean job.all=true` removes, tried under labels of the test's own."""
+"""What `job=clean job.all=true` removes, tried under labels and in a repository of the test's own."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ def test_what_is_kept_goes_and_nothing_else(engine: DockerClient, label: str) ->
     image = build(engine, label)
     engine.api.create_container(image, ["x"], labels={label: "bundle"})
     other = f"{label}.other"
+    engine.images.build(fileobj=io.BytesIO(b'FROM scratch\nCMD ["y"]\n'), tag=f"{label}:task", rm=True)
     bystander = engine.api.create_container(build(engine, other), ["x"], labels={other: "bundle"})["Id"]
     try:
-        assert purge(kept=label, owned=f"{label}.owner") == (1, 1)
-        assert purge(kept=label, owned=f"{label}.owner") == (0, 0)
+        assert purge(kept=label, tasks=label, owned=f"{label}.owner") == (1, 2)
+        assert purge(kept=label, tasks=label, owned=f"{label}.owner") == (0, 0)
         assert engine.containers.get(bystander).status == "created"
     finally:
-        purge(kept=other, owned=f"{label}.owner")
+        purge(kept=other, tasks=label, owned=f"{label}.owner")
 
 
 def test_nothing_goes_while_a_runner_is_at_work(engine: DockerClient, label: str) -> None:
@@ -46,11 +47,11 @@ def test_nothing_goes_while_a_runner_is_at_work(engine: DockerClient, label: str
     at_work = engine.api.create_container(image, ["x"], labels={f"{label}.owner": "1"})["Id"]
     try:
         with pytest.raises(ConfigError, match="A runner is at work"):
-            purge(kept=label, owned=f"{label}.owner")
+            purge(kept=label, tasks=label, owned=f"{label}.owner")
         assert engine.images.get(image).id == image
     finally:
         engine.api.remove_container(at_work)
-        purge(kept=label, owned=f"{label}.owner")
+        purge(kept=label, tasks=label, owned=f"{label}.owner")
 
 
 def build(engine: DockerClient, label: str) -> str:
