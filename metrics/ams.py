@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from metrics.table import Attempts, per_task, select
+from metrics.table import per_task, select
 
 PARTS = ("reward", "passed", "budgeted", "expensive")
 """What a task contributes to its tier: R, y, R averaged over the budgets that its cost fits, [y = 0 and C >
@@ -47,8 +47,8 @@ class Scoring(Protocol):
         """By name; tasks of other tiers take no part."""
 
     @property
-    def attempts(self) -> Attempts:
-        """Which attempt of one (cell, task) counts."""
+    def attempts(self) -> str:
+        """Which attempts of one (cell, task) count: latest_completed, mean, pass@k."""
 
 
 def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:

@@ -9,12 +9,11 @@ own table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-Attempts = Literal["latest_completed", "mean"]
+from metrics.attempts import best_of, tries
 
 FINISHED = ("completed", "agent_error", "timeout", "budget_exceeded")
 """Statuses that are the cell's own doing; `infra_invalid` and `cancelled` say nothing about it."""
@@ -25,16 +24,18 @@ def valid(trials: pd.DataFrame) -> pd.Series[bool]:
     return trials["status"].isin(FINISHED) & trials["reward"].notna() & trials["passed"].notna()
 
 
-def select(trials: pd.DataFrame, attempts: Attempts) -> pd.DataFrame:
+def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     """The valid trials that count, with a column `weight` that sums to 1 over each (cell, task) that has any.
 
     latest_completed: only the one with the greatest `finished_at`, ties by attempt number (AgentMeter section
-    3.5). mean: all of them, equally. `passed` comes back as bool.
+    3.5). mean: all of them, equally. pass@k: see `best_of`. `passed` comes back as bool.
     """
     rows = trials[valid(trials)]
     rows = rows.assign(passed=rows["passed"].astype(bool), reward=rows["reward"].astype(float))
     if attempts == "mean":
         return rows.assign(weight=1.0 / rows.groupby(["cell", "task"])["task"].transform("size"))
+    if attempts != "latest_completed":
+        return best_of(rows, tries(attempts))
     rows = rows.assign(finished_at=pd.to_datetime(rows["finished_at"], utc=True))
     rows = rows.sort_values(["finished_at", "attempt"], na_position="first")
     return rows.drop_duplicates(["cell", "task"], keep="last").assign(weight=1.0)
@@ -60,7 +61,7 @@ def per_pass(total: pd.Series[float], passes: pd.Series[float]) -> pd.Series[flo
     return (total / passes.replace(0, np.nan)).where(passes > 0, np.inf)
 
 
-def summary(trials: pd.DataFrame, attempts: Attempts) -> pd.DataFrame:
+def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     """What is said of each cell beside AMS; index `cell`.
 
     * planned, valid: tasks, and those with a valid trial; coverage = valid / planned.

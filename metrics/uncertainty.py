@@ -6,19 +6,27 @@ a task together. Cells of one dataset see the same resampled tasks, so their dra
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
 from math import sqrt
 from statistics import NormalDist
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from metrics.ams import PARTS, Scoring, mean_over_tiers, task_parts, tier_score
 from metrics.table import per_task, valid
 
-SPEND = ("tries_passed", "cost_usd")
-"""Of a task, over all its valid trials: passes among them, and USD."""
+SPEND = ("tries_passed", "cost_usd", "tokens")
+"""Of a task, over all its valid trials: passes among them, USD, tokens."""
+COLUMNS = ("planned", *PARTS, *SPEND)
+"""What is summed over tasks."""
+BETTER = {"AMS": 1, "pass_rate": 1, "passes": 1, "usd_per_pass": -1, "tokens_per_pass": -1}
+"""Statistics that are drawn, and whether more of them is better or worse."""
 
 
 class Resampling(Scoring, Protocol):
@@ -33,14 +41,19 @@ class Resampling(Scoring, Protocol):
         """Non-negative."""
 
 
-class Draws(NamedTuple):
-    """Bootstrap distributions, each of shape (resamples, cells); row i is the same resample for all cells."""
+@dataclass(frozen=True)
+class Draws:
+    """Bootstrap distributions of every statistic in `BETTER`. Cells of one dataset were resampled together."""
 
     cells: tuple[str, ...]
-    ams: np.ndarray
-    pass_rate: np.ndarray
-    usd_per_pass: np.ndarray
-    """Infinity where the resampled tasks hold no pass."""
+    """Sorted."""
+    datasets: tuple[str, ...]
+    """Of each cell."""
+    observed: Mapping[str, np.ndarray]
+    """Statistic -> its value on the tasks as they are, shape (cells,)."""
+    drawn: Mapping[str, np.ndarray]
+    """Statistic -> its values, shape (resamples, cells); row i is the same resample for all cells. Prices per pass are
+    infinite where the resampled tasks hold no pass."""
 
 
 def wilson(passes: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -54,57 +67,145 @@ def wilson(passes: float, n: int, confidence: float = 0.95) -> tuple[float, floa
     return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
-def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
-    """AMS, pass rate (passes / planned tasks) and USD per pass of every cell on `scoring.resamples`
-    resamples.
+def interval_1645_sd(values: ArrayLike) -> tuple[float, float]:
+    """The interval named `1.645·SD/√n` (as CLI-Tool-Bench prints): mean ∓ 1.645·SD/√n, SD over n − 1.
 
-    A stratum's resamples depend on the seed, its name and its number of tasks only: other cells or datasets
-    in the table change nothing. One unknown cost makes a cell's USD per pass NaN throughout.
+    `values` has one score per task, shape (n,). Fewer than two, or a NaN among them: NaN.
     """
-    cells, strata = _strata(trials, scoring)
-    columns = ("planned", *PARTS, *SPEND)
+    scores = np.asarray(values, float)
+    if len(scores) < 2:  # noqa: PLR2004 - what SD needs
+        return float("nan"), float("nan")
+    half = 1.645 * scores.std(ddof=1) / sqrt(len(scores))
+    return float(scores.mean() - half), float(scores.mean() + half)
+
+
+def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
+    """Every statistic of every cell on `scoring.resamples` resamples of its tasks, inside each (dataset, tier).
+
+    AMS; passes (tasks) and pass_rate (passes / planned tasks) of the selected attempts; usd_per_pass and
+    tokens_per_pass (totals over all valid trials / passes among them), all as `metrics.table.summary` defines them.
+    A stratum's resamples depend on the seed, its name and its number of tasks only: other cells or datasets in the
+    table change nothing. One unknown cost makes a cell's USD per pass NaN throughout.
+    """
+    cells, datasets, strata = _strata(trials, scoring)
     totals: dict[str, np.ndarray] = {}
     for (dataset, tier), values in strata.items():
         tasks = len(values)
         rng = np.random.default_rng([scoring.seed, crc32(f"{dataset}\n{tier}".encode())])
-        times = rng.multinomial(tasks, np.full(tasks, 1 / tasks), size=scoring.resamples).astype(float)
-        sums = (times @ values.reshape(tasks, -1)).reshape(scoring.resamples, len(columns), len(cells))
+        drawn = rng.multinomial(tasks, np.full(tasks, 1 / tasks), size=scoring.resamples)
+        times = np.vstack([np.ones(tasks), drawn])  # the first is the sample itself
+        sums = (times @ values.reshape(tasks, -1)).reshape(len(times), len(COLUMNS), len(cells))
         totals[tier] = totals.get(tier, 0.0) + sums
+    statistics = _statistics(totals, scoring)
+    return Draws(
+        cells,
+        datasets,
+        {name: values[0] for name, values in statistics.items()},
+        {name: values[1:] for name, values in statistics.items()},
+    )
 
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # cells without tasks of a tier: NaN, as they should be
+
+def _statistics(totals: Mapping[str, np.ndarray], scoring: Resampling) -> dict[str, np.ndarray]:
+    """From sums per tier, each of shape (resamples, COLUMNS, cells), to statistics of shape (resamples, cells)."""
+    everything = np.sum(list(totals.values()), axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # no tasks of a tier: NaN, as it should be
         scores = {}
-        empty = np.zeros((scoring.resamples, len(columns), len(cells)))
         for name in scoring.tiers:
-            planned, reward, _, budgeted, expensive, *_ = np.moveaxis(totals.get(name, empty), 1, 0)
+            tier = totals.get(name, np.zeros_like(everything))
+            planned, reward, _, budgeted, expensive, *_ = np.moveaxis(tier, 1, 0)
             scores[name] = tier_score(
                 reward / planned, budgeted / planned, expensive / planned, scoring.alpha
             )
-        planned, _, passed, _, _, tries_passed, cost = np.moveaxis(sum(totals.values(), start=empty), 1, 0)
-        usd = np.where(tries_passed > 0, cost / tries_passed, np.inf)
-        return Draws(cells, mean_over_tiers(scores, scoring.tiers), passed / planned, usd)
+        planned, _, passes, _, _, tries_passed, cost, tokens = np.moveaxis(everything, 1, 0)
+        return {
+            "AMS": mean_over_tiers(scores, scoring.tiers),
+            "pass_rate": passes / planned,
+            "passes": passes,
+            "usd_per_pass": np.where(tries_passed > 0, cost / tries_passed, np.inf),
+            "tokens_per_pass": np.where(tries_passed > 0, tokens / tries_passed, np.inf),
+        }
 
 
-def intervals(draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
-    """Percentile intervals; index cell, columns `<statistic>_low` and `<statistic>_high`.
+def percentiles(drawn: np.ndarray, confidence: float) -> np.ndarray:
+    """Low and high end of the percentile interval, shape (2, ...), along the first axis of `drawn`.
 
     Ends are values that were drawn, never interpolated, so that an infinite USD per pass stays one.
     """
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
-    named = {"AMS": draws.ams, "pass_rate": draws.pass_rate, "usd_per_pass": draws.usd_per_pass}
+    return np.asarray(np.quantile(drawn, ends, axis=0, method="inverted_cdf"))
+
+
+def intervals(draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
+    """Percentile intervals; index cell, columns `<statistic>_low` and `<statistic>_high` of every statistic."""
     columns = {}
-    for name, drawn in named.items():
-        columns[f"{name}_low"], columns[f"{name}_high"] = np.quantile(
-            drawn, ends, axis=0, method="inverted_cdf"
-        )
+    for name, drawn in draws.drawn.items():
+        columns[f"{name}_low"], columns[f"{name}_high"] = percentiles(drawn, confidence)
     return pd.DataFrame(columns, index=pd.Index(draws.cells, name="cell"))
+
+
+def lead(left: ArrayLike, right: ArrayLike, statistic: str) -> np.ndarray:
+    """By how much `left` is better than `right`, element by element, whichever way the statistic is better.
+
+    Two infinite prices per pass are equally dear.
+    """
+    with np.errstate(invalid="ignore"):
+        difference = BETTER[statistic] * (np.asarray(left) - np.asarray(right))
+    return np.where(np.isinf(left) & np.isinf(right), 0.0, difference)
+
+
+def pairwise(draws: Draws, statistic: str = "AMS", confidence: float = 0.95) -> pd.DataFrame:
+    """Every pair of cells of one dataset on the same resampled tasks; one row a pair, better cell first.
+
+    Columns: `dataset`, `left`, `right`; `lead` of left over right on the tasks as they are, in the statistic's unit,
+    >= 0; `low`, `high`: its percentile interval; `wins`: share of resamples in which left is strictly better; `p`:
+    two-sided, twice the smaller share of resamples in which the lead is on either side of 0 or at it, of
+    resamples + 1; `p_holm`: corrected for all pairs of the dataset. NaN where a cell has no value.
+    """
+    pairs = [
+        row
+        for dataset in sorted(set(draws.datasets))
+        for one, other in combinations([n for n, of in enumerate(draws.datasets) if of == dataset], 2)
+        for row in [_pair(draws, statistic, (one, other), confidence)]
+    ]
+    columns = ["dataset", "left", "right", "lead", "low", "high", "wins", "p"]
+    table = pd.DataFrame(pairs, columns=columns)
+    return table.assign(p_holm=table.groupby("dataset")["p"].transform(holm))
+
+
+def _pair(draws: Draws, statistic: str, pair: tuple[int, int], confidence: float) -> tuple[object, ...]:
+    one, other = pair
+    observed, drawn = draws.observed[statistic], draws.drawn[statistic]
+    if lead(observed[one], observed[other], statistic) < 0:
+        one, other = other, one
+    leads = lead(drawn[:, one], drawn[:, other], statistic)
+    known = not np.isnan(leads).any()
+    tail = min((leads <= 0).sum(), (leads >= 0).sum())
+    low, high = percentiles(leads, confidence)
+    return (
+        draws.datasets[one],
+        draws.cells[one],
+        draws.cells[other],
+        float(lead(observed[one], observed[other], statistic)),
+        float(low),
+        float(high),
+        float((leads > 0).mean()) if known else np.nan,
+        min(2 * (tail + 1) / (len(leads) + 1), 1.0) if known else np.nan,
+    )
+
+
+def holm(p: pd.Series[float]) -> pd.Series[float]:
+    """Holm's step-down correction: as many hypotheses as there are values; NaN is none and stays NaN."""
+    known = p.dropna().sort_values()
+    steps = known * np.arange(len(known), 0, -1)
+    return steps.cummax().clip(upper=1.0).reindex(p.index)
 
 
 def _strata(
     trials: pd.DataFrame, scoring: Resampling
-) -> tuple[tuple[str, ...], dict[tuple[str, str], np.ndarray]]:
-    """Cells, and per (dataset, tier) an array (tasks, columns, cells); 0 where a cell plans no such task."""
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[tuple[str, str], np.ndarray]]:
+    """Cells, their datasets, and per (dataset, tier) an array (tasks, COLUMNS, cells): 0 where a cell plans no such
+    task.
+    """
     tries = trials[valid(trials)].assign(weight=1.0)
     tries = tries.assign(tries_passed=tries["passed"].astype(bool))
     tasks = task_parts(trials, scoring).assign(planned=1.0)
@@ -113,8 +214,8 @@ def _strata(
     strata = {}
     for (dataset, tier), stratum in tasks.groupby(["dataset", "tier"]):
         names = sorted(stratum["task"].unique())
-        values = np.zeros((len(names), 1 + len(PARTS) + len(SPEND), len(cells)))
+        values = np.zeros((len(names), len(COLUMNS), len(cells)))
         rows = pd.Index(names).get_indexer(stratum["task"])
-        values[rows, :, pd.Index(cells).get_indexer(stratum["cell"])] = stratum[["planned", *PARTS, *SPEND]]
+        values[rows, :, pd.Index(cells).get_indexer(stratum["cell"])] = stratum[list(COLUMNS)]
         strata[str(dataset), str(tier)] = values
-    return cells, strata
+    return cells, tuple(tasks.groupby("cell")["dataset"].first()), strata

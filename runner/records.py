@@ -269,8 +269,9 @@ class Scoring(Record):
     name: str
     alpha: float = Field(default=0.6, ge=0, le=1)
     tiers: dict[str, TierScoring]
-    attempts: Literal["latest_completed", "mean"] = "latest_completed"
-    """Which attempt of one (cell, task) counts (AgentMeter section 3.5)."""
+    attempts: str = Field(default="latest_completed", pattern=r"^(latest_completed|mean|pass@[1-9][0-9]*)$")
+    """Which attempts of one (cell, task) count (AgentMeter section 3.5): the latest valid one, all of them equally, or
+    `pass@k`: the best of k, at the price of k."""
     resamples: int = Field(default=2000, ge=1)
     """Bootstrap resamples over tasks."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
@@ -343,6 +344,22 @@ class BundleRecipe(Record):
     """npm: whether the agent needs the node runtime at run time (a native binary does not)."""
 
 
+class UsageReport(Record):
+    """Where an agent says how many tokens it used, as data.
+
+    The root of the expressions (JMESPath) is the list of all JSON values found there, one after another. An expression
+    gives a number or a list of numbers to be summed; without one the agent does not say this count.
+    """
+
+    files: str | None = None
+    """Glob of files in the agent's own folder, `{agent_dir}`; None means its standard output."""
+    input_tokens: str
+    """X: all input, so an agent that leaves cached tokens out of its count has them added here."""
+    output_tokens: str
+    cache_creation_tokens: str | None = None
+    cache_hit_tokens: str | None = None
+
+
 class SandboxSpec(Record):
     """What to start. Limits and network mode that are None fall back to the provider's configuration."""
 
@@ -382,6 +399,21 @@ class Usage(Record):
             cache_creation_tokens=self.cache_creation_tokens + other.cache_creation_tokens,
             cache_hit_tokens=self.cache_hit_tokens + other.cache_hit_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+class OwnUsage(Record):
+    """Token counts as an agent gives them, or a difference between such counts; None is what it does not say."""
+
+    input_tokens: int | None = None
+    cache_creation_tokens: int | None = None
+    cache_hit_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def beyond(self, counted: Usage) -> OwnUsage:
+        """Count by count what it says beyond `counted`; negative where it says less."""
+        return OwnUsage(
+            **{name: said - getattr(counted, name) for name, said in self if said is not None},
         )
 
 
@@ -556,11 +588,16 @@ class TrialRecord(Record):
     verdict: Verdict | None = None
     error: ErrorInfo | None = None
     flags: tuple[str, ...] = ()
-    """What a reader must know: no_model_call, empty_rollout, image_built_instead_of_pulled, verified_live, ..."""
+    """What a reader must know: no_model_call, empty_rollout, agent_usage_differs, agent_usage_unreadable,
+    image_built_instead_of_pulled, verified_live, ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()
     """All model calls made for it, those of retries included."""
+    agent_usage: OwnUsage | None = None
+    """What the agent itself says of its tokens in the last try; None if it says nothing, or nothing readable."""
+    usage_difference: OwnUsage | None = None
+    """`agent_usage` less what the gateway counted in the same try, which is the truth: 0 where both agree."""
     cost_usd: float | None = None
     """All model calls made for it, retries included; None when any price is missing."""
     turns: int = 0

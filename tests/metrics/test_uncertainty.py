@@ -52,12 +52,12 @@ def test_wilson_holds_the_rate(n: int, data: st.DataObject, confidence: float) -
 def test_without_variation_the_draws_are_the_point_estimates() -> None:
     trials = table(trial("easy-1", 0.5, 0.16), trial("hard-1", 1.0, 3.5))
     drawn = bootstrap(trials, SCORING)
-    assert drawn.ams == pytest.approx(
+    assert drawn.drawn["AMS"] == pytest.approx(
         np.full((200, 1), ams(tier_scores(trials, SCORING), SCORING)["AMS"]["a"])
     )
     cell = line(summary(trials, "latest_completed"), "a")
-    assert drawn.pass_rate == pytest.approx(np.full((200, 1), cell["pass_rate"]))
-    assert drawn.usd_per_pass == pytest.approx(np.full((200, 1), cell["usd_per_pass"]))
+    assert drawn.drawn["pass_rate"] == pytest.approx(np.full((200, 1), cell["pass_rate"]))
+    assert drawn.drawn["usd_per_pass"] == pytest.approx(np.full((200, 1), cell["usd_per_pass"]))
 
 
 def test_the_spread_is_that_of_a_mean_over_tasks() -> None:
@@ -65,8 +65,8 @@ def test_the_spread_is_that_of_a_mean_over_tasks() -> None:
     drawn = bootstrap(trials, SCORING.model_copy(update={"resamples": 4000}))
     passed = trials["passed"].astype(float).groupby(trials["tier"])
     expected = math.sqrt(sum(p.var(ddof=0) / len(p) for _, p in passed)) / 2
-    assert drawn.pass_rate.std() == pytest.approx(expected, rel=0.05)
-    assert drawn.pass_rate.mean() == pytest.approx(trials["passed"].mean(), abs=0.005)
+    assert drawn.drawn["pass_rate"].std() == pytest.approx(expected, rel=0.05)
+    assert drawn.drawn["pass_rate"].mean() == pytest.approx(trials["passed"].mean(), abs=0.005)
 
 
 def test_intervals_hold_the_point_estimates_and_widen_with_confidence() -> None:
@@ -93,20 +93,20 @@ def test_cells_of_a_dataset_are_paired_and_other_cells_change_nothing() -> None:
     other = some_trials("z", seed=1).assign(dataset="other")
     both = bootstrap(pd.concat([some_trials("a"), some_trials("b"), other]), SCORING)
     assert both.cells == ("a", "b", "z")
-    assert np.array_equal(both.ams[:, 0], both.ams[:, 1])  # equal trials, equal resamples
-    assert np.array_equal(both.ams[:, 0], alone.ams[:, 0])
-    assert not np.array_equal(both.ams[:, 0], both.ams[:, 2])
+    assert np.array_equal(both.drawn["AMS"][:, 0], both.drawn["AMS"][:, 1])  # equal trials, equal resamples
+    assert np.array_equal(both.drawn["AMS"][:, 0], alone.drawn["AMS"][:, 0])
+    assert not np.array_equal(both.drawn["AMS"][:, 0], both.drawn["AMS"][:, 2])
 
 
 def test_the_seed_decides() -> None:
     again, other = (bootstrap(some_trials(), SCORING.model_copy(update={"seed": s})) for s in (0, 1))
-    assert np.array_equal(bootstrap(some_trials(), SCORING).ams, again.ams)
-    assert not np.array_equal(again.ams, other.ams)
+    assert np.array_equal(bootstrap(some_trials(), SCORING).drawn["AMS"], again.drawn["AMS"])
+    assert not np.array_equal(again.drawn["AMS"], other.drawn["AMS"])
 
 
 def test_row_order_is_irrelevant() -> None:
     trials = some_trials()
-    assert np.allclose(bootstrap(trials, SCORING).ams, bootstrap(trials[::-1], SCORING).ams)
+    assert np.allclose(bootstrap(trials, SCORING).drawn["AMS"], bootstrap(trials[::-1], SCORING).drawn["AMS"])
 
 
 def test_all_attempts_of_a_task_go_together() -> None:
@@ -114,8 +114,8 @@ def test_all_attempts_of_a_task_go_together() -> None:
     trials = some_trials()
     thrice = pd.concat([trials.assign(attempt=n) for n in (1, 2, 3)])
     once, more = bootstrap(trials, SCORING), bootstrap(thrice, SCORING)
-    assert np.allclose(once.usd_per_pass, more.usd_per_pass)
-    assert np.allclose(once.ams, more.ams)
+    assert np.allclose(once.drawn["usd_per_pass"], more.drawn["usd_per_pass"])
+    assert np.allclose(once.drawn["AMS"], more.drawn["AMS"])
 
 
 def test_no_pass_stays_infinite_and_an_unknown_cost_unknown() -> None:

@@ -1,0 +1,136 @@
+"""How much effort a task takes, its tier, and the tier's budgets (AgentMeter eq. 1, section 4.2).
+
+Cost, AMS and the model's identity take no part in the labels; the budgets are quantiles of cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from metrics.errors import TableError
+from metrics.table import valid
+
+TIERS = ("easy", "medium", "hard")
+"""By rising effort."""
+WEIGHTS = {"tokens": 25.0, "turns": 10.0, "interactions": 10.0}
+"""Points of eq. 1 for the percentile rank of each median."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Tiers, as scoring takes them for fixed."""
+
+    labels: Mapping[str, str]
+    """Task -> tier."""
+    budgets: Mapping[str, tuple[float, ...]]
+    """Tier -> B_g, USD per trial, ascending."""
+    tau: Mapping[str, float]
+    """Tier -> USD above which a failure is an expensive one."""
+    quantiles: tuple[float, ...]
+    """Of cost over a tier's valid trials: what the budgets are."""
+    tau_quantile: float
+    """Of cost over a tier's failed trials: what tau is."""
+    unpriced: int
+    """Valid trials whose cost is unknown; they take part in the labels and not in budgets or tau."""
+
+
+def effort(trials: pd.DataFrame) -> pd.DataFrame:
+    """Eq. 1 for each task over all **valid** trials of all cells in `trials`; index `task`, sorted by name.
+
+    Columns: `trials` (valid ones: the denominator), p (pass rate), r (mean reward), s = 0.7p + 0.3r; medians
+    `tokens`, `turns`, `interactions`; their percentile ranks over the tasks `q_tokens`, `q_turns`,
+    `q_interactions` in [0, 1]; and `E = 55(1 - s) + 25 q_tokens + 10 q_turns + 10 q_interactions` in [0, 100].
+
+    Raises `TableError` for trials of several datasets, and for a task without a valid trial or without any
+    known value of one of the three.
+    """
+    _one_dataset(trials)
+    rows = trials[valid(trials)]
+    by_task = rows[["passed", "reward", *WEIGHTS]].astype(float).groupby(rows["task"])
+    tasks = by_task[list(WEIGHTS)].median().reindex(pd.Index(sorted(trials["task"].unique()), name="task"))
+    if unknown := list(tasks.index[tasks.isna().any(axis=1)]):
+        raise TableError(
+            {
+                f"Task {name} has no valid trial with tokens, turns and interactions": trials.index[
+                    trials["task"] == name
+                ]
+                for name in unknown
+            }
+        )
+    means = by_task[["passed", "reward"]].mean()
+    tasks.insert(0, "trials", by_task.size())
+    tasks.insert(1, "p", means["passed"])
+    tasks.insert(2, "r", means["reward"])
+    tasks.insert(3, "s", 0.7 * tasks["p"] + 0.3 * tasks["r"])
+    tasks["E"] = 55 * (1 - tasks["s"])
+    for name, points in WEIGHTS.items():
+        tasks[f"q_{name}"] = percentile_rank(np.log1p(tasks[name]))
+        tasks["E"] += points * tasks[f"q_{name}"]
+    return tasks[[name for name in tasks if name != "E"] + ["E"]]
+
+
+def percentile_rank(values: pd.Series[float]) -> pd.Series[float]:
+    """`(rank - 1)/(n - 1)` in [0, 1], equal values sharing the mean of their ranks; one value alone has 0."""
+    return (values.rank(method="average") - 1) / max(len(values) - 1, 1)
+
+
+def thirds(tasks: pd.DataFrame) -> pd.Series[str]:
+    """Task -> tier: tasks by rising `E` (ties by name) in equal thirds, the remainder in the middle.
+
+    `tasks` is what `effort` returns. Raises `TableError` for fewer than three tasks: a tier would be empty.
+    """
+    if len(tasks) < len(TIERS):
+        raise TableError({f"{len(tasks)} tasks cannot fill three tiers": tasks.index})
+    order = tasks["E"].sort_index().sort_values(kind="stable").index
+    third = len(tasks) // 3
+    sizes = (third, len(tasks) - 2 * third, third)
+    return pd.Series(np.repeat(TIERS, sizes), index=order, name="tier").sort_index()
+
+
+def budget_grid(costs: pd.Series[float], quantiles: Sequence[float]) -> tuple[float, ...]:
+    """Quantiles of the known costs, USD, rounded to cents; ascending if `quantiles` are.
+
+    An amount that cents would round to nothing keeps two significant digits. Needs one known cost.
+    """
+    amounts = np.quantile(costs.dropna().to_numpy(float), quantiles)
+    return tuple(float(round(amount, 2)) or float(f"{amount:.1e}") for amount in amounts)
+
+
+def calibrate(
+    trials: pd.DataFrame,
+    quantiles: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9),
+    tau_quantile: float = 0.9,
+) -> Calibration:
+    """Labels by `thirds` of `effort`, and per tier the budget grid over its valid trials and tau over its failed
+    ones.
+
+    tau is not rounded. The paper does not name its quantiles; these are configuration. Raises `TableError` as
+    `effort` and `thirds` do, and for a tier in which no trial, or no failed trial, has a known cost.
+    """
+    labels = thirds(effort(trials))
+    rows = trials[valid(trials)]
+    cost, tier = rows["cost_usd"].astype(float), rows["task"].map(labels)
+    failed = ~rows["passed"].astype(bool)
+    budgets, tau = {}, {}
+    for name in TIERS:
+        of = tier == name
+        if not (of & failed & cost.notna()).any():
+            raise TableError(
+                {f"Tier {name} has no failed trial with a known cost, so no tau": rows.index[of]}
+            )
+        budgets[name] = budget_grid(cost[of], quantiles)
+        tau[name] = float(cost[of & failed].quantile(tau_quantile))
+    return Calibration(dict(labels), budgets, tau, tuple(quantiles), tau_quantile, int(cost.isna().sum()))
+
+
+def _one_dataset(trials: pd.DataFrame) -> None:
+    names = sorted(trials["dataset"].unique())
+    if len(names) > 1:
+        others = trials.index[trials["dataset"] != trials["dataset"].iloc[0]]
+        raise TableError(
+            {f"Trials of {len(names)} datasets ({', '.join(names)}) where one is wanted": others}
+        )

@@ -1,0 +1,129 @@
+"""Whether a trials table can be scored at all: each rule here names the rows that break it, and nothing is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from metrics.ams import Scoring
+from metrics.errors import TableError
+from metrics.table import FINISHED
+
+REQUIRED = (
+    *("cell", "dataset", "tier", "task", "attempt", "status", "finished_at"),
+    *("reward", "passed", "tokens", "cost_usd", "turns"),
+)
+"""Columns without which nothing is scored."""
+NAMES = ("cell", "dataset", "tier", "task", "attempt", "status")
+"""Columns that are never missing."""
+AMOUNTS = (
+    *("input_tokens", "cache_creation_tokens", "cache_hit_tokens", "output_tokens", "tokens"),
+    *(
+        "cost_usd",
+        "turns",
+        "interactions",
+        "wall_seconds",
+        "agent_seconds",
+        "workspace_files",
+        "workspace_lines",
+    ),
+)
+"""Columns that are missing, or finite and not negative."""
+STATUSES = (*FINISHED, "infra_invalid", "cancelled")
+
+
+def check(trials: pd.DataFrame, scoring: Scoring | None = None, *, one_dataset: bool = False) -> pd.DataFrame:
+    """The table with proper types (amounts float, `passed` boolean, `finished_at` UTC), if it can be scored.
+
+    Raises `TableError` that names every row at fault, for: no rows; missing columns; a missing name; values that are
+    no number, negative or infinite; reward outside [0, 1]; `passed` that is not 0, 1 or missing; an unknown status;
+    an unreadable time; two rows of one (cell, task, attempt); a task of several tiers. With `scoring`: a cell without
+    tasks in a tier that has weight. With `one_dataset`: trials of several.
+    """
+    if absent := [name for name in REQUIRED if name not in trials]:
+        raise TableError({f"No column {', '.join(absent)}": ()})
+    if not len(trials):
+        raise TableError({"No trials": ()})
+    typed, problems = _typed(trials)
+    problems |= dict(_values(typed))
+    problems |= dict(_keys(typed))
+    if one_dataset:
+        problems |= dict(_datasets(typed))
+    if scoring is not None:
+        problems |= dict(_tiers(typed, scoring))
+    if found := {problem: trials.index[rows] for problem, rows in problems.items() if rows.any()}:
+        raise TableError(found)
+    return typed
+
+
+def relabel(trials: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
+    """The table with `tier` from a calibration's labels (task -> tier). Raises `TableError` for a task without one."""
+    tier = trials["task"].map(dict(labels))
+    if tier.isna().any():
+        names = sorted(trials.loc[tier.isna(), "task"].unique())
+        raise TableError({f"Tasks without a tier ({', '.join(map(str, names))})": trials.index[tier.isna()]})
+    return trials.assign(tier=tier)
+
+
+def _typed(trials: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.Series[bool]]]:
+    """The table in proper types, and the rows whose values have none."""
+    columns: dict[str, pd.Series] = {}
+    problems = {}
+    for name in ("reward", "passed", *AMOUNTS):
+        if name in trials:
+            values = _flags(trials[name]) if name == "passed" else trials[name]
+            columns[name] = pd.to_numeric(values, errors="coerce").astype(float)
+            problems[f"{name} is no number"] = columns[name].isna() & values.notna()
+    columns["finished_at"] = pd.to_datetime(
+        trials["finished_at"], utc=True, errors="coerce", format="ISO8601"
+    )
+    problems["finished_at is no time"] = columns["finished_at"].isna() & trials["finished_at"].notna()
+    whole = columns["passed"].isin((0.0, 1.0)) | columns["passed"].isna()
+    problems["passed is neither 0 nor 1"] = ~whole
+    columns["passed"] = columns["passed"].where(whole).astype("boolean")
+    return trials.assign(**columns), problems
+
+
+def _flags(values: pd.Series) -> pd.Series:
+    """True and False as a CSV spells them, as numbers; the rest as it is."""
+    if values.dtype.kind in "biuf":
+        return values
+    return values.replace({"True": 1, "False": 0, "true": 1, "false": 0, True: 1, False: 0})
+
+
+def _values(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
+    for name in AMOUNTS:
+        if name in trials:
+            yield f"{name} is negative", trials[name] < 0
+            yield f"{name} is infinite", np.isinf(trials[name])
+    yield "reward is outside [0, 1]", (trials["reward"] < 0) | (trials["reward"] > 1)
+
+
+def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
+    for name in NAMES:
+        yield f"{name} is missing", trials[name].isna()
+    unknown = ~trials["status"].isin(STATUSES) & trials["status"].notna()
+    said = ", ".join(sorted(map(str, trials.loc[unknown, "status"].unique())))
+    yield f"Unknown status ({said}); there are {', '.join(STATUSES)}", unknown
+    yield "Two rows of one cell, task and attempt", trials.duplicated(["cell", "task", "attempt"], keep=False)
+    strata = trials[["dataset", "task", "tier"]].drop_duplicates()
+    torn = strata[strata.duplicated(["dataset", "task"], keep=False)]
+    yield (
+        "One task in several tiers",
+        trials["task"].isin(torn["task"]) & trials["dataset"].isin(torn["dataset"]),
+    )
+
+
+def _datasets(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
+    names = sorted(map(str, trials["dataset"].dropna().unique()))
+    others = trials["dataset"] != trials["dataset"].iloc[0]
+    yield f"Trials of several datasets ({', '.join(names)}) where one is wanted", others
+
+
+def _tiers(trials: pd.DataFrame, scoring: Scoring) -> Iterator[tuple[str, pd.Series[bool]]]:
+    for name, tier in scoring.tiers.items():
+        if tier.weight:
+            filled = (trials["tier"] == name).groupby(trials["cell"]).transform("any")
+            yield f"No task of tier {name} in the cell of these", ~filled

@@ -1,0 +1,156 @@
+"""Whether two scorings put cells in the same order, and which cell is best by which criterion.
+
+(AgentMeter sections 4.1, 5.1, 5.2, 5.4)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from metrics.uncertainty import BETTER, Draws, lead, percentiles
+
+FEWEST = 3
+"""Cells that a rank correlation must have to say anything."""
+CRITERIA = ("passes", "tokens_per_pass", "usd_per_pass", "AMS")
+"""What cells are chosen by, in the paper's order; columns of the cells and statistics of the draws."""
+
+
+class Agreement(NamedTuple):
+    """Of two scorings of the same cells (AgentMeter section 5.4). Missing is NaN or None, and `why` says why."""
+
+    cells: int
+    """Compared: those with a score on both sides."""
+    spearman: float
+    """Correlation of ranks, ties at the mean of theirs."""
+    kendall: float
+    """tau-b."""
+    top1: bool | None
+    """Whether the best cell is the same."""
+    topk: bool | None
+    """Whether the k best are the same set."""
+    overlap: float
+    """Share of the k best that are in both sets."""
+    mae: float
+    """Mean absolute difference of the scores, in their unit."""
+    why: str
+    """Empty, or the reason of what is missing."""
+
+
+def agreement(left: pd.Series[float], right: pd.Series[float], k: int = 3) -> Agreement:
+    """Agreement of two scorings, each a Series of scores by cell, greater is better (negate a price).
+
+    Cells that are missing or NaN on one side are left out of both. Equal scores are put in order by cell name, on
+    both sides alike. Fewer than three common cells: all is missing. All scores of one side equal: no correlation.
+    """
+    both = pd.DataFrame({"left": left, "right": right}).astype(float).dropna().sort_index()
+    cells = len(both)
+    if cells < FEWEST:
+        nan = float("nan")
+        return Agreement(cells, nan, nan, None, None, nan, nan, f"{cells} common cells, {FEWEST} are needed")
+    best = [list(both.sort_values(side, ascending=False, kind="stable").index) for side in ("left", "right")]
+    common = set(best[0][:k]) & set(best[1][:k])
+    spearman, kendall, why = _correlations(both)
+    return Agreement(
+        cells=cells,
+        spearman=spearman,
+        kendall=kendall,
+        top1=best[0][0] == best[1][0],
+        topk=len(common) == min(k, cells),
+        overlap=len(common) / min(k, cells),
+        mae=float((both["left"] - both["right"]).abs().mean()),
+        why=why,
+    )
+
+
+def _correlations(both: pd.DataFrame) -> tuple[float, float, str]:
+    """Spearman, Kendall, and why there is none."""
+    if both.nunique().min() == 1:
+        return float("nan"), float("nan"), "all cells have the same score on one side"
+    from scipy import stats  # noqa: PLC0415 - a second to load, and only comparisons need it
+
+    ranks = both.rank()
+    kendall = stats.kendalltau(both["left"], both["right"], variant="b").statistic
+    return float(ranks["left"].corr(ranks["right"])), float(kendall), ""
+
+
+def four_criteria(cells: pd.DataFrame, draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
+    """The best cell by each of `CRITERIA` and how sure that is; index `criterion`, in the paper's order (5.1).
+
+    `cells` has the columns of CRITERIA, index cell, one dataset, at least one cell that `draws` knows too. Columns:
+    `best`, `value`, `runner_up`, `runner_up_value`; `lead` >= 0 in the criterion's unit, whichever way it is better;
+    `low`, `high`: percentile interval of the lead over the same resampled tasks for both; `clear`: whether the lead
+    is larger than its interval, which is then all above 0.
+    A cell without a value does not compete; without a rival the lead is NaN and not clear.
+    """
+    rows = {name: _criterion(cells[name].dropna(), draws, name, confidence) for name in CRITERIA}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("criterion")
+
+
+def _criterion(values: pd.Series[float], draws: Draws, name: str, confidence: float) -> dict[str, object]:
+    order = values.sort_index().sort_values(ascending=BETTER[name] < 0, kind="stable")
+    nan = float("nan")
+    row: dict[str, object] = {"best": None, "value": nan, "runner_up": None, "runner_up_value": nan}
+    row |= {"lead": nan, "low": nan, "high": nan, "clear": False}
+    if len(order):
+        row |= {"best": order.index[0], "value": float(order.iloc[0])}
+    if len(order) > 1:
+        first, second = (draws.cells.index(cell) for cell in order.index[:2])
+        ends = percentiles(lead(draws.drawn[name][:, first], draws.drawn[name][:, second], name), confidence)
+        row |= {"runner_up": order.index[1], "runner_up_value": float(order.iloc[1])}
+        row |= {
+            "lead": float(lead(order.iloc[0], order.iloc[1], name)),
+            "low": float(ends[0]),
+            "high": float(ends[1]),
+        }
+        row |= {"clear": bool(ends[0] > 0)}
+    return row
+
+
+def gap_to_best(cells: pd.DataFrame) -> pd.Series[float]:
+    """Δbest of each cell: best AMS of the same model (dataset and budget, where there are such columns) less its own.
+
+    Columns read: `model`, `AMS`. NaN for a cell without AMS; >= 0 otherwise.
+    """
+    return (
+        cells["AMS"].groupby([cells[name] for name in _unit(cells)]).transform("max") - cells["AMS"]
+    ).rename("gap")
+
+
+def delta_best(cells: pd.DataFrame) -> pd.DataFrame:
+    """Best and worst agent of each model by AMS and the gap between them (AgentMeter Table 3).
+
+    Columns read: `model`, `agent`, `AMS`, and `dataset`, `budget` where there are. Index: the model (with dataset and
+    budget if read). Columns: `agents` compared, `best`, `best_AMS`, `worst`, `worst_AMS`, `gap`. Cells without AMS
+    are left out; a tie goes to the agent first by name.
+    """
+    known = cells.dropna(subset=["AMS"]).sort_values("agent")
+    grouped = known.groupby(_unit(cells))["AMS"]
+    best, worst = known.loc[grouped.idxmax()], known.loc[grouped.idxmin()]
+    columns = {
+        "agents": grouped.size().to_numpy(),
+        "best": best["agent"].to_numpy(),
+        "best_AMS": best["AMS"].to_numpy(),
+        "worst": worst["agent"].to_numpy(),
+        "worst_AMS": worst["AMS"].to_numpy(),
+        "gap": (grouped.max() - grouped.min()).to_numpy(),
+    }
+    return pd.DataFrame(columns, index=grouped.size().index)
+
+
+def pareto(rate: np.ndarray, usd: np.ndarray) -> np.ndarray:
+    """Which cells lie on the front of (pass rate, USD per pass): nobody is at least as good in both and better in one.
+
+    Arrays of equal length; a bool array of that length. A NaN or an infinite price is never on the front.
+    """
+    rate, usd = np.asarray(rate, float), np.asarray(usd, float)
+    known = np.isfinite(usd) & ~np.isnan(rate)
+    as_good = (rate[None, :] >= rate[:, None]) & (usd[None, :] <= usd[:, None])
+    better = (rate[None, :] > rate[:, None]) | (usd[None, :] < usd[:, None])
+    return np.asarray(known & ~(as_good & better & known[None, :]).any(axis=1))
+
+
+def _unit(cells: pd.DataFrame) -> list[str]:
+    return [name for name in ("model", "dataset", "budget") if name in cells]
