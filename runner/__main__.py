@@ -48,7 +48,7 @@ def run(argv: list[str]) -> int:
     configs = compose(words)
     if any(word.partition("=")[0] in door.QUESTIONS for word in words):
         return 0
-    sweep = load(configs)
+    sweep = load(configs, words)
     return sweep.settings.job.run(sweep)
 
 

@@ -28,6 +28,7 @@ from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
 from runner.protocols import Agent, Dataset, Executor, SandboxProvider, Tracker
 from runner.records import Budget, CallLimits, Model, Record, Scoring
+from runner.tiers import read_tiers
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
 
@@ -35,6 +36,7 @@ NO_MODEL = Model(name="none", backend="none")
 """What a cell of an agent without a model has in place of one."""
 
 _PER_CELL = (*AXES, "attempts")
+_OF_SCORING = re.compile(r"[+~]*scoring\b")
 
 
 class Job(Protocol):
@@ -43,6 +45,10 @@ class Job(Protocol):
     @property
     def needs_keys(self) -> bool:
         """Whether it calls models, so that their keys must be there."""
+
+    @property
+    def several_scorings(self) -> bool:
+        """Whether it takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
 
     def run(self, sweep: Sweep) -> int:
         """Do it; returns the exit code."""
@@ -101,24 +107,38 @@ class Sweep(Record):
     settings: Settings
     composed: tuple[dict[str, Any], ...]
     """What Hydra composed, a mapping per job, interpolations unresolved: safe to store, equal on every machine."""
+    scorings: tuple[Scoring, ...] = ()
+    """Those that were asked for, in order; empty where the command line names none and `settings.scoring` is what the
+    configuration says anyway. Cells that differ in scoring alone are one cell."""
 
 
-def load(configs: Sequence[DictConfig]) -> Sweep:
-    """The sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing."""
+def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
+    """The sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing.
+
+    `typed` is the command line: it says whether a scoring was asked for.
+    """
     if not configs:
         raise ConfigError("Nothing to run: a pattern such as glob(...) matches no option.")
     nodes = [_resolved(config) for config in configs]
     for node in nodes:
         _well_placed(node)
     _same_settings(nodes)
+    scorings = _scorings(nodes)
     cells = _cells(nodes, build(nodes[0].get("pricing"), "pricing", Pricing))
     shared = {key: value for key, value in nodes[0].items() if key not in _PER_CELL}
-    shared["name"] = shared.get("name") or _name(cells)
+    shared |= {"name": shared.get("name") or _name(cells), "scoring": scorings[0]}
+    asked = len(scorings) > 1 or any(_OF_SCORING.match(word) for word in typed)
     sweep = Sweep(
         cells=cells,
         settings=build(shared, "", Settings),
         composed=tuple(OmegaConf.to_container(config) for config in configs),
+        scorings=scorings if asked else (),
     )
+    if len(scorings) > 1 and not sweep.settings.job.several_scorings:
+        raise ConfigError(
+            f"{len(scorings)} scorings were given, and this job takes one. To compare scorings of finished trials: "
+            "job=sensitivity name=SWEEP."
+        )
     if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
         _require_keys(cells)
     if sweep.settings.sweep_usd is not None:
@@ -162,6 +182,17 @@ def _resolved(config: DictConfig) -> dict[str, Any]:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"{error.full_key or 'configuration'}: {reason}") from error
     return dict(node)
+
+
+def _scorings(nodes: Sequence[dict[str, Any]]) -> tuple[Scoring, ...]:
+    """Each scoring once, in order; `tiers` may be a tiers file instead of tiers."""
+    found = []
+    for node in nodes:
+        scoring = node.get("scoring")
+        if isinstance(scoring, dict) and isinstance(scoring.get("tiers"), str):
+            scoring = {**scoring, **read_tiers(Path(scoring["tiers"]).expanduser().absolute())}
+        found.append(build(scoring, "scoring", Scoring))
+    return tuple(scoring for at, scoring in enumerate(found) if scoring not in found[:at])
 
 
 def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...]:
@@ -213,10 +244,10 @@ def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
     for node in nodes[1:]:
         other = dict(_leaves(node))
         differing = [key for key in first | other if first.get(key) != other.get(key)]
-        if shared := [key for key in differing if key.split(".")[0] not in _PER_CELL]:
+        if shared := [key for key in differing if key.split(".")[0] not in (*_PER_CELL, "scoring")]:
             raise ConfigError(
-                f"{shared[0]} differs between cells, and a sweep has one. What can be swept: {', '.join(AXES)}. "
-                "Other scorings of the same records cost nothing: run again with another scoring."
+                f"{shared[0]} differs between cells, and a sweep has one. What can be swept: {', '.join(AXES)}; "
+                "and scoring with job=sensitivity."
             )
 
 

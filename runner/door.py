@@ -56,7 +56,7 @@ def check(argv: Sequence[str]) -> list[str]:
     """The command line for Hydra. Raises `ConfigError` for an option or key that does not exist.
 
     A dotted key comes back as `++key=value`: the class it belongs to says whether it exists, not whether its YAML
-    happens to spell it out, so `agent.env.DEBUG=1` needs no `+`.
+    happens to spell it out, so `agent.env.DEBUG=1` needs no `+`. A key of the job that was typed needs no `job.`.
     """
     flags, overrides = _split(argv)
     folders = [CONF, *(Path(value) for flag, value in flags if flag in ("-cd", "--config-dir"))]
@@ -65,9 +65,11 @@ def check(argv: Sequence[str]) -> list[str]:
     chosen = {key: words for _, key, value in overrides if (words := _words(value))}
     several = any(flag in ("-m", "--multirun") for flag, _ in flags)
     out = [word for flag, value in flags for word in (flag, value) if word]
-    for sign, key, value in overrides:
-        if key == "experiment" and value == "null":
+    of_job = _keys_of_job(folders, chosen.get("job", []))
+    for sign, typed, value in overrides:
+        if typed == "experiment" and value == "null":
             continue  # Hydra 1.3 fails on it; leaving it out is what is meant
+        key = f"job.{typed}" if typed in of_job else typed
         written = key if value is None else f"{key}={_with_home(value)}"
         if key in groups(folders):
             _check_options(folders, key, chosen.get(key, []), several=several)
@@ -78,6 +80,14 @@ def check(argv: Sequence[str]) -> list[str]:
             _check_key(folders, key, chosen)
             out.append((sign or ("++" if "." in key else "")) + written)
     return out
+
+
+def _keys_of_job(folders: Sequence[Path], chosen: Sequence[str]) -> set[str]:
+    """Keys of the job that was typed which may go without `job.`, as nothing else has their name."""
+    files = options("job", folders)
+    kinds = [_target_of(files[name], "job") for name in chosen if name in files]
+    keys = {key for kind in kinds for key in keys_at(kind, ()) or ()}
+    return keys - {*groups(folders), *scalars()}
 
 
 def groups(folders: Iterable[Path] = (CONF,)) -> list[str]:
@@ -189,7 +199,8 @@ def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) 
     """Raises unless `key` exists in an option that may be composed: those typed, else any of its group."""
     first, *rest = key.split(".")
     if first not in [*groups(folders), *scalars()] or (rest and first in scalars() and first not in NODES):
-        raise ConfigError(f"unknown key '{key}'. {suggest(first, [*groups(folders), *scalars()])}")
+        known = [*groups(folders), *scalars(), *_keys_of_job(folders, chosen.get("job", []))]
+        raise ConfigError(f"unknown key '{key}'. {suggest(first, known)}")
     candidates = options(first, folders)
     files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or candidates.values()
     kinds = {kind for file in files if (kind := _target_of(file, first))}

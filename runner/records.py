@@ -269,6 +269,10 @@ class Scoring(Record):
     name: str
     alpha: float = Field(default=0.6, ge=0, le=1)
     tiers: dict[str, TierScoring]
+    labels: dict[str, str] = {}
+    """Task -> tier, which a tiers file fixed (`job=calibrate`); empty: each task's own tier."""
+    calibrated: str = ""
+    """Tiers file that `tiers` and `labels` are from, `name@digest`; empty when there is none."""
     attempts: str = Field(default="latest_completed", pattern=r"^(latest_completed|mean|pass@[1-9][0-9]*)$")
     """Which attempts of one (cell, task) count (AgentMeter section 3.5): the latest valid one, all of them equally, or
     `pass@k`: the best of k, at the price of k."""

@@ -83,12 +83,28 @@ def test_equal_parts_are_one_object() -> None:
     assert first.dataset is second.dataset
 
 
-@pytest.mark.parametrize("key", ["fresh=true", "scoring.alpha=0.5", "executor.retries=0"])
+@pytest.mark.parametrize("key", ["fresh=true", "tracker.experiment=x", "executor.retries=0"])
 def test_what_the_whole_sweep_shares_cannot_be_swept(key: str) -> None:
     with pytest.raises(
         ConfigError, match=f"{key.partition('=')[0]} differs between cells.* agent, model, dataset"
     ):
         loaded(PLAIN, (*PLAIN, key))
+
+
+def test_cells_that_differ_in_scoring_alone_are_one_cell_with_several_scorings() -> None:
+    jobs = [(*PLAIN, f"scoring.alpha={alpha}") for alpha in (0.6, 0.8, 0.6)]
+    with pytest.raises(ConfigError, match="2 scorings were given, and this job takes one.* job=sensitivity"):
+        loaded(*jobs)
+    sweep = loaded(*((*job, "job=sensitivity") for job in jobs))
+    assert [scoring.alpha for scoring in sweep.scorings] == [0.6, 0.8]
+    assert len(sweep.cells) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"), [("++scoring.alpha=0.6", 1), ("scoring=agentmeter", 1), ("name=x", 0)]
+)
+def test_a_scoring_was_asked_for_only_if_it_was_typed(typed: str, asked: int) -> None:
+    assert len(load([composed(*PLAIN)], [typed]).scorings) == asked
 
 
 def test_two_different_cells_of_one_name_are_refused() -> None:

@@ -41,6 +41,8 @@ OPTIONS = [(group, option, file) for group in door.groups() for option, file in 
         (["--agent=codex"], "Did you mean agent=...?"),
         (["--config-dir", "/nonexistent"], "no such configuration folder: /nonexistent"),
         (["experiment=quikstart"], "Did you mean 'quickstart'?"),
+        (["job=trajectory", "taks=a"], "unknown key 'taks'. Did you mean 'task'?"),
+        (["task=a"], "unknown key 'task'. "),
     ],
 )
 def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -> None:
@@ -56,6 +58,8 @@ def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -
         (["-m", "agent=codex,oracle", "model=glob(*)"], ["-m", "agent=codex,oracle", "model=glob(*)"]),
         (["--cfg", "job", "attempts=3"], ["--cfg", "job", "attempts=3"]),
         (["budget.usd=0.5"], ["++budget.usd=0.5"]),
+        (["task=a", "job=trajectory"], ["++job.task=a", "job=trajectory"]),
+        (["job=trajectory", "agent=codex"], ["job=trajectory", "agent=codex"]),
         (["agent.env.DEBUG=1"], ["++agent.env.DEBUG=1"]),
         (["model.params.temperature=0.2"], ["++model.params.temperature=0.2"]),
         (["dataset.build_args.BASE=debian"], ["++dataset.build_args.BASE=debian"]),

@@ -14,6 +14,7 @@ class Clean(Record):
     """Never touches what a living runner uses, nor any record."""
 
     needs_keys: ClassVar[bool] = False
+    several_scorings: ClassVar[bool] = False
     all: bool = False
     """Also the bundles, the base image and the task images that were built here: the next run makes them anew."""
 

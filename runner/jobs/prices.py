@@ -22,6 +22,7 @@ class PriceSnapshot(Record):
     """Asks no network. A snapshot is never changed once it is there: other prices are another date."""
 
     needs_keys: ClassVar[bool] = False
+    several_scorings: ClassVar[bool] = False
     models: tuple[str, ...] = ()
     """litellm ids to look for; empty for those of all `conf/model/` files."""
     date: str = Field(default_factory=lambda: datetime.now(UTC).date().isoformat())

@@ -15,6 +15,7 @@ class Setup(Record):
     """Prepares the sandboxes of the composed cells' agents, and runs nothing."""
 
     needs_keys: bool = False
+    several_scorings: bool = False
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0 once everything is there. Raises `EngineError` with what is missing or failed."""

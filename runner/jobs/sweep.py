@@ -40,6 +40,7 @@ ENGINE_FAILURES = 3
 class SweepJob(Record):
     """Runs a sweep, or resumes it: trials that are finished are not run again."""
 
+    several_scorings: bool = False
     needs_keys: bool = True
     """It calls models: their keys must be there before anything starts."""
 

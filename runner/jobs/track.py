@@ -14,6 +14,7 @@ class Track(Record):
     """Projects again what is on disk: the plan and scoring that the sweep was last run with, and its records."""
 
     needs_keys: bool = False
+    several_scorings: bool = False
     """It calls no model."""
 
     def run(self, sweep: Sweep) -> int:

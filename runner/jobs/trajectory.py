@@ -32,6 +32,7 @@ class Trajectory(Record):
     """Reads `outputs/` and changes nothing. Each selector that is set narrows; one trial must be left."""
 
     needs_keys: ClassVar[bool] = False
+    several_scorings: ClassVar[bool] = False
     key: str | None = None
     """Beginning of the trial's key."""
     agent: str | None = None

@@ -1,0 +1,32 @@
+"""`job=sensitivity`: one sweep under several scorings. Reads records and runs nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from runner.errors import ConfigError
+from runner.records import Record
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+
+
+class Sensitivity(Record):
+    """Ranks the cells of a sweep by AMS under each scoring that was asked for, beside the sweep's own."""
+
+    needs_keys: ClassVar[bool] = False
+    several_scorings: ClassVar[bool] = True
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0. Raises `ConfigError` when there is no such sweep or no scoring was given, and `TableError` when
+        a scoring does not fit the trials.
+        """
+        from runner.report.rescoring import compare_scorings  # noqa: PLC0415 - brings pandas
+
+        if not sweep.scorings:
+            raise ConfigError(
+                "Which scorings? Add -m scoring.alpha=0.4,0.8, or take experiment=agentmeter_alpha."
+            )
+        settings = sweep.settings
+        print(compare_scorings(settings.outputs / settings.name, sweep.scorings))
+        return 0

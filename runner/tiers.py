@@ -1,0 +1,49 @@
+"""Tiers files: what `job=calibrate` fixes once and scoring then takes as given (AgentMeter sections 3.4, 4.2)."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import ValidationError
+
+from runner.errors import ConfigError
+from runner.records import Record, TierScoring
+
+
+class TiersFile(Record):
+    """Labels and budgets, and what they were made of."""
+
+    schema_version: Literal[1] = 1
+    dataset: str
+    """That it was calibrated on; for people, as a core set of it goes by another name."""
+    inputs: dict[str, str]
+    """Source -> digest of the trials that were read from it."""
+    cells: int
+    trials: int
+    """Valid ones."""
+    unpriced: int
+    """Of them, those whose cost is unknown: in the labels, and not in budgets or tau."""
+    quantiles: tuple[float, ...]
+    """Of cost over a tier's valid trials: its budgets."""
+    tau_quantile: float
+    """Of cost over a tier's failed trials: its tau."""
+    tiers: dict[str, TierScoring]
+    labels: dict[str, str]
+    """Task -> tier."""
+
+
+def read_tiers(path: Path) -> dict[str, Any]:
+    """The keys of `Scoring` that a tiers file fixes. Raises `ConfigError` when it is none, or cannot be read."""
+    try:
+        content = path.read_bytes()
+        found = TiersFile.model_validate(yaml.safe_load(content))
+    except OSError as error:
+        raise ConfigError(f"scoring.tiers: {path} cannot be read ({error.strerror}).") from error
+    except (yaml.YAMLError, ValidationError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise ConfigError(f"scoring.tiers: {path} is no file that job=calibrate wrote: {reason}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    return {"tiers": found.tiers, "labels": found.labels, "calibrated": f"{path.name}@{digest}"}
