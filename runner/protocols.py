@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ExecResult,
         ExecSpec,
         Image,
+        OwnUsage,
         SandboxSpec,
         Task,
         TrialRecord,
@@ -80,6 +81,13 @@ class Agent(Configured, Protocol):
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
         """What to run in the task's sandbox. `endpoint` is None exactly when `uses_model` is False."""
+
+    def reported(self, sandbox: Sandbox, result: ExecResult) -> OwnUsage | None:
+        """What it says itself of its tokens after the rollout that ended as `result`; None if it says nothing.
+
+        Called before the sandbox's processes are ended. Raises `ValueError` when what it says cannot be read, and
+        `EngineError` when the sandbox cannot be reached.
+        """
 
 
 class Sandbox(Protocol):

@@ -24,6 +24,7 @@ from runner.records import (
     ExecSpec,
     Image,
     ModelCall,
+    OwnUsage,
     PhaseSeconds,
     Retry,
     SandboxSpec,
@@ -80,6 +81,7 @@ class _Rollout:
     error: ErrorInfo | None = None
     flags: list[str] = field(default_factory=list)
     workspace: tuple[int, int] | None = None
+    own_usage: OwnUsage | None = None
 
 
 def run_to_the_end(trial: PlannedTrial, lab: Lab, retries: int, cancelled: Callable[[], bool]) -> TrialRecord:
@@ -212,7 +214,11 @@ def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
 
 
 def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: _Rollout) -> None:
-    """What is taken out of the agent's sandbox: its output, its workspace, its trajectory. Then its processes die."""
+    """What is taken out of the agent's sandbox. Its processes die as soon as what they hold has been read."""
+    try:
+        state.own_usage = trial.cell.agent.reported(sandbox, result)
+    except ValueError:
+        state.flags.append("agent_usage_unreadable")
     for collect in trial.task.verifier.collect:
         sandbox.exec(ExecSpec(argv=("bash", "-c", collect), user="root", timeout_seconds=60.0))
     if not trial.task.verifier.keep_processes:
@@ -261,6 +267,10 @@ def _record(
         state.flags.append("cassette_mismatch")
     if any(call.cut for call in calls):
         state.flags.append("calls_cut")  # what they cost is not known, and not in `cost_usd`
+    own = state.own_usage
+    difference = own.beyond(state.session.usage) if own and state.session else None
+    if difference and any(count for _, count in difference):
+        state.flags.append("agent_usage_differs")
     finished = datetime.now(UTC)
     _write_trajectory(trial, state.folder, calls)
     return TrialRecord(
@@ -277,6 +287,8 @@ def _record(
         cost_usd=_total(
             [state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]
         ),
+        agent_usage=own,
+        usage_difference=difference,
         turns=state.session.turns if state.session else 0,
         interactions=tools.total(),
         tool_calls=dict(tools),

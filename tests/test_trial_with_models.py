@@ -14,7 +14,7 @@ from runner.agents.cli import CliAgent
 from runner.config import Cell
 from runner.gateway import Gateway
 from runner.plan import make_plan
-from runner.records import Budget, Model, ModelCall, Prices, Status, TrialRecord, Usage
+from runner.records import Budget, Model, ModelCall, OwnUsage, Prices, Status, TrialRecord, Usage, UsageReport
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import LEDGER, Store
 from runner.trial import Lab, run_to_the_end
@@ -39,7 +39,7 @@ urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/chat/completion
 """An agent of one question, run by the sandbox's own runtime."""
 
 
-def asking(code: str = ASK) -> CliAgent:
+def asking(code: str = ASK, usage: UsageReport | None = None) -> CliAgent:
     argv = (
         "/opt/assay/python/bin/python3",
         "-c",
@@ -48,7 +48,7 @@ def asking(code: str = ASK) -> CliAgent:
         "{key}",
         "{prompt}",
     )
-    return CliAgent(name="asking", version="1", argv=argv)
+    return CliAgent(name="asking", version="1", argv=argv, usage=usage)
 
 
 @pytest.fixture
@@ -112,12 +112,10 @@ def test_a_real_agent_works_and_its_record_sums_what_the_model_served(
     (folder,) = (tmp_path / "outputs").glob("trials/*/*")
     trajectory = json.loads((folder / "trajectory.json").read_text())
     assert trajectory["final_metrics"]["total_prompt_tokens"] == total.input_tokens
-    if name == "codex":  # it reports what it saw; the other one keeps that to itself
-        events = [json.loads(line) for line in (folder / "agent.stdout").read_text().splitlines()]
-        reported = next(event["usage"] for event in events if event["type"] == "turn.completed")
-        assert reported["input_tokens"] == total.input_tokens
-        assert reported["cached_input_tokens"] == total.cache_hit_tokens
-        assert reported["output_tokens"] == total.output_tokens
+    own = record.agent_usage
+    assert own, "what it says itself"
+    said = own.input_tokens, own.cache_hit_tokens, own.output_tokens
+    assert said == (total.input_tokens, total.cache_hit_tokens, total.output_tokens)
 
 
 @pytest.mark.bundle
@@ -144,6 +142,32 @@ def test_an_agent_that_asks_and_uses_no_tool_is_flagged(
 ) -> None:
     record, _ = run(asking(), scripted)
     assert (record.status, record.flags, record.turns) == (Status.COMPLETED, ("empty_rollout",), 1), record
+
+
+def test_an_agent_that_misstates_its_tokens_is_flagged_and_not_believed(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model
+) -> None:
+    lie = 'print(\'{"in": 1, "out": 2}\')'
+    usage = UsageReport(input_tokens="[].in", output_tokens="[].out")
+    record, (call,) = run(asking(f"{ASK}\n{lie}", usage), scripted)
+    counted = served(call)
+    assert (record.status, record.usage) == (Status.COMPLETED, counted), record
+    assert "agent_usage_differs" in record.flags
+    assert record.agent_usage == OwnUsage(input_tokens=1, output_tokens=2)
+    assert record.usage_difference == OwnUsage(
+        input_tokens=1 - counted.input_tokens, output_tokens=2 - counted.output_tokens
+    )
+
+
+@pytest.mark.parametrize("report", ["ln -s /etc/shadow", "mkfifo", "true"])
+def test_what_an_agent_does_to_its_report_is_a_flag_and_no_failure(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model, report: str
+) -> None:
+    code = f"{ASK}\nimport os; os.system('{report} /run/assay/agent/report')"
+    usage = UsageReport(files="report", input_tokens="[].in", output_tokens="[].out")
+    record, _ = run(asking(code, usage), scripted)
+    assert (record.status, record.agent_usage) == (Status.COMPLETED, None), record
+    assert "agent_usage_unreadable" in record.flags
 
 
 def test_a_provider_that_is_down_says_nothing_about_the_configuration(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from runner.errors import TaskError
-from runner.records import BundleRecipe, Endpoint, ExecSpec, Record, Task
+from runner.protocols import Sandbox
+from runner.records import BundleRecipe, Endpoint, ExecResult, ExecSpec, Record, Task
 
 SOLUTION_DIR = "/solution"
 
@@ -26,6 +27,9 @@ class Oracle(Record):
             uploads={SOLUTION_DIR: task.solution},
         )
 
+    def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
+        """See `protocols.Agent`: there are no tokens to speak of."""
+
 
 class Nop(Record):
     """Does nothing: a reward above 0 is given away by the task."""
@@ -38,3 +42,6 @@ class Nop(Record):
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
         """End at once."""
         return ExecSpec(argv=("true",))
+
+    def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
+        """See `protocols.Agent`: there are no tokens to speak of."""

@@ -25,8 +25,10 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from runner.agents import own_usage
 from runner.errors import ConfigError
-from runner.records import BundleRecipe, Endpoint, ExecSpec, Record, Task
+from runner.protocols import Sandbox
+from runner.records import BundleRecipe, Endpoint, ExecResult, ExecSpec, OwnUsage, Record, Task, UsageReport
 from runner.sandbox.inside import AGENT_DIR, fed
 
 ToolKind = Literal["edit", "execute", "plan", "read", "search", "finish", "other"]
@@ -62,6 +64,8 @@ class CliAgent(Record):
     """Template of a container path that the CLI reads as standard input; None means /dev/null."""
     tools: dict[ToolKind, tuple[str, ...]] = {}
     """Kind -> names under which this agent's tools appear in its calls; what is not named is `other`."""
+    usage: UsageReport | None = None
+    """Where it says itself what it used: a cross-check of the gateway's count, never in its place."""
 
     @model_validator(mode="after")
     def _check_templates(self) -> Self:
@@ -88,6 +92,12 @@ class CliAgent(Record):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_usage(self) -> Self:
+        if self.usage:
+            own_usage.check(self.usage)
+        return self
+
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
         """Render the templates. Raises `ConfigError` without an endpoint."""
         if endpoint is None:
@@ -101,6 +111,10 @@ class CliAgent(Record):
             env=_render_mapping(self.env, values),
             files=_render_mapping(self.files, values),
         )
+
+    def reported(self, sandbox: Sandbox, result: ExecResult) -> OwnUsage | None:
+        """See `protocols.Agent`."""
+        return own_usage.reported(self.usage, sandbox, result) if self.usage else None
 
     def _templates(self) -> tuple[str, ...]:
         paths = (self.stdin,) if self.stdin else ()

@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import Field, ValidationError
 
 from runner.errors import ConfigError
-from runner.records import PlannedRow, Record, Scoring, TrialRecord
+from runner.records import OwnUsage, PlannedRow, Record, Scoring, TrialRecord
 
 _TYPES = {
     "passed": "boolean",
@@ -24,6 +24,7 @@ _TYPES = {
             "tokens",
             "turns",
             "interactions",
+            "agent_tokens_difference",
             "workspace_files",
             "workspace_lines",
             "retries",
@@ -67,9 +68,10 @@ def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecor
     """One row per planned trial, in the plan's order.
 
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
-    `outcome` and `reason` (for people), `flags`, the four token counts, `interactions`, `retries`, `retry_cost_usd`
-    (part of `cost_usd`), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a
-    verifier reported, under its own name or, where a column has that name already, as `verifier_<name>`.
+    `outcome` and `reason` (for people), `flags`, the four token counts, `agent_tokens_difference` (input and output as
+    the agent itself says, less what the gateway counted), `interactions`, `retries`, `retry_cost_usd` (part of
+    `cost_usd`), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a verifier
+    reported, under its own name or, where a column has that name already, as `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is
     NA, never 0. `planned` must not be empty.
@@ -113,6 +115,7 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         "passed": record.passed,
         **usage.model_dump(),
         "tokens": usage.input_tokens + usage.output_tokens,
+        "agent_tokens_difference": _total(record.usage_difference),
         "cost_usd": record.cost_usd,
         "turns": record.turns,
         "interactions": record.interactions,
@@ -126,6 +129,13 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         "retries": len(record.retries),
         "retry_cost_usd": None if None in retried else sum(cost or 0.0 for cost in retried),
     }
+
+
+def _total(difference: OwnUsage | None) -> int | None:
+    """Input and output together; None as soon as the agent does not say one of them."""
+    if difference is None or difference.input_tokens is None or difference.output_tokens is None:
+        return None
+    return difference.input_tokens + difference.output_tokens
 
 
 def _outcome(record: TrialRecord) -> str:

@@ -22,7 +22,7 @@ from runner.door import CONF
 from runner.gateway import Gateway, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.plan import make_plan
-from runner.records import Budget, Model, ModelCall, Prices, Status, TrialRecord, Usage
+from runner.records import Budget, Model, ModelCall, OwnUsage, Prices, Status, TrialRecord, Usage
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import LEDGER, Store
 from runner.trial import Lab, run_to_the_end
@@ -49,43 +49,11 @@ FAULTS = (
 )
 
 
-def _codex(stdout: str) -> Usage:
-    (ended,) = (json.loads(line) for line in stdout.splitlines() if '"turn.completed"' in line)
-    return _usage(ended["usage"], "input_tokens", "cached_input_tokens")
-
-
-def _claude_code(stdout: str) -> Usage:
-    usage = json.loads(stdout)["usage"]
-    fresh = usage["input_tokens"] + usage["cache_creation_input_tokens"]
-    return _usage(
-        {**usage, "input": fresh + usage["cache_read_input_tokens"]}, "input", "cache_read_input_tokens"
-    )
-
-
-def _qwen_code(stdout: str) -> Usage:
-    return _usage(json.loads(stdout)[-1]["usage"], "input_tokens", "cache_read_input_tokens")
-
-
-def _usage(counts: dict[str, int], everything: str, hit: str) -> Usage:
-    return Usage(
-        input_tokens=counts[everything], cache_hit_tokens=counts[hit], output_tokens=counts["output_tokens"]
-    )
-
-
-OWN_USAGE: dict[str, Callable[[str], Usage]] = {
-    "claude_code": _claude_code,
-    "codex": _codex,
-    "qwen_code": _qwen_code,
-}
-"""What an agent prints of its own usage, where it prints any."""
-
-
 class Trial(NamedTuple):
     record: TrialRecord
     calls: tuple[ModelCall, ...]
     seen: str
     """What the first command saw of its sandbox."""
-    stdout: str
 
 
 Run = Callable[..., Trial]
@@ -135,7 +103,7 @@ def run(gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ru
         (ledger,) = (tmp_path / "outputs").rglob(LEDGER)
         calls = tuple(ModelCall.model_validate_json(line) for line in ledger.read_text().splitlines())
         seen = _file(ledger.parent / "workspace.tar", "seen")
-        return Trial(record, calls, seen, (ledger.parent / "agent.stdout").read_text())
+        return Trial(record, calls, seen)
 
     return run
 
@@ -185,7 +153,7 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     """A prompt of 400 KB; a 429, a 500 and a cut connection, none of which it sees; a command that fails."""
     moves = (*FAULTS, shell(agent, ERROR), *FAULTS[1:], shell(agent, "touch /app/done"), last(agent))
     with FakeUpstream(*moves) as upstream:
-        record, calls, seen, stdout = run(agent, upstream, Budget(wall_seconds=120), PROMPT)
+        record, calls, seen = run(agent, upstream, Budget(wall_seconds=120), PROMPT)
 
     assert (record.status, record.reward, record.agent_exit_code) == (Status.COMPLETED, 1.0, 0), record
     assert [call.status_code for call in calls] == [200, 200, 200]
@@ -195,8 +163,10 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert any("the reason" in text for text in strings(calls[1].request)), "the failed command's output"
 
     assert record.usage == total(upstream.served)
-    if agent.name in OWN_USAGE:
-        assert OWN_USAGE[agent.name](stdout) == record.usage, "what it says itself"
+    own = record.agent_usage
+    assert own, "what it says itself"
+    assert None not in (own.input_tokens, own.cache_hit_tokens, own.output_tokens)
+    assert record.usage_difference == OwnUsage(**{name: 0 for name, said in own if said is not None})
     assert record.turns == 3
     assert set(record.tool_calls) == {agent.tools["execute"][0]}
 
@@ -209,7 +179,7 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
 
 def test_a_refused_agent_ends_by_itself_and_is_judged(run: Run, agent: CliAgent) -> None:
     with FakeUpstream(shell(agent, LOOK + "touch /app/done")) as upstream:
-        record, calls, _, _ = run(agent, upstream, Budget(turns=1, wall_seconds=120))
+        record, calls, _ = run(agent, upstream, Budget(turns=1, wall_seconds=120))
 
     assert (record.status, record.reward) == (Status.BUDGET_EXCEEDED, 1.0), record
     assert [call.status_code for call in calls] == [200, 403], "no retries of a final answer"
@@ -221,7 +191,7 @@ def test_a_refused_agent_ends_by_itself_and_is_judged(run: Run, agent: CliAgent)
 def test_an_agent_at_its_deadline_is_stopped_and_judged(run: Run, agent: CliAgent) -> None:
     moves = shell(agent, LOOK + "touch /app/done"), Behaviour(text="Too late.", seconds=100)
     with FakeUpstream(*moves) as upstream:
-        record, calls, _, _ = run(agent, upstream, Budget(wall_seconds=20))
+        record, calls, _ = run(agent, upstream, Budget(wall_seconds=20))
 
     assert (record.status, record.reward) == (Status.TIMEOUT, 1.0), record
     assert record.seconds.agent < 30
@@ -235,7 +205,7 @@ def test_an_answer_of_90_seconds_breaks_no_stream(run: Run, agent: CliAgent) -> 
     """Of one streaming client: pings keep the connection open, and its own limits on silence are off."""
     slow = shell(agent, LOOK + "touch /app/done").model_copy(update={"seconds": 90.0})
     with FakeUpstream(slow, last(agent)) as upstream:
-        record, calls, _, _ = run(agent, upstream, Budget(wall_seconds=200))
+        record, calls, _ = run(agent, upstream, Budget(wall_seconds=200))
 
     assert (record.status, record.reward) == (Status.COMPLETED, 1.0), record
     assert [call.status_code for call in calls] == [200, 200]

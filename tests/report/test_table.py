@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from runner.errors import ConfigError
-from runner.records import ErrorInfo, Retry, Status, Usage, Verdict
+from runner.records import ErrorInfo, OwnUsage, Retry, Status, Usage, Verdict
 from runner.report.projections import load_trials, what_ran
 from runner.report.table import read_sweep, trials_table
 from tests.records_factory import trial_record
@@ -55,6 +55,18 @@ def test_a_record_becomes_its_columns() -> None:
         "no_model_call verified_live",
     )
     assert "verifier_reward" not in line
+
+
+@pytest.mark.parametrize(
+    ("difference", "shown"),
+    [(OwnUsage(input_tokens=-3, output_tokens=1), -2), (OwnUsage(input_tokens=5), None), (None, None)],
+)
+def test_what_an_agent_does_not_say_of_its_tokens_is_no_agreement(
+    difference: OwnUsage | None, shown: int | None
+) -> None:
+    planned = row("codex", "easy-1")
+    table = trials_table([planned], {planned.key: record(planned, usage_difference=difference)})
+    assert table["agent_tokens_difference"].equals(pd.Series([shown], dtype="Int64"))
 
 
 def test_an_unknown_price_of_a_retry_is_unknown_and_not_zero() -> None:
