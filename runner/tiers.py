@@ -6,11 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import ValidationError
-
-from runner.errors import ConfigError
 from runner.records import Record, TierScoring
+from runner.yaml_files import read_yaml
 
 
 class TiersFile(Record):
@@ -33,17 +30,12 @@ class TiersFile(Record):
     tiers: dict[str, TierScoring]
     labels: dict[str, str]
     """Task -> tier."""
+    effort: dict[str, float]
+    """Task -> E of eq. 1, in [0, 100]: what the labels were cut by."""
 
 
 def read_tiers(path: Path) -> dict[str, Any]:
     """The keys of `Scoring` that a tiers file fixes. Raises `ConfigError` when it is none, or cannot be read."""
-    try:
-        content = path.read_bytes()
-        found = TiersFile.model_validate(yaml.safe_load(content))
-    except OSError as error:
-        raise ConfigError(f"scoring.tiers: {path} cannot be read ({error.strerror}).") from error
-    except (yaml.YAMLError, ValidationError) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise ConfigError(f"scoring.tiers: {path} is no file that job=calibrate wrote: {reason}") from error
-    digest = hashlib.sha256(content).hexdigest()
+    found = read_yaml(path, TiersFile, "scoring.tiers")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return {"tiers": found.tiers, "labels": found.labels, "calibrated": f"{path.name}@{digest}"}

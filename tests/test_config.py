@@ -93,7 +93,7 @@ def test_what_the_whole_sweep_shares_cannot_be_swept(key: str) -> None:
 
 def test_cells_that_differ_in_scoring_alone_are_one_cell_with_several_scorings() -> None:
     jobs = [(*PLAIN, f"scoring.alpha={alpha}") for alpha in (0.6, 0.8, 0.6)]
-    with pytest.raises(ConfigError, match="2 scorings were given, and this job takes one.* job=sensitivity"):
+    with pytest.raises(ConfigError, match=r"2 scorings were given, and this job takes one.* job=sensitivity"):
         loaded(*jobs)
     sweep = loaded(*((*job, "job=sensitivity") for job in jobs))
     assert [scoring.alpha for scoring in sweep.scorings] == [0.6, 0.8]

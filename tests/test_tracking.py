@@ -242,7 +242,7 @@ def test_job_track_rebuilds_tables_and_runs_from_disk(
     assert "viewStateShareKey=quickstart" in said
     assert len(runs(sweep)) == CELLS + 1
     settings.name = "quickstrat"
-    with pytest.raises(ConfigError, match="It has quickstart"):
+    with pytest.raises(ConfigError, match="Did you mean 'quickstart'"):
         Track().run(asked)
 
 

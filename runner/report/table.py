@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field, ValidationError
 
+from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import OwnUsage, PlannedRow, Record, Scoring, TrialRecord
 
@@ -36,8 +37,26 @@ _TYPES = {
 """Columns that are missing in some rows, with a type that can say so in any file format."""
 
 
+IMPORTED = "imported.parquet"
+"""File in the folder of an imported sweep: its trials table, in place of records."""
+
+
+class Imported(Record):
+    """Where the trials of a sweep are from that was not run here."""
+
+    file: str
+    """Name of the file that was read."""
+    digest: str
+    """SHA-256 of its content."""
+    mapping: dict[str, Any]
+    """What its columns, words and units were taken to mean."""
+    rows: int
+    unpriced: int
+    """Rows whose cost is unknown."""
+
+
 class SweepFile(Record):
-    """`sweep.json`: what a sweep planned, the scoring it was asked for, and what ran it."""
+    """`sweep.json`: what a sweep planned, the scoring it was last asked for, and what ran it."""
 
     schema_version: Literal[1]
     name: str
@@ -45,6 +64,8 @@ class SweepFile(Record):
     planned: tuple[PlannedRow, ...] = Field(min_length=1)
     scoring: Scoring
     versions: dict[str, str]
+    imported: Imported | None = None
+    """None: the trials were run here, and have records."""
 
 
 def read_sweep(folder: Path) -> SweepFile:
@@ -53,9 +74,10 @@ def read_sweep(folder: Path) -> SweepFile:
     try:
         return SweepFile.model_validate_json(path.read_bytes())
     except FileNotFoundError as error:
-        known = sorted(sweep.parent.name for sweep in folder.parent.glob("*/sweep.json"))
-        names = f"It has {', '.join(known)}." if known else "It has none."
-        raise ConfigError(f"{folder.parent} has no sweep named {folder.name}. {names}") from error
+        known = [sweep.parent.name for sweep in folder.parent.glob("*/sweep.json")]
+        raise ConfigError(
+            f"{folder.parent} has no sweep named {folder.name}. {suggest(folder.name, known)}"
+        ) from error
     except ValidationError as error:
         reason = error.errors()[0]
         where = ".".join(map(str, reason["loc"]))
@@ -68,10 +90,11 @@ def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecor
     """One row per planned trial, in the plan's order.
 
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
-    `outcome` and `reason` (for people), `flags`, the four token counts, `agent_tokens_difference` (input and output as
-    the agent itself says, less what the gateway counted), `interactions`, `retries`, `retry_cost_usd` (part of
-    `cost_usd`), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a verifier
-    reported, under its own name or, where a column has that name already, as `verifier_<name>`.
+    `ran` (whether it has a record), `outcome` and `reason` (for people), `flags`, the four token counts,
+    `agent_tokens_difference` (input and output as the agent itself says, less what the gateway counted),
+    `interactions`, `retries`, `retry_cost_usd` (part of `cost_usd`), `wall_seconds`, `agent_seconds`,
+    `seconds_<phase>`, workspace sizes, and each component that a verifier reported, under its own name or, where a
+    column has that name already, as `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is
     NA, never 0. `planned` must not be empty.
@@ -90,6 +113,7 @@ def _row(planned: PlannedRow, record: TrialRecord | None) -> dict[str, Any]:
         return {
             **identity,
             "cell": cell,
+            "ran": False,
             "status": "infra_invalid",
             "outcome": reason,
             "reason": reason,
@@ -107,6 +131,7 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
     usage = record.usage
     retried = [retry.cost_usd for retry in record.retries]
     return {
+        "ran": True,
         "status": record.status.value,
         "outcome": _outcome(record),
         "reason": _reason(record),

@@ -1,0 +1,157 @@
+"""One sweep under several scorings: its ranking by each, and how far each agrees with the sweep's own."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from metrics.ams import ams, tier_scores
+from metrics.checks import check
+from metrics.ranking import Agreement, agreement
+from runner.records import Scoring
+from runner.report.leaderboard import BOUNDS, WIDTH
+from runner.report.sources import labelled, sweep_trials
+from runner.report.wording import number
+from runner.store import write_atomically
+
+SENSITIVITY = ("sensitivity.csv", "sensitivity.json", "sensitivity.txt")
+"""Files that `compare_scorings` leaves in a sweep's folder."""
+_HEADS = ("scoring", "Spearman", "Kendall", "top 1", "top 3", "MAE", "moved", "best cell")
+
+
+def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
+    """Rank the cells of each dataset by AMS under the sweep's own scoring and each of these; write `SENSITIVITY` and
+    return its text.
+
+    sensitivity.csv has a row per (dataset, cell, scoring): AMS and rank (1 is best, ties share the smaller). Bounds
+    take no part. Raises `ConfigError` when the folder holds no sweep, and `TableError` when a scoring does not fit.
+    """
+    plan, trials = sweep_trials(sweep)
+    trials = trials[~trials["agent"].isin(BOUNDS)]
+    every = [plan.scoring, *(scoring for scoring in scorings if scoring != plan.scoring)]
+    names = [f"{name} (the sweep's own)" if n == 0 else name for n, name in enumerate(labels(every))]
+    scores = {name: _scores(trials, scoring) for name, scoring in zip(names, every, strict=True)}
+    datasets = trials.groupby("cell")["dataset"].first()
+    parts = {
+        str(dataset): {name: of[cells] for name, of in scores.items()}
+        for dataset, cells in datasets.groupby(datasets).groups.items()
+    }
+    agreements = {
+        dataset: {name: agreement(of[names[0]], each) for name, each in of.items()}
+        for dataset, of in parts.items()
+    }
+    called = cell_names(trials)
+    text = "\n".join(_text(dataset, parts[dataset], agreements[dataset], called) for dataset in parts)
+    found = {
+        "base": names[0],
+        "scorings": {
+            name: scoring.model_dump(mode="json") for name, scoring in zip(names, every, strict=True)
+        },
+        "agreement": {d: {name: figures(each) for name, each in of.items()} for d, of in agreements.items()},
+    }
+    contents = (pd.concat(_long(parts)).to_csv(index=False), json.dumps(found, indent=1), text)
+    for file, content in zip(SENSITIVITY, contents, strict=True):
+        write_atomically(sweep / file, content.encode())
+    return f"{text}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
+
+
+def labels(scorings: Sequence[Scoring]) -> list[str]:
+    """A name for each, unlike the others': its own, with the keys that differ between scorings of that name."""
+    leaves = [dict(_leaves(scoring.model_dump(exclude={"name", "labels"}))) for scoring in scorings]
+    said = []
+    for scoring, own in zip(scorings, leaves, strict=True):
+        rivals = [of for of, other in zip(leaves, scorings, strict=True) if other.name == scoring.name]
+        varied = [key for key in own if any(of.get(key) != own[key] for of in rivals)]
+        said.append(" ".join([scoring.name, *(f"{key}={own[key]}" for key in varied)]))
+    return said
+
+
+def figures(found: Agreement) -> dict[str, Any]:
+    """An agreement as JSON has it: no NaN, null instead."""
+    return {key: None if value != value else value for key, value in found._asdict().items()}  # noqa: PLR0124
+
+
+def agreement_words(found: Agreement) -> list[str]:
+    """Spearman, Kendall, the two about the top, and MAE, for people."""
+    tops = ["-" if top is None else "same" if top else "differs" for top in (found.top1, found.topk)]
+    return [number(found.spearman, ".3f"), number(found.kendall, ".3f"), *tops, number(found.mae, ".4f")]
+
+
+def written(*tables: Table) -> str:
+    """Tables as plain text of `WIDTH` columns."""
+    page = io.StringIO()
+    console = Console(file=page, width=WIDTH, color_system=None, force_terminal=False)
+    for table in tables:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+
+
+def plain_table(title: str, heads: Sequence[str], words: int = 1) -> Table:
+    """An empty table whose first `words` columns hold words, and the others figures."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for at, head in enumerate(heads):
+        table.add_column(head, justify="left" if at < words else "right", overflow="fold")
+    return table
+
+
+def cell_names(trials: pd.DataFrame) -> dict[str, str]:
+    """Cell -> what people call it within its dataset: its budget too where there are several."""
+    words = ["agent", "model", *(["budget"] if len(set(trials["budget"])) > 1 else [])]
+    cells = trials.groupby("cell")[words].first()
+    return {str(cell): " · ".join(map(str, of)) for cell, of in cells.iterrows()}
+
+
+def _scores(trials: pd.DataFrame, scoring: Scoring) -> pd.Series[float]:
+    """AMS by cell."""
+    rows = check(labelled(trials, scoring), scoring)
+    return ams(tier_scores(rows, scoring), scoring)["AMS"]
+
+
+def _ranks(scores: pd.Series[float]) -> pd.Series[float]:
+    return scores.rank(ascending=False, method="min")
+
+
+def _long(parts: dict[str, dict[str, pd.Series[float]]]) -> Iterator[pd.DataFrame]:
+    for dataset, of in parts.items():
+        for name, scores in of.items():
+            columns = {"dataset": dataset, "cell": scores.index, "scoring": name, "AMS": scores.to_numpy()}
+            yield pd.DataFrame({**columns, "rank": _ranks(scores).to_numpy()})
+
+
+def _text(
+    dataset: str, scores: dict[str, pd.Series[float]], found: dict[str, Agreement], called: dict[str, str]
+) -> str:
+    """How each scoring agrees with the first, and where each cell stands by the first and by all."""
+    ranks = pd.DataFrame({name: _ranks(of) for name, of in scores.items()})
+    base = next(iter(scores))
+    table = plain_table(f"{dataset}: agreement with {base}", _HEADS)
+    for name, of in scores.items():
+        moved = int((ranks[name] != ranks[base]).sum())
+        best = called[str(of.idxmax())] if of.notna().any() else "-"
+        table.add_row(name, *agreement_words(found[name]), f"{moved}/{len(of)}", best)
+    cells = plain_table(
+        f"{dataset}: ranks under {len(scores)} scorings", ("cell", "AMS", "rank", "best", "worst")
+    )
+    for cell in ranks[base].sort_values(kind="stable").index:
+        places = [
+            f"{place:.0f}" for place in (ranks.loc[cell, base], ranks.loc[cell].min(), ranks.loc[cell].max())
+        ]
+        cells.add_row(called[str(cell)], number(float(scores[base][cell]), ".3f"), *places)
+    why = sorted({each.why for each in found.values() if each.why})
+    return "\n".join([written(table, cells), *(f"No correlation: {reason}." for reason in why)])
+
+
+def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from _leaves(value, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, list(node) if isinstance(node, tuple) else node

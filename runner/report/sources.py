@@ -1,0 +1,88 @@
+"""Where trials come from: a sweep's folder, with records or imported, or a table that somebody else made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from metrics.checks import check, relabel
+from runner.door import suggest
+from runner.errors import ConfigError
+from runner.records import Scoring
+from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
+from runner.store import Store
+
+READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
+    ".csv": pd.read_csv,
+    ".parquet": pd.read_parquet,
+    ".json": pd.read_json,
+}
+"""Ending of a file of trials -> what reads it; JSON is an array of objects."""
+_CELL = ("agent", "model", "dataset", "budget")
+
+
+class Source(NamedTuple):
+    """Trials, and where they are from."""
+
+    name: str
+    """Of the sweep or the file."""
+    folder: Path | None
+    """The sweep's; None for a file."""
+    scoring: Scoring | None
+    """The sweep's own; None for a file."""
+    trials: pd.DataFrame
+    """As the records or the file have them: tiers are the tasks' own."""
+
+    @property
+    def digest(self) -> str:
+        """Of the trials, rows and columns in their order."""
+        return hashlib.sha256(self.trials.to_csv(index=False).encode()).hexdigest()
+
+
+def sweep_trials(sweep: Path) -> tuple[SweepFile, pd.DataFrame]:
+    """The plan and the trials of a sweep's folder, tiers as the tasks have them. Raises `ConfigError`."""
+    plan = read_sweep(sweep)
+    if plan.imported:
+        return plan, pd.read_parquet(sweep / IMPORTED)
+    records = Store(sweep.parent).load([row.key for row in plan.planned])
+    return plan, trials_table(plan.planned, records)
+
+
+def labelled(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    """Trials with the tiers that a tiers file fixed, if one did. Raises `TableError` naming the tasks that it lacks."""
+    return relabel(trials, scoring.labels) if scoring.labels else trials
+
+
+def read_source(word: str, outputs: Path) -> Source:
+    """Trials of a sweep in `outputs`, of a sweep's folder elsewhere, or of a CSV, Parquet or JSON file.
+
+    Raises `ConfigError` when there is no such thing, and `TableError` when the table cannot be scored.
+    """
+    path = Path(word).expanduser()
+    folders = [folder for folder in (outputs / word, path) if (folder / "sweep.json").is_file()]
+    if folders:
+        folder = folders[0].absolute()
+        plan, trials = sweep_trials(folder)
+        return Source(plan.name, folder, plan.scoring, trials)
+    if not path.is_file():
+        read_sweep(outputs / word)  # names the sweeps that there are
+    trials = read_table(path)
+    if "cell" not in trials and all(name in trials for name in _CELL):
+        trials = trials.assign(cell=trials[list(_CELL)].astype(str).agg("·".join, axis=1))
+    return Source(path.name, None, None, check(trials))
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A file as a table, one row a trial, numbered from 1. Raises `ConfigError` when it cannot be read."""
+    reader = READERS.get(path.suffix)
+    if reader is None:
+        raise ConfigError(f"{path} is no table. {suggest(path.suffix, READERS)}")
+    try:
+        table = reader(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    return table.set_axis(range(1, len(table) + 1))
