@@ -33,35 +33,34 @@ def best_of(rows: pd.DataFrame, k: int) -> pd.DataFrame:
     the missing ones contribute nothing, and the figure is a lower bound. Raises `ValueError` beyond `MOST_CHOICES`.
     """
     rows = rows.sort_values(["cell", "task", "attempt"])
-    sizes = rows.groupby(["cell", "task"])["task"].transform("size")
-    parts = []
-    for size, of in rows.groupby(sizes):
-        drawn = min(k, int(size))
-        if comb(int(size), drawn) > MOST_CHOICES:
-            raise ValueError(f"pass@{k} of {size} attempts: more than {MOST_CHOICES} choices a task")
-        chosen = np.array(list(combinations(range(int(size)), drawn)))
-        first = of.iloc[:: int(size)]
-        values = {
-            name: of[name].to_numpy(float).reshape(-1, int(size))[:, chosen]
-            for name in ("passed", "reward", *SUMMED)
-        }
-        repeated = first.loc[first.index.repeat(len(chosen))].assign(
-            passed=values["passed"].max(axis=2).ravel() > 0,
-            reward=values["reward"].max(axis=2).ravel(),
-            **{name: values[name].sum(axis=2).ravel() for name in SUMMED},
-            weight=1 / len(chosen),
-        )
-        parts.append(repeated)
+    sizes = rows.groupby(["cell", "task"])["task"].transform("size").to_numpy()
+    parts = [_choices(rows[sizes == size], size, min(k, size)) for size in np.unique(sizes).tolist()]
     return pd.concat(parts) if parts else rows.assign(weight=1.0)
 
 
-def pass_at_k(attempts: np.ndarray, passes: np.ndarray, k: int) -> np.ndarray:
-    """Unbiased estimator 1 − C(n − c, k)/C(n, k) from n `attempts` and c `passes`, element by element.
+def _choices(rows: pd.DataFrame, size: int, k: int) -> pd.DataFrame:
+    """`best_of` for tasks that have exactly `size` valid attempts each, k of them or more, in the rows' order."""
+    if comb(size, k) > MOST_CHOICES:
+        raise ValueError(f"pass@{k} of {size} attempts has more than {MOST_CHOICES} choices a task")
+    chosen = np.array(list(combinations(range(size), k)))
+    drawn = {
+        name: rows[name].to_numpy(float).reshape(-1, size)[:, chosen].reshape(-1, k)
+        for name in ("passed", "reward", *SUMMED)
+    }
+    return rows.iloc[np.repeat(np.arange(0, len(rows), size), len(chosen))].assign(
+        passed=drawn["passed"].max(axis=1) > 0,
+        reward=drawn["reward"].max(axis=1),
+        **{name: drawn[name].sum(axis=1) for name in SUMMED},
+        weight=1 / len(chosen),
+    )
 
-    The chance that k attempts drawn without replacement hold a pass. NaN where n < k.
+
+def pass_at_k(attempts: np.ndarray, passes: np.ndarray, k: int) -> np.ndarray:
+    """1 − C(n − c, k)/C(n, k) from n `attempts` and c `passes`, element by element: the unbiased estimator of pass@k.
+
+    The chance that k of the n, drawn without replacement, hold a pass. Where n < k all n are drawn, as in `best_of`.
     """
     n, c = np.asarray(attempts, float)[..., None], np.asarray(passes, float)[..., None]
-    steps = np.arange(k)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        missed = np.clip((n - c - steps) / (n - steps), 0, None).prod(axis=-1)
-    return np.where(n[..., 0] >= k, 1 - missed, np.nan)
+    step = np.arange(k)
+    missed = np.where(step < n, (n - c - step) / np.maximum(n - step, 1), 1).clip(min=0)
+    return np.asarray(1 - missed.prod(axis=-1))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from metrics.checks import check
 from metrics.errors import TableError
 from metrics.table import valid
 
@@ -48,29 +49,21 @@ def effort(trials: pd.DataFrame) -> pd.DataFrame:
     Raises `TableError` for trials of several datasets, and for a task without a valid trial or without any
     known value of one of the three.
     """
-    _one_dataset(trials)
+    trials = check(trials, one_dataset=True, columns=list(WEIGHTS))
     rows = trials[valid(trials)]
+    names = pd.Index(sorted(trials["task"].unique()), name="task")
     by_task = rows[["passed", "reward", *WEIGHTS]].astype(float).groupby(rows["task"])
-    tasks = by_task[list(WEIGHTS)].median().reindex(pd.Index(sorted(trials["task"].unique()), name="task"))
-    if unknown := list(tasks.index[tasks.isna().any(axis=1)]):
-        raise TableError(
-            {
-                f"Task {name} has no valid trial with tokens, turns and interactions": trials.index[
-                    trials["task"] == name
-                ]
-                for name in unknown
-            }
-        )
-    means = by_task[["passed", "reward"]].mean()
+    medians = by_task[list(WEIGHTS)].median().reindex(names)
+    if unknown := list(names[medians.isna().any(axis=1)]):
+        at_fault = trials.index[trials["task"].isin(unknown)]
+        lacking = f"No valid trial with tokens, turns and interactions of task {', '.join(unknown)}"
+        raise TableError({lacking: at_fault})
+    tasks = by_task[["passed", "reward"]].mean().set_axis(["p", "r"], axis=1)
     tasks.insert(0, "trials", by_task.size())
-    tasks.insert(1, "p", means["passed"])
-    tasks.insert(2, "r", means["reward"])
-    tasks.insert(3, "s", 0.7 * tasks["p"] + 0.3 * tasks["r"])
-    tasks["E"] = 55 * (1 - tasks["s"])
-    for name, points in WEIGHTS.items():
-        tasks[f"q_{name}"] = percentile_rank(np.log1p(tasks[name]))
-        tasks["E"] += points * tasks[f"q_{name}"]
-    return tasks[[name for name in tasks if name != "E"] + ["E"]]
+    tasks["s"] = 0.7 * tasks["p"] + 0.3 * tasks["r"]
+    ranks = medians.transform(np.log1p).transform(percentile_rank)
+    points = 55 * (1 - tasks["s"]) + sum(ranks[name] * of for name, of in WEIGHTS.items())
+    return tasks.join(medians).join(ranks.add_prefix("q_")).assign(E=points)
 
 
 def percentile_rank(values: pd.Series[float]) -> pd.Series[float]:
@@ -112,8 +105,9 @@ def calibrate(
     `effort` and `thirds` do, and for a tier in which no trial, or no failed trial, has a known cost.
     """
     labels = thirds(effort(trials))
+    trials = check(trials)
     rows = trials[valid(trials)]
-    cost, tier = rows["cost_usd"].astype(float), rows["task"].map(labels)
+    cost, tier = rows["cost_usd"], rows["task"].map(labels)
     failed = ~rows["passed"].astype(bool)
     budgets, tau = {}, {}
     for name in TIERS:
@@ -125,12 +119,3 @@ def calibrate(
         budgets[name] = budget_grid(cost[of], quantiles)
         tau[name] = float(cost[of & failed].quantile(tau_quantile))
     return Calibration(dict(labels), budgets, tau, tuple(quantiles), tau_quantile, int(cost.isna().sum()))
-
-
-def _one_dataset(trials: pd.DataFrame) -> None:
-    names = sorted(trials["dataset"].unique())
-    if len(names) > 1:
-        others = trials.index[trials["dataset"] != trials["dataset"].iloc[0]]
-        raise TableError(
-            {f"Trials of {len(names)} datasets ({', '.join(names)}) where one is wanted": others}
-        )

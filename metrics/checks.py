@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from metrics.ams import Scoring
 from metrics.errors import TableError
-from metrics.table import FINISHED
+from metrics.table import FINISHED, moments
 
 REQUIRED = (
     *("cell", "dataset", "tier", "task", "attempt", "status", "finished_at"),
@@ -34,15 +34,21 @@ AMOUNTS = (
 STATUSES = (*FINISHED, "infra_invalid", "cancelled")
 
 
-def check(trials: pd.DataFrame, scoring: Scoring | None = None, *, one_dataset: bool = False) -> pd.DataFrame:
+def check(
+    trials: pd.DataFrame,
+    scoring: Scoring | None = None,
+    *,
+    one_dataset: bool = False,
+    columns: Sequence[str] = (),
+) -> pd.DataFrame:
     """The table with proper types (amounts float, `passed` boolean, `finished_at` UTC), if it can be scored.
 
     Raises `TableError` that names every row at fault, for: no rows; missing columns; a missing name; values that are
     no number, negative or infinite; reward outside [0, 1]; `passed` that is not 0, 1 or missing; an unknown status;
     an unreadable time; two rows of one (cell, task, attempt); a task of several tiers. With `scoring`: a cell without
-    tasks in a tier that has weight. With `one_dataset`: trials of several.
+    tasks in a tier that has weight. With `one_dataset`: trials of several. `columns` are needed beside `REQUIRED`.
     """
-    if absent := [name for name in REQUIRED if name not in trials]:
+    if absent := [name for name in (*REQUIRED, *columns) if name not in trials]:
         raise TableError({f"No column {', '.join(absent)}": ()})
     if not len(trials):
         raise TableError({"No trials": ()})
@@ -71,26 +77,27 @@ def _typed(trials: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.Series[bool
     """The table in proper types, and the rows whose values have none."""
     columns: dict[str, pd.Series] = {}
     problems = {}
-    for name in ("reward", "passed", *AMOUNTS):
+    for name in ("attempt", "reward", *AMOUNTS):
         if name in trials:
-            values = _flags(trials[name]) if name == "passed" else trials[name]
-            columns[name] = pd.to_numeric(values, errors="coerce").astype(float)
-            problems[f"{name} is no number"] = columns[name].isna() & values.notna()
-    columns["finished_at"] = pd.to_datetime(
-        trials["finished_at"], utc=True, errors="coerce", format="ISO8601"
-    )
-    problems["finished_at is no time"] = columns["finished_at"].isna() & trials["finished_at"].notna()
-    whole = columns["passed"].isin((0.0, 1.0)) | columns["passed"].isna()
-    problems["passed is neither 0 nor 1"] = ~whole
-    columns["passed"] = columns["passed"].where(whole).astype("boolean")
+            columns[name] = pd.to_numeric(trials[name], errors="coerce").astype(float)
+            problems[f"{name} is no number"] = columns[name].isna() & trials[name].notna()
+    problems["attempt is no whole number"] = columns["attempt"] % 1 > 0
+    columns["passed"] = _flags(trials["passed"])
+    problems["passed is neither true (1) nor false (0)"] = columns["passed"].isna() & trials["passed"].notna()
+    columns["finished_at"] = moments(trials["finished_at"])
+    read = columns["finished_at"].notna() & (trials["finished_at"].dtype.kind not in "biuf")
+    problems["finished_at is no ISO 8601 time"] = ~read & trials["finished_at"].notna()
     return trials.assign(**columns), problems
 
 
-def _flags(values: pd.Series) -> pd.Series:
-    """True and False as a CSV spells them, as numbers; the rest as it is."""
+def _flags(values: pd.Series) -> pd.Series[bool]:
+    """True and False, also as a CSV spells them; NA for the rest."""
     if values.dtype.kind in "biuf":
-        return values
-    return values.replace({"True": 1, "False": 0, "true": 1, "false": 0, True: 1, False: 0})
+        numbers = values.astype(float)
+    else:
+        text = values.astype("string").str.lower().replace({"true": "1", "false": "0"})
+        numbers = pd.to_numeric(text, errors="coerce").astype(float)
+    return numbers.where(numbers.isin((0.0, 1.0))).astype("boolean")
 
 
 def _values(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:

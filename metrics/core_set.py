@@ -23,6 +23,8 @@ MOST_SETS = 20_000
 """Sets that are all tried, to see what the greedy search misses."""
 _CHUNK = 2_000
 """Sets scored at a time."""
+_RANDOM = 200
+"""Random sets that the chosen one is held against."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class CoreSet:
     """AMS on the core set against the full set, on the cells it was chosen with: too good to be true."""
     agreement: Agreement
     """The same on the held-out cells: what to expect of a new cell."""
+    random_spearman: float
+    """Mean Spearman on the held-out cells of random sets of the same size: what the choice has to beat."""
     cost_usd: float
     """Of the chosen tasks: known cost of all valid trials of all cells."""
     full_cost_usd: float
@@ -76,21 +80,26 @@ class _Full:
     def ams(self, sets: np.ndarray) -> np.ndarray:
         """AMS of each cell on each set; `sets` is 0/1 of shape (sets, tasks), the result (sets, cells).
 
-        A tier of which a set holds no task yet counts as nothing, the same for all cells.
+        A tier of which a set holds no task yet wanted as nothing, the same for all cells.
         """
         scores = np.zeros((len(sets), self.parts.shape[1]))
         for number, weight in enumerate(self.weights):
             of = sets * (self.tier == number)
-            sums = np.einsum("st,pct->psc", of, self.parts)
-            reward, budgeted, expensive = sums / np.maximum(of.sum(axis=1), 1)[None, :, None]
+            reward, budgeted, expensive = (
+                of @ self.parts.swapaxes(1, 2) / of.sum(axis=1, keepdims=True).clip(min=1)
+            )
             scores += weight * tier_score(reward, budgeted, expensive, self.alpha)
         return scores
+
+    def everything(self) -> np.ndarray:
+        """AMS of each cell on all tasks, shape (cells,)."""
+        return np.asarray(self.ams(np.ones((1, len(self.tier))))[0])
 
     def best(self, sets: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
         """The best of some sets, with its Spearman against the full set and its cost: the former first, then the
         latter, then the first of them.
         """
-        full = self.ams(np.ones((1, len(self.tier))))[0]
+        full = self.everything()
         chunks = (sets[n : n + _CHUNK] for n in range(0, len(sets), _CHUNK))
         correlations = np.concatenate([_spearman(self.ams(chunk), full) for chunk in chunks]).round(9)
         cost = sets @ self.usd.sum(axis=0)
@@ -115,57 +124,52 @@ def choose(
     Raises `TableError` for several datasets, a task that not every cell plans, fewer than 6 cells, and a tier with
     fewer tasks than wanted.
     """
-    check(trials, scoring, one_dataset=True)
+    trials = check(trials, scoring, one_dataset=True)
     tiers = [name for name, tier in scoring.tiers.items() if tier.weight]
-    full, cells, names = _full(trials, scoring, tiers)
-    chosen_with, held = _split(trials, cells, held_out, seed)
-    counts = [per_tier if isinstance(per_tier, int) else per_tier[name] for name in tiers]
-    for number, (name, count) in enumerate(zip(tiers, counts, strict=True)):
-        if not 1 <= count <= (full.tier == number).sum():
-            raise TableError(
-                {f"Tier {name} has not the {count} tasks wanted": trials.index[trials["tier"] == name]}
-            )
-    chosen, shortfall = _search(full.of(chosen_with), counts)
+    planned = trials[trials["tier"].isin(tiers)]
+    full, cells, names = _full(planned, scoring, tiers)
+    wanted = [per_tier if isinstance(per_tier, int) else per_tier.get(name, 0) for name in tiers]
+    for name, count in zip(tiers, wanted, strict=True):
+        has = planned.loc[planned["tier"] == name, "task"]
+        if not 1 <= count <= has.nunique():
+            raise TableError({f"{count} tasks of tier {name} wanted, which has {has.nunique()}": has.index})
+    fit, held = _split(planned, cells, held_out, seed)
+    chosen, shortfall = _search(full.of(fit), wanted)
 
-    scores = pd.DataFrame(
-        {"core": full.ams(chosen[None, :])[0], "full": full.ams(np.ones((1, len(names))))[0]}
-    )
-    scores.index = cells
-    picked = chosen > 0
+    core, target, picked = full.ams(chosen[None, :])[0], full.everything(), chosen > 0
+    compared = [agreement(pd.Series(core[of]), pd.Series(target[of])) for of in (fit, held)]
     return CoreSet(
         tasks={name: tuple(names[picked & (full.tier == number)]) for number, name in enumerate(tiers)},
-        chosen_with=tuple(cells[chosen_with]),
+        chosen_with=tuple(cells[fit]),
         held_out=tuple(cells[held]),
-        fitted=agreement(scores["core"].iloc[chosen_with], scores["full"].iloc[chosen_with]),
-        agreement=agreement(scores["core"].iloc[held], scores["full"].iloc[held]),
+        fitted=compared[0],
+        agreement=compared[1],
+        random_spearman=_random(full.of(held), wanted, seed),
         cost_usd=float(full.usd[:, picked].sum()),
         full_cost_usd=float(full.usd.sum()),
-        unpriced=int(trials.loc[valid(trials) & trials["tier"].isin(tiers), "cost_usd"].isna().sum()),
+        unpriced=int(planned.loc[valid(planned), "cost_usd"].isna().sum()),
         greedy_shortfall=shortfall,
     )
 
 
-def _full(trials: pd.DataFrame, scoring: Scoring, tiers: list[str]) -> tuple[_Full, pd.Index, pd.Index]:
-    """Arrays, and what their cells and tasks are called."""
-    planned = trials[trials["tier"].isin(tiers)]
-    parts = task_parts(planned, scoring).set_index(["cell", "task"])
-    grids = [parts[name].unstack("task") for name in ("reward", "budgeted", "expensive")]  # noqa: PD010 - of an index
-    if (torn := grids[0].isna()).any(axis=None):
-        some = list(torn.columns[torn.any()])
-        rows = planned.index[planned["task"].isin(some)]
-        raise TableError({f"Tasks that not every cell plans ({', '.join(some)})": rows})
-    cells, names = grids[0].index, grids[0].columns
-    spent = planned[valid(planned)].groupby(["cell", "task"])["cost_usd"].sum()
-    usd = spent.unstack("task").reindex(index=cells, columns=names).fillna(0.0)  # noqa: PD010 - as above
-    of = planned.drop_duplicates("task").set_index("task")["tier"].reindex(names)
+def _full(planned: pd.DataFrame, scoring: Scoring, tiers: list[str]) -> tuple[_Full, pd.Index, pd.Index]:
+    """Arrays of the trials of these tiers, and what their cells and tasks are called."""
+    parts = task_parts(planned, scoring)
+    grids = parts.pivot_table(index="cell", columns="task", values=["reward", "budgeted", "expensive"])
+    cells, names = grids.index, grids["reward"].columns
+    if (torn := grids["reward"].isna().any()).any():
+        rows = planned.index[planned["task"].isin(names[torn])]
+        raise TableError({f"Tasks that not every cell plans ({', '.join(names[torn])})": rows})
+    counted = planned[valid(planned)]
+    usd = counted.pivot_table(index="cell", columns="task", values="cost_usd", aggfunc="sum")
     weights = np.array([scoring.tiers[name].weight for name in tiers])
-    tier = pd.Index(tiers).get_indexer(pd.Index(of))
+    tier = parts.drop_duplicates("task").set_index("task")["tier"].reindex(names)
     full = _Full(
-        scoring.alpha,
-        weights / weights.sum(),
-        tier,
-        np.stack([grid.to_numpy() for grid in grids]),
-        usd.to_numpy(),
+        alpha=scoring.alpha,
+        weights=weights / weights.sum(),
+        tier=pd.Index(tiers).get_indexer(pd.Index(tier)),
+        parts=np.stack([grids[name].to_numpy() for name in ("reward", "budgeted", "expensive")]),
+        usd=usd.reindex(index=cells, columns=names).fillna(0.0).to_numpy(),
     )
     return full, cells, names
 
@@ -175,47 +179,55 @@ def _split(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the cells to choose with, and of those held out; each at least `FEWEST`."""
     if len(cells) < 2 * FEWEST:
-        raise TableError(
-            {
-                f"{len(cells)} cells; a core set needs {FEWEST} to choose with and {FEWEST} held out": trials.index
-            }
-        )
+        few = f"{len(cells)} cells, where {FEWEST} are needed to choose with and {FEWEST} to hold out"
+        raise TableError({few: trials.index})
     count = min(max(round(len(cells) * held_out), FEWEST), len(cells) - FEWEST)
     order = np.random.default_rng(seed).permutation(len(cells))
     return np.sort(order[count:]), np.sort(order[:count])
 
 
-def _search(full: _Full, counts: list[int]) -> tuple[np.ndarray, float | None]:
+def _search(full: _Full, wanted: list[int]) -> tuple[np.ndarray, float | None]:
     """The set, 0/1 of shape (tasks,), and what greedy search alone would have missed if that is known."""
-    chosen, (correlation, _) = _greedy(full, counts)
-    sizes = [int((full.tier == number).sum()) for number in range(len(counts))]
-    if prod(comb(size, count) for size, count in zip(sizes, counts, strict=True)) > MOST_SETS:
+    chosen, (correlation, _) = _greedy(full, wanted)
+    sizes = [int((full.tier == number).sum()) for number in range(len(wanted))]
+    if prod(comb(size, count) for size, count in zip(sizes, wanted, strict=True)) > MOST_SETS:
         return chosen, None
-    exact, (best, _) = full.best(_every_set(full.tier, counts))
+    exact, (best, _) = full.best(_every_set(full.tier, wanted))
     return exact, best - correlation
 
 
-def _greedy(full: _Full, counts: list[int]) -> tuple[np.ndarray, tuple[float, float]]:
-    chosen = np.zeros(len(full.tier))
-    room = np.array(counts)
-    for _ in range(sum(counts)):
-        open_ = np.flatnonzero((chosen == 0) & (room[full.tier] > 0))
-        chosen, value = full.best(chosen + np.eye(len(chosen))[open_])
-        room = np.array(counts) - np.bincount(full.tier, weights=chosen, minlength=len(counts))
-    while True:
-        out, into = np.flatnonzero(chosen), np.flatnonzero(chosen == 0)
-        swaps = [(a, b) for a in out for b in into if full.tier[a] == full.tier[b]]
-        steps = np.eye(len(chosen))
-        sets = np.vstack([chosen, *(chosen - steps[a] + steps[b] for a, b in swaps)])
-        best, improved = full.best(sets)
-        if improved == value:
-            return chosen, value
-        chosen, value = best, improved
+def _greedy(full: _Full, wanted: list[int]) -> tuple[np.ndarray, tuple[float, float]]:
+    """The set that greedy search finds, with its Spearman and its cost."""
+    steps = np.eye(len(full.tier))
+    chosen, room, value = np.zeros(len(full.tier)), np.array(wanted), (0.0, 0.0)
+    while room.any():
+        added, value = full.best(chosen + steps[(chosen == 0) & (room[full.tier] > 0)])
+        room[full.tier[added > chosen]] -= 1
+        chosen = added
+    before = None
+    while value != before:
+        before = value
+        for out in np.flatnonzero(chosen):
+            into = np.flatnonzero((chosen == 0) & (full.tier == full.tier[out]))
+            exchanged = chosen - steps[out] + steps[into]
+            chosen, value = full.best(np.vstack([chosen, exchanged]))
+    return chosen, value
 
 
-def _every_set(tier: np.ndarray, counts: list[int]) -> np.ndarray:
+def _random(full: _Full, wanted: list[int], seed: int) -> float:
+    """Mean Spearman against the full set of `_RANDOM` random sets with so many tasks of each tier."""
+    rng = np.random.default_rng(seed)
+    sets = np.zeros((_RANDOM, len(full.tier)))
+    for number, count in enumerate(wanted):
+        of = np.flatnonzero(full.tier == number)
+        drawn = rng.permuted(np.tile(of, (_RANDOM, 1)), axis=1)[:, :count]
+        np.put_along_axis(sets, drawn, 1, axis=1)
+    return float(_spearman(full.ams(sets), full.everything()).mean())
+
+
+def _every_set(tier: np.ndarray, wanted: list[int]) -> np.ndarray:
     """All sets with so many tasks of each tier, 0/1 of shape (sets, tasks)."""
-    choices = [combinations(np.flatnonzero(tier == number), count) for number, count in enumerate(counts)]
+    choices = [combinations(np.flatnonzero(tier == number), count) for number, count in enumerate(wanted)]
     rows = [[task for part in parts for task in part] for parts in product(*choices)]
     sets = np.zeros((len(rows), len(tier)))
     np.put_along_axis(sets, np.array(rows), 1, axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from metrics.ams import Scoring, ams, tier_scores
+from metrics.attempts import pass_at_k
 from metrics.table import per_pass, per_task, select, valid
 
 
@@ -31,11 +32,11 @@ def budget_curve(trials: pd.DataFrame, attempts: str, budgets: Sequence[float]) 
     """
     rows = select(trials, attempts)
     within = rows["cost_usd"].to_numpy(float)[:, None] <= np.asarray(budgets)
-    quality = pd.DataFrame(
-        rows["reward"].to_numpy()[:, None] * within, index=rows.index, columns=list(budgets)
-    )
-    tasks = per_task(trials, pd.concat([rows, quality], axis=1), list(budgets))
-    return tasks.groupby(["cell", "tier"])[list(budgets)].mean()
+    names = [f"within_{number}" for number in range(len(budgets))]
+    quality = pd.DataFrame(rows["reward"].to_numpy()[:, None] * within, index=rows.index, columns=names)
+    tasks = per_task(trials, pd.concat([rows, quality], axis=1), names)
+    curve = tasks.groupby(["cell", "tier"])[names].mean()
+    return curve.set_axis(pd.Index(budgets, name="budget"), axis=1)
 
 
 def effort_of_outcomes(trials: pd.DataFrame) -> pd.DataFrame:
@@ -99,6 +100,21 @@ def over_attempts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     for name, counted in (("repeated", repeated), ("unsteady", unsteady)):
         table[name] = counted.groupby("cell").sum().reindex(table.index, fill_value=0)
     return table
+
+
+def pass_curve(trials: pd.DataFrame, most: int) -> pd.DataFrame:
+    """pass@1 to pass@`most` of each cell; index cell, a column per k. Mean over **planned** tasks of `pass_at_k` from
+    the valid attempts of each; a task without any counts 0, and one with fewer than k makes it a lower bound.
+    """
+    tasks = trials.assign(valid=valid(trials), passed=trials["passed"].fillna(value=False).astype(bool))
+    tasks = (
+        tasks.assign(passed=tasks["valid"] & tasks["passed"])
+        .groupby(["cell", "task"])[["valid", "passed"]]
+        .sum()
+    )
+    n, c = (tasks[name].to_numpy() for name in ("valid", "passed"))
+    curve = pd.DataFrame({k: pass_at_k(n, c, k) for k in range(1, most + 1)}, index=tasks.index)
+    return curve.groupby("cell").mean().rename_axis("k", axis=1)
 
 
 def cache_view(trials: pd.DataFrame, rates: pd.DataFrame | None = None) -> pd.DataFrame:

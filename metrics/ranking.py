@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from metrics.errors import TableError
 from metrics.uncertainty import BETTER, Draws, lead, percentiles
 
 FEWEST = 3
@@ -79,34 +80,41 @@ def _correlations(both: pd.DataFrame) -> tuple[float, float, str]:
 def four_criteria(cells: pd.DataFrame, draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
     """The best cell by each of `CRITERIA` and how sure that is; index `criterion`, in the paper's order (5.1).
 
-    `cells` has the columns of CRITERIA, index cell, one dataset, at least one cell that `draws` knows too. Columns:
+    `cells` has the columns of CRITERIA; its index are the cells that compete, all of them in `draws`. Columns:
     `best`, `value`, `runner_up`, `runner_up_value`; `lead` >= 0 in the criterion's unit, whichever way it is better;
     `low`, `high`: percentile interval of the lead over the same resampled tasks for both; `clear`: whether the lead
-    is larger than its interval, which is then all above 0.
-    A cell without a value does not compete; without a rival the lead is NaN and not clear.
+    is larger than its interval, which is then all above 0. A tie goes to the cell first by name.
+
+    A cell without a value does not compete; what a missing rival leaves out is None or NaN, and nothing is clear.
+    Raises `TableError` for cells of several datasets: their tasks were not resampled together.
     """
+    where = dict(zip(draws.cells, draws.datasets, strict=True))
+    names = sorted({where[cell] for cell in cells.index})
+    if len(names) > 1:
+        raise TableError({f"Cells of several datasets ({', '.join(names)}) where one is wanted": cells.index})
     rows = {name: _criterion(cells[name].dropna(), draws, name, confidence) for name in CRITERIA}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("criterion")
 
 
 def _criterion(values: pd.Series[float], draws: Draws, name: str, confidence: float) -> dict[str, object]:
+    """One row of `four_criteria`; `values` by cell."""
     order = values.sort_index().sort_values(ascending=BETTER[name] < 0, kind="stable")
-    nan = float("nan")
-    row: dict[str, object] = {"best": None, "value": nan, "runner_up": None, "runner_up_value": nan}
-    row |= {"lead": nan, "low": nan, "high": nan, "clear": False}
-    if len(order):
-        row |= {"best": order.index[0], "value": float(order.iloc[0])}
+    cells, scores = [*order.index[:2], None, None], [*order.iloc[:2], np.nan, np.nan]
+    margin = low = high = np.nan
     if len(order) > 1:
-        first, second = (draws.cells.index(cell) for cell in order.index[:2])
-        ends = percentiles(lead(draws.drawn[name][:, first], draws.drawn[name][:, second], name), confidence)
-        row |= {"runner_up": order.index[1], "runner_up_value": float(order.iloc[1])}
-        row |= {
-            "lead": float(lead(order.iloc[0], order.iloc[1], name)),
-            "low": float(ends[0]),
-            "high": float(ends[1]),
-        }
-        row |= {"clear": bool(ends[0] > 0)}
-    return row
+        drawn = [draws.drawn[name][:, draws.cells.index(cell)] for cell in order.index[:2]]
+        margin = float(lead(scores[0], scores[1], name))
+        low, high = percentiles(lead(drawn[0], drawn[1], name), confidence).tolist()
+    return {
+        "best": cells[0],
+        "value": scores[0],
+        "runner_up": cells[1],
+        "runner_up_value": scores[1],
+        "lead": margin,
+        "low": low,
+        "high": high,
+        "clear": low > 0,
+    }
 
 
 def gap_to_best(cells: pd.DataFrame) -> pd.Series[float]:
@@ -114,9 +122,8 @@ def gap_to_best(cells: pd.DataFrame) -> pd.Series[float]:
 
     Columns read: `model`, `AMS`. NaN for a cell without AMS; >= 0 otherwise.
     """
-    return (
-        cells["AMS"].groupby([cells[name] for name in _unit(cells)]).transform("max") - cells["AMS"]
-    ).rename("gap")
+    best = cells.groupby(_unit(cells))["AMS"].transform("max")
+    return (best - cells["AMS"]).rename("gap")
 
 
 def delta_best(cells: pd.DataFrame) -> pd.DataFrame:

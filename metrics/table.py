@@ -36,9 +36,16 @@ def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
         return rows.assign(weight=1.0 / rows.groupby(["cell", "task"])["task"].transform("size"))
     if attempts != "latest_completed":
         return best_of(rows, tries(attempts))
-    rows = rows.assign(finished_at=pd.to_datetime(rows["finished_at"], utc=True))
+    rows = rows.assign(finished_at=moments(rows["finished_at"]))
     rows = rows.sort_values(["finished_at", "attempt"], na_position="first")
     return rows.drop_duplicates(["cell", "task"], keep="last").assign(weight=1.0)
+
+
+def moments(values: pd.Series) -> pd.Series:
+    """As UTC timestamps; text is read as ISO 8601, with one form or several, and what is not is NaT."""
+    if values.dtype.kind in "biuf":
+        return pd.to_datetime(values, utc=True)
+    return pd.to_datetime(values, utc=True, format="ISO8601", errors="coerce")
 
 
 def per_task(trials: pd.DataFrame, rows: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:
@@ -80,10 +87,10 @@ def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     cells["mean_reward"] = tasks["reward"].sum() / cells["planned"]
 
     rows = trials[valid(trials)]
-    tries = rows[["tokens", "cost_usd", "passed", "turns"]].astype(float).groupby(rows["cell"])
-    totals = tries.sum(skipna=False).reindex(cells.index)
+    ended = rows[["tokens", "cost_usd", "passed", "turns"]].astype(float).groupby(rows["cell"])
+    totals = ended.sum(skipna=False).reindex(cells.index)
     passes = totals["passed"].fillna(0.0)
     cells["tokens_per_pass"] = per_pass(totals["tokens"], passes)
     cells["usd_per_pass"] = per_pass(totals["cost_usd"], passes)
-    cells["turns"] = tries["turns"].mean()
+    cells["turns"] = ended["turns"].mean()
     return cells
