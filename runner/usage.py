@@ -27,6 +27,7 @@ Examples
   python -m runner -m agent=codex,mini_swe_agent model=glm,kimi name=mine       four cells, one leaderboard
   python -m runner dataset=harbor dataset.root=~/tasks        tasks of your own, in Harbor's format
   python -m runner agent=oracle attempts=3 fresh=true         the same tasks three times, finished ones too
+  python -m runner job=report name=quickstart                 write its report page and tables from the records
   python -m runner experiment=quickstart job=track            rebuild tables and tracked runs from the records
   python -m runner job=trajectory job.agent=codex job.task=greet        one trial, step by step
   python -m runner agent=codex model=cassette model.path=DIR            replay what a run with record=DIR kept

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 from rich.box import SIMPLE_HEAD
@@ -14,8 +14,10 @@ from rich.text import Text
 
 from metrics.ams import ams, tier_scores
 from metrics.table import summary, valid
-from metrics.uncertainty import bootstrap, intervals, wilson
+from metrics.uncertainty import Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
+from runner.report.criteria import Winner, verdict, winners
+from runner.report.wording import MARKS, model_name, number, short, span, spend, usd
 
 WIDTH = 100
 """Characters a line of the text, whatever the terminal."""
@@ -23,20 +25,21 @@ BOUNDS = ("oracle", "nop")
 """Agents that bound a dataset and compete with nobody."""
 _SHOWN = 5
 """Reasons listed of each kind; the rest is in `trials.csv`."""
-_CELL = ["agent", "model", "dataset", "budget", "scripted", "replayed"]
+_CELL = ["agent", "model", "dataset", "budget", *MARKS]
 
 
-def cell_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = None) -> pd.DataFrame:
     """Everything that is said of each cell, best first within its dataset, bounds last; index `cell`.
 
     Columns: what the cell is; `bound`, `rank` (1 is best, NA for bounds); those of `metrics.table.summary`; `AMS` and
     `why` it is missing; `<statistic>_low` and `_high` (bootstrap over tasks) and `wilson_low` and `_high` of the pass
     rate; `trials` planned, `invalid` among them (never run or refused included); `spend_usd` of all trials, invalid
-    ones and retries included, and `unpriced`, the trials whose spend is unknown and so not in it.
+    ones and retries included, and `unpriced`, the trials whose spend is unknown and so not in it. `draws` are those of
+    the same trials, drawn here if there are none yet.
     """
     cells = trials.groupby("cell")[_CELL].first()
     cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
-    cells = cells.join(intervals(bootstrap(trials, scoring), scoring.confidence))
+    cells = cells.join(intervals(draws or bootstrap(trials, scoring), scoring.confidence))
     ends = [wilson(*pair, scoring.confidence) for pair in zip(cells["passes"], cells["planned"], strict=True)]
     cells[["wilson_low", "wilson_high"]] = pd.DataFrame(ends, index=cells.index)
 
@@ -49,6 +52,11 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     return _ranked(cells)
 
 
+def lines(frame: pd.DataFrame) -> dict[Any, dict[str, Any]]:
+    """Rows of a table by index, in its order, as plain values."""
+    return frame.to_dict("index")  # type: ignore[return-value]  # columns of ours are called by strings
+
+
 def _ranked(cells: pd.DataFrame) -> pd.DataFrame:
     """By AMS, then passes, then USD per pass, then name."""
     order = ["dataset", "bound", "AMS", "passes", "usd_per_pass", "cell"]
@@ -58,10 +66,16 @@ def _ranked(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(rank=ranks.mask(cells["bound"]))
 
 
-def leaderboard_text(trials: pd.DataFrame, scoring: Scoring) -> str:
-    """Plain text of `WIDTH` columns: a table per dataset, then what must be known to read it."""
-    cells = cell_scores(trials, scoring)
-    parts: list[RenderableType] = [_table(str(name), of) for name, of in cells.groupby("dataset")]
+def leaderboard_text(trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, scoring: Scoring) -> str:
+    """Plain text of `WIDTH` columns: per dataset its cells and its winners, then what must be known to read it.
+
+    `cells` is `cell_scores`'s, `draws` those of the same trials.
+    """
+    parts: list[RenderableType] = []
+    for name, of in cells.groupby("dataset"):
+        parts.append(_table(str(name), of))
+        if best := winners(of[~of["bound"]], draws, scoring.confidence):
+            parts.append(_winners(best, of))
     notes = [Text(note) for note in _notes(trials, cells, scoring)]
     written = io.StringIO()
     Console(file=written, width=WIDTH, color_system=None, force_terminal=False).print(Group(*parts, *notes))
@@ -94,16 +108,41 @@ def _table(dataset: str, cells: pd.DataFrame) -> Table:
         table.add_row(
             "-" if cell["bound"] else str(cell["rank"]),
             "\n".join([cell["agent"], *beneath]),
-            "\n".join([cell["model"], *(f"({mark})" for mark in ("scripted", "replayed") if cell[mark])]),
-            f"{_number(cell['AMS'], '.3f')}\n{_range(cell, 'AMS')}",
-            f"{cell['passes']:g}/{cell['planned']}\n{_range(cell, 'wilson')}",
-            _number(cell["mean_reward"], ".2f"),
-            _number(cell["tokens_per_pass"], _short),
-            _number(cell["usd_per_pass"], _usd),
+            "\n".join([cell["model"], *(f"({mark})" for mark in MARKS if cell[mark])]),
+            f"{number(cell['AMS'], '.3f')}\n{span(cell['AMS_low'], cell['AMS_high'])}",
+            f"{cell['passes']:g}/{cell['planned']}\n{span(cell['wilson_low'], cell['wilson_high'])}",
+            number(cell["mean_reward"], ".2f"),
+            number(cell["tokens_per_pass"], short),
+            number(cell["usd_per_pass"], usd),
             str(cell["invalid"]),
-            _spend(cell["spend_usd"], cell["unpriced"], cell["ran"]),
-            _number(cell["turns"], ".1f"),
+            spend(cell["spend_usd"], cell["unpriced"], cell["ran"]),
+            number(cell["turns"], ".1f"),
         )
+    return table
+
+
+def _winners(best: Sequence[Winner], cells: pd.DataFrame) -> Table:
+    """Who is best by what, by how much, and whether that is more than chance; each name on two lines."""
+    names = {cell: f"{of['agent']}\n{model_name(of)}" for cell, of in lines(cells).items()}
+
+    table = Table(
+        title=f"\n{verdict(best)}",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for head in ("best by", "cell", "value", "ahead of", "lead, interval", "clear"):
+        table.add_column(head, overflow="fold")
+    for winner in best:
+        others = len(winner.best) - 1
+        rival = names[winner.runner_up] if winner.runner_up else ""
+        if others:
+            rival = f"tied with\n{names[winner.best[1]] if others == 1 else f'{others} others'}"
+        lead = f"{winner.lead}\n{winner.interval}"
+        words = (winner.criterion, names[winner.best[0]], winner.value, rival, lead, winner.clear)
+        table.add_row(*map(Text, words))
     return table
 
 
@@ -115,7 +154,7 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
         "Wilson interval of the rate. inv.: trials that say nothing about the cell; their tasks count as failed."
     )
     ran = trials["started_at"].notna()
-    spent = _spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
+    spent = spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
     refused = trials["reason"].str.startswith("refused: ")
     yield (
         f"{len(trials)} trials planned: {valid(trials).sum()} judged, {(ran & ~valid(trials)).sum()} invalid, "
@@ -144,37 +183,3 @@ def _listed(title: str, lines: pd.Series[str]) -> Iterator[str]:
         yield from (f"  {line[: WIDTH - 2]}" for line in lines[:_SHOWN])
     if len(lines) > _SHOWN:
         yield f"  and {len(lines) - _SHOWN} more in trials.csv"
-
-
-def _number(value: float, style: str | Callable[[float], str]) -> str:
-    """Missing is a dash, and an infinite price per pass says why."""
-    if math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "no pass"
-    return format(value, style) if isinstance(style, str) else style(value)
-
-
-def _range(cell: pd.Series, name: str) -> str:
-    low, high = cell[f"{name}_low"], cell[f"{name}_high"]
-    return "" if math.isnan(low) else f"{low:.2f}-{high:.2f}"
-
-
-def _short(count: float) -> str:
-    """Three digits and a unit: 870, 12.3k, 4.56M."""
-    for size, unit in ((1e6, "M"), (1e3, "k")):
-        if count >= size:
-            return f"{count / size:.3g}{unit}"
-    return f"{count:.0f}"
-
-
-def _usd(amount: float) -> str:
-    """Cents, or two digits where cents would say too little."""
-    return f"{amount:.2g}" if 0 < 10 * amount < 1 else f"{amount:.2f}"
-
-
-def _spend(amount: float, unpriced: int, ran: int) -> str:
-    """Never more certain than it is: `>=` where some trials that ran have no price, a dash where none has."""
-    if unpriced and unpriced == ran:
-        return "-"
-    return f">={_usd(amount)}" if unpriced else _usd(amount)

@@ -10,13 +10,15 @@ from pathlib import Path
 import pandas as pd
 
 from runner.records import TrialRecord
-from runner.report.leaderboard import cell_scores, leaderboard_text
+from runner.report.findings import find
+from runner.report.leaderboard import leaderboard_text
 from runner.report.table import SweepFile, read_sweep, trials_table
 from runner.store import Store, write_atomically
 
 TABLES = ("trials.csv", "trials.parquet", "leaderboard.csv", "lock.json", "leaderboard.txt")
 """Files of a sweep's folder that are projections; `sweep.json` and `config.yaml` are not."""
-
+REPORT = Path("report", "index.html")
+"""The page for people, its pictures beside it."""
 
 OF_A_TASK = ("task", "environment", "image")
 """Digests of a record that are its task's; the others are its cell's, but for the snapshots of single trials."""
@@ -30,23 +32,30 @@ def load_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, pd.DataFrame]:
 
 
 def write_projections(sweep: Path, outputs: Path) -> str:
-    """Write `TABLES` into the sweep's folder; returns the leaderboard for people.
+    """Write `TABLES` and the report into the sweep's folder; returns the leaderboard for people.
 
     Raises `ConfigError` when the folder holds no readable plan, `OutputsError` when it cannot be written.
     """
+    from runner.report.page import write_report  # noqa: PLC0415 - brings matplotlib, and only here it draws
+
     plan = read_sweep(sweep)
     records = Store(outputs).load([row.key for row in plan.planned])
     trials = trials_table(plan.planned, records)
-    text = f"{leaderboard_text(trials, plan.scoring)}\nRecords: {outputs / 'trials'}   Tables: {sweep}"
+    found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
+    text = (
+        f"{leaderboard_text(found.trials, found.cells, found.draws, found.scoring)}\n"
+        f"Records: {outputs / 'trials'}   Tables: {sweep}   Report: {sweep / REPORT}"
+    )
     contents = (
         trials.to_csv(index=False).encode(),
         trials.to_parquet(index=False),
-        cell_scores(trials, plan.scoring).to_csv().encode(),
-        json.dumps({"versions": plan.versions, **what_ran(records.values())}, indent=1).encode(),
+        found.cells.to_csv().encode(),
+        json.dumps(found.ran, indent=1).encode(),
         text.encode(),
     )
     for name, content in zip(TABLES, contents, strict=True):
         write_atomically(sweep / name, content)
+    write_report(found)
     return text
 
 

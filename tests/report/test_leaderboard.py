@@ -9,11 +9,20 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runner.records import PlannedRow, TrialRecord
-from runner.report.leaderboard import WIDTH, cell_scores, leaderboard_text
+from metrics.uncertainty import bootstrap
+from runner.records import PlannedRow, Scoring, TrialRecord
+from runner.report import leaderboard
+from runner.report.leaderboard import WIDTH, cell_scores
 from runner.report.projections import TABLES, write_projections
 from runner.report.table import trials_table
 from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep
+
+
+def leaderboard_text(trials: pd.DataFrame, scoring: Scoring) -> str:
+    """The text, from the trials alone."""
+    draws = bootstrap(trials, scoring)
+    return leaderboard.leaderboard_text(trials, cell_scores(trials, scoring, draws), draws, scoring)
+
 
 SNAPSHOT = Path(__file__).with_name("leaderboard.txt")
 

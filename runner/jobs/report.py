@@ -1,0 +1,23 @@
+"""`job=report`: the tables and the report page of a sweep, from its records. Runs nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from runner.records import Record
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+
+
+class Report(Record):
+    """Written at any time, also while the sweep still runs: what is not judged yet is shown as not run."""
+
+    needs_keys: ClassVar[bool] = False
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0. Raises `ConfigError` when there is no such sweep, `OutputsError` when it cannot be written."""
+        from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas and matplotlib
+
+        print(write_projections(sweep.settings.outputs / sweep.settings.name, sweep.settings.outputs))
+        return 0

@@ -1,0 +1,71 @@
+"""Four criteria and their winners, for the terminal and the page alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from metrics.ranking import four_criteria
+from metrics.uncertainty import Draws
+from runner.report.wording import number, short, span, usd
+
+_SAID: dict[str, tuple[str, str | Callable[[float], str]]] = {
+    "passes": ("passes", ".3g"),
+    "tokens_per_pass": ("tokens/pass", short),
+    "usd_per_pass": ("USD/pass", usd),
+    "AMS": ("AMS", ".3f"),
+}
+"""Criterion -> what people call it, and how its values are written."""
+_COUNTS = ("no winner", "one winner", "two winners", "three winners", "four winners")
+
+
+class Winner(NamedTuple):
+    """The best by one criterion; cells are indices of the table that they were found in."""
+
+    criterion: str
+    best: tuple[str, ...]
+    """More than one is a tie."""
+    value: str
+    runner_up: str | None
+    lead: str
+    """Over the runner-up, in the criterion's unit."""
+    interval: str
+    clear: str
+    """Whether the lead is larger than its interval: yes, no, tie, or - without a rival."""
+
+
+def winners(contenders: pd.DataFrame, draws: Draws, confidence: float) -> list[Winner]:
+    """The best of `contenders` (`cell_scores` of one dataset, without bounds) by each criterion that any cell has a
+    finite value of.
+    """
+    if contenders.empty:
+        return []
+    found = four_criteria(contenders, draws, confidence)
+    known = found[found["best"].notna() & found["value"].map(math.isfinite)]
+    return [_winner(str(criterion), line, contenders) for criterion, line in known.to_dict("index").items()]
+
+
+def verdict(found: Sequence[Winner]) -> str:
+    """How many cells it takes to win by every criterion; who ties wins with whoever else does."""
+    names = {winner.best[0] for winner in found if len(winner.best) == 1}
+    for winner in found:
+        if not names.intersection(winner.best):
+            names.add(winner.best[0])
+    return f"Four criteria, {_COUNTS[len(names)]}"
+
+
+def _winner(criterion: str, line: Mapping[Any, Any], contenders: pd.DataFrame) -> Winner:
+    title, style = _SAID[criterion]
+    of = f"/{contenders.loc[line['best'], 'planned']}" if criterion == "passes" else ""
+    value = f"{number(line['value'], style)}{of}"
+    best = tuple(contenders.index[contenders[criterion] == line["value"]])
+    if len(best) > 1:
+        return Winner(title, best, value, None, "none", "", "tie")
+    if pd.isna(line["runner_up"]):
+        return Winner(title, best, value, None, "", "", "-")
+    lead = "it has no pass" if math.isinf(line["lead"]) else number(line["lead"], style)
+    interval = span(line["low"], line["high"], style, " to ")
+    return Winner(title, best, value, line["runner_up"], lead, interval, "yes" if line["clear"] else "no")

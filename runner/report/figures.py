@@ -1,0 +1,228 @@
+"""Pictures of a sweep, each a matplotlib figure of plain tables; and how a figure becomes SVG and PNG.
+
+Drawn in a few named colours only. Inside the page those become the page's own (`INLINE`), so that a picture follows
+it into the dark and onto paper. The same records give the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+from runner.report.wording import usd
+
+INK, MUTED, FAINT, ACCENT, PAPER = "#1b1f24", "#5b6470", "#d5d9df", "#0f6b8c", "#fefefe"
+INLINE = {
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    FAINT: "var(--line)",
+    ACCENT: "var(--accent)",
+    PAPER: "var(--paper)",
+}
+"""Colour of a drawing -> the page's own."""
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
+"""Tell lines apart without colour."""
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text stays text: small, sharp, and read by who cannot see it
+    "svg.hashsalt": "assay",
+    "text.parse_math": False,  # a task may be called `$\frac{`
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": MUTED,
+    "axes.facecolor": PAPER,
+    "figure.facecolor": PAPER,
+    "axes.titlesize": 9.0,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "legend.frameon": False,
+}
+_LONGEST = 46
+"""Characters of a name in a picture; tables have it whole."""
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """In which figures are made and written; names in scripts that the font lacks become boxes, in PNG only."""
+    with rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        yield
+
+
+def settle(figure: Figure) -> None:
+    """Lay it out once, for both of its files."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def svg(figure: Figure) -> str:
+    """The drawing as a file of its own."""
+    written = io.StringIO()
+    figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
+    return written.getvalue()
+
+
+def png(figure: Figure) -> bytes:
+    """The drawing as pixels, for slides."""
+    written = io.BytesIO()
+    figure.savefig(written, format="png", dpi=160, metadata={"Software": None})
+    return written.getvalue()
+
+
+def inline(text: str, name: str) -> str:
+    """An SVG file's text as an element of a page: no prologue, its colours the page's, its ids its own."""
+    body = text[text.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
+    body = re.sub(r'(<svg[^>]*?) width="([^"]*)"', r'\1 style="width: \2"', body, count=1)
+    used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", body))
+    body = re.sub(
+        r' id="([^"]*)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", body
+    )
+    body = re.sub(r"(url\(#|href=\"#)", rf"\1{name}-", body)
+    for colour, variable in INLINE.items():
+        body = body.replace(colour, variable)
+    return body
+
+
+def heat_map(scores: pd.DataFrame) -> Figure:
+    """AMS of each agent (rows) with each model (columns); the best agent of each model is outlined.
+
+    `scores` has a column a model and a row an agent; NaN where the pair was not run or has no score.
+    """
+    rows, columns = scores.shape
+    longest = max(len(_cut(name)) for name in [*scores.index])
+    figure = Figure(figsize=(1.0 + 0.075 * longest + 0.95 * columns, 1.0 + 0.42 * rows), layout="constrained")
+    axes = figure.add_subplot()
+    values = scores.to_numpy(float)
+    top = np.nanmax(values, initial=0.0) or 1.0
+    for row, column in np.ndindex(rows, columns):
+        value = values[row, column]
+        known = not np.isnan(value)
+        axes.add_patch(
+            Rectangle(
+                (column, row),
+                1,
+                1,
+                facecolor=ACCENT if known else PAPER,
+                alpha=0.05 + 0.40 * value / top if known else 1,
+                lw=0,
+            )
+        )
+        axes.text(column + 0.5, row + 0.5, f"{value:.3f}" if known else "-", ha="center", va="center")
+        best = known and value == np.nanmax(values[:, column])
+        if best:
+            axes.add_patch(Rectangle((column + 0.03, row + 0.04), 0.94, 0.92, fill=False, ec=ACCENT, lw=1.8))
+    axes.set(xlim=(0, columns), ylim=(rows, 0))
+    axes.set_xticks(
+        np.arange(columns) + 0.5,
+        [_cut(name) for name in scores.columns],
+        rotation=25 if columns > 2 else 0,  # noqa: PLR2004 - more than two names collide
+        ha="left" if columns > 2 else "center",  # noqa: PLR2004
+        color=INK,
+    )
+    axes.set_yticks(np.arange(rows) + 0.5, [_cut(name) for name in scores.index], color=INK)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
+def cost_quality(points: pd.DataFrame) -> Figure:
+    """Pass rate against USD per pass; columns `usd_per_pass`, `pass_rate`, `mark` (shown), `front` (bool).
+
+    The line is the Pareto front, the dotted lines the medians that make the quadrants. Costs are on a log scale where
+    they span more than a factor of ten and none is 0.
+    """
+    figure = Figure(figsize=(7.2, 3.9), layout="constrained")
+    axes = figure.add_subplot()
+    cost, rate = points["usd_per_pass"], points["pass_rate"]
+    if len(points) and cost.min() > 0 and cost.max() > 10 * cost.min():
+        axes.set_xscale("log")
+    front = points[points["front"]].sort_values("usd_per_pass")
+    axes.step(front["usd_per_pass"], front["pass_rate"], where="post", color=ACCENT, lw=1.2)
+    for chosen, face in ((~points["front"], PAPER), (points["front"], ACCENT)):
+        axes.scatter(cost[chosen], rate[chosen], s=130, facecolor=face, edgecolor=ACCENT, lw=1.2, zorder=3)
+    for point in points.itertuples():
+        colour = PAPER if point.front else INK
+        at = (float(point.usd_per_pass), float(point.pass_rate))  # type: ignore[arg-type]
+        axes.annotate(str(point.mark), at, ha="center", va="center", fontsize=7, color=colour, zorder=4)
+    if len(points) > 1:
+        axes.axvline(cost.median(), color=MUTED, lw=0.7, ls=":")
+        axes.axhline(rate.median(), color=MUTED, lw=0.7, ls=":")
+        for x, y, word in ((0.01, 0.98, "cheap, often right"), (0.99, 0.02, "dear, seldom right")):
+            axes.text(
+                x, y, word, transform=axes.transAxes, fontsize=7.5, color=MUTED,
+                ha="left" if x < 0.5 else "right", va="bottom" if y < 0.5 else "top",  # noqa: PLR2004 - the middle
+            )  # fmt: skip
+    axes.set(xlabel="USD per pass", ylabel="tasks passed, of those planned", ylim=(-0.06, 1.06))
+    axes.margins(x=0.08)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: usd(value)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    return figure
+
+
+def pass_profile(passes: pd.DataFrame, planned: Mapping[str, int]) -> Figure:
+    """Passes of each cell (rows, best first), one bar piece a tier (columns); `planned` tasks of each tier."""
+    figure = Figure(figsize=(7.2, 0.9 + 0.3 * len(passes)), layout="constrained")
+    axes = figure.add_subplot()
+    left = np.zeros(len(passes))
+    places = np.arange(len(passes))
+    for shade, tier in zip(np.linspace(0.3, 1.0, len(passes.columns)), passes.columns, strict=True):
+        wide = passes[tier].to_numpy(float)
+        label = f"{tier} (of {planned[tier]})"
+        axes.barh(places, wide, left=left, height=0.68, color=ACCENT, alpha=shade, label=label)
+        for place in places[wide > 0]:
+            at = left[place] + wide[place] / 2
+            colour = PAPER if shade > 0.6 else INK  # noqa: PLR2004 - dark enough for light words
+            axes.text(at, place, f"{wide[place]:g}", ha="center", va="center", color=colour, fontsize=7.5)
+        left += wide
+    axes.set_yticks(places, [_cut(name) for name in passes.index], color=INK)
+    axes.set(xlim=(0, max(sum(planned.values()), 1)), ylim=(len(passes) - 0.4, -0.6), xlabel="tasks passed")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.tick_params(axis="y", length=0)
+    figure.legend(loc="outside upper right", ncols=len(passes.columns), fontsize=8)
+    return figure
+
+
+def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
+    """CBQ (eq. 3) against budget, a panel a tier; each has a column a budget and a row a cell, best first.
+
+    The first of the cells are told apart by their dashes; the rest are faint.
+    """
+    figure = Figure(figsize=(7.2, 3.1), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(1, len(curves), sharey=True, squeeze=False)[0])
+    for axes, (tier, curve) in zip(panels, curves.items(), strict=True):
+        for at, (name, line) in reversed(list(enumerate(curve.iterrows()))):
+            told = at < len(DASHES)
+            look = {"color": ACCENT, "ls": DASHES[at], "label": _cut(str(name))} if told else {"color": FAINT}
+            axes.plot(curve.columns, line, marker="o", ms=2.5, lw=1.3, zorder=3 if told else 1, **look)
+        axes.set(title=tier, xlabel="budget, USD a trial", ylim=(-0.03, 1.03))
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panels[0].set_ylabel("mean reward within budget")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles[::-1], labels[::-1], loc="outside lower left", ncols=2, fontsize=8)
+    return figure
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"

@@ -1,0 +1,88 @@
+"""Everything that is said of a sweep, worked out once and handed to whoever says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from metrics.ams import tier_scores
+from metrics.uncertainty import Draws, bootstrap
+from runner.records import Scoring
+from runner.report.leaderboard import cell_scores, lines
+from runner.report.table import SweepFile
+from runner.report.wording import cell_name
+
+
+class Findings(NamedTuple):
+    """A sweep with its figures; `cells`, `tiers` and `trials` as their makers describe them."""
+
+    plan: SweepFile
+    folder: Path
+    """The sweep's own, where other jobs leave what they found."""
+    trials: pd.DataFrame
+    cells: pd.DataFrame
+    """`cell_scores`: best first, bounds last."""
+    tiers: pd.DataFrame
+    """`metrics.ams.tier_scores`."""
+    draws: Draws
+    ran: Mapping[str, Any]
+    """Content of `lock.json`: versions and digests."""
+
+    @property
+    def scoring(self) -> Scoring:
+        """How trials became scores."""
+        return self.plan.scoring
+
+    @property
+    def contenders(self) -> pd.DataFrame:
+        """Cells that compete: all but the bounds."""
+        return self.cells[~self.cells["bound"]]
+
+    @property
+    def rivals(self) -> Draws:
+        """Draws of the contenders."""
+        at = [place for place, cell in enumerate(self.draws.cells) if cell in self.contenders.index]
+        return Draws(
+            tuple(self.draws.cells[place] for place in at),
+            tuple(self.draws.datasets[place] for place in at),
+            {name: values[at] for name, values in self.draws.observed.items()},
+            {name: values[:, at] for name, values in self.draws.drawn.items()},
+        )
+
+    @property
+    def several_budgets(self) -> bool:
+        """Whether a cell must be named with its budget."""
+        return len(set(self.cells["budget"])) > 1
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Cell -> what people call it, in the order of `cells`."""
+        return {cell: cell_name(of, budget=self.several_budgets) for cell, of in lines(self.cells).items()}
+
+    def by_dataset(self) -> list[tuple[str, Findings]]:
+        """The same of each dataset alone, by name: cells of different datasets are never compared."""
+        return [(str(name), self._of(set(of.index))) for name, of in self.cells.groupby("dataset")]
+
+    def _of(self, cells: set[str]) -> Findings:
+        return self._replace(
+            trials=self.trials[self.trials["cell"].isin(cells)],
+            cells=self.cells[self.cells.index.isin(cells)],
+            tiers=self.tiers[self.tiers.index.get_level_values("cell").isin(cells)],
+        )
+
+
+def find(plan: SweepFile, folder: Path, trials: pd.DataFrame, ran: Mapping[str, Any]) -> Findings:
+    """Work it all out. `trials` is `trials_table`'s."""
+    draws = bootstrap(trials, plan.scoring)
+    return Findings(
+        plan,
+        folder,
+        trials,
+        cell_scores(trials, plan.scoring, draws),
+        tier_scores(trials, plan.scoring),
+        draws,
+        ran,
+    )

@@ -1,0 +1,150 @@
+"""The report of a sweep: one HTML page that needs nothing but itself, and its pictures as files beside it.
+
+Sections are a list: another kind of result is another function in it. All text goes through Jinja's escaping, since
+names of tasks and agents and messages of errors are other people's; the page may run one script, its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from metrics.table import valid
+from runner.report import figures, sections_scores, sections_sweep, sections_trials
+from runner.report.blocks import Picture, Section, SectionOf
+from runner.report.findings import Findings
+from runner.report.wording import MARKS, spend
+from runner.store import write_atomically
+
+OF_A_DATASET: tuple[SectionOf, ...] = (
+    sections_scores.four_criteria,
+    sections_scores.leaderboard,
+    sections_scores.cost_quality,
+    sections_scores.heat_map,
+    sections_scores.same_model,
+    sections_scores.tiers,
+    sections_trials.pass_profile,
+    sections_trials.budgets,
+    sections_trials.pairs,
+    sections_trials.effort,
+    sections_trials.attempts,
+    sections_trials.caches,
+)
+"""Said of each dataset by itself, in this order."""
+OF_THE_SWEEP: tuple[SectionOf, ...] = (
+    sections_sweep.coverage,
+    sections_sweep.audit,
+    sections_sweep.what_ran,
+)
+"""Said once, beneath."""
+
+
+class Drawn(NamedTuple):
+    """A picture as the page takes it."""
+
+    name: str
+    caption: str
+    alt: str
+    svg: Markup
+    template: str
+
+
+def write_report(found: Findings) -> Path:
+    """Write `report/index.html` and its pictures into the sweep's folder; returns the page.
+
+    The same findings give the same bytes. Pictures of an earlier report that are no longer made are removed. Raises
+    `OutputsError` when it cannot be written.
+    """
+    folder = found.folder / "report"
+    with figures.style():
+        pictures: dict[str, bytes] = {}
+        html = page(found, pictures)
+    for name, content in {**pictures, "index.html": html.encode()}.items():
+        write_atomically(folder / name, content)
+    for old in folder.iterdir():
+        if old.suffix in (".svg", ".png") and old.name not in pictures:
+            old.unlink()
+    return folder / "index.html"
+
+
+def page(found: Findings, pictures: dict[str, bytes]) -> str:
+    """The page; the files of its pictures are put into `pictures`, by name."""
+    chapters = [
+        {
+            "title": title,
+            "about": about,
+            "sections": [_shown(section, f"{at}" if at else "", pictures) for section in sections],
+        }
+        for at, (title, about, sections) in enumerate(_chapters(found))
+    ]
+    environment = Environment(
+        loader=PackageLoader("runner.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = environment.loader.get_source(environment, "page.js")[0]  # type: ignore[union-attr]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("page.html").render(
+        name=found.plan.name,
+        facts=_facts(found),
+        marks=[mark for mark in MARKS if found.trials[mark].any()],
+        chapters=chapters,
+        script=Markup(script),  # noqa: S704 - ours, from templates/
+        digest=digest,
+    )
+
+
+def _chapters(found: Findings) -> Iterator[tuple[str, str, list[Section]]]:
+    """Title, a few words and sections: of each dataset, then of the whole."""
+    for name, of in found.by_dataset():
+        tasks = of.trials["task"].nunique()
+        yield name, f"dataset of {tasks} tasks", [section for make in OF_A_DATASET if (section := make(of))]
+    yield (
+        "The sweep",
+        "coverage, invalid trials, versions",
+        [section for make in OF_THE_SWEEP if (section := make(found))],
+    )
+
+
+def _shown(section: Section, suffix: str, pictures: dict[str, bytes]) -> dict[str, Any]:
+    """A section for the template: its pictures drawn, its anchor unlike that of another dataset."""
+    blocks = [
+        _drawn(block, suffix, pictures) if isinstance(block, Picture) else block for block in section.blocks
+    ]
+    return {"anchor": f"{section.name}{suffix}", "title": section.title, "blocks": blocks}
+
+
+def _drawn(picture: Picture, suffix: str, pictures: dict[str, bytes]) -> Drawn:
+    name = f"{picture.name}{suffix}"
+    figure = picture.draw()
+    figures.settle(figure)
+    text = figures.svg(figure)
+    pictures |= {f"{name}.svg": text.encode(), f"{name}.png": figures.png(figure)}
+    markup = Markup(figures.inline(text, name))  # noqa: S704 - matplotlib escaped what it drew
+    return Drawn(name, picture.caption, picture.alt, markup, picture.template)
+
+
+def _facts(found: Findings) -> list[tuple[str, str]]:
+    """The few figures at the top: what, and how much of it."""
+    trials, cells = found.trials, found.cells
+    ran = int(trials["started_at"].notna().sum())
+    spent = spend(float(cells["spend_usd"].sum()), int(cells["unpriced"].sum()), ran)
+    judged = int(valid(trials).sum())
+    return [
+        (
+            "cells",
+            f"{len(found.contenders)}" + (f" + {n} bounds" if (n := int(cells["bound"].sum())) else ""),
+        ),
+        ("tasks", f"{len(trials.drop_duplicates(['dataset', 'task']))}"),
+        ("trials judged", f"{judged} of {len(trials)}"),
+        ("invalid", f"{len(trials) - judged} of {len(trials)}"),
+        ("USD spent", spent),
+    ]

@@ -1,0 +1,225 @@
+"""Sections on who is better: criteria, leaderboard, tiers, agents on one model, cost against quality."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from metrics.ranking import delta_best, gap_to_best, pareto
+from runner.report import figures
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
+from runner.report.criteria import verdict, winners
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.wording import agent_name, model_name, number, short, span, spend, usd
+
+AGENT, MODEL = Column("agent", text=True), Column("model", text=True)
+
+
+def about(cell: Mapping[str, Any], found: Findings) -> tuple[Value, Value]:
+    """The first two entries of a row about a cell: agent, with the budget where there are several, and model."""
+    agent, model = agent_name(cell), model_name(cell)
+    beneath = f"budget {cell['budget']}" if found.several_budgets else ""
+    return Value(agent, agent, beneath), Value(model, model)
+
+
+def figure(value: float, style: str | Callable[[float], str] = ".3f", beneath: str = "") -> Value:
+    """A number that sorts as one; missing is a dash and sorts last."""
+    return Value(number(value, style), None if math.isnan(value) else float(value), beneath)
+
+
+def four_criteria(found: Findings) -> Section | None:
+    """The best cell by each criterion, and whether its lead is larger than its interval."""
+    best = winners(found.contenders, found.draws, found.scoring.confidence)
+    if not best:
+        return None
+    names = found.names
+    heads = ("best by", "cell", "value", "ahead of", "lead", "its interval", "clear")
+    rows = [
+        [Value(each.criterion), Value(", tied with ".join(names[cell] for cell in each.best), tone="best"),
+         Value(each.value), Value(names[each.runner_up] if each.runner_up else "-"), Value(each.lead),
+         Value(each.interval), Value(each.clear, tone="best" if each.clear == "yes" else "")]
+        for each in best
+    ]  # fmt: skip
+    table = Table("The best cell by each criterion", [Column(head, text=True) for head in heads], rows)
+    note = (
+        f"A lead is clear when the {found.scoring.confidence:.0%} interval of the paired difference to the runner-up, "
+        f"over {found.scoring.resamples} resamples of the tasks, lies above 0. Where it is not, these tasks do not "
+        "tell the two apart."
+    )
+    return Section("criteria", verdict(best), [table, Text(note)])
+
+
+def leaderboard(found: Findings) -> Section:
+    """Every cell with its intervals."""
+    scoring, cells = found.scoring, found.cells
+    resampling = f"{scoring.confidence:.0%} interval, bootstrap over tasks, {scoring.resamples} resamples"
+    columns = (
+        Column("#", "rank by AMS, then passes, then USD per pass; bounds have none"),
+        AGENT,
+        MODEL,
+        Column("AMS", f"AgentMeter Score, alpha {scoring.alpha:g}; beneath it the {resampling}"),
+        Column("0 to 1", "AMS on its interval", text=True),
+        Column("passed", "tasks passed / tasks planned; beneath it the Wilson interval of the rate"),
+        Column("reward", "mean over the tasks planned; a task without a valid trial counts 0"),
+        Column(
+            "tokens/pass",
+            "tokens of all valid trials, failed ones included, divided by the passes among them",
+        ),
+        Column("USD/pass", f"USD of the same trials, divided by the same; beneath it the {resampling}"),
+        Column(
+            "invalid", "trials that say nothing about the cell (never run ones included) / trials planned"
+        ),
+        Column("USD spent", "everything, invalid trials and retries included"),
+        Column("turns", "model calls answered, mean over valid trials"),
+    )
+    rows = [_leader(cell, found) for cell in lines(cells).values()]
+    blocks: list[Block] = [Table(f"{len(found.contenders)} cells, best AMS first", columns, rows)]
+    for why, of in cells[cells["why"] != ""].groupby("why"):
+        blocks.append(Text(f"No AMS for {len(of)} of {len(cells)} cells: {why}."))
+    return Section("leaderboard", "Leaderboard", blocks)
+
+
+def _leader(cell: Mapping[str, Any], found: Findings) -> list[Value]:
+    rank = Value("-") if cell["bound"] else Value(str(cell["rank"]), float(cell["rank"]))
+    low, high = cell["AMS_low"], cell["AMS_high"]
+    wilson = span(cell["wilson_low"], cell["wilson_high"])
+    spent = spend(cell["spend_usd"], cell["unpriced"], cell["ran"])
+    score = figure(cell["AMS"], beneath=span(low, high))
+    return [
+        rank,
+        *about(cell, found),
+        score._replace(tone="best" if rank.text == "1" and score.order is not None else ""),
+        Value("", score.order, strip=None if score.order is None else (low, cell["AMS"], high)),
+        Value(f"{cell['passes']:g}/{cell['planned']}", float(cell["pass_rate"]), wilson),
+        figure(cell["mean_reward"], ".2f"),
+        figure(cell["tokens_per_pass"], short),
+        figure(cell["usd_per_pass"], usd, span(cell["usd_per_pass_low"], cell["usd_per_pass_high"], usd, " to ")),
+        Value(f"{cell['invalid']}/{cell['trials']}", float(cell["invalid"])),
+        Value(spent, None if spent == "-" else float(cell["spend_usd"])),
+        figure(cell["turns"], ".1f"),
+    ]  # fmt: skip
+
+
+def tiers(found: Findings) -> Section:
+    """What makes up each cell's AMS."""
+    parts = ("SR", "CostAUBQC", "EFR", "TierScore")
+    meaning = {
+        "SR": "mean reward over the tier's planned tasks (eq. 6)",
+        "CostAUBQC": "the same, averaged over the tier's budgets, where a dearer trial counts 0 (eqs. 3, 4)",
+        "EFR": "share of planned tasks that failed and cost more than the tier's threshold (eq. 5)",
+        "TierScore": f"({found.scoring.alpha:g} SR + {1 - found.scoring.alpha:g} CostAUBQC)(1 - EFR) (eq. 7)",
+    }
+    columns = [AGENT, MODEL, Column("AMS", "mean of the tier scores by the tiers' weights (eq. 8)")]
+    for at, tier in enumerate(found.scoring.tiers):
+        columns.append(Column(f"{tier} passed", "" if at else "tasks passed / planned in the tier"))
+        columns += [Column(f"{tier} {part}", "" if at else meaning[part]) for part in parts]
+    rows = []
+    scores = lines(found.tiers)
+    for name, cell in lines(found.cells).items():
+        row = [*about(cell, found), figure(cell["AMS"])]
+        for tier in found.scoring.tiers:
+            own = scores[name, tier]
+            rate = own["passes"] / own["tasks"] if own["tasks"] else math.nan
+            row.append(figure(rate)._replace(text=f"{own['passes']:g}/{own['tasks']:g}"))
+            row += [figure(own[part]) for part in parts]
+        rows.append(row)
+    grid = "; ".join(
+        f"{name}: budgets {', '.join(f'{budget:g}' for budget in tier.budgets)}, threshold {tier.tau:g}, "
+        f"weight {tier.weight:g}"
+        for name, tier in found.scoring.tiers.items()
+    )
+    return Section(
+        "tiers", "Score by tier", [Table("AMS and its parts", columns, rows), Text(f"USD a trial. {grid}.")]
+    )
+
+
+def same_model(found: Findings) -> Section | None:
+    """What the agent makes of it, model by model."""
+    cells = found.contenders
+    spread = delta_best(cells)
+    if spread.empty or spread["agents"].max() < 2:  # noqa: PLR2004 - one agent alone has no rival
+        return None
+    marked = {(of["model"], of["dataset"], of["budget"]): model_name(of) for of in lines(cells).values()}
+    gaps = gap_to_best(cells)
+    columns = (
+        Column("model", text=True),
+        Column("agents", "cells of this model with an AMS"),
+        Column("best agent", text=True),
+        Column("its AMS"),
+        Column("worst agent", text=True),
+        Column("its AMS"),
+        Column("gap", "AMS of the best less that of the worst"),
+    )
+    rows = [
+        [Value(marked[unit], marked[unit], f"budget {unit[-1]}" if found.several_budgets else ""),
+         Value(f"{line['agents']}", float(line["agents"])),
+         Value(line["best"], line["best"], tone="best"), figure(line["best_AMS"]),
+         Value(line["worst"], line["worst"]), figure(line["worst_AMS"]), figure(line["gap"])]
+        for unit, line in lines(spread).items()
+    ]  # fmt: skip
+    each = [
+        [*about(cell, found), figure(cell["AMS"]),
+         figure(gaps[name])._replace(tone="best" if gaps[name] == 0 else "")]
+        for name, cell in lines(cells.sort_values(["model", "budget", "rank"])).items()
+    ]  # fmt: skip
+    heads = (
+        AGENT,
+        MODEL,
+        Column("AMS"),
+        Column("Δbest", "AMS that the same model has with its best agent, less this"),
+    )
+    return Section(
+        "same-model",
+        "Same model, different agents",
+        [
+            Table("Best and worst agent of each model", columns, rows),
+            Table("Gap to the best agent", heads, each),
+        ],
+    )
+
+
+def heat_map(found: Findings) -> Section | None:
+    """AMS of agent × model, the best agent of each model outlined."""
+    cells = found.contenders
+    if cells["AMS"].isna().all():
+        return None
+    column = {cell: name.split(" · ", 1)[1] for cell, name in found.names.items()}
+    scores = cells.assign(column=cells.index.map(column)).pivot(index="agent", columns="column", values="AMS")
+    scores = scores.loc[scores.max(axis=1).sort_values(ascending=False, kind="stable").index]
+    said = "; ".join(f"{found.names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())
+    picture = Picture(
+        "heat_map",
+        f"AMS (0 to 1) of {len(cells)} cells; the best agent of each model is outlined.",
+        f"Heat map of AMS by agent and model: {said}.",
+        partial(figures.heat_map, scores),
+    )
+    return Section("heat-map", "Agent × model", [picture])
+
+
+def cost_quality(found: Findings) -> Section | None:
+    """Pass rate against USD per pass."""
+    cells = found.contenders
+    front = pareto(cells["pass_rate"].to_numpy(float), cells["usd_per_pass"].to_numpy(float))
+    points = cells.assign(front=front, mark=cells["rank"].astype(str))
+    shown = points[~points["usd_per_pass"].isin([math.inf]) & points["usd_per_pass"].notna()]
+    if shown.empty:
+        return None
+    names, leaders = found.names, points[points["front"]].sort_values("usd_per_pass")
+    best = "; ".join(
+        f"{cell['mark']} {names[name]} ({cell['passes']:g}/{cell['planned']}, {usd(cell['usd_per_pass'])} USD)"
+        for name, cell in lines(leaders).items()
+    )
+    picture = Picture(
+        "cost_quality",
+        f"Pass rate over planned tasks against USD per pass, {len(shown)} of {len(cells)} cells; numbers are ranks in "
+        "the leaderboard. Filled: on the Pareto front. Dotted: medians of the cells shown.",
+        f"Scatter of cost and quality. On the Pareto front, cheapest first: {best}.",
+        partial(figures.cost_quality, shown[["usd_per_pass", "pass_rate", "mark", "front"]]),
+    )
+    blocks: list[Block] = [picture, Text(f"Pareto front, cheapest first: {best}.")]
+    if left := [names[cell] for cell in points.index.difference(shown.index)]:
+        blocks.append(Text(f"Not shown, for want of a pass or of a price: {'; '.join(left)}."))
+    return Section("cost-quality", "Cost and quality", blocks)

@@ -1,0 +1,154 @@
+"""Sections on what the figures rest on: coverage, invalid trials, and what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from metrics.table import valid
+from runner.report.blocks import Block, Column, Section, Table, Text, Value
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.wording import number, usd
+
+_DIGEST = 12
+"""Characters of a digest that are shown; `lock.json` has them whole."""
+_AUDITED = 200
+"""Invalid trials that are listed; `trials.csv` has them all."""
+
+
+def coverage(found: Findings) -> Section:
+    """How much of the plan there is a verdict on."""
+    columns = (
+        AGENT,
+        MODEL,
+        Column("tasks judged", "tasks with a valid trial / tasks planned; the others count 0"),
+        Column("coverage", "the same as a share"),
+        Column("trials", "planned"),
+        Column("valid"),
+        Column("spoiled", "ran, and ended by our doing or the user's"),
+        Column("not run"),
+        Column("refused", "of tasks that cannot be run here"),
+        Column("unpriced", "ran, and nobody knows what they cost"),
+    )
+    kinds = _kinds(found.trials)
+    counts = kinds.groupby([found.trials["cell"], kinds]).size().to_dict()
+    rows = [
+        [*about(cell, found), Value(f"{cell['valid']}/{cell['planned']}", float(cell["valid"])),
+         figure(cell["coverage"], ".0%"), _count(cell["trials"]),
+         *(_count(counts.get((name, kind), 0)) for kind in ("valid", "spoiled", "not run", "refused")),
+         _count(cell["unpriced"])]
+        for name, cell in lines(found.cells).items()
+    ]  # fmt: skip
+    return Section("coverage", "Coverage", [Table("Trials planned, and what became of them", columns, rows)])
+
+
+def audit(found: Findings) -> Section | None:
+    """Trials that are left out of every conclusion, with reason and spend."""
+    kinds = _kinds(found.trials)
+    spoiled = found.trials[kinds == "spoiled"]
+    if not len(found.trials[kinds != "valid"]):
+        return None
+    blocks: list[Block] = []
+    if len(spoiled):
+        cells, known = lines(found.cells), spoiled["cost_usd"].sum()
+        unknown = int(spoiled["cost_usd"].isna().sum())
+        more = f" and that of {unknown} unpriced ones" if unknown else ""
+        columns = (
+            AGENT,
+            MODEL,
+            *(Column(name, text=True) for name in ("task", "attempt", "status", "reason")),
+            Column("USD"),
+        )
+        rows = [
+            [*about(cells[line["cell"]], found), Value(line["task"], line["task"]),
+             Value(str(line["attempt"]), float(line["attempt"])), Value(line["status"], line["status"]),
+             Value(line["reason"] or "-", line["reason"]), figure(line["cost_usd"], usd)]
+            for line in spoiled.sort_values("cost_usd", ascending=False).head(_AUDITED).to_dict("records")
+        ]  # fmt: skip
+        shown = f", {len(rows)} of them shown" if len(rows) < len(spoiled) else ""
+        caption = f"{len(spoiled)} of {len(found.trials)} trials{shown}; they spent {usd(known)} USD{more}"
+        blocks.append(Table(caption, columns, rows))
+    for kind, of in found.trials[kinds.isin(["refused", "not run"])].groupby(kinds):
+        tasks = of.drop_duplicates("task")
+        names = "; ".join(
+            f"{task}: {reason.removeprefix('refused: ')}" if kind == "refused" else task
+            for task, reason in zip(tasks["task"], tasks["reason"], strict=True)
+        )
+        blocks.append(Text(f"{len(of)} trials {kind}, of {len(tasks)} tasks: {names}."))
+    return Section("audit", "Invalid trials", blocks)
+
+
+def what_ran(found: Findings) -> Section:
+    """Scoring, versions, prices and digests."""
+    scoring, plan = found.scoring, found.plan
+    facts = {
+        "planned": f"{plan.created:%Y-%m-%d %H:%M} UTC",
+        "first trial began": _moment(found.trials["started_at"].min()),
+        "last trial ended": _moment(found.trials["finished_at"].max()),
+        "scoring": f"{scoring.name}, alpha {scoring.alpha:g}, attempts {scoring.attempts}",
+        "intervals": f"{scoring.confidence:.0%}, {scoring.resamples} resamples, seed {scoring.seed}",
+        "prices": "; ".join(_prices(found.ran["cells"])) or "brought by the models themselves, or none",
+        **{f"version of {name}": version for name, version in plan.versions.items()},
+    }
+    table = Table(
+        "The sweep",
+        (Column("what", text=True), Column("value", text=True)),
+        [_texts(pair) for pair in facts.items()],
+    )
+    return Section(
+        "what-ran",
+        "What was run",
+        [table, _digests("Cells", found.ran["cells"]), _digests("Tasks", found.ran["tasks"])],
+    )
+
+
+def _kinds(trials: pd.DataFrame) -> pd.Series[str]:
+    """valid, spoiled, refused or not run."""
+    kinds = pd.Series("spoiled", index=trials.index, name="kind")
+    never = trials["started_at"].isna()
+    refused = trials["reason"].str.startswith("refused: ")
+    return kinds.mask(valid(trials), "valid").mask(never, "not run").mask(never & refused, "refused")
+
+
+def _prices(cells: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """Snapshots that priced the cells, `name@digest` shortened."""
+    found = {value for digests in cells.values() for value in digests.get("prices", ()) if value}
+    return [
+        f"{name} (digest {digest[:_DIGEST]})"
+        for name, _, digest in (value.partition("@") for value in sorted(found))
+    ]
+
+
+def _digests(title: str, owners: Mapping[str, Mapping[str, Sequence[str]]]) -> Table:
+    """A row an owner, a column a kind of digest."""
+    kinds = sorted({kind for digests in owners.values() for kind in digests})
+    columns = [Column(title[:-1].lower(), text=True), *(Column(kind, text=True) for kind in kinds)]
+    rows = [
+        _texts([owner, *(", ".join(map(_shortened, digests.get(kind, ()))) or "-" for kind in kinds)])
+        for owner, digests in sorted(owners.items())
+    ]
+    return Table(
+        f"{title}: digests, whole in lock.json; two of one kind mean that it changed midway", columns, rows
+    )
+
+
+def _shortened(digest: str) -> str:
+    """The beginning of a digest, `name@digest` with its name."""
+    name, at, rest = digest.rpartition("@")
+    return f"{name}{at}{rest.removeprefix('sha256:')[:_DIGEST]}"
+
+
+def _texts(texts: Sequence[Any]) -> list[Value]:
+    return [Value(str(text), str(text)) for text in texts]
+
+
+def _moment(value: Any) -> str:
+    return "-" if pd.isna(value) else f"{value:%Y-%m-%d %H:%M} UTC"
+
+
+def _count(value: float) -> Value:
+    return Value(number(float(value), ".0f"), float(value))

@@ -1,0 +1,195 @@
+"""Sections on how it came about: pairs of cells, passes by tier, budgets, effort, attempts, caches."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import pandas as pd
+
+from metrics.profiles import budget_curve, cache_view, effort_of_outcomes, over_attempts
+from metrics.uncertainty import pairwise
+from runner.report import figures
+from runner.report.blocks import Column, Picture, Section, Table, Text, Value
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.wording import short, usd
+
+
+def pairs(found: Findings) -> Section | None:
+    """Each pair of contenders on the same resampled tasks."""
+    leads = pairwise(found.rivals, "AMS", found.scoring.confidence)
+    if leads.empty:
+        return None
+    names = found.names
+    columns = (
+        Column("better", "of the two, by AMS on these tasks", text=True),
+        Column("other", text=True),
+        Column("lead", "difference of their AMS"),
+        Column(
+            "low",
+            f"end of the lead's {found.scoring.confidence:.0%} interval, both on the same resampled tasks",
+        ),
+        Column("high"),
+        Column("wins", f"share of {found.scoring.resamples} resamples in which the better is ahead"),
+        Column("Holm p", f"two-sided, corrected for all {len(leads)} pairs"),
+        Column(
+            "decided", "yes: the interval is above 0 and the corrected p is at most 1 - confidence", text=True
+        ),
+    )
+    limit = 1 - found.scoring.confidence
+    rows = []
+    for line in leads.sort_values("p_holm", kind="stable").to_dict("records"):
+        decided = line["low"] > 0 and line["p_holm"] <= limit + 1e-12
+        word = "-" if math.isnan(line["lead"]) else "yes" if decided else "no"
+        rows.append(
+            [Value(names[line["left"]], names[line["left"]], tone="best" if decided else ""),
+             Value(names[line["right"]], names[line["right"]]),
+             *(figure(line[name]) for name in ("lead", "low", "high")),
+             figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), Value(word, word)]
+        )  # fmt: skip
+    return Section(
+        "pairs", "Pair by pair", [Table(f"AMS of {len(leads)} pairs, surest first", columns, rows)]
+    )
+
+
+def pass_profile(found: Findings) -> Section | None:
+    """Which tiers the passes come from."""
+    cells = found.contenders
+    if cells.empty:
+        return None
+    scores = lines(found.tiers)
+    tiers = [tier for tier in found.scoring.tiers if scores[cells.index[0], tier]["tasks"]]
+    planned = {tier: int(scores[cells.index[0], tier]["tasks"]) for tier in tiers}
+    names = [found.names[cell] for cell in cells.index]
+    passes = pd.DataFrame(
+        {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in tiers}, index=names
+    )
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {planned[tier]}" for tier in tiers)
+        for name, line in lines(passes).items()
+    )
+    picture = Picture(
+        "pass_profile",
+        "Tasks passed, by tier, of those planned; best AMS first.",
+        f"Bars of passes by tier. {said}.",
+        partial(figures.pass_profile, passes, planned),
+    )
+    return Section("profile", "Passes by tier", [picture])
+
+
+def budgets(found: Findings) -> Section | None:
+    """Quality within a budget, tier by tier."""
+    cells = found.contenders
+    curves = {name: _curve(found, name) for name in found.scoring.tiers}
+    curves = {name: curve for name, curve in curves.items() if len(curve)}
+    if not curves:
+        return None
+    names = found.names
+    told = min(len(cells), len(figures.DASHES))
+    picture = Picture(
+        "budgets",
+        "Mean reward over the tier's planned tasks when a trial dearer than the budget counts 0 (CBQ, eq. 3), at the "
+        f"scoring's budgets. Named: the {told} best by AMS of {len(cells)}.",
+        "Curves of quality against budget; their values are in the table beneath.",
+        partial(figures.budget_curves, {name: curve.rename(index=names) for name, curve in curves.items()}),
+    )
+    points = [(tier, budget) for tier, curve in curves.items() for budget in curve.columns]
+    columns = [AGENT, MODEL, *(Column(f"{tier} {budget:g}") for tier, budget in points)]
+    quality = {tier: lines(curve) for tier, curve in curves.items()}
+    rows = [
+        [*about(cell, found), *(figure(quality[tier][name][budget]) for tier, budget in points)]
+        for name, cell in lines(cells).items()
+    ]
+    table = Table("CBQ at each budget, USD a trial", columns, rows)
+    return Section("budgets", "Quality within a budget", [picture, table])
+
+
+def _curve(found: Findings, tier: str) -> pd.DataFrame:
+    """CBQ at the tier's budgets; a row a contender, best first, none where the tier has no tasks."""
+    curve = budget_curve(found.trials, found.scoring.attempts, found.scoring.tiers[tier].budgets)
+    own = curve[curve.index.get_level_values("tier") == tier].droplevel("tier")
+    return own.reindex(found.contenders.index) if len(own) else own
+
+
+def effort(found: Findings) -> Section | None:
+    """What passes and failures took (the paper's Table 5)."""
+    taken = lines(effort_of_outcomes(found.trials[found.trials["cell"].isin(found.contenders.index)]))
+    if not taken:
+        return None
+    columns = (
+        Column("tier", text=True),
+        Column("outcome", text=True),
+        Column("trials", "valid ones, every attempt: the denominator of this row"),
+        Column("median tokens"),
+        Column("mean tokens"),
+        Column("median USD"),
+        Column("mean USD"),
+        Column("median turns", "model calls answered"),
+        Column("unpriced", "of the trials, those whose cost is unknown and so in neither figure in USD"),
+    )
+    order = {tier: at for at, tier in enumerate(["all", *found.scoring.tiers])}
+    known = [at for at in taken if at[0] in order]
+    rows = []
+    for tier, outcome in sorted(known, key=lambda at: (order[at[0]], at[1] == "fail")):
+        line = taken[tier, outcome]
+        tokens = (figure(line["median_tokens"], short), figure(line["mean_tokens"], short))
+        dollars = (figure(line["median_usd"], usd), figure(line["mean_usd"], usd))
+        ends = (figure(line["median_turns"], ".3g"), figure(line["unpriced"], ".0f"))
+        row = [Value(tier, float(order[tier])), Value(outcome, outcome), figure(line["trials"], ".0f")]
+        rows.append([*row, *tokens, *dollars, *ends])
+    table = Table("Effort of a trial, bounds left out", columns, rows)
+    return Section("effort", "What passes and failures took", [table])
+
+
+def attempts(found: Findings) -> Section | None:
+    """How much repeated trials of the same tasks differ."""
+    spread = lines(over_attempts(found.trials, found.scoring))
+    if max(own["attempts"] for own in spread.values()) < 2:  # noqa: PLR2004 - one attempt varies in nothing
+        return None
+    columns = (
+        AGENT,
+        MODEL,
+        Column("attempts", "planned of each task, at most"),
+        Column("pass rate", "mean over the attempts, each scored alone over its planned tasks"),
+        Column("its SD", "over the attempts, n - 1"),
+        Column("AMS", "mean over the attempts, each scored alone"),
+        Column("its SD"),
+        Column(
+            "unsteady",
+            "tasks that passed in some valid attempts and failed in others / tasks with two or more",
+        ),
+    )
+    rows = []
+    for name, cell in lines(found.cells).items():
+        own = spread[name]
+        rates = [figure(own[column]) for column in ("pass_rate_mean", "pass_rate_sd", "AMS_mean", "AMS_sd")]
+        unsteady = Value(f"{own['unsteady']:g}/{own['repeated']:g}", float(own["unsteady"]))
+        rows.append([*about(cell, found), figure(own["attempts"], ".0f"), *rates, unsteady])
+    rule = Text(f"Of several attempts at a task, what counts in the scores: {found.scoring.attempts}.")
+    return Section("attempts", "Attempt by attempt", [Table("Variance over attempts", columns, rows), rule])
+
+
+def caches(found: Findings) -> Section | None:
+    """Where the input tokens came from."""
+    use = lines(cache_view(found.trials))
+    if all(math.isnan(own["cache_share"]) for own in use.values()):
+        return None
+    columns = (
+        AGENT,
+        MODEL,
+        Column(
+            "fresh", "share of input tokens paid in full; the shares are over the input of all valid trials"
+        ),
+        Column("written", "share written to a cache"),
+        Column("read", "share read from a cache"),
+        Column("USD", "of the same trials, as charged"),
+    )
+    rows = [
+        [*about(cell, found), *(figure(use[name][f"{kind}_share"], ".1%") for kind in ("fresh", "creation", "cache")),
+         figure(use[name]["usd"], usd)]
+        for name, cell in lines(found.cells).items() if not math.isnan(use[name]["cache_share"])
+    ]  # fmt: skip
+    note = Text("What a provider does not report as cached counts as fresh.")
+    return Section("caches", "Caches", [Table("Where input tokens came from", columns, rows), note])
