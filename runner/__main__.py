@@ -7,6 +7,7 @@ import sys
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from metrics.errors import TableError
 from runner import door, usage
 from runner.errors import AssayError, ConfigError
 
@@ -26,6 +27,8 @@ def main(argv: list[str]) -> int:
     try:
         return run(argv)
     except ConfigError as error:
+        return _fail(error, 2)
+    except TableError as error:  # trials that cannot be scored as asked
         return _fail(error, 2)
     except AssayError as error:
         return _fail(error, 3)
@@ -71,7 +74,7 @@ def compose(argv: list[str]) -> list[DictConfig]:
     return configs
 
 
-def _fail(error: AssayError, code: int) -> int:
+def _fail(error: Exception, code: int) -> int:
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
     return code
 

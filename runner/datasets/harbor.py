@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from runner.core_sets import read_core_set
 from runner.datasets.task_files import PARTS, check_files, digest, is_task, read_instruction, tree_digest
 from runner.datasets.task_toml import EnvironmentTable, NetworkTable, TaskToml, interpolate, read_task_toml
 from runner.errors import ConfigError, TaskError
@@ -47,11 +48,13 @@ class HarborDataset(Record):
     """Globs over task names: only these are the dataset, and every denominator counts only them. Empty: all."""
     exclude: tuple[str, ...] = ()
     """Globs over task names: no part of the dataset."""
+    core_set: Path | None = None
+    """File that `job=core_set` wrote: only its tasks are the dataset."""
 
     def tasks(self) -> Sequence[Task]:
         """Every selected task, sorted by folder; those that cannot be run here have `refused` set.
 
-        Raises `ConfigError` when there is no task, or a glob above matches none.
+        Raises `ConfigError` when there is no task, a glob above matches none, or a task of the core set is not there.
         """
         tasks = _unique([self._task(folder) for folder in self._folders()])
         for glob in (*self.include, *self.exclude, *self.keep_processes):
@@ -59,7 +62,14 @@ class HarborDataset(Record):
                 names = ", ".join(task.name for task in tasks[:20])
                 raise ConfigError(f"dataset {self.name}: no task is called {glob!r}. It has {names}.")
         selected = [task for task in tasks if not self.include or _matches(task.name, self.include)]
-        return [task for task in selected if not _matches(task.name, self.exclude)]
+        selected = [task for task in selected if not _matches(task.name, self.exclude)]
+        return selected if self.core_set is None else self._core(selected, self.core_set)
+
+    def _core(self, tasks: Sequence[Task], file: Path) -> Sequence[Task]:
+        core = read_core_set(file, "dataset.core_set").names
+        if absent := core - {task.name for task in tasks}:
+            raise ConfigError(f"dataset {self.name}: it has no task {', '.join(sorted(absent))} of {file}.")
+        return [task for task in tasks if task.name in core]
 
     def _folders(self) -> list[Path]:
         if not self.root.is_dir():

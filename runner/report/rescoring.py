@@ -17,13 +17,15 @@ from metrics.ams import ams, tier_scores
 from metrics.checks import check
 from metrics.ranking import Agreement, agreement
 from runner.records import Scoring
-from runner.report.leaderboard import BOUNDS, WIDTH
-from runner.report.sources import labelled, sweep_trials
+from runner.report.leaderboard import WIDTH
+from runner.report.sources import contenders, labelled, sweep_trials
 from runner.report.wording import number
 from runner.store import write_atomically
 
 SENSITIVITY = ("sensitivity.csv", "sensitivity.json", "sensitivity.txt")
 """Files that `compare_scorings` leaves in a sweep's folder."""
+_IN_TITLE = {"name", "labels", "calibrated"}
+"""Keys of a scoring that its title stands for."""
 _HEADS = ("scoring", "Spearman", "Kendall", "top 1", "top 3", "MAE", "moved", "best cell")
 
 
@@ -35,7 +37,7 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     take no part. Raises `ConfigError` when the folder holds no sweep, and `TableError` when a scoring does not fit.
     """
     plan, trials = sweep_trials(sweep)
-    trials = trials[~trials["agent"].isin(BOUNDS)]
+    trials = contenders(trials)
     every = [plan.scoring, *(scoring for scoring in scorings if scoring != plan.scoring)]
     names = [f"{name} (the sweep's own)" if n == 0 else name for n, name in enumerate(labels(every))]
     scores = {name: _scores(trials, scoring) for name, scoring in zip(names, every, strict=True)}
@@ -64,14 +66,21 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
 
 
 def labels(scorings: Sequence[Scoring]) -> list[str]:
-    """A name for each, unlike the others': its own, with the keys that differ between scorings of that name."""
-    leaves = [dict(_leaves(scoring.model_dump(exclude={"name", "labels"}))) for scoring in scorings]
+    """A name for each, unlike the others': its `title`, with the keys that differ between scorings of that title."""
+    leaves = [dict(_leaves(scoring.model_dump(exclude=_IN_TITLE))) for scoring in scorings]
+    titles = [title(scoring) for scoring in scorings]
     said = []
-    for scoring, own in zip(scorings, leaves, strict=True):
-        rivals = [of for of, other in zip(leaves, scorings, strict=True) if other.name == scoring.name]
+    for name, own in zip(titles, leaves, strict=True):
+        rivals = [of for of, other in zip(leaves, titles, strict=True) if other == name]
         varied = [key for key in own if any(of.get(key) != own[key] for of in rivals)]
-        said.append(" ".join([scoring.name, *(f"{key}={own[key]}" for key in varied)]))
+        said.append(" ".join([name, *(f"{key}={own[key]}" for key in varied)]))
     return said
+
+
+def title(scoring: Scoring) -> str:
+    """Its name, with the tiers file if there is one."""
+    file, _, digest = scoring.calibrated.partition("@")
+    return f"{scoring.name} {file}@{digest[:8]}" if file else scoring.name
 
 
 def figures(found: Agreement) -> dict[str, Any]:

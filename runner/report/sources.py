@@ -13,6 +13,7 @@ from metrics.checks import check, relabel
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Scoring
+from runner.report.leaderboard import BOUNDS
 from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
 from runner.store import Store
 
@@ -86,3 +87,8 @@ def read_table(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     return table.set_axis(range(1, len(table) + 1))
+
+
+def contenders(trials: pd.DataFrame) -> pd.DataFrame:
+    """Trials without those of the bounds, which compete with nobody."""
+    return trials[~trials["agent"].isin(BOUNDS)] if "agent" in trials else trials

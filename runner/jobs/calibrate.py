@@ -1,0 +1,98 @@
+"""`job=calibrate`: from finished trials to a tiers file that `scoring.tiers=` takes (AgentMeter sections 3.4, 4.2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field, field_validator
+
+from runner.errors import ConfigError
+from runner.records import Record, TierScoring
+from runner.tiers import TiersFile
+from runner.yaml_files import write_yaml
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+
+
+class Calibrate(Record):
+    """Labels tasks by the effort that they took, and sets each tier's budgets and threshold. Runs nothing."""
+
+    needs_keys: ClassVar[bool] = False
+    several_scorings: ClassVar[bool] = False
+    inputs: tuple[str, ...] = ()
+    """Sweeps by name, folders of sweeps, or files of trials; all of one dataset."""
+    path: Path = Path("tiers.yaml")
+    """File to write."""
+    quantiles: tuple[float, ...] = Field(default=(0.1, 0.3, 0.5, 0.7, 0.9), min_length=1)
+    """Of cost over a tier's valid trials: its budgets."""
+    tau_quantile: float = Field(default=0.9, ge=0, le=1)
+    """Of cost over a tier's failed trials: its tau."""
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _one_is_several(cls, inputs: object) -> object:
+        return (inputs,) if isinstance(inputs, str) else inputs
+
+    @field_validator("quantiles")
+    @classmethod
+    def _rising(cls, quantiles: tuple[float, ...]) -> tuple[float, ...]:
+        if list(quantiles) != sorted(quantiles) or not 0 <= quantiles[0] <= quantiles[-1] <= 1:
+            raise ValueError("quantiles rise, and lie in [0, 1]")
+        return quantiles
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0. Raises `ConfigError` for inputs that do not exist or a file that is there already, and
+        `TableError` for trials that cannot be calibrated on.
+        """
+        import pandas as pd  # noqa: PLC0415 - and what follows brings it
+
+        from metrics.calibration import TIERS, calibrate, effort  # noqa: PLC0415
+        from metrics.checks import check  # noqa: PLC0415
+        from metrics.table import valid  # noqa: PLC0415
+        from runner.report.sources import contenders, read_source  # noqa: PLC0415
+
+        if not self.inputs:
+            raise ConfigError("Which trials? Add inputs=[SWEEP,...]: names, folders, or files of trials.")
+        sources = [read_source(word, sweep.settings.outputs) for word in self.inputs]
+        trials = pd.concat([contenders(source.trials) for source in sources], ignore_index=True)
+        if "key" in trials:  # two sweeps may share records
+            trials = trials[trials["key"].isna() | ~trials["key"].duplicated()]
+        trials = check(trials, one_dataset=True)
+        efforts, found = effort(trials), calibrate(trials, self.quantiles, self.tau_quantile)
+        tiers = TiersFile(
+            dataset=str(trials["dataset"].iloc[0]),
+            inputs={word: source.digest for word, source in zip(self.inputs, sources, strict=True)},
+            cells=trials["cell"].nunique(),
+            trials=int(valid(trials).sum()),
+            unpriced=found.unpriced,
+            quantiles=found.quantiles,
+            tau_quantile=found.tau_quantile,
+            tiers={name: TierScoring(budgets=found.budgets[name], tau=found.tau[name]) for name in TIERS},
+            labels=dict(found.labels),
+            effort={str(task): round(float(value), 3) for task, value in efforts["E"].items()},
+        )
+        path = self.path.expanduser().absolute()
+        write_yaml(
+            path, tiers, f"Tiers of {tiers.dataset}. Written by job=calibrate; taken by scoring.tiers=."
+        )
+        print(_said(tiers, path))
+        return 0
+
+
+def _said(tiers: TiersFile, path: Path) -> str:
+    """The tiers for people."""
+    lines = [
+        f"{len(tiers.labels)} tasks of {tiers.dataset} by {tiers.trials} valid trials of {tiers.cells} cells"
+        f" ({tiers.unpriced} without a known cost)."
+    ]
+    for name, tier in tiers.tiers.items():
+        of = [task for task, label in tiers.labels.items() if label == name]
+        efforts = [tiers.effort[task] for task in of]
+        budgets = " ".join(f"{budget:g}" for budget in tier.budgets)
+        lines.append(
+            f"  {name:<7} {len(of):>3} tasks, effort {min(efforts):.1f} to {max(efforts):.1f}; "
+            f"budgets {budgets} USD, tau {tier.tau:g} USD"
+        )
+    return "\n".join([*lines, f"Written to {path}. To score with it: scoring.tiers={path}"])

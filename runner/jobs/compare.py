@@ -1,0 +1,64 @@
+"""`job=compare`: how far two scorings of the same cells agree (AgentMeter section 5.4). Reads records, runs nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from runner.core_sets import read_core_set
+from runner.errors import ConfigError
+from runner.records import Record
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+    from runner.report.comparison import Side
+
+
+class Compare(Record):
+    """Two sweeps, two metrics or two scorings of one, or a core set and its full set.
+
+    The left side is scored as its sweep was; the right one too, unless a scoring was typed, which is then its.
+    """
+
+    needs_keys: ClassVar[bool] = False
+    several_scorings: ClassVar[bool] = False
+    left: str | None = None
+    """SWEEP or SWEEP:METRIC. The result is kept in its folder and logged on its tracked run."""
+    right: str | None = None
+    """The same, or a folder or file of trials; None: the sweep on the left."""
+    core_set: Path | None = None
+    """Only the tasks of this core set, on the right."""
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0. Raises `ConfigError` for a side or metric that does not exist, and `TableError` for trials that
+        cannot be scored.
+        """
+        from runner.report.comparison import compare, keep  # noqa: PLC0415 - brings pandas
+
+        left = self._side(self.left, sweep)
+        if left.source.folder is None:
+            raise ConfigError(
+                f"job.left: {left.source.name} is a file; a sweep is needed, as the result is its."
+            )
+        right = self._side(self.right or left.source.name, sweep)
+        if sweep.scorings:
+            right = right._replace(scoring=sweep.scorings[0])
+        if self.core_set:
+            right = right._replace(tasks=read_core_set(self.core_set, "job.core_set").names)
+        found, cells, text = compare(left, right)
+        print(text)
+        print(f"Kept in {keep(left.source.folder, found, cells)}")
+        print(sweep.settings.tracker.log(left.source.folder))
+        return 0
+
+    def _side(self, word: str | None, sweep: Sweep) -> Side:
+        from runner.report.comparison import Side  # noqa: PLC0415 - as above
+        from runner.report.sources import read_source  # noqa: PLC0415
+
+        if not word:
+            raise ConfigError(
+                "Compare what? Add left=SWEEP and right=SWEEP, each with :METRIC if it is not AMS."
+            )
+        name, _, metric = word.partition(":")
+        source = read_source(name, sweep.settings.outputs)
+        return Side(source, metric or "AMS", source.scoring or sweep.settings.scoring)

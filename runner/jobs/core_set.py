@@ -1,0 +1,97 @@
+"""`job=core_set`: choose few tasks that rank cells as all tasks do, for a fraction of the cost. Runs nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from runner.core_sets import AgreementFigures, CoreSetFile
+from runner.errors import ConfigError
+from runner.records import Record
+from runner.yaml_files import write_yaml
+
+if TYPE_CHECKING:
+    from runner.config import Sweep
+
+
+class CoreSet(Record):
+    """Chooses `k` tasks a tier with some of the cells, and says how they rank the others."""
+
+    needs_keys: ClassVar[bool] = False
+    several_scorings: ClassVar[bool] = False
+    input: str | None = None
+    """Sweep by name, folder of a sweep, or file of trials: every cell on all tasks."""
+    k: int = Field(default=10, ge=1)
+    """Tasks of each tier that has weight."""
+    held_out: float = Field(default=1 / 3, gt=0, lt=1)
+    """Share of the cells that takes no part in the choice."""
+    seed: int = Field(default=0, ge=0)
+    """Of which cells those are."""
+    path: Path = Path("core_set.yaml")
+    """File to write."""
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0. Raises `ConfigError` when there is no such input or the file is there already, and `TableError`
+        when there are too few cells or tasks, or cells differ in their tasks.
+        """
+        from metrics.core_set import choose  # noqa: PLC0415 - brings pandas
+        from runner.report.comparison import figures  # noqa: PLC0415
+        from runner.report.sources import contenders, labelled, read_source  # noqa: PLC0415
+
+        if not self.input:
+            raise ConfigError("Chosen from what? Add input=SWEEP: a name, a folder, or a file of trials.")
+        source = read_source(self.input, sweep.settings.outputs)
+        asked = sweep.scorings[0] if sweep.scorings else source.scoring
+        scoring = asked or sweep.settings.scoring
+        trials = labelled(contenders(source.trials), scoring)
+        found = choose(trials, scoring, self.k, self.held_out, self.seed)
+        core = CoreSetFile(
+            dataset=str(trials["dataset"].iloc[0]),
+            source=source.name,
+            digest=source.digest,
+            scoring=scoring.name,
+            seed=self.seed,
+            tasks=dict(found.tasks),
+            chosen_with=found.chosen_with,
+            held_out=found.held_out,
+            fitted=AgreementFigures(**figures(found.fitted)),
+            agreement=AgreementFigures(**figures(found.agreement)),
+            cost_usd=round(found.cost_usd, 6),
+            full_cost_usd=round(found.full_cost_usd, 6),
+            unpriced=found.unpriced,
+        )
+        path = self.path.expanduser().absolute()
+        write_yaml(
+            path, core, f"Core set of {core.dataset}. Written by job=core_set; taken by dataset.core_set=."
+        )
+        print(_said(core, trials["task"].nunique(), found.greedy_shortfall, path))
+        return 0
+
+
+def _said(core: CoreSetFile, tasks: int, shortfall: float | None, path: Path) -> str:
+    """The choice for people: its tasks, what it is worth, and what it saves."""
+    saved = f"{1 - core.cost_usd / core.full_cost_usd:.0%}" if core.full_cost_usd else "an unknown share"
+    search = "greedy" if shortfall is None else f"every set was tried; greedy alone: {shortfall:.3f} less"
+    return "\n".join(
+        [
+            f"{len(core.names)} of {tasks} tasks of {core.dataset}, chosen with {len(core.chosen_with)} cells ({search}):",
+            *(f"  {tier:<7} {', '.join(names)}" for tier, names in core.tasks.items()),
+            f"On {len(core.held_out)} held-out cells: {_words(core.agreement)}",
+            f"On the cells it was chosen with, which flatters it: {_words(core.fitted)}",
+            f"Cost {core.cost_usd:.2f} USD of {core.full_cost_usd:.2f}: {saved} saved"
+            f" ({core.unpriced} trials without a known cost are in neither).",
+            f"Written to {path}. To run it: dataset.core_set={path}",
+        ]
+    )
+
+
+def _words(found: AgreementFigures) -> str:
+    figures = {"Spearman": found.spearman, "Kendall": found.kendall, "MAE": found.mae}
+    words = [f"{name} {'-' if value is None else f'{value:.3f}'}" for name, value in figures.items()]
+    tops = {"top 1": found.top1, "top 3": found.topk}
+    words += [
+        f"{name} {'-' if same is None else 'same' if same else 'differs'}" for name, same in tops.items()
+    ]
+    return ", ".join(words) + (f" ({found.why})" if found.why else "")

@@ -1,0 +1,165 @@
+"""Two scorings of the same cells side by side: how far they agree (AgentMeter section 5.4), and where each cell stands."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from metrics.ams import ams, tier_scores
+from metrics.checks import check
+from metrics.ranking import agreement
+from metrics.table import summary
+from metrics.uncertainty import BETTER
+from runner.door import suggest
+from runner.errors import ConfigError
+from runner.records import Record, Scoring
+from runner.report.rescoring import agreement_words, figures, plain_table, title, written
+from runner.report.sources import Source, contenders, labelled
+from runner.report.wording import number
+from runner.store import write_atomically
+
+FOLDER = "comparisons"
+"""In a sweep's folder: what it was compared with, a JSON and a CSV file each."""
+METRICS = {**BETTER, "mean_reward": 1, "turns": -1}
+"""What cells can be compared by -> whether more of it is better or worse."""
+_SHARES = {"AMS", "pass_rate", "mean_reward"}
+"""Metrics in [0, 1], so that a difference between two of them has a meaning."""
+_AGREEMENT = ("Spearman", "Kendall", "top 1", "top 3", "MAE")
+
+
+class Side(NamedTuple):
+    """One scoring of some cells."""
+
+    source: Source
+    metric: str
+    scoring: Scoring
+    tasks: frozenset[str] | None = None
+    """Only these; None: all."""
+
+    @property
+    def name(self) -> str:
+        """For people and for files."""
+        return (
+            f"{self.source.name}:{self.metric}{'' if self.tasks is None else f' on {len(self.tasks)} tasks'}"
+        )
+
+    def said(self) -> dict[str, Any]:
+        """What it is, for the record."""
+        return {
+            "source": self.source.name,
+            "metric": self.metric,
+            "scoring": title(self.scoring),
+            "alpha": self.scoring.alpha,
+            "tasks": None if self.tasks is None else sorted(self.tasks),
+            "digest": self.source.digest,
+        }
+
+
+class Comparison(Record):
+    """What `job=compare` found: a file in the folder of the sweep on the left, of which tracked runs are made."""
+
+    name: str
+    """Of the file, and of the metrics' family."""
+    left: dict[str, Any]
+    right: dict[str, Any]
+    agreement: dict[str, Any]
+    """Fields of `metrics.ranking.Agreement`; None where there is no such number."""
+
+
+def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
+    """The agreement of two sides, one row a cell, and both for people.
+
+    Columns of the rows: `cell`, `left`, `left_rank`, `right`, `right_rank` (1 is best; missing where a side has no such
+    cell) and `difference`, right less left, missing where the metrics have different units.
+
+    Cells are the same if agent and model are, and dataset and budget where a side has several of them. Raises
+    `ConfigError` for a metric that does not exist and `TableError` for trials that cannot be scored.
+    """
+    tables = [_cells(side) for side in (left, right)]
+    words = ["agent", "model"]
+    words += [w for w in ("dataset", "budget") if any(len(set(table[w])) > 1 for table in tables)]
+    scores = [
+        table.set_index(words)["score"].rename(name)
+        for table, name in zip(tables, ("left", "right"), strict=True)
+    ]
+    signed = [METRICS[side.metric] * of for side, of in zip((left, right), scores, strict=True)]
+    found = agreement(*signed)
+    comparable = left.metric == right.metric or {left.metric, right.metric} <= _SHARES
+    if not comparable:
+        why = "; ".join(
+            filter(None, [found.why, f"{left.metric} and {right.metric} have different units, so no MAE"])
+        )
+        found = found._replace(mae=math.nan, why=why)
+    ranks = [of.rank(ascending=False, method="min") for of in signed]
+    cells = pd.DataFrame(
+        {"left": scores[0], "left_rank": ranks[0], "right": scores[1], "right_rank": ranks[1]}
+    )
+    cells["difference"] = cells["right"] - cells["left"] if comparable else math.nan
+    cells = cells.sort_values("left_rank", kind="stable")
+    cells.insert(0, "cell", [" · ".join(map(str, key)) for key in cells.index])
+    name = _slug(f"{left.metric}_vs_{right.name}")
+    if title(left.scoring) != title(right.scoring) or left.scoring.alpha != right.scoring.alpha:
+        name = _slug(f"{name}_{title(right.scoring)}_alpha_{right.scoring.alpha:g}")
+    comparison = Comparison(name=name, left=left.said(), right=right.said(), agreement=figures(found))
+    table = plain_table(f"{left.name} against {right.name}", ("cells", *_AGREEMENT))
+    table.add_row(str(found.cells), *agreement_words(found))
+    notes = [f"Scored by {title(left.scoring)}, alpha {left.scoring.alpha:g}; on the right by"]
+    notes[0] += f" {title(right.scoring)}, alpha {right.scoring.alpha:g}."
+    notes += [f"Not all could be said: {found.why}."] if found.why else []
+    return (
+        comparison,
+        cells.reset_index(drop=True),
+        "\n".join([written(table, _table(cells, left, right)), *notes]),
+    )
+
+
+def keep(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
+    """Write a comparison into the folder of the sweep on its left; returns the JSON file."""
+    path = sweep / FOLDER / f"{found.name}.json"
+    write_atomically(path, found.model_dump_json(indent=1).encode())
+    write_atomically(path.with_suffix(".csv"), cells.to_csv(index=False).encode())
+    return path
+
+
+def kept(sweep: Path) -> dict[Path, Comparison]:
+    """File -> comparison, of all that were made with this sweep on the left."""
+    files = sorted((sweep / FOLDER).glob("*.json"))
+    return {file: Comparison.model_validate_json(file.read_bytes()) for file in files}
+
+
+def _cells(side: Side) -> pd.DataFrame:
+    """Agent, model, dataset, budget and `score` of each cell, bounds left out."""
+    if side.metric not in METRICS:
+        raise ConfigError(f"no metric '{side.metric}'. {suggest(side.metric, METRICS)}")
+    trials = labelled(contenders(side.source.trials), side.scoring)
+    if side.tasks is not None:
+        if absent := side.tasks - set(trials["task"]):
+            raise ConfigError(f"{side.source.name} has no task {', '.join(sorted(absent))} of the core set.")
+        trials = trials[trials["task"].isin(side.tasks)]
+    trials = check(trials, side.scoring if side.metric == "AMS" else None)
+    if side.metric == "AMS":
+        scores = ams(tier_scores(trials, side.scoring), side.scoring)["AMS"]
+    else:
+        scores = summary(trials, side.scoring.attempts)[side.metric]
+    cells = trials.groupby("cell")[["agent", "model", "dataset", "budget"]].first()
+    return cells.assign(score=scores)
+
+
+def _table(cells: pd.DataFrame, left: Side, right: Side) -> Any:
+    heads = ("cell", f"left: {left.metric}", "rank", f"right: {right.metric}", "rank", "difference")
+    table = plain_table("", heads)
+    for _, cell in cells.iterrows():
+        ranks = [number(cell[name], ".0f") for name in ("left_rank", "right_rank")]
+        values = [number(cell[name], ".4g") for name in ("left", "right", "difference")]
+        table.add_row(cell["cell"], values[0], ranks[0], values[1], ranks[1], values[2])
+    return table
+
+
+def _slug(words: str) -> str:
+    """As MLflow and file systems take it."""
+    return re.sub(r"[^\w.-]+", "_", words)[:150]
