@@ -538,13 +538,18 @@ class Retry(Record):
 
 
 class EgressAttempt(Record):
-    """What a rollout asked of the network beyond its model, as far as it came by the proxy."""
+    """What a rollout asked of the network beyond its model: a request at the proxy, or a lookup of a name."""
 
     host: str
-    """Name or address as asked for; `(others)` stands for all beyond the first 256."""
+    """Name or address as asked for; `(others)` stands for all beyond the first 256, `(unreadable)` for lookups of what
+    is no host's name."""
     port: int
+    """53 of a lookup."""
+    way: Literal["proxy", "dns"] = "proxy"
     allowed: bool
+    """Whether it may be reached through the proxy; a lookup is told in any case that there is no such name."""
     count: int
+    """Requests, or questions (one lookup asks two, for both kinds of address); fewer than there were in a flood."""
 
 
 class PlannedRow(Record):

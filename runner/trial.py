@@ -315,6 +315,9 @@ def _flags(trial: PlannedTrial, state: _Rollout, tools: int) -> list[str]:
             "empty_rollout": called and not tools,
             "egress_refused": state.egress is not None
             and not all(one.allowed for one in state.egress.attempts),
+            "lookups_unheard": state.egress is not None
+            and state.result is not None
+            and not state.egress.hears_lookups,
             "image_built_instead_of_pulled": bool(state.image and state.image.note),
             "verified_live": verdict is not None and verdict.mode == "live",
             "unjudged": verdict is not None and verdict.reward is None,

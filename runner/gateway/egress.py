@@ -2,8 +2,9 @@
 
 A sandbox has no network, so whatever it asks of the world and is not its model comes here as CONNECT, or as a plain
 request with an absolute address, and is counted. Names are resolved on this side, once, and the connection goes to
-exactly the address that was checked. What cannot be seen: programs that ignore HTTP(S)_PROXY, whose lookups and
-connections fail at once inside; and, as everywhere behind CONNECT, what an allowed host is asked for.
+exactly the address that was checked. Programs that ignore HTTP(S)_PROXY reach nothing; the names that they look up come
+here too and are counted. What cannot be seen: connections to bare addresses, which fail at once inside (to hear of them
+takes a route, and so NET_ADMIN, in each sandbox); and, as everywhere behind CONNECT, what an allowed host is asked for.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import Literal, Self
 
 from runner.errors import GatewayError
+from runner.gateway.lookups import Lookups
 from runner.gateway.server import SOCKET
 from runner.records import EgressAttempt, Record
-from runner.sandbox.inside import EGRESS_SOCKET, GATEWAY_PORT
+from runner.sandbox.inside import DNS_SOCKET, EGRESS_SOCKET, GATEWAY_PORT
 from runner.sandbox.network import permits
 
 PORTS = frozenset({80, 443})
@@ -54,6 +56,10 @@ PRIVATE = tuple(
 DISGUISED = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
 """IPv6 that a translator or tunnel turns into an IPv4 address of its choosing."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Exchange = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+DOORS = (EGRESS_SOCKET, DNS_SOCKET)
+Way = Literal["proxy", "dns"]
+DNS_PORT = 53
 
 
 class Target(Record):
@@ -111,7 +117,8 @@ class Egress:
     ) -> None:
         """`folder` is mounted into the sandbox; `hosts` as in `sandbox.network`; `reachable` has the last word."""
         self.folder, self._hosts, self._reachable = folder, hosts, reachable
-        self._seen: Counter[tuple[str, int, bool]] = Counter()
+        self._seen: Counter[tuple[str, int, Way, bool]] = Counter()
+        self._lookups = Lookups(self._heard)
         self._open_now = 0
         self._resolvers = ThreadPoolExecutor(RESOLVERS)
 
@@ -119,24 +126,22 @@ class Egress:
     def attempts(self) -> tuple[EgressAttempt, ...]:
         """What was asked for so far, most often first."""
         return tuple(
-            EgressAttempt(host=host, port=port, allowed=allowed, count=count)
-            for (host, port, allowed), count in self._seen.copy().most_common()
+            EgressAttempt(host=host, port=port, way=way, allowed=allowed, count=count)
+            for (host, port, way, allowed), count in self._seen.copy().most_common()
         )
+
+    @property
+    def hears_lookups(self) -> bool:
+        """Whether a sandbox ever was in touch to tell of them; else that none is counted says nothing."""
+        return self._lookups.connected
 
     def __enter__(self) -> Self:
         """Raises `GatewayError`."""
-        path = self.folder / EGRESS_SOCKET
         with ExitStack() as undo:
-            listening = undo.enter_context(socket.socket(socket.AF_UNIX))
-            try:
-                listening.bind(str(path))
-                path.chmod(0o666)  # any user of the sandbox
-                listening.listen()
-            except OSError as error:
-                raise GatewayError(f"The egress proxy cannot open {path}: {error}.") from error
+            proxy, names = (undo.enter_context(_door(self.folder / name)) for name in DOORS)
             undo.pop_all()
         started: Future[None] = Future()
-        run = self._run(listening, started)
+        run = self._run(proxy, names, started)
         self._thread = threading.Thread(target=asyncio.run, args=(run,), name="egress", daemon=True)
         self._thread.start()
         started.result()
@@ -146,24 +151,33 @@ class Egress:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
         self._resolvers.shutdown(wait=False, cancel_futures=True)  # a lookup can take long to fail
-        (self.folder / EGRESS_SOCKET).unlink(missing_ok=True)
+        for name in DOORS:
+            (self.folder / name).unlink(missing_ok=True)
 
-    async def _run(self, listening: socket.socket, started: Future[None]) -> None:
+    async def _run(self, proxy: socket.socket, names: socket.socket, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_unix_server(self._serve, sock=listening, limit=HEAD_BYTES)
+        servers = [
+            await asyncio.start_unix_server(partial(self._serve, exchange), sock=door, limit=HEAD_BYTES)
+            for door, exchange in ((proxy, self._exchange), (names, self._lookups.serve))
+        ]
         started.set_result(None)
         await self._stop.wait()
-        server.close()  # connections end with the loop
+        for server in servers:
+            server.close()  # connections end with the loop
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(
+        self, exchange: Exchange, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._open_now += 1
         try:
             if self._open_now <= CONNECTIONS:
-                await self._exchange(reader, writer)
+                await exchange(reader, writer)
         except RefusedError as refusal:
             writer.write(_response(refusal.status, str(refusal)))
-        except (OSError, asyncio.CancelledError):
-            pass  # one of the ends is gone, or the trial is over
+        except OSError:
+            pass  # one of the ends is gone
+        except asyncio.CancelledError:
+            writer.transport.abort()  # the trial is over; `close` would wait for what nobody reads
         finally:
             self._open_now -= 1
             writer.close()
@@ -185,11 +199,11 @@ class Egress:
         if (target.host, target.port) == GATEWAY:
             return await asyncio.open_unix_connection(self.folder / SOCKET)
         if target.port not in PORTS or not permits(self._hosts, target.host):
-            self._count(target, allowed=False)
+            self._count(target.host, target.port, "proxy", allowed=False)
             raise RefusedError("403 Forbidden", f"{target.name} is not among this trial's allowed hosts.")
         found = await self._resolve(target)
         addresses = [address for address in found if self._reachable(address)]
-        self._count(target, allowed=bool(addresses) or not found)
+        self._count(target.host, target.port, "proxy", allowed=bool(addresses) or not found)
         if found and not addresses:
             raise RefusedError("403 Forbidden", f"{target.name} is at an address that no sandbox may reach.")
         for address in addresses:
@@ -208,10 +222,27 @@ class Egress:
             return []
         return [ipaddress.ip_address(str(address[0])) for *_, address in found]
 
-    def _count(self, target: Target, *, allowed: bool) -> None:
-        key = (target.host, target.port, allowed)
+    def _heard(self, name: str) -> None:
+        self._count(name, DNS_PORT, "dns", allowed=permits(self._hosts, name))
+
+    def _count(self, host: str, port: int, way: Way, *, allowed: bool) -> None:
+        key = (host, port, way, allowed)
         known = key in self._seen or len(self._seen) < ROWS
-        self._seen[key if known else (OTHERS, 0, allowed)] += 1
+        self._seen[key if known else (OTHERS, 0, way, allowed)] += 1
+
+
+def _door(path: Path) -> socket.socket:
+    """A socket at this path that any user of the sandbox may write to. Raises `GatewayError`."""
+    with ExitStack() as undo:
+        door = undo.enter_context(socket.socket(socket.AF_UNIX))
+        try:
+            door.bind(str(path))
+            path.chmod(0o666)
+            door.listen()
+        except OSError as error:
+            raise GatewayError(f"The egress proxy cannot open {path}: {error}.") from error
+        undo.pop_all()
+    return door
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[Target, bytes]:

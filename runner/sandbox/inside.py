@@ -25,6 +25,10 @@ BASE_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
 EGRESS_SOCKET = "egress.sock"
 """Of the proxy to allowed hosts, in the same folder."""
 EGRESS_PORT = 4181
+DNS_SOCKET = "dns.sock"
+"""Of what hears which names are looked up, in the same folder."""
+RESOLVER = "127.0.0.11"
+"""Where a sandbox without a network asks for names. Not 127.0.0.1, where a task may serve names itself."""
 _PROXY = f"http://127.0.0.1:{EGRESS_PORT}"
 _DIRECT = "localhost,127.0.0.1,::1,0.0.0.0"
 PROXY_ENV = {
@@ -61,8 +65,9 @@ def supervised(spec: ExecSpec, *, gateway: bool, gently: bool = True) -> ExecSpe
 
 
 def proxied(spec: ExecSpec) -> ExecSpec:
-    """The same command with the proxy to allowed hosts open, and told of it by environment."""
+    """The same command with the proxy to allowed hosts open, and told of it by environment; its lookups are heard."""
     options = ["--egress", f"{GATEWAY_DIR}/{EGRESS_SOCKET}", "--egress-port", str(EGRESS_PORT)]
+    options += ["--dns", f"{GATEWAY_DIR}/{DNS_SOCKET}", "--dns-at", f"{RESOLVER}:53"]
     return spec.model_copy(update={"argv": _with_options(spec, options), "env": PROXY_ENV | spec.env})
 
 

@@ -13,7 +13,7 @@ from runner.records import SandboxSpec
 from runner.sandbox import bundles
 from runner.sandbox.archive import numeric
 from runner.sandbox.images import ImageConfig
-from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR
+from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR, RESOLVER
 from runner.sandbox.limits import MEGABYTE, Limits
 from runner.sandbox.reaper import owned
 
@@ -21,6 +21,19 @@ AGENT_DIR_OPTIONS = "size=512m,mode=1777,nosuid,nodev"
 """Of the agent's tmpfs; what it holds counts as the container's memory."""
 NO_TASK_NEEDS = ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP")
 """Taken from root's default capabilities; package managers, `su` and servers work without."""
+
+HOSTNAME = "sandbox"
+OPEN = {"network_mode": "bridge"}
+SEALED = {
+    "network_mode": "none",
+    "dns": [RESOLVER],
+    "dns_search": ["."],  # the engine would copy this machine's
+    "dns_opt": ["timeout:1"],
+    "extra_hosts": {HOSTNAME: "127.0.0.1"},
+    "sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"},
+}
+"""No network but the container's own loopback. There lookups are heard, by an unprivileged supervisor on port 53; its
+own name is found without one."""
 
 
 def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConfig) -> dict[str, Any]:
@@ -32,7 +45,7 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
     is_root = is_roots(spec.user or home.user)
     host = api.create_host_config(
         init=True,
-        network_mode="bridge" if spec.network == "open" else "none",
+        **(OPEN if spec.network == "open" else SEALED),
         nano_cpus=int(limits.cpus * 1e9),
         mem_limit=limits.memory_mb * MEGABYTE,
         memswap_limit=limits.memory_mb * MEGABYTE,
@@ -48,6 +61,7 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
     return {
         "image": spec.image.id,
         "name": f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', spec.name)[:60]}-{secrets.token_hex(4)}",
+        "hostname": HOSTNAME,
         "entrypoint": [
             "sleep",
             "infinity",

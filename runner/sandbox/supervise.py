@@ -1,7 +1,7 @@
 """Runs one command inside a sandbox: its ways to the gateway and out, its deadline, its exit code.
 
-    python3 supervise.py [--socket PATH [--port N]] [--egress PATH [--egress-port N]] [--deadline SECONDS]
-                         [--stdin FILE] -- COMMAND ARGUMENT...
+    python3 supervise.py [--socket PATH [--port N]] [--egress PATH [--egress-port N]] [--dns PATH [--dns-at HOST:PORT]]
+                         [--deadline SECONDS] [--stdin FILE] -- COMMAND ARGUMENT...
 
 A copy of this file lies in the `python` bundle and runs on the bundle's own interpreter in isolated mode, so it
 imports nothing but the standard library. Exit code: the command's; 128 + n when signal n ended it; 124 when the
@@ -34,12 +34,14 @@ def main(arguments: list[str]) -> int:
     try:
         for path, port in (("--socket", "--port"), ("--egress", "--egress-port")):
             if options[path]:
-                listener = socket.create_server(("127.0.0.1", int(options[port])), backlog=128)
-                threading.Thread(target=_forward, args=(listener, options[path]), daemon=True).start()
+                _listen(("127.0.0.1", int(options[port])), options[path])
         stdin = os.open(options["--stdin"], os.O_RDONLY)
     except OSError as error:
         _say(f"cannot set up the sandbox's supervisor: {error}")
         return 125
+    if options["--dns"]:
+        host, _, port = options["--dns-at"].rpartition(":")
+        _hear((host, int(port)), options["--dns"])
     return _run(command, stdin, float(options["--deadline"]))
 
 
@@ -47,7 +49,7 @@ def _options(arguments: list[str]) -> dict[str, str]:
     """Return option -> value. Only our own command lines come here, and argparse would double the start's time."""
     given = dict(zip(arguments[::2], arguments[1::2], strict=True))
     ports = {"--socket": "", "--port": "4180", "--egress": "", "--egress-port": "4181"}
-    defaults = {**ports, "--deadline": "inf", "--stdin": os.devnull}
+    defaults = {**ports, "--dns": "", "--dns-at": "127.0.0.11:53", "--deadline": "inf", "--stdin": os.devnull}
     if unknown := given.keys() - defaults:
         raise ValueError(f"unknown options: {sorted(unknown)}")
     return defaults | given
@@ -77,6 +79,35 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+
+
+def _listen(address: tuple[str, int], path: str) -> None:
+    """Carry connections to an address inside to a socket of the gateway's from now on."""
+    listener = socket.create_server(address, backlog=128)
+    threading.Thread(target=_forward, args=(listener, path), daemon=True).start()
+
+
+def _hear(address: tuple[str, int], path: str) -> None:
+    """Have names that are looked up heard on our side; a task that serves names itself is left alone."""
+    try:
+        questions = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        questions.bind(address)
+        ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        ours.connect(path)
+        _listen(address, path)  # what comes in a stream is already what our side takes
+    except OSError as error:
+        _say(f"names that the command looks up will not be recorded: {error}")
+        return
+    threading.Thread(target=_ask, args=(questions, ours), daemon=True).start()
+
+
+def _ask(questions: socket.socket, ours: socket.socket) -> None:
+    """Carry datagrams, one after the other, as messages of a stream and their answers back, until it breaks."""
+    with contextlib.suppress(OSError), questions, ours, ours.makefile("rb") as answers:
+        while True:
+            question, asker = questions.recvfrom(CHUNK)
+            ours.sendall(len(question).to_bytes(2) + question)
+            questions.sendto(answers.read(int.from_bytes(answers.read(2))), asker)
 
 
 def _forward(listener: socket.socket, path: str) -> None:

@@ -34,7 +34,7 @@ AGENTS = sorted(path.stem for path in (CONF / "agent").glob("*.yaml") if "CliAge
 PROMPT = "start: {{ task }} {% raw %} ${HOME} `id` 'x' \"y\" é🙂\n" + "specification " * 28_000 + "end"
 """Longer than one argument of a command line may be."""
 LOOK = "(id -u; grep CapEff /proc/self/status; cat /sys/class/net/*/address; touch /opt/assay/python/x) > seen 2>&1; "
-ERROR = LOOK + "sh -c 'echo the reason >&2; exit 7'"
+ERROR = LOOK + "getent hosts looked-up.example; sh -c 'echo the reason >&2; exit 7'"
 SHELL_ARGUMENTS: dict[str, dict[str, Any]] = {
     "openhands": {"security_risk": "LOW"},
     "qwen_code": {"is_background": False},
@@ -175,6 +175,8 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert int(capabilities.split()[1], 16) == 0
     assert interfaces == "00:00:00:00:00:00", "nothing but lo"
     assert "Read-only file system" in touched
+    assert {one.host for one in record.egress} == {"looked-up.example"}, "no name but its model's"
+    assert "lookups_unheard" not in record.flags
 
 
 def test_a_refused_agent_ends_by_itself_and_is_judged(run: Run, agent: CliAgent) -> None:

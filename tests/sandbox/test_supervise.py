@@ -247,6 +247,7 @@ def test_the_way_out_is_a_second_door_of_the_same_supervisor() -> None:
     assert wrapped.argv == (
         *inside.SUPERVISOR,
         *("--egress", "/run/assay/gateway/egress.sock", "--egress-port", "4181"),
+        *("--dns", "/run/assay/gateway/dns.sock", "--dns-at", "127.0.0.11:53"),
         *("--socket", "/run/assay/gateway/gateway.sock", "--port", "4180", "--deadline", "60", "--", "agent"),
     )
     assert wrapped.env["https_proxy"] == wrapped.env["HTTP_PROXY"] == "http://127.0.0.1:4181"
@@ -277,6 +278,55 @@ with socket.create_connection(("127.0.0.1", {port}), timeout=20) as s:
         check=False,
     )
     assert done.stdout == "b'x'\n", done
+
+
+def shout(connection: socket.socket) -> None:
+    """Answer each message, behind its length, in capitals."""
+    with connection, connection.makefile("rwb") as messages:
+        while length := messages.read(2):
+            answer = messages.read(int.from_bytes(length)).upper()
+            messages.write(len(answer).to_bytes(2) + answer)
+            messages.flush()
+
+
+def test_questions_are_carried_unread_as_datagrams_and_in_a_stream(
+    port: int, gateway: Callable[[Handler], str]
+) -> None:
+    client = f"""
+import socket
+with socket.socket(type=socket.SOCK_DGRAM) as s:
+    s.settimeout(20)
+    for question in (b"one", b"", b"x" * 60_000):
+        s.sendto(question, ("127.0.0.1", {port})); print(s.recv(65536)[:9])
+with socket.create_connection(("127.0.0.1", {port}), timeout=20) as s:
+    s.sendall(b"\\0\\3two"); print(s.recv(9))
+"""
+    done = run("--dns", gateway(shout), "--dns-at", f"127.0.0.1:{port}", "--", sys.executable, "-c", client)
+    assert done.stdout.splitlines() == ["b'ONE'", "b''", "b'XXXXXXXXX'", "b'\\x00\\x03TWO'"], done
+
+
+def test_lookups_fail_at_once_when_our_side_is_gone(port: int, gateway: Callable[[Handler], str]) -> None:
+    client = f"""
+import socket
+with socket.socket(type=socket.SOCK_DGRAM) as s:
+    s.settimeout(0.2); s.connect(("127.0.0.1", {port}))
+    for _ in range(9):
+        try: s.send(b"x"); s.recv(9)
+        except TimeoutError: pass
+        except ConnectionRefusedError: print("refused"); break
+"""
+    path = gateway(lambda connection: connection.close())
+    done = run("--dns", path, "--dns-at", f"127.0.0.1:{port}", "--", sys.executable, "-c", client)
+    assert done.stdout == "refused\n", done
+
+
+def test_a_task_that_serves_names_itself_is_left_alone(gateway: Callable[[Handler], str]) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = run("--dns", gateway(shout), "--dns-at", place, "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (0, "ran\n")
+    assert "names that the command looks up will not be recorded" in done.stderr
 
 
 def test_outside_deadline_leaves_time_for_the_inside_one() -> None:

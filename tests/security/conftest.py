@@ -20,7 +20,7 @@ from runner.sandbox import base
 from runner.sandbox.container import DockerSandbox
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
-from runner.sandbox.inside import PYTHON
+from runner.sandbox.inside import PYTHON, proxied
 
 CANARY = "sk-canary-of-the-providers-key-0123456789"
 
@@ -38,10 +38,10 @@ class Cell:
         """Run a script as the agent would."""
         return self.sandbox.exec(ExecSpec(argv=("bash", "-c", script), env=env, timeout_seconds=120))
 
-    def python(self, script: str, **env: str) -> Any:
+    def python(self, script: str, *, supervised: bool = False, **env: str) -> Any:
         """Run a script on the runtime's interpreter; what it prints last, read as JSON."""
         spec = ExecSpec(argv=(PYTHON, "-I", "-c", PRELUDE + script), env=env, timeout_seconds=120)
-        result = self.sandbox.exec(spec)
+        result = self.sandbox.exec(proxied(spec) if supervised else spec)
         assert result.exit_code == 0, result
         return json.loads(result.stdout.splitlines()[-1])
 

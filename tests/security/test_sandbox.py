@@ -23,11 +23,8 @@ pytestmark = pytest.mark.docker
 def test_the_only_sockets_there_are_the_trials_own(cell: Cell) -> None:
     """Neither another trial's nor the Docker Engine's, whatever they may be called."""
     found = cell.bash("find / -xdev -type s 2>/dev/null; find /run /var/run/ /tmp /opt -type s 2>/dev/null")
-    sockets = {"/run/assay/gateway/egress.sock", "/run/assay/gateway/gateway.sock"}
-    assert set(found.stdout.split()) - {"/var/run/assay/gateway/egress.sock"} <= {
-        *sockets,
-        *(f"/var{path}" for path in sockets),
-    }
+    sockets = {f"/run/assay/gateway/{name}.sock" for name in ("dns", "egress", "gateway")}
+    assert set(found.stdout.split()) <= {*sockets, *(f"/var{path}" for path in sockets)}
     assert set(found.stdout.split()) >= sockets
     assert cell.bash("ls /sys/class/net").stdout.split() == ["lo"]
     assert cell.bash("grep -c '@' /proc/net/unix").stdout.strip() == "0"
@@ -58,6 +55,54 @@ print(json.dumps(reached))
         )
     assert reached == []
     assert {attempt.allowed for attempt in cell.egress.attempts} == {False}
+
+
+LOOK_UP = """
+import time
+def look_up(name):
+    began = time.monotonic()
+    try: socket.getaddrinfo(name, 443); return "found"
+    except OSError as error: return str(error), time.monotonic() - began < 4
+answers = [look_up("looked-up.example"), look_up("looked-up.allowed.example")]
+home = [socket.gethostbyname(name) for name in ("localhost", socket.gethostname())]
+flood = socket.socket(type=socket.SOCK_DGRAM)
+flood.connect(("127.0.0.11", 53))
+for number in range(100_000):
+    flood.send(os.urandom(number % 40) if number % 2 else b"\\xc0\\x0c" * 300)
+answers.append(look_up("after-the-flood.example"))
+try: socket.create_connection(("198.51.100.7", 443), timeout=20); refusal = None
+except OSError as error: refusal = error.strerror
+print(json.dumps([answers, home, refusal]))
+"""
+
+
+def test_names_lead_nowhere_and_are_heard_through_a_flood(cell: Cell) -> None:
+    """Without this machine's resolver; a bare address is unreachable at once, and is not seen by us."""
+    assert cell.bash("cat /etc/resolv.conf").stdout == "nameserver 127.0.0.11\noptions timeout:1\n"
+    answers, home, refusal = cell.python(LOOK_UP, supervised=True)
+    assert answers == [["[Errno -2] Name or service not known", True]] * 3
+    assert home == ["127.0.0.1", "127.0.0.1"], "its own names are no attempt to leave"
+    assert refusal == "Network is unreachable"
+    heard = {attempt.host: attempt for attempt in cell.egress.attempts if attempt.way == "dns"}
+    assert heard.keys() == {
+        "looked-up.example",
+        "looked-up.allowed.example",
+        "after-the-flood.example",
+        "(unreadable)",
+    }
+    assert heard["looked-up.example"].count == 2, "for both kinds of address"
+    assert not any(attempt.allowed for attempt in heard.values())
+
+
+def test_another_resolver_gains_nothing(cell: Cell) -> None:
+    """A root agent may name one; nobody's is reached. Nor is ours, when nothing of ours runs."""
+    began = time.monotonic()
+    cell.bash("cp /etc/resolv.conf /tmp; echo nameserver 198.51.100.53 > /etc/resolv.conf")
+    assert cell.bash("getent hosts elsewhere.example").exit_code == 2
+    cell.bash("cat /tmp/resolv.conf > /etc/resolv.conf")
+    assert cell.bash("getent hosts elsewhere.example").exit_code == 2
+    assert time.monotonic() - began < 8
+    assert "elsewhere.example" not in {attempt.host for attempt in cell.egress.attempts}
 
 
 SEARCH = """

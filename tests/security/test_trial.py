@@ -38,6 +38,7 @@ for host, port in (("nowhere.invalid", 443), ("other.example", 443), ("other.exa
         s.sendall(f"CONNECT {host}:{port} HTTP/1.1\\r\\n\\r\\n".encode())
         print(os.environ["https_proxy"], s.recv(100).decode().split()[1])
 END
+getent hosts other.example || getent hosts nowhere.invalid || true
 """
 ANSWERS = ["502", "403", "403", "403"]
 
@@ -74,12 +75,36 @@ def test_a_tasks_allowed_hosts_hold_for_agent_and_judge(run: Callable[..., tuple
     for file in ("agent.stdout", "verifier.stdout"):
         lines = (folder / file).read_text().splitlines()
         assert lines == [f"http://127.0.0.1:4181 {answer}" for answer in ANSWERS], file
-    assert record.egress == (
+    assert set(record.egress) == {
         EgressAttempt(host="other.example", port=443, allowed=False, count=2),
         EgressAttempt(host="nowhere.invalid", port=443, allowed=True, count=1),
         EgressAttempt(host="localhost", port=80, allowed=False, count=1),
-    )
+        EgressAttempt(host="other.example", port=53, way="dns", allowed=False, count=2),
+        EgressAttempt(host="nowhere.invalid", port=53, way="dns", allowed=True, count=2),
+    }
     assert "egress_refused" in record.flags
+    assert "lookups_unheard" not in record.flags
+
+
+SERVE_NAMES = """
+    [environment.healthcheck]
+    command = "python3 /etc/names.py & sleep 0.5"
+"""
+NAMES = """ARG BASE
+FROM ${BASE}
+RUN mkdir /app && chown 1000:1000 /app && echo 'import socket, time; \
+s = socket.socket(type=socket.SOCK_DGRAM); s.bind(("127.0.0.11", 53)); time.sleep(99)' > /etc/names.py
+WORKDIR /app
+"""
+
+
+def test_a_task_that_serves_names_itself_says_so(run: Callable[..., tuple[TrialRecord, Path]]) -> None:
+    """That no lookup is on such a record says nothing."""
+    toml = ALLOWLIST.format(user="1000", seconds=60) + SERVE_NAMES
+    record, folder = run("touch /app/done", toml=toml, dockerfile=NAMES)
+    assert (record.status, record.reward, record.egress) == (Status.COMPLETED, 1.0, ()), record
+    assert "lookups_unheard" in record.flags
+    assert "will not be recorded" in (folder / "agent.stderr").read_text()
 
 
 def test_a_killed_supervisor_does_not_keep_a_trial_alive(
