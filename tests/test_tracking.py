@@ -235,7 +235,7 @@ def test_job_track_rebuilds_tables_and_runs_from_disk(
     for name in ("leaderboard.txt", "trials.csv"):
         (sweep / name).unlink()
     settings = SimpleNamespace(outputs=sweep.parent, name=sweep.name, tracker=MlflowTracker())
-    asked: Any = SimpleNamespace(settings=settings)
+    asked: Any = SimpleNamespace(settings=settings, scorings=())
     assert Track().run(asked) == 0
     said = capsys.readouterr().out
     assert (sweep / "leaderboard.txt").read_text() in said

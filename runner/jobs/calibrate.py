@@ -83,9 +83,9 @@ class Calibrate(Record):
 
 def _said(tiers: TiersFile, path: Path) -> str:
     """The tiers for people."""
+    tasks = f"{len(tiers.labels)} tasks of {tiers.dataset}"
     lines = [
-        f"{len(tiers.labels)} tasks of {tiers.dataset} by {tiers.trials} valid trials of {tiers.cells} cells"
-        f" ({tiers.unpriced} without a known cost)."
+        f"{tasks}: {tiers.trials} valid trials of {tiers.cells} cells, {tiers.unpriced} of unknown cost."
     ]
     for name, tier in tiers.tiers.items():
         of = [task for task, label in tiers.labels.items() if label == name]

@@ -37,7 +37,7 @@ class CoreSet(Record):
         when there are too few cells or tasks, or cells differ in their tasks.
         """
         from metrics.core_set import choose  # noqa: PLC0415 - brings pandas
-        from runner.report.comparison import figures  # noqa: PLC0415
+        from runner.report.rescoring import figures  # noqa: PLC0415
         from runner.report.sources import contenders, labelled, read_source  # noqa: PLC0415
 
         if not self.input:
@@ -74,14 +74,14 @@ def _said(core: CoreSetFile, tasks: int, shortfall: float | None, path: Path) ->
     """The choice for people: its tasks, what it is worth, and what it saves."""
     saved = f"{1 - core.cost_usd / core.full_cost_usd:.0%}" if core.full_cost_usd else "an unknown share"
     search = "greedy" if shortfall is None else f"every set was tried; greedy alone: {shortfall:.3f} less"
+    chosen = f"{len(core.names)} of {tasks} tasks of {core.dataset}"
     return "\n".join(
         [
-            f"{len(core.names)} of {tasks} tasks of {core.dataset}, chosen with {len(core.chosen_with)} cells ({search}):",
+            f"{chosen}, chosen with {len(core.chosen_with)} cells ({search}):",
             *(f"  {tier:<7} {', '.join(names)}" for tier, names in core.tasks.items()),
             f"On {len(core.held_out)} held-out cells: {_words(core.agreement)}",
             f"On the cells it was chosen with, which flatters it: {_words(core.fitted)}",
-            f"Cost {core.cost_usd:.2f} USD of {core.full_cost_usd:.2f}: {saved} saved"
-            f" ({core.unpriced} trials without a known cost are in neither).",
+            f"Cost {core.cost_usd:.2f} USD of {core.full_cost_usd:.2f}: {saved} saved; {core.unpriced} unpriced.",
             f"Written to {path}. To run it: dataset.core_set={path}",
         ]
     )

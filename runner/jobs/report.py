@@ -14,10 +14,15 @@ class Report(Record):
     """Written at any time, also while the sweep still runs: what is not judged yet is shown as not run."""
 
     needs_keys: ClassVar[bool] = False
+    several_scorings: ClassVar[bool] = False
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0. Raises `ConfigError` when there is no such sweep, `OutputsError` when it cannot be written."""
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas and matplotlib
+        from runner.report.rescoring import rescore  # noqa: PLC0415
 
-        print(write_projections(sweep.settings.outputs / sweep.settings.name, sweep.settings.outputs))
+        folder = sweep.settings.outputs / sweep.settings.name
+        if changed := rescore(folder, sweep.scorings):
+            print(changed)
+        print(write_projections(folder, sweep.settings.outputs))
         return 0

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class Track(Record):
-    """Projects again what is on disk: the plan and scoring that the sweep was last run with, and its records."""
+    """Projects again what is on disk: a sweep's plan, scoring and records.
+
+    A scoring on the command line becomes the sweep's own; without one it keeps that which it was last scored with.
+    """
 
     needs_keys: bool = False
     several_scorings: bool = False
@@ -20,8 +23,11 @@ class Track(Record):
     def run(self, sweep: Sweep) -> int:
         """Exit code 0. Raises `ConfigError` when there is no such sweep, `TrackingError` when the store fails."""
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas
+        from runner.report.rescoring import rescore  # noqa: PLC0415
 
         folder = sweep.settings.outputs / sweep.settings.name
+        if changed := rescore(folder, sweep.scorings):
+            print(changed)
         print(write_projections(folder, sweep.settings.outputs))
         print(sweep.settings.tracker.log(folder))
         return 0

@@ -1,8 +1,7 @@
-"""Two scorings of the same cells side by side: how far they agree (AgentMeter section 5.4), and where each cell stands."""
+"""Two scorings of the same cells: how far they agree (AgentMeter section 5.4), and where each cell stands."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -18,13 +17,11 @@ from metrics.uncertainty import BETTER
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Record, Scoring
-from runner.report.rescoring import agreement_words, figures, plain_table, title, written
+from runner.report.rescoring import COMPARISONS, agreement_words, figures, plain_table, title, written
 from runner.report.sources import Source, contenders, labelled
 from runner.report.wording import number
 from runner.store import write_atomically
 
-FOLDER = "comparisons"
-"""In a sweep's folder: what it was compared with, a JSON and a CSV file each."""
 METRICS = {**BETTER, "mean_reward": 1, "turns": -1}
 """What cells can be compared by -> whether more of it is better or worse."""
 _SHARES = {"AMS", "pass_rate", "mean_reward"}
@@ -88,7 +85,7 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
         for table, name in zip(tables, ("left", "right"), strict=True)
     ]
     signed = [METRICS[side.metric] * of for side, of in zip((left, right), scores, strict=True)]
-    found = agreement(*signed)
+    found = agreement(signed[0], signed[1])
     comparable = left.metric == right.metric or {left.metric, right.metric} <= _SHARES
     if not comparable:
         why = "; ".join(
@@ -120,16 +117,25 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
 
 def keep(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
     """Write a comparison into the folder of the sweep on its left; returns the JSON file."""
-    path = sweep / FOLDER / f"{found.name}.json"
+    path = sweep / COMPARISONS / f"{found.name}.json"
     write_atomically(path, found.model_dump_json(indent=1).encode())
     write_atomically(path.with_suffix(".csv"), cells.to_csv(index=False).encode())
     return path
 
 
-def kept(sweep: Path) -> dict[Path, Comparison]:
-    """File -> comparison, of all that were made with this sweep on the left."""
-    files = sorted((sweep / FOLDER).glob("*.json"))
-    return {file: Comparison.model_validate_json(file.read_bytes()) for file in files}
+def agreements(sweep: Path) -> dict[str, float]:
+    """What this sweep was compared with, as metrics of its own: `agreement_<comparison>/<figure>`.
+
+    What is missing is left out; the comparison's file says why.
+    """
+    files = sorted((sweep / COMPARISONS).glob("*.json"))
+    found = [Comparison.model_validate_json(file.read_bytes()) for file in files]
+    return {
+        f"agreement_{each.name}/{figure}": float(value)
+        for each in found
+        for figure, value in each.agreement.items()
+        if figure != "why" and value is not None
+    }
 
 
 def _cells(side: Side) -> pd.DataFrame:

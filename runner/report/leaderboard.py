@@ -43,7 +43,7 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     ends = [wilson(*pair, scoring.confidence) for pair in zip(cells["passes"], cells["planned"], strict=True)]
     cells[["wilson_low", "wilson_high"]] = pd.DataFrame(ends, index=cells.index)
 
-    ran = trials["started_at"].notna()
+    ran = trials["ran"]
     cells["trials"] = trials.groupby("cell").size()
     cells["invalid"] = (~valid(trials)).groupby(trials["cell"]).sum()
     cells["spend_usd"] = trials["cost_usd"].groupby(trials["cell"]).sum()
@@ -153,7 +153,7 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
         f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned; beneath it the "
         "Wilson interval of the rate. inv.: trials that say nothing about the cell; their tasks count as failed."
     )
-    ran = trials["started_at"].notna()
+    ran = trials["ran"]
     spent = spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
     refused = trials["reason"].str.startswith("refused: ")
     yield (

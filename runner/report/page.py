@@ -135,7 +135,7 @@ def _drawn(picture: Picture, suffix: str, pictures: dict[str, bytes]) -> Drawn:
 def _facts(found: Findings) -> list[tuple[str, str]]:
     """The few figures at the top: what, and how much of it."""
     trials, cells = found.trials, found.cells
-    ran = int(trials["started_at"].notna().sum())
+    ran = int(trials["ran"].sum())
     spent = spend(float(cells["spend_usd"].sum()), int(cells["unpriced"].sum()), ran)
     judged = int(valid(trials).sum())
     return [

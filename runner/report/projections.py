@@ -12,8 +12,9 @@ import pandas as pd
 from runner.records import TrialRecord
 from runner.report.findings import find
 from runner.report.leaderboard import leaderboard_text
-from runner.report.table import SweepFile, read_sweep, trials_table
-from runner.store import Store, write_atomically
+from runner.report.sources import labelled, sweep_trials
+from runner.report.table import SweepFile
+from runner.store import write_atomically
 
 TABLES = ("trials.csv", "trials.parquet", "leaderboard.csv", "lock.json", "leaderboard.txt")
 """Files of a sweep's folder that are projections; `sweep.json` and `config.yaml` are not."""
@@ -25,26 +26,29 @@ OF_A_TASK = ("task", "environment", "image")
 
 
 def load_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, pd.DataFrame]:
-    """The plan and the trials table of a sweep's folder. Raises `ConfigError`."""
-    plan = read_sweep(sweep)
-    records = Store(outputs).load([row.key for row in plan.planned])
-    return plan, trials_table(plan.planned, records)
+    """The plan and the trials table of a sweep's folder, tiers as its scoring has them.
+
+    Raises `ConfigError`, and `TableError` for tasks that the scoring's tiers file does not know.
+    """
+    plan, _, trials = sweep_trials(sweep, outputs)
+    return plan, labelled(trials, plan.scoring)
 
 
 def write_projections(sweep: Path, outputs: Path) -> str:
     """Write `TABLES` and the report into the sweep's folder; returns the leaderboard for people.
 
-    Raises `ConfigError` when the folder holds no readable plan, `OutputsError` when it cannot be written.
+    Raises `ConfigError` when the folder holds no readable plan, `OutputsError` when it cannot be written, and
+    `TableError` for tasks that the scoring's tiers file does not know.
     """
     from runner.report.page import write_report  # noqa: PLC0415 - brings matplotlib, and only here it draws
 
-    plan = read_sweep(sweep)
-    records = Store(outputs).load([row.key for row in plan.planned])
-    trials = trials_table(plan.planned, records)
+    plan, records, trials = sweep_trials(sweep, outputs)
+    trials = labelled(trials, plan.scoring)
     found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
+    whence = f"Imported: {plan.imported.text}." if plan.imported else f"Records: {outputs / 'trials'}"
     text = (
         f"{leaderboard_text(found.trials, found.cells, found.draws, found.scoring)}\n"
-        f"Records: {outputs / 'trials'}   Tables: {sweep}   Report: {sweep / REPORT}"
+        f"{whence}   Tables: {sweep}   Report: {sweep / REPORT}"
     )
     contents = (
         trials.to_csv(index=False).encode(),

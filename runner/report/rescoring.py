@@ -24,9 +24,41 @@ from runner.store import write_atomically
 
 SENSITIVITY = ("sensitivity.csv", "sensitivity.json", "sensitivity.txt")
 """Files that `compare_scorings` leaves in a sweep's folder."""
+COMPARISONS = "comparisons"
+"""In a sweep's folder: what it was compared with, a JSON and a CSV file each."""
 _IN_TITLE = {"name", "labels", "calibrated"}
 """Keys of a scoring that its title stands for."""
 _HEADS = ("scoring", "Spearman", "Kendall", "top 1", "top 3", "MAE", "moved", "best cell")
+
+
+def rescore(sweep: Path, scorings: Sequence[Scoring]) -> str:
+    """Make the scoring that was asked for, if one was, the sweep's own; returns what changed, for people.
+
+    What rests on the former one goes: the stamp of its tables, comparisons, and rankings under other scorings. Raises
+    `ConfigError` when the folder holds no sweep, and `TableError` when its tasks are not those of the tiers file.
+    """
+    if not scorings:
+        return ""
+    plan, _, trials = sweep_trials(sweep, sweep.parent)
+    asked = scorings[0]
+    labelled(trials, asked)
+    if asked == plan.scoring:
+        return ""
+    before, after = (
+        dict(_leaves(scoring.model_dump(exclude={"labels"}))) for scoring in (plan.scoring, asked)
+    )
+    changed = [key for key in before | after if before.get(key) != after.get(key)]
+    said = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
+    write_atomically(
+        sweep / "sweep.json", plan.model_copy(update={"scoring": asked}).model_dump_json(indent=1).encode()
+    )
+    for stale in (
+        sweep / "projected.json",
+        *(sweep / name for name in SENSITIVITY),
+        *(sweep / COMPARISONS).glob("*"),
+    ):
+        stale.unlink(missing_ok=True)
+    return f"Scored anew: {said or 'other labels'}. What rested on the former scoring is removed."
 
 
 def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
@@ -36,7 +68,7 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     sensitivity.csv has a row per (dataset, cell, scoring): AMS and rank (1 is best, ties share the smaller). Bounds
     take no part. Raises `ConfigError` when the folder holds no sweep, and `TableError` when a scoring does not fit.
     """
-    plan, trials = sweep_trials(sweep)
+    plan, _, trials = sweep_trials(sweep, sweep.parent)
     trials = contenders(trials)
     every = [plan.scoring, *(scoring for scoring in scorings if scoring != plan.scoring)]
     names = [f"{name} (the sweep's own)" if n == 0 else name for n, name in enumerate(labels(every))]

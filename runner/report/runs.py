@@ -13,8 +13,10 @@ import pandas as pd
 
 from metrics.ams import tier_scores
 from metrics.table import valid
+from runner.report.comparison import agreements
 from runner.report.leaderboard import cell_scores
 from runner.report.projections import TABLES, load_trials
+from runner.report.rescoring import COMPARISONS, SENSITIVITY, title
 from runner.report.table import SweepFile
 from runner.store import Store
 
@@ -128,19 +130,27 @@ def _sweep(plan: SweepFile, trials: pd.DataFrame, sweep: Path) -> TrackedRun:
             "judged": valid(trials).sum(),
             "refused": refused.sum(),
             "cost_usd": trials["cost_usd"].sum(min_count=1),
+            **agreements(sweep),
         }
     )
-    files = (sweep / name for name in (*TABLES, "sweep.json", "config.yaml"))
+    files = [sweep / name for name in (*TABLES, *SENSITIVITY, "sweep.json", "config.yaml")]
     return TrackedRun(
         identity="",
         name=f"sweep {plan.name}",
         params=_shared(plan),
         metrics=metrics,
-        tags={"assay.kind": "sweep", **_marks(trials), **missing},
-        files={path: None for path in files if path.exists()},
+        tags={"assay.kind": "sweep", **_marks(trials), **_sensitivity(sweep), **missing},
+        files={path: None for path in files if path.exists()}
+        | dict.fromkeys((sweep / COMPARISONS).glob("*"), COMPARISONS),
         trials=trials,
         **_times(plan, trials),
     )
+
+
+def _sensitivity(sweep: Path) -> dict[str, str]:
+    """Digest of what was found under other scorings, so that a run with an older finding is replaced."""
+    file = sweep / SENSITIVITY[0]
+    return {"assay.sensitivity": hashlib.sha256(file.read_bytes()).hexdigest()[:12]} if file.exists() else {}
 
 
 def _headlines(figures: pd.Series[Any]) -> dict[str, float]:
@@ -160,7 +170,8 @@ def _families(plan: SweepFile, figures: pd.Series[Any], tiers: pd.DataFrame) -> 
 def _shared(plan: SweepFile) -> dict[str, str]:
     """Parameters that all runs of a sweep have in common."""
     versions = {f"version/{name}": version for name, version in plan.versions.items()}
-    return {"scoring": plan.scoring.name, "alpha": str(plan.scoring.alpha), **versions}
+    imported = {"imported": plan.imported.text} if plan.imported else {}
+    return {"scoring": title(plan.scoring), "alpha": str(plan.scoring.alpha), **versions, **imported}
 
 
 def _marks(trials: pd.DataFrame) -> dict[str, str]:

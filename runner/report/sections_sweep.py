@@ -93,6 +93,7 @@ def what_ran(found: Findings) -> Section:
         "intervals": f"{scoring.confidence:.0%}, {scoring.resamples} resamples, seed {scoring.seed}",
         "prices": "; ".join(_prices(found.ran["cells"])) or "brought by the models themselves, or none",
         **{f"version of {name}": version for name, version in plan.versions.items()},
+        **({"imported": plan.imported.text} if plan.imported else {}),
     }
     table = Table(
         "The sweep",
@@ -109,7 +110,7 @@ def what_ran(found: Findings) -> Section:
 def _kinds(trials: pd.DataFrame) -> pd.Series[str]:
     """valid, spoiled, refused or not run."""
     kinds = pd.Series("spoiled", index=trials.index, name="kind")
-    never = trials["started_at"].isna()
+    never = ~trials["ran"]
     refused = trials["reason"].str.startswith("refused: ")
     return kinds.mask(valid(trials), "valid").mask(never, "not run").mask(never & refused, "refused")
 

@@ -12,7 +12,7 @@ import pandas as pd
 from metrics.checks import check, relabel
 from runner.door import suggest
 from runner.errors import ConfigError
-from runner.records import Scoring
+from runner.records import Scoring, TrialRecord
 from runner.report.leaderboard import BOUNDS
 from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
 from runner.store import Store
@@ -44,13 +44,15 @@ class Source(NamedTuple):
         return hashlib.sha256(self.trials.to_csv(index=False).encode()).hexdigest()
 
 
-def sweep_trials(sweep: Path) -> tuple[SweepFile, pd.DataFrame]:
-    """The plan and the trials of a sweep's folder, tiers as the tasks have them. Raises `ConfigError`."""
+def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, TrialRecord], pd.DataFrame]:
+    """The plan of a sweep's folder, its records by key (none of an imported one), and its trials with the tasks' own
+    tiers. Raises `ConfigError`.
+    """
     plan = read_sweep(sweep)
     if plan.imported:
-        return plan, pd.read_parquet(sweep / IMPORTED)
-    records = Store(sweep.parent).load([row.key for row in plan.planned])
-    return plan, trials_table(plan.planned, records)
+        return plan, {}, pd.read_parquet(sweep / IMPORTED)
+    records = Store(outputs).load([row.key for row in plan.planned])
+    return plan, records, trials_table(plan.planned, records)
 
 
 def labelled(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
@@ -67,7 +69,7 @@ def read_source(word: str, outputs: Path) -> Source:
     folders = [folder for folder in (outputs / word, path) if (folder / "sweep.json").is_file()]
     if folders:
         folder = folders[0].absolute()
-        plan, trials = sweep_trials(folder)
+        plan, _, trials = sweep_trials(folder, folder.parent)
         return Source(plan.name, folder, plan.scoring, trials)
     if not path.is_file():
         read_sweep(outputs / word)  # names the sweeps that there are

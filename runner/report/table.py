@@ -54,6 +54,14 @@ class Imported(Record):
     unpriced: int
     """Rows whose cost is unknown."""
 
+    @property
+    def text(self) -> str:
+        """For people."""
+        return (
+            f"{self.rows} trials from {self.file} (SHA-256 {self.digest[:12]}), not run here; "
+            f"the cost of {self.unpriced} is unknown"
+        )
+
 
 class SweepFile(Record):
     """`sweep.json`: what a sweep planned, the scoring it was last asked for, and what ran it."""
