@@ -17,11 +17,13 @@ from metrics.uncertainty import BETTER
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Record, Scoring
-from runner.report.rescoring import COMPARISONS, agreement_words, figures, plain_table, title, written
-from runner.report.sources import Source, contenders, labelled
+from runner.report.rescoring import agreement_words, figures, plain_table, title, written
+from runner.report.sources import Source, contenders, digest, labelled
 from runner.report.wording import number
 from runner.store import write_atomically
 
+COMPARISONS = "comparisons"
+"""In a sweep's folder: what it was compared with, a JSON and a CSV file each."""
 METRICS = {**BETTER, "mean_reward": 1, "turns": -1}
 """What cells can be compared by -> whether more of it is better or worse."""
 _SHARES = {"AMS", "pass_rate", "mean_reward"}
@@ -53,7 +55,7 @@ class Side(NamedTuple):
             "scoring": title(self.scoring),
             "alpha": self.scoring.alpha,
             "tasks": None if self.tasks is None else sorted(self.tasks),
-            "digest": self.source.digest,
+            "digest": digest(labelled(self.source.trials, self.scoring), self.scoring),
         }
 
 
@@ -123,19 +125,13 @@ def keep(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
     return path
 
 
-def agreements(sweep: Path) -> dict[str, float]:
-    """What this sweep was compared with, as metrics of its own: `agreement_<comparison>/<figure>`.
-
-    What is missing is left out; the comparison's file says why.
+def kept(sweep: Path, state: str) -> dict[Path, Comparison]:
+    """File -> what this sweep was compared with, as long as its trials and scoring are still those: `state` is their
+    `digest`.
     """
     files = sorted((sweep / COMPARISONS).glob("*.json"))
-    found = [Comparison.model_validate_json(file.read_bytes()) for file in files]
-    return {
-        f"agreement_{each.name}/{figure}": float(value)
-        for each in found
-        for figure, value in each.agreement.items()
-        if figure != "why" and value is not None
-    }
+    found = {file: Comparison.model_validate_json(file.read_bytes()) for file in files}
+    return {file: each for file, each in found.items() if each.left["digest"] == state}
 
 
 def _cells(side: Side) -> pd.DataFrame:

@@ -18,14 +18,12 @@ from metrics.checks import check
 from metrics.ranking import Agreement, agreement
 from runner.records import Scoring
 from runner.report.leaderboard import WIDTH
-from runner.report.sources import contenders, labelled, sweep_trials
+from runner.report.sources import contenders, digest, labelled, sweep_trials
 from runner.report.wording import number
 from runner.store import write_atomically
 
 SENSITIVITY = ("sensitivity.csv", "sensitivity.json", "sensitivity.txt")
 """Files that `compare_scorings` leaves in a sweep's folder."""
-COMPARISONS = "comparisons"
-"""In a sweep's folder: what it was compared with, a JSON and a CSV file each."""
 _IN_TITLE = {"name", "labels", "calibrated"}
 """Keys of a scoring that its title stands for."""
 _HEADS = ("scoring", "Spearman", "Kendall", "top 1", "top 3", "MAE", "moved", "best cell")
@@ -34,8 +32,8 @@ _HEADS = ("scoring", "Spearman", "Kendall", "top 1", "top 3", "MAE", "moved", "b
 def rescore(sweep: Path, scorings: Sequence[Scoring]) -> str:
     """Make the scoring that was asked for, if one was, the sweep's own; returns what changed, for people.
 
-    What rests on the former one goes: the stamp of its tables, comparisons, and rankings under other scorings. Raises
-    `ConfigError` when the folder holds no sweep, and `TableError` when its tasks are not those of the tiers file.
+    Raises `ConfigError` when the folder holds no sweep, and `TableError` when its tasks are not those of the tiers
+    file.
     """
     if not scorings:
         return ""
@@ -52,13 +50,8 @@ def rescore(sweep: Path, scorings: Sequence[Scoring]) -> str:
     write_atomically(
         sweep / "sweep.json", plan.model_copy(update={"scoring": asked}).model_dump_json(indent=1).encode()
     )
-    for stale in (
-        sweep / "projected.json",
-        *(sweep / name for name in SENSITIVITY),
-        *(sweep / COMPARISONS).glob("*"),
-    ):
-        stale.unlink(missing_ok=True)
-    return f"Scored anew: {said or 'other labels'}. What rested on the former scoring is removed."
+    (sweep / "projected.json").unlink(missing_ok=True)  # the stamp of tables that are no longer right
+    return f"Scored anew: {said or 'other labels'}."
 
 
 def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
@@ -68,8 +61,8 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     sensitivity.csv has a row per (dataset, cell, scoring): AMS and rank (1 is best, ties share the smaller). Bounds
     take no part. Raises `ConfigError` when the folder holds no sweep, and `TableError` when a scoring does not fit.
     """
-    plan, _, trials = sweep_trials(sweep, sweep.parent)
-    trials = contenders(trials)
+    plan, _, planned = sweep_trials(sweep, sweep.parent)
+    trials = contenders(planned)
     every = [plan.scoring, *(scoring for scoring in scorings if scoring != plan.scoring)]
     names = [f"{name} (the sweep's own)" if n == 0 else name for n, name in enumerate(labels(every))]
     scores = {name: _scores(trials, scoring) for name, scoring in zip(names, every, strict=True)}
@@ -86,6 +79,7 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     text = "\n".join(_text(dataset, parts[dataset], agreements[dataset], called) for dataset in parts)
     found = {
         "base": names[0],
+        "digest": digest(labelled(planned, plan.scoring), plan.scoring),
         "scorings": {
             name: scoring.model_dump(mode="json") for name, scoring in zip(names, every, strict=True)
         },
@@ -95,6 +89,15 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     for file, content in zip(SENSITIVITY, contents, strict=True):
         write_atomically(sweep / file, content.encode())
     return f"{text}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
+
+
+def ranked_anew(sweep: Path, state: str) -> list[Path]:
+    """`SENSITIVITY` of this sweep, if there is one and the sweep's trials and scoring are still those: `state` is their
+    `digest`.
+    """
+    files = [sweep / name for name in SENSITIVITY]
+    fresh = files[1].exists() and json.loads(files[1].read_bytes())["digest"] == state
+    return files if fresh else []
 
 
 def labels(scorings: Sequence[Scoring]) -> list[str]:

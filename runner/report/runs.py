@@ -13,10 +13,11 @@ import pandas as pd
 
 from metrics.ams import tier_scores
 from metrics.table import valid
-from runner.report.comparison import agreements
+from runner.report.comparison import COMPARISONS, Comparison, kept
 from runner.report.leaderboard import cell_scores
 from runner.report.projections import TABLES, load_trials
-from runner.report.rescoring import COMPARISONS, SENSITIVITY, title
+from runner.report.rescoring import ranked_anew, title
+from runner.report.sources import digest
 from runner.report.table import SweepFile
 from runner.store import Store
 
@@ -123,6 +124,8 @@ def _cells(plan: SweepFile, trials: pd.DataFrame, store: Store, trajectories: st
 def _sweep(plan: SweepFile, trials: pd.DataFrame, sweep: Path) -> TrackedRun:
     """What belongs to the whole: plan, configuration, leaderboard, all trials."""
     refused = trials["reason"].str.startswith("refused: ")
+    state = digest(trials, plan.scoring)
+    compared, anew = kept(sweep, state), ranked_anew(sweep, state)
     metrics, missing = _finite(
         {
             "cells": trials["cell"].nunique(),
@@ -130,27 +133,32 @@ def _sweep(plan: SweepFile, trials: pd.DataFrame, sweep: Path) -> TrackedRun:
             "judged": valid(trials).sum(),
             "refused": refused.sum(),
             "cost_usd": trials["cost_usd"].sum(min_count=1),
-            **agreements(sweep),
+            **_agreements(compared),
         }
     )
-    files = [sweep / name for name in (*TABLES, *SENSITIVITY, "sweep.json", "config.yaml")]
+    files = [*(sweep / name for name in (*TABLES, "sweep.json", "config.yaml")), *anew]
+    pairs = [file.with_suffix(ending) for file in compared for ending in (".json", ".csv")]
+    contents = {"assay.rescored": hashlib.sha256(anew[0].read_bytes()).hexdigest()[:12]} if anew else {}
     return TrackedRun(
         identity="",
         name=f"sweep {plan.name}",
         params=_shared(plan),
         metrics=metrics,
-        tags={"assay.kind": "sweep", **_marks(trials), **_sensitivity(sweep), **missing},
-        files={path: None for path in files if path.exists()}
-        | dict.fromkeys((sweep / COMPARISONS).glob("*"), COMPARISONS),
+        tags={"assay.kind": "sweep", **_marks(trials), **contents, **missing},
+        files={path: None for path in files if path.exists()} | dict.fromkeys(pairs, COMPARISONS),
         trials=trials,
         **_times(plan, trials),
     )
 
 
-def _sensitivity(sweep: Path) -> dict[str, str]:
-    """Digest of what was found under other scorings, so that a run with an older finding is replaced."""
-    file = sweep / SENSITIVITY[0]
-    return {"assay.sensitivity": hashlib.sha256(file.read_bytes()).hexdigest()[:12]} if file.exists() else {}
+def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
+    """`agreement_<comparison>/<figure>`; what is missing is left out, and the comparison's file says why."""
+    return {
+        f"agreement_{each.name}/{figure}": float(value)
+        for each in compared.values()
+        for figure, value in each.agreement.items()
+        if figure != "why" and value is not None
+    }
 
 
 def _headlines(figures: pd.Series[Any]) -> dict[str, float]:

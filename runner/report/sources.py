@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +42,14 @@ class Source(NamedTuple):
     @property
     def digest(self) -> str:
         """Of the trials, rows and columns in their order."""
-        return hashlib.sha256(self.trials.to_csv(index=False).encode()).hexdigest()
+        return digest(self.trials)
+
+
+def digest(trials: pd.DataFrame, scoring: Scoring | None = None) -> str:
+    """SHA-256 of a table, rows and columns in their order, and of the scoring, which decides what is made of it."""
+    rows = pd.util.hash_pandas_object(trials, index=False).to_numpy()
+    rest = json.dumps([list(trials), scoring.model_dump(mode="json") if scoring else None])
+    return hashlib.sha256(rows.tobytes() + rest.encode()).hexdigest()
 
 
 def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, TrialRecord], pd.DataFrame]:
