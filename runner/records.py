@@ -196,6 +196,10 @@ class Model(Record):
     context_window: int | None = None
     """Tokens; told to the agent so that it compacts at the right time."""
     max_output_tokens: int | None = None
+    stream: Literal["collect", "through"] = "collect"
+    """What becomes of a call that its agent wants streamed. collect: the provider is asked for the whole answer, and a
+    failure on its way is tried again. through: the provider streams, and its events reach the agent as they come, where
+    both speak the same API; any other call is collected, and says `stream` in `dropped`."""
     params: dict[str, Any] = {}
     """Sent with each call as it is (temperature, reasoning effort, ...)."""
     prices: Prices = Prices()
@@ -228,9 +232,9 @@ class CallLimit(Record):
     """How fast a provider may be called; a call waits for its turn. None means no limit."""
 
     concurrency: int | None = Field(default=None, ge=1)
-    """Calls under way at once, their retries included."""
+    """Calls at a provider at once; one that waits before its next try is not there."""
     requests_per_minute: int | None = Field(default=None, ge=1)
-    """Calls begun in any 60 s; a retry is no new call."""
+    """Requests begun in any 60 s, repetitions included."""
 
 
 class CallLimits(CallLimit):
@@ -466,27 +470,32 @@ class ModelCall(Record):
     streamed: bool = False
     """Whether the agent asked for SSE."""
     attempts: int = 1
-    """Upstream attempts, those that failed included."""
+    """Requests to the provider, those that failed and those that litellm repeats unseen included."""
+    lost: int = 0
+    """Of these, how many were sent and have no whole answer, cut off by the provider, the agent or the deadline: they
+    may have been charged, which nobody knows. The caps count the most that it can be."""
     request: dict[str, Any]
     """The agent's body as it came."""
     dropped: tuple[str, ...] = ()
     """Fields and tools (`tools:<type>`) of it that were not sent on; also marks on its parts (`is_error`) and earlier
-    thoughts (`reasoning items`) that the provider's own API has no place for."""
+    thoughts (`reasoning items`) that the provider's own API has no place for; and `stream` for an answer that was to
+    pass through and was collected."""
     response: dict[str, Any] | None = None
-    """The finished object as it was answered; None if there was none."""
+    """The finished object as it was answered; None if there was none, or not to its end."""
     status_code: int
     """What the agent got."""
     usage: Usage | None = None
+    """Of an answer that broke off on its way to the agent: what the provider had counted until then."""
     cost_usd: float | None = None
-    """None when the model has no price or there is no usage."""
+    """Of `usage`; None when the model has no price or there is no usage."""
     refused: str | None = None
     """Budget that refused it: usd, input_tokens, output_tokens, turns, deadline."""
     error: ErrorInfo | None = None
 
     @property
     def cut(self) -> bool:
-        """Whether it was sent and cut off before its answer, by the agent or the deadline: nobody knows its cost."""
-        return self.attempts > 0 and (self.status_code == HUNG_UP or (self.refused == "deadline"))
+        """Whether some of it may have been charged that is not in `cost_usd`."""
+        return self.lost > 0
 
 
 class ToolCall(Record):

@@ -25,6 +25,21 @@ class Outbound(Record):
     """Fields and tools that were left out."""
 
 
+class Stream(Protocol):
+    """A provider's answer as it comes, in the agent's own API."""
+
+    def pass_on(self, event: Json) -> bytes:
+        """Take in one event; what the agent gets of it now, which is nothing of what ends its stream."""
+
+    @property
+    def ending(self) -> bytes | None:
+        """What ends the agent's stream; None as long as the provider has not ended its own."""
+
+    @property
+    def answer(self) -> Json:
+        """The object that the events so far make: at the end, what the provider would have sent at once."""
+
+
 class Api(Protocol):
     """One wire format, pure but for `send`."""
 
@@ -51,6 +66,12 @@ class Api(Protocol):
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
         """One call of the provider through litellm; the finished object."""
+
+    def streaming(self, body: Json) -> Json:
+        """A request as it goes to a provider of this very API, asking for a stream with all counts."""
+
+    def stream(self, request: Json) -> Stream:
+        """The beginning of a streamed answer to an agent's request, from a provider of this very API."""
 
     def usage(self, response: Json) -> Usage | None:
         """Tokens of an answer; None when the provider sent no counts."""

@@ -106,7 +106,8 @@ class Meter:
         self._started: float | None = None
         self._usd = 0.0
         self._held: list[Hold] = []
-        self._lost: list[Hold] = []
+        self._lost: list[Usage] = []
+        self._cut = 0
         self._waits = Stopwatch()
         self._settled = asyncio.Event()
 
@@ -161,33 +162,51 @@ class Meter:
         limit = self._seconds or 0.0
         return self._refuse(Refusal(kind="deadline", spent=limit, limit=limit))
 
-    def settle(self, hold: Hold, usage: Usage | None, *, answered: bool) -> float | None:
-        """Count what a call really spent and let the next one go on; returns its USD, None without a price.
+    def settle(self, hold: Hold, usage: Usage | None) -> float | None:
+        """Count what an answered call really spent and let the next one go on; returns its USD, None without a price.
 
         An answer without usage is charged to the caps as it was held, and its cost is unknown.
         """
-        self._held.remove(hold)
-        self._settled.set()
-        if not answered:
-            return None
+        self.release(hold)
         self.turns += 1
-        cost = price(usage, self._model.prices) if usage else None
-        counted = usage or Usage(input_tokens=hold.input_tokens, output_tokens=hold.output_tokens)
-        self.usage = self.usage + counted if usage else self.usage
-        self._usd += cost if cost is not None else self._capped(counted)
-        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        if usage is None:
+            self._usd += hold.usd
+            self.cost_usd = None
+            return None
+        cost = self._count(usage)
+        self._usd += self._capped(usage) if cost is None else cost
         return cost
 
-    def abandon(self, hold: Hold) -> None:
-        """Count a call that was sent and cut off, by its agent or by the deadline.
-
-        What its provider charges is not known: its cost is not counted, but the caps count all that it held. Else an
-        agent that always hangs up just before the answer would spend without end.
-        """
+    def release(self, hold: Hold) -> None:
+        """Let go of what a try held that cost nothing: it was not sent, or refused by the provider."""
         self._held.remove(hold)
-        self._lost.append(hold)
-        self._usd += hold.usd
         self._settled.set()
+
+    def abandon(self, hold: Hold, known: Usage | None, *, turn: bool) -> float | None:
+        """Count a try that was sent and has no whole answer; returns the USD of what is known of its usage.
+
+        What its provider charges is not known: its cost is not counted beyond `known`, but the caps count all that
+        it held. Else an agent that always hangs up just before the answer would spend without end. `turn`: it was the
+        agent, or the deadline, that cut it off.
+        """
+        self.release(hold)
+        self._cut += turn
+        known = known or Usage()
+        cost = self._count(known) if known != Usage() else None
+        self._lost.append(
+            Usage(
+                input_tokens=max(0, hold.input_tokens - known.input_tokens),
+                output_tokens=max(0, hold.output_tokens - known.output_tokens),
+            )
+        )
+        self._usd += max(hold.usd, self._capped(known))
+        return cost
+
+    def _count(self, usage: Usage) -> float | None:
+        cost = price(usage, self._model.prices)
+        self.usage = self.usage + usage
+        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        return cost
 
     def _refuse(self, refusal: Refusal) -> Refusal:
         self.refusal = self.refusal or refusal
@@ -199,19 +218,19 @@ class Meter:
         if self._started is not None and self._seconds is not None:
             yield "deadline", time.monotonic() - self._started - self.waited_seconds, 0.0, self._seconds
         if limits.turns is not None:
-            yield "turns", self.turns + len(self._lost), len(self._held), limits.turns
+            yield "turns", self.turns + self._cut, len(self._held), limits.turns
         if limits.usd is not None:
             yield "usd", self._usd, sum(hold.usd for hold in self._held), limits.usd
         if limits.input_tokens is not None:
             held = sum(hold.input_tokens for hold in self._held)
-            lost = sum(hold.input_tokens for hold in self._lost)
+            lost = sum(usage.input_tokens for usage in self._lost)
             yield "input_tokens", self.usage.input_tokens + lost, held, limits.input_tokens
         if limits.output_tokens is not None:
             yield "output_tokens", self._spent_output, self._held_output, limits.output_tokens
 
     @property
     def _spent_output(self) -> int:
-        return self.usage.output_tokens + sum(hold.output_tokens for hold in self._lost)
+        return self.usage.output_tokens + sum(usage.output_tokens for usage in self._lost)
 
     @property
     def _held_output(self) -> int:

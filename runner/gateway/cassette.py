@@ -15,7 +15,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from runner.store import write_atomically
 
 if TYPE_CHECKING:
     from runner.config import Cell
+    from runner.gateway.wire import Flight
 
 MISMATCH = "CassetteMismatch"
 FORBIDDEN = 403
@@ -133,9 +134,9 @@ class Cassette:
         self._left = list(_calls(path))
         self._known: dict[int, list[str]] = {}
 
-    async def call(self, api: Api, fields: Json, _deadline: float | None, count: Callable[[], None]) -> Reply:
+    async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """The recorded answer; without one, what `model.mismatch` says, with the difference as the reply's error."""
-        count()
+        await flight.turn()
         asked = lines(fields)
         of_api = [call for call in self._left if call.api == api.name]
         same = next((call for call in of_api if digest(self._lines(api, call)) == digest(asked)), None)

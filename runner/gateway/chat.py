@@ -3,7 +3,7 @@
 # ruff: noqa: D102 - the protocol says what each method does
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Literal
 
@@ -48,6 +48,9 @@ and `api_base` in a request would send the provider's key wherever an agent like
 OURS = frozenset({"model", "stream", "stream_options", "max_tokens", "max_completion_tokens"})
 """Fields that the gateway itself answers for."""
 NAMED: dict[str, str | None] = {"function": "function"}
+DONE = b"data: [DONE]\n\n"
+WRITTEN = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments"})
+"""What comes in pieces; all else of a delta comes whole."""
 
 
 class Chat:
@@ -83,6 +86,12 @@ class Chat:
         finished: Json = (await litellm.acompletion(**arguments)).model_dump(mode="json")
         return finished
 
+    def streaming(self, body: Json) -> Json:
+        return body | {"stream": True, "stream_options": {"include_usage": True}}
+
+    def stream(self, request: Json) -> ChatStream:
+        return ChatStream(with_usage=_asks_usage(request))
+
     def usage(self, response: Json) -> Usage | None:
         counts = response.get("usage") or {}
         total = numbers(counts, "prompt_tokens")
@@ -108,10 +117,9 @@ class Chat:
             for delta in _deltas(choice["message"]):
                 yield event(head | {"choices": [at | {"delta": delta}]})
             yield event(head | {"choices": [at | {"delta": {}, "finish_reason": choice["finish_reason"]}]})
-        options = request.get("stream_options")
-        if isinstance(options, dict) and options.get("include_usage"):
+        if _asks_usage(request):
             yield event(head | {"choices": [], "usage": response.get("usage")})
-        yield b"data: [DONE]\n\n"
+        yield DONE
 
     def error_events(self, error: Json) -> Iterator[bytes]:
         yield event(error)
@@ -136,6 +144,61 @@ class Chat:
             for message in request.get("messages", ())
             if message.get("role") == "tool"
         }
+
+
+class ChatStream:
+    """The chunks of an answer."""
+
+    def __init__(self, *, with_usage: bool) -> None:
+        """`with_usage`: the agent asked for the counts, which we ask for always."""
+        self._with_usage = with_usage
+        self._head: Json = {}
+        self._choices: dict[int, Json] = {}
+
+    def pass_on(self, event_: Json) -> bytes:
+        self._head |= {key: value for key, value in event_.items() if key != "choices" and value is not None}
+        for choice in event_.get("choices") or ():
+            begun: Json = {"index": choice["index"], "message": {"role": "assistant", "content": None}}
+            known = self._choices.setdefault(choice["index"], begun | {"finish_reason": None})
+            _extend(known["message"], choice.get("delta") or {})
+            known["finish_reason"] = choice.get("finish_reason") or known["finish_reason"]
+        counts_only = not event_.get("choices") and "usage" in event_
+        return b"" if counts_only and not self._with_usage else event(event_)
+
+    @property
+    def ending(self) -> bytes | None:
+        choices = self._choices.values()
+        return DONE if choices and all(choice["finish_reason"] for choice in choices) else None
+
+    @property
+    def answer(self) -> Json:
+        return self._head | {"object": "chat.completion", "choices": list(self._choices.values())}
+
+
+def _extend(known: Json, delta: Json) -> None:
+    """Add what came to a message, or to one of its tool calls."""
+    for key, value in delta.items():
+        if key == "tool_calls":
+            _extend_calls(known.setdefault("tool_calls", []), value or ())
+        elif isinstance(value, dict):
+            _extend(known.setdefault(key, {}), value)
+        elif key in WRITTEN:
+            known[key] = (known.get(key) or "") + value if value is not None else known.get(key)
+        elif value is not None:
+            known[key] = value
+
+
+def _extend_calls(known: list[Json], deltas: Iterable[Json]) -> None:
+    for delta in deltas:
+        index = delta.get("index", max(len(known) - 1, 0))
+        while len(known) <= index:
+            known.append({"type": "function", "function": {"arguments": ""}})
+        _extend(known[index], {key: value for key, value in delta.items() if key != "index"})
+
+
+def _asks_usage(request: Json) -> bool:
+    options = request.get("stream_options")
+    return isinstance(options, dict) and bool(options.get("include_usage"))
 
 
 def _message(response: Json) -> Json:

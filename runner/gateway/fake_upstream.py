@@ -6,17 +6,18 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
 from typing import Any, Self
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from runner.gateway import fake_stream
 from runner.records import Record, Usage
 
 DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
@@ -37,8 +38,16 @@ class Behaviour(Record):
     retry_after: float | None = None
     cut: bool = False
     """Close the connection in the middle of the body."""
+    cut_after: int | None = None
+    """Close it after so many events of a streamed answer."""
+    error_after: int | None = None
+    """Send an error after so many events of a streamed answer, and no more."""
+    streams: bool = True
+    """Whether it streams when asked to."""
     seconds: float = 0.0
     """Wait before answering."""
+    pace: float = 0.0
+    """Seconds between the events of a streamed answer."""
 
 
 class FakeUpstream:
@@ -54,7 +63,9 @@ class FakeUpstream:
         self.served: list[Usage] = []
         """Usage of each answer sent."""
         self.hung_up = 0
-        """Requests whose client left before the answer."""
+        """Requests whose client left before the answer, or before its end."""
+        self.ended = 0
+        """Streamed answers sent to the end."""
         self.at_once, self.most_at_once = 0, 0
         """Requests under way, now and at most."""
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -86,23 +97,23 @@ class FakeUpstream:
         self._thread.join()
 
     async def _chat(self, request: Request) -> Response:
-        return await self._answer(request, _chat_body)
+        return await self._answer(request, _chat_body, fake_stream.chat)
 
     async def _responses(self, request: Request) -> Response:
-        return await self._answer(request, _responses_body)
+        return await self._answer(request, _responses_body, fake_stream.responses)
 
     async def _messages(self, request: Request) -> Response:
-        return await self._answer(request, _messages_body)
+        return await self._answer(request, _messages_body, fake_stream.messages)
 
-    async def _answer(self, request: Request, shape: Any) -> Response:
+    async def _answer(self, request: Request, shape: Any, events: Any) -> Response:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            return await self._behave(request, shape)
+            return await self._behave(request, shape, events)
         finally:
             self.at_once -= 1
 
-    async def _behave(self, request: Request, shape: Any) -> Response:
+    async def _behave(self, request: Request, shape: Any, events: Any) -> Response:
         now = self._behaviours[min(len(self.requests), len(self._behaviours) - 1)]
         number = len(self.requests)
         self.requests.append(await request.json())
@@ -116,7 +127,30 @@ class FakeUpstream:
             return JSONResponse({"error": {"message": now.message, "type": "fake"}}, now.status_code, headers)
         if now.usage:
             self.served.append(now.usage)
-        return JSONResponse(shape(now, number, self.requests[number].get("model")))
+        asked = self.requests[number]
+        body = shape(now, number, asked.get("model"))
+        if not asked.get("stream") or not now.streams:
+            return JSONResponse(body)
+        sent = self._paced(list(events(asked, body)), now)
+        return StreamingResponse(sent, media_type="text/event-stream")
+
+    async def _paced(self, events: list[bytes], behaviour: Behaviour) -> AsyncIterator[bytes]:
+        """Events one after the other."""
+        try:
+            for one in events[
+                : behaviour.cut_after if behaviour.error_after is None else behaviour.error_after
+            ]:
+                yield one
+                await asyncio.sleep(behaviour.pace)
+        except asyncio.CancelledError:
+            self.hung_up += 1
+            raise
+        if behaviour.error_after is not None:
+            yield fake_stream.error(behaviour.message)
+            return
+        if behaviour.cut_after is not None:
+            raise ConnectionAbortedError  # the server closes a connection whose body it cannot finish
+        self.ended += 1
 
     async def _left(self, request: Request, seconds: float) -> bool:
         """Wait; whether the client left meanwhile."""

@@ -18,7 +18,7 @@ from runner.gateway.api import Api, Json
 from runner.gateway.chat import Chat
 from runner.gateway.messages import Messages
 from runner.gateway.responses import Responses
-from runner.gateway.session import BYTES_PER_TOKEN, Answer, Session
+from runner.gateway.session import BYTES_PER_TOKEN, Answer, Call, Session
 
 CHAT, MESSAGES = Chat(), Messages()
 APIS: tuple[Api, ...] = (CHAT, Responses(), MESSAGES)
@@ -77,10 +77,7 @@ def _post(session: Session, api: Api) -> Any:
         body = _parse(raw)
         if body is None:
             return _json(session.reject(api, 400, UNREADABLE))
-        streamed = body.get("stream") is True
-        return Exchange(
-            api, body, session.start(api, body, streamed=streamed, size=len(raw)), streamed=streamed
-        )
+        return Exchange(session.start(api, body, streamed=body.get("stream") is True, size=len(raw)))
 
     return post
 
@@ -124,42 +121,54 @@ def _json(answer: Answer) -> Response:
 class Exchange(Response):
     """Sends the answer of a call under way: JSON, or events with pings while the agent waits.
 
-    A stream's headers are sent with the first ping, so an early failure still has its own status. An agent that
-    hangs up cancels its call.
+    A stream's headers are sent with the first ping, or the first event that passes through, so an early failure still
+    has its own status. An agent that hangs up cancels its call.
     """
 
-    def __init__(self, api: Api, request: Json, call: asyncio.Task[Answer], *, streamed: bool) -> None:
+    def __init__(self, call: Call) -> None:
         super().__init__()
-        self._api, self._request, self._call, self._streamed = api, request, call, streamed
+        self._call, self._api, self._outlet = call, call.api, call.outlet
         self._open = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wait for the call, pinging, and send its answer."""
         hung_up = asyncio.create_task(_hung_up(receive))
+        task = self._call.task
         try:
-            while not self._call.done() and not hung_up.done():
-                patience = PING_SECONDS if self._streamed else None
-                waiting = {self._call, hung_up}
+            while not task.done() and not hung_up.done():
+                patience = PING_SECONDS if self._call.streamed else None
+                waiting = {task, hung_up, *([self._outlet.arrived] if self._outlet else ())}
                 done, _ = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
                 if not done:
                     await self._stream(send, [self._api.ping])
+                await self._pass_on(send)
         finally:
             hung_up.cancel()
-            self._call.cancel("the agent hung up")  # does nothing to a call that is done
-        await asyncio.wait({self._call})
-        answer = self._over() if self._call.cancelled() else self._call.result()
+            task.cancel("the agent hung up")  # does nothing to a call that is done
+        await asyncio.wait({task})
+        answer = self._over() if task.cancelled() else task.result()
+        await self._pass_on(send)
         await self._answer(answer, scope, receive, send)  # to nobody, if the agent hung up
+
+    async def _pass_on(self, send: Send) -> None:
+        """Send what has come of a stream that passes through."""
+        if self._outlet and (events := self._outlet.take()):
+            await self._stream(send, events)
 
     def _over(self) -> Answer:
         body = self._api.error("The trial ended during this call.", "cancelled")
         return Answer(status_code=HTTPStatus.SERVICE_UNAVAILABLE, body=body)
 
     async def _answer(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._streamed or (answer.status_code != HTTPStatus.OK and not self._open):
+        if not self._call.streamed or (answer.status_code != HTTPStatus.OK and not self._open):
             await _json(answer)(scope, receive, send)
             return
-        ok = answer.status_code == HTTPStatus.OK
-        events = self._api.events(self._request, answer.body) if ok else self._api.error_events(answer.body)
+        if answer.status_code != HTTPStatus.OK:
+            events = self._api.error_events(answer.body)
+        elif self._outlet and self._outlet.begun:
+            events = iter([self._outlet.ending])
+        else:
+            events = self._api.events(self._call.request, answer.body)
         await self._stream(send, events)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

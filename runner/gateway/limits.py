@@ -1,4 +1,4 @@
-"""What all trials together may ask of providers: calls at once, and calls a minute."""
+"""What all trials together may ask of providers: calls at once, and requests a minute."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 from runner.records import CallLimit, CallLimits, Model
 
@@ -14,7 +14,10 @@ WINDOW_SECONDS = 60.0
 
 
 class Gate:
-    """Lets calls through in the order of their arrival; lives in the gateway's event loop."""
+    """Lets calls through in the order of their arrival; lives in the gateway's event loop.
+
+    Waiting is entering, or taking a turn; a call that is cancelled while it waits takes nothing.
+    """
 
     def __init__(self, limit: CallLimit) -> None:
         self._slots = asyncio.Semaphore(limit.concurrency) if limit.concurrency else None
@@ -23,16 +26,15 @@ class Gate:
         self._queue = asyncio.Lock()
 
     @asynccontextmanager
-    async def passed(self) -> AsyncIterator[None]:
-        """A call under way. Waiting is entering; a call that is cancelled while it waits takes nothing."""
-        async with AsyncExitStack() as stack:
-            if self._slots:
-                await stack.enter_async_context(self._slots)
-            if self._rate:
-                await self._turn()
+    async def place(self) -> AsyncIterator[None]:
+        """One try at a call under way."""
+        async with self._slots or nullcontext():
             yield
 
-    async def _turn(self) -> None:
+    async def turn(self) -> None:
+        """One request, whether the first of its call or a repetition."""
+        if not self._rate:
+            return
         async with self._queue:
             while len(self._begun) == self._rate:
                 wait = self._begun[0] + WINDOW_SECONDS - time.monotonic()

@@ -102,6 +102,12 @@ class Messages:
         finished: Json = dict(await litellm.anthropic.messages.acreate(**arguments))
         return finished | {"content": [_signed(block) for block in finished.get("content") or ()]}
 
+    def streaming(self, body: Json) -> Json:
+        return body | {"stream": True}
+
+    def stream(self, request: Json) -> MessagesStream:  # noqa: ARG002 - chat needs the request
+        return MessagesStream()
+
     def usage(self, response: Json) -> Usage | None:
         counts = response.get("usage")
         created = numbers(counts, "cache_creation_input_tokens")
@@ -160,6 +166,45 @@ class Messages:
             for message in request.get("messages", ())
             for block in _blocks(message, "tool_result")
         }
+
+
+class MessagesStream:
+    """The events of a message."""
+
+    def __init__(self) -> None:
+        self.answer: Json = {}
+        self.ending: bytes | None = None
+        self._inputs: dict[int, str] = {}
+
+    def pass_on(self, event_: Json) -> bytes:
+        match event_:
+            case {"type": "message_start", "message": message}:
+                self.answer = message | {"content": list(message.get("content") or ())}
+            case {"type": "content_block_start", "content_block": block}:
+                self.answer["content"].append(dict(block))
+            case {"type": "content_block_delta", "index": index, "delta": delta}:
+                self._extend(index, delta)
+            case {"type": "content_block_stop", "index": index} if index in self._inputs:
+                self.answer["content"][index]["input"] = json.loads(self._inputs.pop(index) or "{}")
+            case {"type": "message_delta"}:
+                counts = {key: n for key, n in (event_.get("usage") or {}).items() if n is not None}
+                self.answer |= event_["delta"] | {"usage": (self.answer.get("usage") or {}) | counts}
+            case {"type": "message_stop"}:
+                self.ending = event(event_, "message_stop")
+                return b""
+        return event(event_, event_.get("type"))
+
+    def _extend(self, index: int, delta: Json) -> None:
+        block = self.answer["content"][index]
+        match delta:
+            case {"type": "input_json_delta", "partial_json": piece}:
+                self._inputs[index] = self._inputs.get(index, "") + piece
+            case {"type": "citations_delta", "citation": citation}:
+                block["citations"] = [*(block.get("citations") or ()), citation]
+            case _:
+                for key, piece in delta.items():
+                    if key != "type":
+                        block[key] = (block.get(key) or "") + piece
 
 
 def _compacts(management: object) -> bool:

@@ -1,25 +1,28 @@
-"""Calls of model providers through litellm: arguments, retries, and errors as values."""
+"""Calls of model providers through litellm: arguments, errors as values, and when another try may help."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
 import time
-from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import ModuleType
-from typing import Any, cast
+from typing import cast
 
 from runner.gateway.api import Api, Json
 from runner.gateway.bridge import SENT, lost, note
 from runner.gateway.scripted import SCRIPT, Script, handler
+from runner.gateway.wire import FLIGHT, Flight, install
 from runner.records import ErrorInfo, Model, Record
 
 ATTEMPTS = 4
 BACK_OFF_SECONDS = 1.0
 """Before the second attempt; doubled each time. A Retry-After that asks for longer is obeyed."""
+LONGEST_WAIT_SECONDS = 600.0
+"""A Retry-After that asks for more is not waited for: the agent gets the provider's failure at once."""
 PATIENCE_SECONDS = 1800.0
 """For one attempt without a deadline: above the slowest reasoning answers, below for ever."""
 PASSING = frozenset({408, 409, 425, 429})
@@ -60,7 +63,7 @@ def load_litellm() -> ModuleType:
     litellm.suppress_debug_info = True
     litellm.drop_params = True
     litellm.input_callback = [note]
-    litellm.disable_aiohttp_transport = True  # one HTTP client library beneath all providers
+    install(litellm)
     litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": handler()}]
     for name in ("LiteLLM", "httpx"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # all that they say comes back as an exception
@@ -80,34 +83,24 @@ class Provider:
         """`key` is the provider's; `script` is set exactly for scripted models."""
         self._model, self._key, self._script, self._litellm = model, key or NO_KEY, script, litellm
 
-    async def call(self, api: Api, fields: Json, deadline: float | None, count: Callable[[], None]) -> Reply:
-        """Call until answered, refused for good, out of attempts, or at the deadline (monotonic seconds).
-
-        `count` is called before each attempt. Never raises but for cancellation.
-        """
-        for attempt in range(ATTEMPTS):
-            count()
-            reply = await self._attempt(api, fields, deadline)
-            if reply.retry_after is None or attempt == ATTEMPTS - 1:
-                return reply
-            wait = max(reply.retry_after, BACK_OFF_SECONDS * 2**attempt)
-            if deadline is not None and time.monotonic() + wait >= deadline:
-                return reply
-            await asyncio.sleep(wait)
-        raise AssertionError  # the last attempt returned
-
-    async def _attempt(self, api: Api, fields: Json, deadline: float | None) -> Reply:
+    async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
+        """Call once, until the flight's deadline. Never raises but for cancellation."""
+        flight.clean = self._clean
+        FLIGHT.set(flight)
         try:
-            async with asyncio.timeout_at(deadline) as limit:
-                response = await self._send(api, fields, deadline)
+            async with flight.limit:
+                flight.limit.reschedule(flight.deadline())
+                if self._script:
+                    await flight.turn()
+                response = await self._send(api, fields, flight.deadline())
                 sent = SENT.get()
                 return Reply(response=response, dropped=lost(fields, sent[-1]) if sent else ())
         # The boundary of one gateway call: litellm raises its own errors, those of the clients beneath it, and
         # builtin ones for answers of an unexpected shape. Whatever it is, the agent gets an answer.
         except Exception as error:  # noqa: BLE001
-            if limit.expired():
+            if flight.limit.expired():
                 return Reply(late=True, status_code=403, error=ErrorInfo.of(error, "gateway"))
-            return self._failed(error)
+            return self._failed(error, flight)
 
     async def _send(self, api: Api, fields: Json, deadline: float | None) -> Json:
         SCRIPT.set(self._script)
@@ -124,7 +117,7 @@ class Provider:
             arguments["allowed_openai_params"] = ["max_retries"]
         return self._clean(await api.send(self._litellm, arguments))
 
-    def _failed(self, error: Exception) -> Reply:
+    def _failed(self, error: Exception, flight: Flight) -> Reply:
         status = getattr(error, "status_code", None)
         status = status if isinstance(status, int) else 500
         passing = status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -133,7 +126,7 @@ class Provider:
             status_code=BAD_GATEWAY if passing else status,
             error=ErrorInfo.model_validate(self._clean(info.model_dump())),
             code="context_length_exceeded" if type(error).__name__ == "ContextWindowExceededError" else None,
-            retry_after=_retry_after(error) if passing else None,
+            retry_after=_seconds(flight.retry_after) if passing and not flight.begun else None,
         )
 
     def _clean(self, value: Json) -> Json:
@@ -145,10 +138,23 @@ class Provider:
         return cleaned
 
 
-def _retry_after(error: Exception) -> float:
-    """Seconds that the provider asks to wait; 0 when it does not say, or says a date."""
-    headers: Any = getattr(error, "litellm_response_headers", None) or {}
+def back_off(reply: Reply, tries: int, deadline: float | None) -> float | None:
+    """Seconds until the next try, after so many; None when there is none, or only one past the deadline."""
+    if reply.retry_after is None or tries >= ATTEMPTS:
+        return None
+    wait = max(reply.retry_after, BACK_OFF_SECONDS * 2 ** (tries - 1))
+    late = deadline is not None and time.monotonic() + wait >= deadline
+    return None if late or wait > LONGEST_WAIT_SECONDS else wait
+
+
+def _seconds(retry_after: str) -> float:
+    """What a provider asks to wait, in seconds or as a date; 0 when it does not say, or says nothing sensible."""
     try:
-        return max(0.0, float(headers.get("retry-after", 0)))
+        asked = float(retry_after)
     except ValueError:
-        return 0.0
+        try:
+            date = parsedate_to_datetime(retry_after)
+        except ValueError:
+            return 0.0
+        asked = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return max(0.0, asked)  # of which NaN is none

@@ -46,6 +46,8 @@ OURS = frozenset({"model", "stream", "stream_options", "max_output_tokens"})
 STATEFUL = ("previous_response_id", "conversation", "prompt", "background")
 """Fields that lean on state at the provider, which neither the ledger nor another provider has."""
 NAMED: dict[str, str | None] = {"function": None, "custom": None}
+ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+"""Events that end a stream."""
 
 
 class Responses:
@@ -82,6 +84,12 @@ class Responses:
         output = [_reasoning(item) if item["type"] == "reasoning" else item for item in finished["output"]]
         # Without the echo of instructions and tools, which is most of an answer's bytes.
         return finished | {"output": output, "instructions": None, "tools": []}
+
+    def streaming(self, body: Json) -> Json:
+        return body | {"stream": True}
+
+    def stream(self, request: Json) -> ResponsesStream:  # noqa: ARG002 - chat needs the request
+        return ResponsesStream()
 
     def usage(self, response: Json) -> Usage | None:
         counts = response.get("usage") or {}
@@ -143,6 +151,21 @@ class Responses:
             for item in (items if isinstance(items, list) else ())
             if item.get("type") in ("function_call_output", "custom_tool_call_output")
         }
+
+
+class ResponsesStream:
+    """The events of a response, each of which that changes its state repeats the whole of it."""
+
+    def __init__(self) -> None:
+        self.answer: Json = {}
+        self.ending: bytes | None = None
+
+    def pass_on(self, event_: Json) -> bytes:
+        self.answer = event_.get("response") or self.answer
+        if event_.get("type") in ENDS:
+            self.ending = event(event_, event_["type"])
+            return b""
+        return event(event_, event_.get("type"))
 
 
 def _objects(items: object) -> bool:

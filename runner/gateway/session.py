@@ -7,14 +7,17 @@ import logging
 import secrets
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from runner.gateway.budget import Meter, Refusal
+from runner.gateway.budget import Hold, Meter, Refusal
 from runner.gateway.ledger import Ledger
+from runner.gateway.provider import back_off
+from runner.gateway.wire import Flight, Outlet
 from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, Model, ModelCall, Record, Usage
 
 if TYPE_CHECKING:
@@ -56,17 +59,20 @@ class Answer(Record):
 class Call:
     """One call under way."""
 
+    task: asyncio.Task[Answer]
+    """Serves it; cancelling it cancels the call upstream and records it."""
+
     def __init__(self, api: Api, request: Json, *, index: int, streamed: bool, size: int) -> None:
         self.api, self.request, self.index, self.streamed = api, request, index, streamed
         self.input_tokens = size // BYTES_PER_TOKEN
-        self.attempts = 0
+        self.outlet: Outlet | None = None
+        """Where its events go, if they are to pass through."""
+        self.attempts = self.lost = 0
         self.waited_seconds = 0.0
         self.dropped: tuple[str, ...] = ()
+        self.usage: Usage | None = None
+        self.cost_usd: float | None = None
         self._started_at, self._started = datetime.now(UTC), time.monotonic()
-
-    def count(self) -> None:
-        """One more attempt upstream."""
-        self.attempts += 1
 
     def ended(self, model: Model, status_code: int, **outcome: Any) -> ModelCall:
         """Its line on the ledger; `outcome` are the fields of `ModelCall` that it came to."""
@@ -81,8 +87,11 @@ class Call:
             waited_seconds=self.waited_seconds,
             streamed=self.streamed,
             attempts=self.attempts,
+            lost=self.lost,
             dropped=self.dropped,
             request=self.request,
+            usage=self.usage,
+            cost_usd=self.cost_usd,
             status_code=status_code,
             **outcome,
         )
@@ -185,14 +194,16 @@ class Session:
         """Whether this key is the trial's, and the trial is not over."""
         return not self._dead and secrets.compare_digest(key.encode(), self.key.encode())
 
-    def start(self, api: Api, request: Json, *, streamed: bool, size: int) -> asyncio.Task[Answer]:
-        """Serve one request; cancelling the task cancels the call upstream and records it."""
+    def start(self, api: Api, request: Json, *, streamed: bool, size: int) -> Call:
+        """Serve one request."""
         call = Call(api, request, index=self._arrived, streamed=streamed, size=size)
         self._arrived += 1
-        task = asyncio.get_running_loop().create_task(self._serve(call))
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
-        return task
+        if streamed and self.spec.model.stream == "through":
+            call.outlet = Outlet(request)
+        call.task = asyncio.get_running_loop().create_task(self._serve(call))
+        self._calls.add(call.task)
+        call.task.add_done_callback(self._calls.discard)
+        return call
 
     def reject(self, api: Api, status_code: int, message: str) -> Answer:
         """Answer and record a request that cannot be read."""
@@ -230,44 +241,73 @@ class Session:
             )
 
     async def _admitted(self, call: Call) -> Answer:
-        hold = await self._meter.admit(call.input_tokens, call.api.wanted_output(call.request))
-        if isinstance(hold, Refusal):
-            return self._refused(call, hold)
-        usage = None
-        reply: Reply | None = None
-        try:
-            sent = call.api.outbound(call.request, self.spec.model.params, hold.max_output)
-            call.dropped = sent.dropped
-            async with self._passed(call):
-                reply = await self._provider.call(call.api, sent.fields, self._meter.deadline, call.count)
-            call.dropped = tuple(sorted({*call.dropped, *reply.dropped}))
-            usage = call.api.usage(reply.response) if reply.response else None
-        finally:
-            cost = None
-            if call.attempts and (reply is None or reply.late):
-                self._meter.abandon(hold)
-            else:
-                answered = reply is not None and reply.response is not None
-                cost = self._meter.settle(hold, usage, answered=answered)
+        """Try until answered, refused for good, out of tries, or at the deadline; the budget admits each try anew."""
+        for tries in count(1):
+            hold = await self._meter.admit(call.input_tokens, call.api.wanted_output(call.request))
+            if isinstance(hold, Refusal):
+                return self._refused(call, hold)
+            reply = await self._try(call, hold)
+            wait = back_off(reply, tries, self._meter.deadline)
+            if wait is None:
+                break
+            await asyncio.sleep(wait)
         if reply.late:
             return self._refused(call, self._meter.expired())
         if reply.response is None:
             return self._failed(call, reply)
-        self._record(call, 200, response=reply.response, usage=usage, cost_usd=cost, error=reply.error)
+        self._record(call, 200, response=reply.response, error=reply.error)
         return Answer(status_code=200, body=reply.response)
 
+    async def _try(self, call: Call, hold: Hold) -> Reply:
+        flight = Flight(call.api, lambda: self._turn(call), lambda: self._meter.deadline, call.outlet)
+        reply = None
+        try:
+            sent = call.api.outbound(call.request, self.spec.model.params, hold.max_output)
+            call.dropped = sent.dropped
+            async with self._place(call):
+                reply = await self._provider.call(call.api, sent.fields, flight)
+            collected = ("stream",) if call.outlet and reply.response and not flight.begun else ()
+            call.dropped = tuple(sorted({*call.dropped, *reply.dropped, *collected}))
+            return reply
+        finally:
+            self._book(call, hold, flight, reply)
+
+    def _book(self, call: Call, hold: Hold, flight: Flight, reply: Reply | None) -> None:
+        """Count what a try came to, however it ended."""
+        answer = (reply and reply.response) or flight.answer
+        call.usage = call.api.usage(answer) if answer else None
+        if reply and reply.response:
+            call.cost_usd = self._meter.settle(hold, call.usage)
+        elif flight.open:
+            call.lost += 1
+            call.cost_usd = self._meter.abandon(hold, call.usage, turn=reply is None or reply.late)
+        else:
+            self._meter.release(hold)
+
     @asynccontextmanager
-    async def _passed(self, call: Call) -> AsyncIterator[None]:
-        """Through the limits on calls, after waiting for them."""
-        began = time.monotonic()
+    async def _place(self, call: Call) -> AsyncIterator[None]:
+        """A place among the calls that may be under way at once, after waiting for it."""
         async with AsyncExitStack() as stack:
-            with self._meter.waiting():
-                try:
-                    for gate in self._gates:
-                        await stack.enter_async_context(gate.passed())
-                finally:
-                    call.waited_seconds = time.monotonic() - began if self._gates else 0.0
+            with self._waiting(call):
+                for gate in self._gates:
+                    await stack.enter_async_context(gate.place())
             yield
+
+    async def _turn(self, call: Call) -> None:
+        """Wait for the turn of one more request to the provider, and count it."""
+        with self._waiting(call):
+            for gate in self._gates:
+                await gate.turn()
+        call.attempts += 1
+
+    @contextmanager
+    def _waiting(self, call: Call) -> Iterator[None]:
+        began = time.monotonic()
+        with self._meter.waiting():
+            try:
+                yield
+            finally:
+                call.waited_seconds += time.monotonic() - began if self._gates else 0.0
 
     def _refused(self, call: Call, refusal: Refusal) -> Answer:
         self._record(call, 403, refused=refusal.kind)

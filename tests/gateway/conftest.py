@@ -6,8 +6,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import anthropic
 import httpx
+import httpx2  # the client of anthropic's package
 import openai
 import pytest
 
@@ -93,3 +96,22 @@ def client(http: Callable[..., httpx.Client]) -> Callable[[Session], openai.Open
         )
 
     return connect
+
+
+@pytest.fixture
+def messages() -> Iterator[Callable[[Session], Any]]:
+    """The official client's `beta.messages`, which asks `/v1/messages?beta=true` as Claude Code does."""
+    stack = ExitStack()
+
+    def connect(session: Session) -> Any:
+        transport = httpx2.HTTPTransport(uds=str(session.socket_dir / "gateway.sock"))
+        client = anthropic.Anthropic(
+            api_key=session.key,
+            base_url="http://gateway",
+            http_client=stack.enter_context(httpx2.Client(transport=transport)),
+            max_retries=0,
+        )
+        return client.beta.messages
+
+    with stack:
+        yield connect

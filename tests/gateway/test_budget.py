@@ -185,8 +185,8 @@ def test_what_is_held_is_the_worst_case() -> None:
         assert first.usd == pytest.approx((100 * 1.0 + 400 * 10.0) / 1e6)
         third = await _admitted(meter)
         assert third.max_output == 200
-        meter.settle(first, Usage(input_tokens=100, output_tokens=10), answered=True)
-        meter.settle(second, None, answered=False)
+        meter.settle(first, Usage(input_tokens=100, output_tokens=10))
+        meter.release(second)
         assert (await _admitted(meter)).max_output == 400
         assert (meter.turns, meter.usage.output_tokens) == (1, 10)
 

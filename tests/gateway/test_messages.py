@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from typing import Any
 
 import anthropic
 import httpx
-import httpx2  # that client's own
 import pytest
 
 from runner.gateway import Session
@@ -38,25 +36,6 @@ TOOLS = [
 ]
 HELLO = [{"role": "user", "content": "hello"}]
 ASK = {"model": "any", "max_tokens": 100, "messages": HELLO}
-
-
-@pytest.fixture
-def messages() -> Iterator[Callable[[Session], Any]]:
-    """The official client's `beta.messages`, which asks `/v1/messages?beta=true` as Claude Code does."""
-    stack = ExitStack()
-
-    def connect(session: Session) -> Any:
-        transport = httpx2.HTTPTransport(uds=str(session.socket_dir / "gateway.sock"))
-        client = anthropic.Anthropic(
-            api_key=session.key,
-            base_url="http://gateway",
-            http_client=stack.enter_context(httpx2.Client(transport=transport)),
-            max_retries=0,
-        )
-        return client.beta.messages
-
-    with stack:
-        yield connect
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -1,0 +1,135 @@
+"""The fake provider's answers as server-sent events: words and pieces of arguments, as real providers send them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def chat(request: Json, body: Json) -> Iterator[bytes]:
+    """Of `POST /v1/chat/completions`; the counts come last, and only if asked for."""
+    (choice,) = body["choices"]
+    message, usage = choice["message"], body.get("usage")
+    deltas: list[Json] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": piece} for piece in _pieces(message.get("reasoning_content"))]
+    deltas += [{"content": piece} for piece in _pieces(message["content"])]
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        first, *rest = _pieces(call["function"]["arguments"])
+        function = {"name": call["function"]["name"], "arguments": first}
+        deltas.append({"tool_calls": [call | {"index": index, "function": function}]})
+        deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in rest]
+    head = {key: body[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    for delta in deltas:
+        yield _event(head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    ending = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    yield _event(head | {"choices": [ending]})
+    if usage and (request.get("stream_options") or {}).get("include_usage"):
+        yield _event(head | {"choices": [], "usage": usage})
+    yield b"data: [DONE]\n\n"
+
+
+def messages(_request: Json, body: Json) -> Iterator[bytes]:
+    """Of `POST /v1/messages`; the input's counts come first, the output's last."""
+    begun = body | {"content": [], "stop_reason": None, "usage": body["usage"] | {"output_tokens": 1}}
+    yield _named({"type": "message_start", "message": begun})
+    yield _named({"type": "ping"})
+    for index, block in enumerate(body["content"]):
+        empty, deltas = _block(block)
+        yield _named({"type": "content_block_start", "index": index, "content_block": empty})
+        for delta in deltas:
+            yield _named({"type": "content_block_delta", "index": index, "delta": delta})
+        yield _named({"type": "content_block_stop", "index": index})
+    ending = {"stop_reason": body["stop_reason"], "stop_sequence": body["stop_sequence"]}
+    counts = {"output_tokens": body["usage"]["output_tokens"]}
+    yield _named({"type": "message_delta", "delta": ending, "usage": counts})
+    yield _named({"type": "message_stop"})
+
+
+def responses(_request: Json, body: Json) -> Iterator[bytes]:
+    """Of `POST /v1/responses`; the finished object, with the counts, is the last event."""
+    number = count()
+
+    def numbered(name: str, data: Json) -> bytes:
+        return _named({"type": f"response.{name}", "sequence_number": next(number)} | data)
+
+    yield numbered("created", {"response": body | {"status": "in_progress", "output": [], "usage": None}})
+    for index, item in enumerate(body["output"]):
+        at = {"output_index": index, "item_id": item["id"]}
+        yield numbered("output_item.added", {"output_index": index, "item": _begun(item)})
+        for name, data in _progress(item):
+            yield numbered(name, at | data)
+        yield numbered("output_item.done", {"output_index": index, "item": item})
+    yield numbered("completed", {"response": body})
+
+
+def error(message: str) -> bytes:
+    """Instead of the rest of an answer; in any API."""
+    return _named({"type": "error", "error": {"type": "overloaded_error", "message": message}})
+
+
+def _block(block: Json) -> tuple[Json, list[Json]]:
+    """How a part of a message begins, and what follows."""
+    if block["type"] == "tool_use":
+        pieces = _pieces(json.dumps(block["input"]))
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+        return block | {"input": {}}, deltas
+    if block["type"] == "thinking":
+        deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(block["thinking"])]
+        deltas.append({"type": "signature_delta", "signature": block["signature"]})
+        return {"type": "thinking", "thinking": "", "signature": ""}, deltas
+    return block | {"text": ""}, [{"type": "text_delta", "text": piece} for piece in _pieces(block["text"])]
+
+
+def _begun(item: Json) -> Json:
+    begun: dict[str, Json] = {
+        "message": {"content": [], "status": "in_progress"},
+        "reasoning": {"summary": []},
+        "function_call": {"arguments": "", "status": "in_progress"},
+    }
+    return item | begun[item["type"]]
+
+
+def _progress(item: Json) -> Iterator[tuple[str, Json]]:
+    """What comes between an item's beginning and its end."""
+    if item["type"] == "function_call":
+        for piece in _pieces(item["arguments"]):
+            yield "function_call_arguments.delta", {"delta": piece}
+        yield "function_call_arguments.done", {"arguments": item["arguments"], "name": item["name"]}
+        return
+    kind, field, at = (
+        ("output_text", "content", "content_index")
+        if item["type"] == "message"
+        else ("reasoning_summary_text", "summary", "summary_index")
+    )
+    part = "content_part" if item["type"] == "message" else "reasoning_summary_part"
+    for index, one in enumerate(item[field]):
+        yield f"{part}.added", {at: index, "part": one | {"text": ""}}
+        for piece in _pieces(one["text"]):
+            yield (
+                f"{kind}.delta",
+                {at: index, "delta": piece} | ({"logprobs": []} if part == "content_part" else {}),
+            )
+        yield (
+            f"{kind}.done",
+            {at: index, "text": one["text"]} | ({"logprobs": []} if part == "content_part" else {}),
+        )
+        yield f"{part}.done", {at: index, "part": one}
+
+
+def _pieces(text: str | None) -> list[str]:
+    """A text in its words, each with what follows it."""
+    return re.findall(r"\S+\s*|\s+", text or "")
+
+
+def _named(data: Json) -> bytes:
+    return _event(data, data["type"])
+
+
+def _event(data: Json, name: str | None = None) -> bytes:
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data)}\n\n".encode()

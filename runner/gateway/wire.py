@@ -1,0 +1,198 @@
+"""The wire beneath litellm: every request to a provider passes here, so that each is counted, waits its turn, and is
+known to have been answered or not, whatever litellm and the clients beneath it repeat unseen.
+
+A streamed answer passes through here as well (`model.stream=through`): the provider is asked for a stream, its events
+go to the agent as they come, and litellm gets the finished object that they make, as if nothing had been streamed. So
+a call that passes through is metered, priced and recorded by the same code as one that is collected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
+from http import HTTPStatus
+from ssl import SSLContext
+from types import ModuleType
+from typing import Any
+
+import httpx
+
+from runner.gateway.api import Api, Json, Stream
+
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""Failures before anything of a request has reached the provider."""
+OF_A_BODY = frozenset({"content-length", "content-encoding", "content-type", "transfer-encoding"})
+"""Headers that say how the body is written."""
+
+
+class Outlet:
+    """Where the events of a call go that passes through: to the agent, while the call is under way."""
+
+    def __init__(self, request: Json) -> None:
+        self.request = request
+        """The agent's body."""
+        self.begun = False
+        """Whether anything has been passed on: from there on nothing can be tried again."""
+        self.ending = b""
+        """What ends the agent's stream; sent when the ledger has the call."""
+        self._events: list[bytes] = []
+        self.arrived = asyncio.get_running_loop().create_future()
+        """Done as soon as there is something to take."""
+
+    def put(self, events: bytes) -> None:
+        """Pass something on; empty is nothing."""
+        if not events:
+            return
+        self.begun = True
+        self._events.append(events)
+        if not self.arrived.done():
+            self.arrived.set_result(None)
+
+    def take(self) -> list[bytes]:
+        """All that came since the last time."""
+        taken, self._events = self._events, []
+        if self.arrived.done():
+            self.arrived = asyncio.get_running_loop().create_future()
+        return taken
+
+
+class Flight:
+    """One try at a call."""
+
+    def __init__(
+        self,
+        api: Api,
+        turn: Callable[[], Awaitable[None]],
+        deadline: Callable[[], float | None],
+        outlet: Outlet | None = None,
+    ) -> None:
+        """`turn` counts a request and waits for its turn, which moves `deadline` (monotonic seconds) on."""
+        self.turn, self.deadline = turn, deadline
+        self.open = False
+        """A request is sent that has no whole answer: the provider may charge it."""
+        self.limit = asyncio.timeout(None)
+        """On the try, set while it does not wait for its turn."""
+        self.clean: Callable[[Json], Json] = lambda event: event
+        """Takes the provider's key out of what is passed on."""
+        self.retry_after = ""
+        """What the provider said last of when to try again, as it wrote it."""
+        self._api, self._outlet = api, outlet
+        self._stream: Stream | None = None
+        self._failure: httpx.RequestError | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the agent has seen something of an answer, so that there is no other try."""
+        return self._outlet is not None and self._outlet.begun
+
+    @property
+    def answer(self) -> Json:
+        """What is known of an answer that broke off."""
+        return self._stream.answer if self._stream else {}
+
+    async def send(
+        self, request: httpx.Request, onward: Callable[[httpx.Request], Awaitable[httpx.Response]]
+    ) -> httpx.Response:
+        """One request, and its answer. One that failed without an answer is not repeated unseen, as litellm would."""
+        if self._failure:
+            raise self._failure
+        self.limit.reschedule(None)
+        try:
+            await self.turn()
+        finally:
+            self.limit.reschedule(self.deadline())
+        streamed = self._outlet is not None and request.url.path.endswith(self._api.path.removeprefix("/v1"))
+        self.open = True
+        try:
+            return await self._received(await onward(_streaming(request, self._api) if streamed else request))
+        except httpx.RequestError as error:
+            self.open = self.open and not isinstance(error, NOT_SENT)
+            self._failure = error
+            raise
+
+    async def _received(self, response: httpx.Response) -> httpx.Response:
+        """The whole answer, read here, so that one that breaks off is known to have."""
+        self.open = response.is_success
+        self.retry_after = response.headers.get("retry-after", "")
+        try:
+            if self._outlet and "text/event-stream" in response.headers.get("content-type", ""):
+                return await self._passed(response, self._outlet)
+            await response.aread()
+        finally:
+            await response.aclose()
+        return response
+
+    async def _passed(self, response: httpx.Response, outlet: Outlet) -> httpx.Response:
+        """The finished object of a stream, whose events are passed on meanwhile."""
+        self._stream = stream = self._api.stream(outlet.request)
+        async for data in _events(response):
+            event = self.clean(data)
+            if event.get("type") == "error" or event.get("error"):
+                raise httpx.ReadError(f"the provider's stream says: {json.dumps(event.get('error', event))}")
+            outlet.put(stream.pass_on(event))
+        if stream.ending is None:
+            raise httpx.ReadError("the provider's stream broke off before its end")
+        outlet.ending = stream.ending
+        kept = {name: value for name, value in response.headers.items() if name not in OF_A_BODY}
+        return httpx.Response(HTTPStatus.OK, headers=kept, json=stream.answer, request=response.request)
+
+
+FLIGHT: ContextVar[Flight | None] = ContextVar("FLIGHT", default=None)
+"""The try under way; as `SCRIPT`, a context variable belongs to one call."""
+
+
+class Wire(httpx.AsyncBaseTransport):
+    """A transport that leads each request through the flight it belongs to."""
+
+    def __init__(self, *, verify: SSLContext | bool) -> None:
+        """A whole client is beneath it, because only that obeys the proxies that the environment names."""
+        self._client = httpx.AsyncClient(verify=verify)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Called by the clients that litellm makes."""
+        flight = FLIGHT.get()
+        return await (flight.send(request, self._onward) if flight else self._onward(request))
+
+    async def aclose(self) -> None:
+        """Called with the client that it is beneath."""
+        await self._client.aclose()
+
+    async def _onward(self, request: httpx.Request) -> httpx.Response:
+        return await self._client.send(request, stream=True)
+
+
+def install(litellm: ModuleType) -> None:
+    """Put a wire beneath every client that litellm makes. It takes a client of ours for some providers only."""
+    handler = litellm.AsyncHTTPHandler
+    handler.create_async_transport = staticmethod(_wire)
+
+
+def _wire(
+    *, ssl_context: SSLContext | None = None, ssl_verify: bool | None = None, **_other: Any
+) -> httpx.AsyncBaseTransport:
+    return Wire(verify=ssl_context if ssl_context is not None else ssl_verify is not False)
+
+
+def _streaming(request: httpx.Request, api: Api) -> httpx.Request:
+    """The same request, for a stream."""
+    content = json.dumps(api.streaming(json.loads(request.content))).encode()
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
+    return httpx.Request(
+        request.method, request.url, headers=headers, content=content, extensions=request.extensions
+    )
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[Json]:
+    """The objects in a stream's `data:` lines, which are the whole of each event in all three APIs.
+
+    Split at newlines only: the texts within may hold other separators of lines.
+    """
+    rest = b""
+    async for piece in response.aiter_bytes():
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            data = line.removeprefix(b"data:").strip()
+            if line.startswith(b"data:") and data.startswith(b"{"):
+                yield json.loads(data)

@@ -1,0 +1,252 @@
+"""Streams that pass through: as they come, metered as if collected, and honest about where they broke off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from runner.gateway import Session, provider
+from runner.gateway import http as door
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.records import Budget, ModelCall, Usage
+from tests.gateway.test_failures import until
+from tests.gateway.test_matrix import ANSWERS, APIS, SPEAKS
+from tests.gateway.test_wire import CHAT_TOOLS
+
+Open = Callable[..., Session]
+Http = Callable[..., httpx.Client]
+Json = dict[str, Any]
+
+LONG = Behaviour(text="One two three four five six seven.", pace=0.1)
+NATIVE = [
+    (name, model)
+    for model, apis in SPEAKS.items()
+    for name in APIS
+    if APIS[name][0].name in [a.name for a in apis]
+]
+BRIDGED = [(name, model) for model in SPEAKS for name in APIS if (name, model) not in NATIVE]
+SAID: dict[str, Callable[[Json], str]] = {
+    "chat": lambda one: "".join(choice["delta"].get("content") or "" for choice in one.get("choices", ())),
+    "responses": lambda one: one["delta"] if one["type"] == "response.output_text.delta" else "",
+    "messages": lambda one: one["delta"].get("text", "") if one["type"] == "content_block_delta" else "",
+}
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+
+
+def _asked(name: str) -> Json:
+    return APIS[name][1]() | {"model": "any", "stream": True}
+
+
+def _data(lines: Iterator[str]) -> Iterator[Json]:
+    for line in lines:
+        if line.startswith("data: {"):
+            yield json.loads(line.removeprefix("data: "))
+
+
+def _told(call: ModelCall) -> Json:
+    """What the ledger says of a call, without when it was and how it came."""
+    return call.model_dump(exclude={"started_at", "latency_seconds", "index", "dropped"})
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+def test_the_first_token_is_there_before_the_last(session: Open, http: Http, name: str, model: str) -> None:
+    api = APIS[name][0]
+    with FakeUpstream(LONG) as upstream:
+        trial = session(upstream.url, id=model, stream="through")
+        with http(trial).stream("POST", api.path, json=_asked(name)) as answer:
+            events = _data(answer.iter_lines())
+            first = next(one for one in events if SAID[name](one))
+            assert (SAID[name](first), upstream.ended, trial.calls) == ("One ", 0, ())
+            rest = list(events)
+        assert upstream.ended == 1
+    assert SAID[name](first) + "".join(map(SAID[name], rest)) == LONG.text
+    assert trial.calls[0].usage == LONG.usage
+    assert "stream" not in trial.calls[0].dropped
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+def test_the_ledger_is_that_of_a_collected_call(session: Open, http: Http, name: str, model: str) -> None:
+    api = APIS[name][0]
+    lines = []
+    for stream in ("collect", "through"):
+        with FakeUpstream(*ANSWERS.values()) as upstream:
+            trial = session(upstream.url, id=model, stream=stream, name=stream)
+            for _ in ANSWERS:
+                assert http(trial).post(api.path, json=_asked(name)).status_code == 200
+        lines.append([_told(call) for call in trial.calls])
+        assert trial.usage == sum(upstream.served, Usage())
+    assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize(("name", "model"), BRIDGED)
+def test_a_bridged_call_is_collected_and_says_so(session: Open, http: Http, name: str, model: str) -> None:
+    api = APIS[name][0]
+    with FakeUpstream(Behaviour(text="Said.")) as upstream:
+        trial = session(upstream.url, id=model, stream="through")
+        answer = http(trial).post(api.path, json=_asked(name))
+        assert not upstream.requests[0].get("stream")
+    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    assert "stream" in trial.calls[0].dropped
+
+
+def test_counts_come_to_those_who_asked_for_them(session: Open, http: Http) -> None:
+    """We ask for them always, else the ledger would have none."""
+    with FakeUpstream(Behaviour(text="Said.")) as upstream:
+        trial = session(upstream.url, stream="through")
+        for wanted in (False, True):
+            body = _asked("chat") | {"stream_options": {"include_usage": wanted}}
+            answer = http(trial).post("/v1/chat/completions", json=body).text
+            assert ('"prompt_tokens"' in answer) == wanted
+            assert answer.endswith("data: [DONE]\n\n")
+        assert [call.usage for call in trial.calls] == upstream.served
+
+
+def test_the_official_clients_read_what_passes_through(
+    session: Open, client: Callable[[Session], Any], messages: Callable[[Session], Any]
+) -> None:
+    asked = [{"role": "user", "content": "x"}]
+    made = [json.loads(arguments) for _, arguments in ANSWERS["parallel calls"].calls]
+    with FakeUpstream(ANSWERS["parallel calls"]) as upstream:
+        openai = client(session(upstream.url, stream="through"))
+        with openai.chat.completions.stream(model="any", messages=asked, tools=CHAT_TOOLS) as chat:
+            calls = chat.get_final_completion().choices[0].message.tool_calls
+        with openai.responses.stream(model="any", input="x") as responses:
+            response = responses.get_final_response()
+        claude = session(upstream.url, id="anthropic/claude-sonnet-4-6", stream="through", name="claude")
+        with messages(claude).stream(model="any", max_tokens=9, messages=asked) as message:
+            blocks = message.get_final_message().content
+    assert [json.loads(call.function.arguments) for call in calls] == made
+    assert [json.loads(item.arguments) for item in response.output[2:]] == made
+    assert response.output_text == blocks[1].text == "Said."
+    assert (blocks[0].thinking, blocks[0].signature) == ("Thought.", "signed_2")
+    assert [block.input for block in blocks[2:]] == made
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+def test_a_stream_that_breaks_off_ends_in_an_error(session: Open, http: Http, name: str, model: str) -> None:
+    """No second try, since the agent has seen the first; the caps count the most that it may have cost."""
+    api = APIS[name][0]
+    with FakeUpstream(LONG.model_copy(update={"cut_after": 6, "pace": 0.0})) as upstream:
+        trial = session(upstream.url, id=model, stream="through", budget=Budget(output_tokens=20, turns=2))
+        answer = http(trial).post(api.path, json=_asked(name))
+        assert len(upstream.requests) == 1
+    assert answer.status_code == 200
+    *_, error = _data(iter(answer.text.splitlines()))
+    assert "The model's provider failed" in json.dumps(error)
+    assert (
+        error.get("type")
+        in {"chat": (None,), "responses": ("response.failed",), "messages": ("error",)}[name]
+    )
+    (call,) = trial.calls
+    assert (call.status_code, call.attempts, call.lost, call.response) == (502, 1, 1, None)
+    assert call.cut
+    known = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=1) if name == "messages" else None
+    assert (call.usage, trial.usage) == (known, known or Usage())
+    assert http(trial).post(api.path, json=_asked(name)).status_code == 403
+    assert trial.refusal == "output_tokens"
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+def test_a_stream_that_never_began_is_tried_again(session: Open, http: Http, name: str, model: str) -> None:
+    failures = [Behaviour(status_code=429, retry_after=0), LONG.model_copy(update={"cut_after": 0})]
+    with FakeUpstream(*failures, Behaviour(text="Said.")) as upstream:
+        trial = session(upstream.url, id=model, stream="through")
+        answer = http(trial).post(APIS[name][0].path, json=_asked(name))
+        assert len(upstream.requests) == 3
+    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    (call,) = trial.calls
+    assert (call.attempts, call.lost, call.usage) == (3, 1, upstream.served[-1])
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+def test_an_error_in_a_stream_is_an_error(session: Open, http: Http, name: str, model: str) -> None:
+    """Providers that are overloaded say so in an event, after the status 200."""
+    with FakeUpstream(Behaviour(error_after=0), Behaviour(text="Said.")) as upstream:
+        trial = session(upstream.url, id=model, stream="through")
+        answer = http(trial).post(APIS[name][0].path, json=_asked(name))
+    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    assert trial.calls[0].attempts == 2
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+def test_an_agent_that_hangs_up_ends_the_providers_stream(
+    session: Open, http: Http, name: str, model: str
+) -> None:
+    with FakeUpstream(LONG.model_copy(update={"pace": 1.0})) as upstream:
+        trial = session(upstream.url, id=model, stream="through", budget=Budget(turns=1))
+        agent = http(trial)
+        with agent.stream("POST", APIS[name][0].path, json=_asked(name)) as answer:
+            next(_data(answer.iter_lines()))
+        agent.close()
+        until(lambda: upstream.hung_up == 1 and len(trial.calls) == 1)
+    (call,) = trial.calls
+    assert (call.status_code, call.lost, call.response) == (499, 1, None)
+    assert call.cut
+    assert http(trial).post(APIS[name][0].path, json=_asked(name)).status_code == 403
+
+
+def test_a_deadline_ends_a_stream_that_passes_through(session: Open, http: Http) -> None:
+    with FakeUpstream(LONG.model_copy(update={"pace": 0.3})) as upstream:
+        trial = session(upstream.url, stream="through", seconds=0.8)
+        answer = http(trial).post("/v1/chat/completions", json=_asked("chat"))
+        until(lambda: upstream.hung_up == 1)
+    *_, error = _data(iter(answer.text.splitlines()))
+    assert error["error"]["type"] == "budget_exceeded"
+    assert (trial.calls[0].refused, trial.calls[0].lost) == ("deadline", 1)
+
+
+def test_a_spent_budget_is_refused_before_a_stream_begins(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="Said.")) as upstream:
+        trial = session(upstream.url, stream="through", budget=Budget(output_tokens=80))
+        statuses = [
+            http(trial).post("/v1/chat/completions", json=_asked("chat")).status_code for _ in range(3)
+        ]
+        assert [request["max_tokens"] for request in upstream.requests] == [80, 30]
+    assert statuses == [200, 200, 403]
+
+
+def test_there_are_pings_before_the_first_token(
+    session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "PING_SECONDS", 0.1)
+    with FakeUpstream(Behaviour(text="Said.", seconds=0.55)) as upstream:
+        trial = session(upstream.url, id="anthropic/claude-sonnet-4-6", stream="through")
+        answer = http(trial).post("/v1/messages", json=_asked("messages")).text
+    before, _, after = answer.partition("message_start")
+    assert before.count("event: ping") >= 2
+    assert "Said." in after
+
+
+def test_a_provider_that_does_not_stream_is_collected(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="Said.", streams=False)) as upstream:
+        trial = session(upstream.url, stream="through")
+        answer = http(trial).post("/v1/chat/completions", json=_asked("chat"))
+        assert upstream.requests[0]["stream"] is True
+    assert "Said." in answer.text
+    assert trial.calls[0].dropped == ("stream",)
+    assert trial.calls[0].usage == upstream.served[0]
+
+
+def test_an_agent_that_asks_for_json_gets_json(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="Said.")) as upstream:
+        trial = session(upstream.url, stream="through")
+        answer = http(trial).post("/v1/chat/completions", json=_asked("chat") | {"stream": False})
+        assert "stream" not in upstream.requests[0]
+    assert answer.json()["choices"][0]["message"]["content"] == "Said."
+    assert trial.calls[0].dropped == ()
+
+
+def test_the_providers_key_does_not_pass_through(session: Open, http: Http, canary: str) -> None:
+    with FakeUpstream(Behaviour(text=f"Your key: {canary} it is.")) as upstream:
+        trial = session(upstream.url, stream="through")
+        answer = http(trial).post("/v1/chat/completions", json=_asked("chat")).text
+    assert "[key]" in answer
+    assert canary not in answer + trial.calls[0].model_dump_json()
