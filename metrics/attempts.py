@@ -33,7 +33,7 @@ def best_of(rows: pd.DataFrame, k: int) -> pd.DataFrame:
     the missing ones contribute nothing, and the figure is a lower bound. Raises `ValueError` beyond `MOST_CHOICES`.
     """
     rows = rows.sort_values(["cell", "task", "attempt"])
-    sizes = rows.groupby(["cell", "task"])["task"].transform("size").to_numpy()
+    sizes = rows.groupby(["cell", "task"])["task"].transform("size").to_numpy(int)
     parts = [_choices(rows[sizes == size], size, min(k, size)) for size in np.unique(sizes).tolist()]
     return pd.concat(parts) if parts else rows.assign(weight=1.0)
 

@@ -16,8 +16,8 @@ REQUIRED = (
     *("reward", "passed", "tokens", "cost_usd", "turns"),
 )
 """Columns without which nothing is scored."""
-NAMES = ("cell", "dataset", "tier", "task", "attempt", "status")
-"""Columns that are never missing."""
+NAMES = ("cell", "dataset", "tier", "task", "status")
+"""Columns of words. None is ever missing, nor is `attempt`."""
 AMOUNTS = (
     *("input_tokens", "cache_creation_tokens", "cache_hit_tokens", "output_tokens", "tokens"),
     *(
@@ -41,7 +41,7 @@ def check(
     one_dataset: bool = False,
     columns: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The table with proper types (amounts float, `passed` boolean, `finished_at` UTC), if it can be scored.
+    """The table with proper types (names str, amounts float, `passed` boolean, `finished_at` UTC), if it can be scored.
 
     Raises `TableError` that names every row at fault, for: no rows; missing columns; a missing name; values that are
     no number, negative or infinite; reward outside [0, 1]; `passed` that is not 0, 1 or missing; an unknown status;
@@ -75,7 +75,7 @@ def relabel(trials: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
 
 def _typed(trials: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.Series[bool]]]:
     """The table in proper types, and the rows whose values have none."""
-    columns: dict[str, pd.Series] = {}
+    columns: dict[str, pd.Series] = {name: trials[name].astype("str") for name in NAMES}
     problems = {}
     for name in ("attempt", "reward", *AMOUNTS):
         if name in trials:
@@ -85,7 +85,9 @@ def _typed(trials: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.Series[bool
     columns["passed"] = _flags(trials["passed"])
     problems["passed is neither true (1) nor false (0)"] = columns["passed"].isna() & trials["passed"].notna()
     columns["finished_at"] = moments(trials["finished_at"])
-    read = columns["finished_at"].notna() & (trials["finished_at"].dtype.kind not in "biuf")
+    read = columns["finished_at"].notna() & (
+        trials["finished_at"].dtype.kind not in "iuf"
+    )  # seconds of what?
     problems["finished_at is no ISO 8601 time"] = ~read & trials["finished_at"].notna()
     return trials.assign(**columns), problems
 
@@ -109,7 +111,7 @@ def _values(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
 
 
 def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
-    for name in NAMES:
+    for name in (*NAMES, "attempt"):
         yield f"{name} is missing", trials[name].isna()
     unknown = ~trials["status"].isin(STATUSES) & trials["status"].notna()
     said = ", ".join(sorted(map(str, trials.loc[unknown, "status"].unique())))

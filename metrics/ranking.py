@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from metrics.errors import TableError
 from metrics.uncertainty import BETTER, Draws, lead, percentiles
@@ -85,7 +86,7 @@ def four_criteria(cells: pd.DataFrame, draws: Draws, confidence: float = 0.95) -
     `low`, `high`: percentile interval of the lead over the same resampled tasks for both; `clear`: whether the lead
     is larger than its interval, which is then all above 0. A tie goes to the cell first by name.
 
-    A cell without a value does not compete; what a missing rival leaves out is None or NaN, and nothing is clear.
+    A cell without a value does not compete; what a missing rival leaves out is NaN, and nothing is clear.
     Raises `TableError` for cells of several datasets: their tasks were not resampled together.
     """
     where = dict(zip(draws.cells, draws.datasets, strict=True))
@@ -99,7 +100,7 @@ def four_criteria(cells: pd.DataFrame, draws: Draws, confidence: float = 0.95) -
 def _criterion(values: pd.Series[float], draws: Draws, name: str, confidence: float) -> dict[str, object]:
     """One row of `four_criteria`; `values` by cell."""
     order = values.sort_index().sort_values(ascending=BETTER[name] < 0, kind="stable")
-    cells, scores = [*order.index[:2], None, None], [*order.iloc[:2], np.nan, np.nan]
+    cells, scores = [*order.index[:2], np.nan, np.nan], [*order.iloc[:2], np.nan, np.nan]
     margin = low = high = np.nan
     if len(order) > 1:
         drawn = [draws.drawn[name][:, draws.cells.index(cell)] for cell in order.index[:2]]
@@ -147,15 +148,15 @@ def delta_best(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns, index=grouped.size().index)
 
 
-def pareto(rate: np.ndarray, usd: np.ndarray) -> np.ndarray:
+def pareto(rate: ArrayLike, usd: ArrayLike) -> np.ndarray:
     """Which cells lie on the front of (pass rate, USD per pass): nobody is at least as good in both and better in one.
 
     Arrays of equal length; a bool array of that length. A NaN or an infinite price is never on the front.
     """
-    rate, usd = np.asarray(rate, float), np.asarray(usd, float)
-    known = np.isfinite(usd) & ~np.isnan(rate)
-    as_good = (rate[None, :] >= rate[:, None]) & (usd[None, :] <= usd[:, None])
-    better = (rate[None, :] > rate[:, None]) | (usd[None, :] < usd[:, None])
+    passes, price = np.asarray(rate, float), np.asarray(usd, float)
+    known = np.isfinite(price) & ~np.isnan(passes)
+    as_good = (passes[None, :] >= passes[:, None]) & (price[None, :] <= price[:, None])
+    better = (passes[None, :] > passes[:, None]) | (price[None, :] < price[:, None])
     return np.asarray(known & ~(as_good & better & known[None, :]).any(axis=1))
 
 

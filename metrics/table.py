@@ -33,7 +33,7 @@ def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     rows = trials[valid(trials)]
     rows = rows.assign(passed=rows["passed"].astype(bool), reward=rows["reward"].astype(float))
     if attempts == "mean":
-        return rows.assign(weight=1.0 / rows.groupby(["cell", "task"])["task"].transform("size"))
+        return rows.assign(weight=1 / rows.groupby(["cell", "task"])["task"].transform("size").astype(float))
     if attempts != "latest_completed":
         return best_of(rows, tries(attempts))
     rows = rows.assign(finished_at=moments(rows["finished_at"]))
@@ -42,10 +42,10 @@ def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
 
 
 def moments(values: pd.Series) -> pd.Series:
-    """As UTC timestamps; text is read as ISO 8601, with one form or several, and what is not is NaT."""
-    if values.dtype.kind in "biuf":
+    """As UTC timestamps; text is read as ISO 8601, in one form or several, and what is not is NaT."""
+    if values.dtype.kind == "M":
         return pd.to_datetime(values, utc=True)
-    return pd.to_datetime(values, utc=True, format="ISO8601", errors="coerce")
+    return pd.to_datetime(values.astype("str"), utc=True, format="ISO8601", errors="coerce")
 
 
 def per_task(trials: pd.DataFrame, rows: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:

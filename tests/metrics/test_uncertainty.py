@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 
 from metrics.ams import ams, tier_scores
 from metrics.table import summary
-from metrics.uncertainty import bootstrap, intervals, wilson
+from metrics.uncertainty import (
+    BETTER,
+    Draws,
+    bootstrap,
+    holm,
+    interval_1645_sd,
+    intervals,
+    lead,
+    pairwise,
+    wilson,
+)
 from tests.metrics.tables import SCORING, line, table, trial
 
 
@@ -141,3 +151,120 @@ def test_2000_resamples_of_24_cells_and_90_tasks_take_well_under_two_seconds() -
     started = time.perf_counter()
     bootstrap(trials, SCORING.model_copy(update={"resamples": 2000}))
     assert time.perf_counter() - started < 2
+
+
+def test_every_statistic_as_observed_is_that_of_the_summary() -> None:
+    trials = pd.concat([some_trials("a"), some_trials("b", seed=1)], ignore_index=True)
+    drawn = bootstrap(trials, SCORING)
+    cells = summary(trials, "latest_completed").join(ams(tier_scores(trials, SCORING), SCORING))
+    assert drawn.cells == ("a", "b")
+    assert set(drawn.observed) == set(drawn.drawn) == set(BETTER)
+    for name, values in drawn.observed.items():
+        assert values == pytest.approx(cells[name].to_numpy(float))
+
+
+def test_resamples_of_tokens_and_passes_go_with_those_of_their_ratios() -> None:
+    drawn = bootstrap(some_trials(), SCORING).drawn
+    assert drawn["passes"] == pytest.approx(drawn["pass_rate"] * 24)
+    assert drawn["tokens_per_pass"] == pytest.approx(100 * 24 / drawn["passes"])
+
+
+def test_the_interval_by_the_name_1645_sd_sqrt_n() -> None:
+    assert interval_1645_sd([1.0, 2.0, 3.0, 4.0]) == pytest.approx(
+        (2.5 - 1.645 * math.sqrt(5 / 3) / 2, 2.5 + 1.645 * math.sqrt(5 / 3) / 2)
+    )
+    assert interval_1645_sd([7.0, 7.0]) == (7.0, 7.0)
+    for unknown in ([], [1.0], [1.0, math.nan]):
+        assert all(math.isnan(end) for end in interval_1645_sd(unknown))
+
+
+def draws_of(datasets: str = "ddd", **statistics: list[list[float]]) -> Draws:
+    """Given resamples of cells a, b, c; the first row is what was observed."""
+    values = {name: np.array(rows, float) for name, rows in statistics.items()}
+    return Draws(
+        tuple("abc"[: len(datasets)]),
+        tuple(datasets),
+        {name: rows[0] for name, rows in values.items()},
+        {name: rows[1:] for name, rows in values.items()},
+    )
+
+
+def test_pairs_by_hand() -> None:
+    drawn = draws_of("dd", AMS=[[0.4, 0.5], [0.3, 0.6], [0.5, 0.6], [0.6, 0.5], [0.5, 0.5]])
+    pairs = pairwise(drawn, confidence=0.5)
+    assert len(pairs) == 1
+    row = pairs.iloc[0]
+    assert row[["dataset", "left", "right", "lead", "wins"]].tolist() == [
+        "d",
+        "b",
+        "a",
+        pytest.approx(0.1),
+        0.5,
+    ]
+    assert row[["low", "high"]].tolist() == pytest.approx([-0.1, 0.1])  # leads drawn: -0.1, 0, 0.1, 0.3
+    assert row["p"] == row["p_holm"] == 1  # two of four at or below 0: 2 * (2 + 1) / (4 + 1), at most 1
+
+
+def test_a_lead_in_every_resample_has_the_smallest_p_that_so_few_can_give() -> None:
+    drawn = draws_of("dd", usd_per_pass=[[1.0, 2.0]] * 20)
+    row = pairwise(drawn, "usd_per_pass").iloc[0]
+    assert row[["left", "right", "lead", "wins"]].tolist() == ["a", "b", 1.0, 1.0]  # cheaper is better
+    assert row["p"] == pytest.approx(2 / 20)
+
+
+def test_pairs_stay_within_a_dataset_and_are_corrected_within_it() -> None:
+    drawn = draws_of("dde", AMS=[[0.5, 0.4, 0.1]] * 20)
+    assert pairwise(drawn)[["dataset", "left", "right"]].to_numpy().tolist() == [["d", "a", "b"]]
+    assert pairwise(draws_of("d", AMS=[[0.5]] * 3)).empty
+
+
+def test_a_cell_without_a_score_has_pairs_without_a_verdict() -> None:
+    pairs = pairwise(draws_of(AMS=[[0.5, math.nan, 0.1]] * 20)).set_index(["left", "right"])
+    assert line(pairs, ("a", "b"))[["lead", "low", "high", "wins", "p", "p_holm"]].isna().all()
+    assert line(pairs, ("a", "c"))["p_holm"] == line(pairs, ("a", "c"))["p"]  # the others are no hypotheses
+
+
+def test_no_pass_on_either_side_is_no_lead() -> None:
+    row = pairwise(draws_of("dd", usd_per_pass=[[math.inf, math.inf]] * 20), "usd_per_pass").iloc[0]
+    assert row[["lead", "low", "high", "wins", "p"]].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_holm_of_a_worked_example() -> None:
+    p = pd.Series([0.01, 0.04, 0.03, math.nan, 0.005])
+    assert holm(p).tolist() == pytest.approx([0.03, 0.06, 0.06, math.nan, 0.02], nan_ok=True)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
+def test_holm_lies_between_no_correction_and_bonferroni_and_keeps_the_order(values: list[float]) -> None:
+    p = pd.Series(values)
+    corrected = holm(p)
+    assert (corrected >= p - 1e-12).all()
+    assert (corrected <= (p * len(p)).clip(upper=1) + 1e-12).all()
+    assert corrected[p.sort_values().index].is_monotonic_increasing
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1000))
+def test_pairs_are_antisymmetric_and_their_wins_share_the_resamples(seed: int) -> None:
+    trials = pd.concat([some_trials("a", seed=seed), some_trials("b", seed=seed + 1)], ignore_index=True)
+    drawn = bootstrap(trials, SCORING)
+    forth, back = (
+        lead(drawn.drawn["AMS"].T[0], drawn.drawn["AMS"].T[1], "AMS"),
+        lead(drawn.drawn["AMS"].T[1], drawn.drawn["AMS"].T[0], "AMS"),
+    )
+    assert np.array_equal(forth, -back)
+    row = pairwise(drawn).iloc[0]
+    assert row["low"] <= row["high"]
+    assert 0 <= row["wins"] <= 1
+    assert row["lead"] >= 0
+
+
+def test_of_equal_cells_holm_calls_few_different() -> None:
+    """Six cells of equal skill on the same tasks: 15 pairs, and none should look different after correction."""
+    same = pd.concat(
+        [some_trials(name, tasks=30, seed=n) for n, name in enumerate("abcdef")], ignore_index=True
+    )
+    pairs = pairwise(bootstrap(same, SCORING), "pass_rate")
+    assert len(pairs) == 15
+    assert (pairs["p_holm"] > 0.05).sum() >= 14

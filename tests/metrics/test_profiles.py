@@ -1,0 +1,180 @@
+"""Profiles beside the scores, on tables small enough to work out by hand, and the laws that tie them to the scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.ams import ams, tier_scores
+from metrics.profiles import (
+    budget_curve,
+    by_attempt,
+    cache_view,
+    effort_of_outcomes,
+    over_attempts,
+    pass_curve,
+    pass_profile,
+)
+from metrics.table import summary
+from tests.metrics.tables import SCORING, line, table, trial
+from tests.metrics.test_ams import LAW, ROWS, trials_of
+
+
+def test_passes_by_tier() -> None:
+    trials = table(
+        trial("easy-1", 1.0),
+        trial("easy-2", 0.5),
+        trial("hard-1", None),
+        trial("hard-2", 1.0),
+        trial("easy-1", cell="b"),
+    )
+    profile = pass_profile(trials, "latest_completed")
+    assert line(profile, ("a", "easy")).tolist() == [2, 2, 1, 0.5]
+    assert line(profile, ("a", "hard")).tolist() == [2, 1, 1, 0.5]
+    assert profile.index.tolist() == [("a", "easy"), ("a", "hard"), ("b", "easy")]
+
+
+@LAW
+@given(ROWS)
+def test_the_profile_sums_to_the_summary(rows: list[Any]) -> None:
+    trials = trials_of(rows)
+    profile = pass_profile(trials, "latest_completed").groupby("cell").sum()
+    cell = line(summary(trials, "latest_completed"), "a")
+    assert (
+        line(profile, "a")[["planned", "valid", "passes"]].tolist()
+        == cell[["planned", "valid", "passes"]].tolist()
+    )
+
+
+def test_a_curve_by_hand() -> None:
+    trials = table(
+        trial("easy-1", 1.0, 0.1),
+        trial("easy-2", 0.5, 0.2),
+        trial("easy-3", 1.0, None),
+        trial("easy-4", None),
+    )
+    curve = budget_curve(trials, "latest_completed", (0.05, 0.1, 0.2, 9.0))
+    assert line(curve, ("a", "easy")).tolist() == [0, 0.25, 0.375, 0.375]
+    assert list(map(float, curve.columns)) == [0.05, 0.1, 0.2, 9.0]
+
+
+@LAW
+@given(ROWS)
+def test_the_mean_of_a_curve_over_the_budgets_of_a_tier_is_its_part_of_ams(rows: list[Any]) -> None:
+    trials = trials_of(rows)
+    for name, tier in SCORING.tiers.items():
+        curve = line(budget_curve(trials, "latest_completed", tier.budgets), ("a", name))
+        assert curve.mean() == pytest.approx(line(tier_scores(trials, SCORING), ("a", name))["CostAUBQC"])
+        assert (curve.diff().dropna() >= -1e-12).all()
+
+
+def test_effort_of_passes_against_failures() -> None:
+    trials = table(
+        trial("easy-1", 1.0, 0.1, tokens=10, turns=1),
+        trial("easy-2", 1.0, None, tokens=30, turns=3),
+        trial("hard-1", 1.0, 0.4, tokens=100, turns=9),
+        trial("hard-2", 0.0, 0.8, tokens=500, turns=50),
+        trial("hard-3", None, 9.0, tokens=9999),
+    )
+    table5 = effort_of_outcomes(trials)
+    assert line(table5, ("all", "pass")).tolist() == pytest.approx([3, 30, 140 / 3, 0.25, 0.25, 3, 1])
+    assert line(table5, ("hard", "fail")).tolist() == pytest.approx([1, 500, 500, 0.8, 0.8, 50, 0])
+    assert line(table5, ("easy", "pass"))["median_tokens"] == 20
+    assert ("easy", "fail") not in table5.index
+
+
+def repeated() -> pd.DataFrame:
+    """Three attempts at two tasks: the first passes both, the second one of them, the third none."""
+    passes = {
+        ("easy-1", 1): 1,
+        ("easy-1", 2): 1,
+        ("easy-1", 3): 0,
+        ("hard-1", 1): 1,
+        ("hard-1", 2): 0,
+        ("hard-1", 3): 0,
+    }
+    return table(*(trial(task, float(passed), attempt=number) for (task, number), passed in passes.items()))
+
+
+def test_each_attempt_alone_and_the_spread_over_attempts() -> None:
+    alone = by_attempt(repeated(), SCORING)
+    assert alone["pass_rate"].tolist() == [1, 0.5, 0]
+    assert alone["AMS"].tolist() == [1, 0.5, 0]
+    assert alone.index.tolist() == [("a", 1), ("a", 2), ("a", 3)]
+    spread = line(over_attempts(repeated(), SCORING), "a")
+    names = ["attempts", "pass_rate_mean", "pass_rate_sd", "AMS_mean", "AMS_sd", "repeated", "unsteady"]
+    assert spread[names].tolist() == pytest.approx([3, 0.5, 0.5, 0.5, 0.5, 2, 2])
+
+
+def test_one_attempt_has_no_spread_and_an_invalid_one_counts_as_in_every_score() -> None:
+    trials = table(trial("easy-1"), trial("hard-1", None), trial("easy-1", None, cell="b"))
+    spread = over_attempts(trials, SCORING)
+    assert line(spread, "a")[["attempts", "pass_rate_mean", "repeated", "unsteady"]].tolist() == [
+        1,
+        0.5,
+        0,
+        0,
+    ]
+    assert math.isnan(line(spread, "a")["pass_rate_sd"])
+    assert line(spread, "b")[["attempts", "pass_rate_mean", "repeated"]].tolist() == [1, 0, 0]
+
+
+@LAW
+@given(ROWS)
+def test_an_only_attempt_scores_as_the_cell_does(rows: list[Any]) -> None:
+    trials = trials_of(rows)
+    cell = ams(tier_scores(trials, SCORING), SCORING)
+    assert line(by_attempt(trials, SCORING), ("a", 1))["AMS"] == pytest.approx(line(cell, "a")["AMS"])
+
+
+def test_pass_curve_of_the_repeated_tasks() -> None:
+    assert line(pass_curve(repeated(), 3), "a").tolist() == pytest.approx([0.5, 5 / 6, 1])
+
+
+def cached(cell: str = "a", model: str = "m", **other: Any) -> dict[str, Any]:
+    counts = {"input_tokens": 100, "cache_creation_tokens": 20, "cache_hit_tokens": 50, "output_tokens": 10}
+    return {**trial(f"easy-{cell}", 1.0, 0.9, cell=cell, model=model), **counts, **other}
+
+
+def test_what_caches_did() -> None:
+    trials = table(
+        cached(), {**cached(), "attempt": 2, "input_tokens": 300, "cost_usd": 1.1}, cached("b", "unpriced")
+    )
+    rates = pd.DataFrame({"p_in": [0.01], "p_out": [0.05]}, index=["m"])
+    view = cache_view(trials, rates)
+    names = [
+        "cache_share",
+        "creation_share",
+        "fresh_share",
+        "usd",
+        "usd_uncached",
+        "usd_uncached_per_pass",
+        "cache_saving",
+    ]
+    assert line(view, "a")[names].tolist() == pytest.approx([0.25, 0.1, 0.65, 2.0, 5.0, 2.5, 0.6])
+    assert line(view, "b")[["cache_share", "usd"]].tolist() == [0.5, 0.9]
+    assert line(view, "b")[["usd_uncached", "usd_uncached_per_pass", "cache_saving"]].isna().all()
+    pd.testing.assert_frame_equal(
+        cache_view(trials), view[["cache_share", "creation_share", "fresh_share", "usd"]]
+    )
+
+
+def test_a_cell_that_read_nothing_has_no_share_of_it() -> None:
+    view = cache_view(table(cached(input_tokens=0, cache_hit_tokens=0, cache_creation_tokens=0)))
+    assert line(view, "a")[["cache_share", "creation_share", "fresh_share"]].isna().all()
+
+
+@settings(max_examples=50)
+@given(*(st.integers(0, 1000) for _ in range(3)))
+def test_shares_are_shares(fresh: int, created: int, hit: int) -> None:
+    view = cache_view(
+        table(cached(input_tokens=fresh + created + hit, cache_creation_tokens=created, cache_hit_tokens=hit))
+    )
+    shares = line(view, "a")[["cache_share", "creation_share", "fresh_share"]]
+    assert np.isnan(shares).all() or shares.sum() == pytest.approx(1)
