@@ -84,8 +84,17 @@ class _Rollout:
     own_usage: OwnUsage | None = None
 
 
-def run_to_the_end(trial: PlannedTrial, lab: Lab, retries: int, cancelled: Callable[[], bool]) -> TrialRecord:
-    """Run a trial; repeat it with back-off after infrastructure failures that a repetition can mend."""
+def run_to_the_end(
+    trial: PlannedTrial,
+    lab: Lab,
+    retries: int,
+    cancelled: Callable[[], bool],
+    affordable: Callable[[], bool] = lambda: True,
+) -> TrialRecord:
+    """Run a trial; repeat it with back-off after infrastructure failures that a repetition can mend.
+
+    A repetition spends anew, so there is none where `affordable` says that the sweep's cap is spent.
+    """
     for number in range(retries + 1):
         record = run_trial(trial, lab, cancelled)
         lab.store.write(record)
@@ -95,6 +104,8 @@ def run_to_the_end(trial: PlannedTrial, lab: Lab, retries: int, cancelled: Calla
         until = time.monotonic() + BACK_OFF_SECONDS[min(number, len(BACK_OFF_SECONDS) - 1)]
         while time.monotonic() < until and not cancelled():
             time.sleep(0.1)
+        if not affordable():
+            break
     return record
 
 

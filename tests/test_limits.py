@@ -25,25 +25,29 @@ ASK = """
 import json, sys, urllib.request
 body = {"model": "m", "messages": [{"role": "user", "content": sys.argv[3]}]}
 headers = {"authorization": "Bearer " + sys.argv[2], "content-type": "application/json"}
-urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/chat/completions", json.dumps(body).encode(), headers))
+for _ in range(int(sys.argv[4])):
+    asked = urllib.request.Request(sys.argv[1] + "/v1/chat/completions", json.dumps(body).encode(), headers)
+    urllib.request.urlopen(asked)
 """
-AGENT = CliAgent(
-    name="asker",
-    version="1",
-    argv=("python3", "-c", ASK.replace("{", "{{").replace("}", "}}"), "{base_url}", "{key}", "{prompt}"),
-)
 COST = 0.0019
 Run = Callable[..., int]
+
+
+def asker(times: int = 1) -> CliAgent:
+    """An agent that asks so many times, and ends."""
+    script = ASK.replace("{", "{{").replace("}", "}}")
+    argv = ("python3", "-c", script, "{base_url}", "{key}", "{prompt}", str(times))
+    return CliAgent(name="asker", version="1", argv=argv)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Run a sweep over all made tasks in front of an upstream; returns its exit code."""
 
-    def run(url: str, workers: int = 1, **settings: Any) -> int:
+    def run(url: str, workers: int = 1, agent: CliAgent | None = None, **settings: Any) -> int:
         prices = Prices(input=2.0, output=10.0, cache_hit=0.5)
         cell = Cell(
-            agent=AGENT,
+            agent=agent or asker(),
             model=Model(name="fake", id="openai/x", api_base=url, prices=prices),
             dataset=dataset(tmp_path / "tasks"),
             budget=Budget(usd=1.0),
@@ -85,6 +89,17 @@ def test_a_sweep_that_has_spent_its_cap_starts_no_new_trial(
         assert [record.cost_usd for record in records] == pytest.approx([COST] * 2)
         assert run(upstream.url, sweep_usd=1.5 * COST) == ALL_JUDGED, "a new command spends anew"
     assert len(_records(tmp_path)) == 3
+
+
+def test_a_spoiled_trial_is_not_repeated_once_the_cap_is_spent(run: Run, tmp_path: Path) -> None:
+    """A repetition starts with a trial's whole budget, so the sweep's cap holds it back as it does a new trial."""
+    make_task(tmp_path / "tasks", "a")
+    with FakeUpstream(Behaviour(text="ok"), Behaviour(status_code=401)) as upstream:
+        assert run(upstream.url, agent=asker(times=2), sweep_usd=0.5 * COST) == CAPPED
+        assert len(upstream.requests) == 2
+    (record,) = _records(tmp_path)
+    assert (record.status, record.retries) == (Status.INFRA_INVALID, ())
+    assert record.cost_usd == pytest.approx(COST)
 
 
 def test_waiting_for_other_trials_calls_is_not_the_agents_time(run: Run, tmp_path: Path) -> None:

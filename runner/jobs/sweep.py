@@ -129,15 +129,15 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
 
         def work(trial: PlannedTrial) -> TrialRecord:
             progress.started(trial.name)
-            return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set)
+            return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set, trials.may_start)
 
         # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
         with closing(settings.executor.run(trials, work, cancel)) as records:
             _watch(records, progress)
-        if trials.left:
+        if trials.capped:
             spent = f"{gateway.spent_usd:.2f} USD are spent, and sweep_usd is {settings.sweep_usd:g}"
             progress.note(f"{spent}: {len(trials.left)} trials were not started; the same command goes on.")
-        return bool(trials.left)
+        return trials.capped
 
 
 class _Affordable:
@@ -145,11 +145,19 @@ class _Affordable:
 
     def __init__(self, todo: Iterable[PlannedTrial], cap: float | None, spent: Callable[[], float]) -> None:
         self.left = deque(todo)
+        self.capped = False
+        """Whether the cap has kept a trial from starting, or from being repeated."""
         self._cap, self._spent = cap, spent
 
     def __iter__(self) -> Iterator[PlannedTrial]:
-        while self.left and (self._cap is None or self._spent() < self._cap):
+        while self.left and self.may_start():
             yield self.left.popleft()
+
+    def may_start(self) -> bool:
+        """Whether the cap allows another trial, or another try at one."""
+        spent = self._cap is not None and self._spent() >= self._cap
+        self.capped = self.capped or spent
+        return not spent
 
 
 def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:

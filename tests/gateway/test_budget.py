@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from runner.errors import ConfigError
-from runner.gateway import Session
+from runner.gateway import Session, provider
 from runner.gateway.budget import Hold, Meter, Refusal
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, Prices, Usage
@@ -22,6 +22,11 @@ Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]
 HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 COST = (600 * 2.0 + 400 * 0.5 + 50 * 10.0) / 1e6
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +145,40 @@ def test_the_deadline_starts_with_the_first_call(session: Open, http: Http) -> N
         trial = session(upstream.url, seconds=0.6)
         time.sleep(0.8)
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
+
+
+@pytest.mark.parametrize("model", ["openai/x", "zai/x", "deepseek/x"])
+def test_a_try_that_may_have_been_charged_is_counted_before_the_next(
+    session: Open, http: Http, model: str
+) -> None:
+    """An answer that is cut off on its way was paid for, perhaps: with its worst case the budget is spent."""
+    request = HELLO | {"max_tokens": 1000}
+    with FakeUpstream(Behaviour(cut=True)) as upstream:
+        trial = session(upstream.url, id=model, budget=Budget(usd=0.01))
+        assert http(trial).post("/v1/chat/completions", json=request).status_code == 403
+        assert len(upstream.requests) == 1, "nor does litellm repeat it"
+    (call,) = trial.calls
+    assert (call.refused, call.attempts, call.lost, call.cut) == ("usd", 1, 1, True)
+
+
+def test_a_try_that_was_refused_costs_nothing(session: Open, http: Http) -> None:
+    request = HELLO | {"max_tokens": 1000}
+    refused = [Behaviour(status_code=429), Behaviour(status_code=500)]
+    with FakeUpstream(*refused, Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, budget=Budget(usd=0.01, turns=1))
+        assert http(trial).post("/v1/chat/completions", json=request).status_code == 200
+        assert len(upstream.requests) == 3
+    assert (trial.calls[0].lost, trial.calls[0].cut) == (0, False)
+    assert trial.charged_usd == trial.cost_usd
+
+
+def test_what_is_left_shrinks_from_try_to_try(session: Open, http: Http) -> None:
+    """The second try may not write what the first may have written; it is a turn of the provider's, not the trial's."""
+    with FakeUpstream(Behaviour(cut=True), Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, budget=Budget(output_tokens=100, turns=1))
+        assert http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 60}).status_code == 200
+        assert [request["max_tokens"] for request in upstream.requests] == [60, 40]
+    assert (trial.calls[0].attempts, trial.calls[0].lost, trial.refusal) == (2, 1, None)
 
 
 def test_an_answer_without_usage_still_counts_against_the_caps(session: Open, http: Http) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.gateway import Gateway, Session, SessionSpec, limits
+from runner.gateway import Gateway, Session, SessionSpec, limits, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, CallLimits, Model, Prices
 
@@ -92,6 +92,24 @@ def test_a_minute_holds_no_more_calls_than_it_may(trials: Trials, monkeypatch: p
     assert time.monotonic() - began >= 2.0
     waited = [call.waited_seconds for call in session.calls]
     assert max(waited[:2]) < 0.1 < waited[2]
+
+
+def test_a_retry_takes_its_turn_like_any_request(trials: Trials, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider counts requests, whatever we call them."""
+    monkeypatch.setattr(limits, "WINDOW_SECONDS", 1.0)
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+    failed = Behaviour(status_code=500)
+    with FakeUpstream(failed, failed, Behaviour(text="ok")) as upstream:
+        _, (session,) = trials(upstream.url, ["zai/x"], seconds=0.9, requests_per_minute=2)
+        assert _ask(session) == 200
+        assert len(upstream.requests) == 3
+    (call,) = session.calls
+    assert call.attempts == 3
+    assert call.waited_seconds > 0.5
+    assert call.latency_seconds > 1.0, (
+        "longer than the trial has, and in time, since waiting is no time of its"
+    )
+    assert session.refusal is None
 
 
 def test_waiting_is_no_time_of_the_trials(trials: Trials) -> None:
