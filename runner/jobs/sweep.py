@@ -17,7 +17,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from runner import __version__
-from runner.errors import EngineError, TrackingError
+from runner.errors import ConfigError, EngineError, TrackingError
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.records import Record, Status, TrialRecord
 from runner.store import LEDGER, Store, write_atomically
@@ -92,7 +92,11 @@ def plan_text(plan: Plan, sweep_usd: float | None = None) -> str:
 
 def _plan(sweep: Sweep, store: Store) -> Plan:
     fresh = sweep.settings.fresh
-    return make_plan(sweep.cells, sweep.settings.sandbox, (lambda _: ()) if fresh else store.finished)
+    plan = make_plan(sweep.cells, sweep.settings.sandbox, (lambda _: ()) if fresh else store.finished)
+    labels = sweep.settings.scoring.labels
+    if labels and (unknown := {trial.task.name for trial in plan.trials} - labels.keys()):
+        raise ConfigError(f"scoring.tiers: {', '.join(sorted(unknown))}: no tier in the tiers file.")
+    return plan
 
 
 def _image_name(trial: PlannedTrial) -> str:

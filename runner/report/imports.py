@@ -1,0 +1,220 @@
+"""Somebody else's trials as a sweep of ours: by a mapping of columns, words and units, and with nothing made up."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping as Named
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import Field
+
+from metrics.checks import AMOUNTS, check
+from metrics.errors import TableError
+from runner import __version__
+from runner.door import suggest
+from runner.errors import ConfigError
+from runner.records import PlannedRow, Record, Scoring
+from runner.report.sources import read_table
+from runner.report.table import IMPORTED, Imported, SweepFile, trials_table
+from runner.store import write_atomically
+
+NAMES = ("agent", "model", "dataset", "budget", "task", "tier", "category", "language", "status")
+OTHERS = ("attempt", "reward", "passed", "started_at", "finished_at", "reason")
+COLUMNS = (*NAMES, *OTHERS, *AMOUNTS)
+"""What a column, or a constant, may be said to be."""
+DEFAULTS = {
+    "budget": "default",
+    "attempt": 1,
+    "tier": "unknown",
+    "category": "unknown",
+    "language": "unknown",
+}
+"""Of what need not be said."""
+NEEDED = ("agent", "model", "dataset", "task", "status")
+ANY = "*"
+"""In `words`: every word that is not listed."""
+
+
+class Mapping(Record):
+    """What the columns of a foreign table mean."""
+
+    columns: dict[str, str] = Field(min_length=1)
+    """Ours -> theirs."""
+    constants: dict[str, str | int | float | bool] = {}
+    """Ours -> the same for all rows."""
+    words: dict[str, dict[str, str | int | float | bool | None]] = {}
+    """Ours -> their word -> our value (null: missing); `*` is every other word. A word that is not listed stays."""
+    per_unit: dict[str, float] = {}
+    """Ours -> how many of their units make one of ours: 100 cents a USD, 6.77 CNY a USD, 1000 ms a second."""
+    components: dict[str, str] = {}
+    """Figures of a verifier beside the reward: name -> their column."""
+    missing: tuple[str, ...] = ("", "-", "N/A", "NA", "nan", "null", "None")
+    """Their words for nothing, in any column but those with `words`."""
+    pass_threshold: float = 1.0
+    """Where no column is `passed`: a reward that reaches this is a pass. Where none is `reward`: a pass is 1."""
+    planned: Literal["rows", "grid"] = "rows"
+    """rows: what the table lists was planned. grid: every cell planned every task of its dataset, and what is not
+    listed was not run, and so contributes 0."""
+
+
+def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -> SweepFile:
+    """Write the folder of a sweep with a table's trials; returns its plan.
+
+    `imported.parquet` has the trials in our columns, `sweep.json` what they are from. Raises `ConfigError` for a
+    mapping that does not fit the table and `TableError` for rows (numbered from 1) that cannot be scored; nothing is
+    written then.
+    """
+    ours = check(_ours(read_table(file), mapping))
+    rows = [_planned(row) for _, row in ours.iterrows()]
+    absent = _absent(ours) if mapping.planned == "grid" else []
+    known = _filled(trials_table(rows, {}), ours)
+    table = pd.concat([known, trials_table(absent, {})], ignore_index=True) if absent else known
+    plan = SweepFile(
+        schema_version=1,
+        name=sweep.name,
+        created=datetime.now(UTC),
+        planned=(*rows, *absent),
+        scoring=scoring,
+        versions={"assay": __version__},
+        imported=Imported(
+            file=file.name,
+            digest=hashlib.sha256(file.read_bytes()).hexdigest(),
+            mapping=mapping.model_dump(mode="json"),
+            rows=len(ours),
+            unpriced=int(ours["cost_usd"].isna().sum()),
+        ),
+    )
+    write_atomically(sweep / IMPORTED, table.to_parquet(index=False))
+    write_atomically(sweep / "sweep.json", plan.model_dump_json(indent=1).encode())
+    return plan
+
+
+def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
+    """Their table in our columns, every value as they have it but for words and units. Raises `ConfigError`."""
+    _fits(theirs, mapping)
+    _complete(mapping)
+    ours = pd.DataFrame(DEFAULTS | mapping.constants, index=theirs.index)
+    for name, column in mapping.columns.items():
+        ours[name] = _column(theirs[column], name, mapping)
+    for name in ("category", "language"):
+        ours[name] = ours[name].fillna("unknown")
+    for name in (*AMOUNTS, "finished_at", "started_at"):
+        if name not in ours:
+            ours[name] = pd.NaT if name.endswith("_at") else float("nan")
+    numbers = {name: theirs[column] for name, column in mapping.components.items()}
+    bad = {f"component {name} is no number": _no_number(values) for name, values in numbers.items()}
+    bad["attempt is no whole number"] = ours.index[
+        pd.to_numeric(ours["attempt"], errors="coerce").mod(1) != 0
+    ]
+    started = pd.to_datetime(ours["started_at"], utc=True, errors="coerce", format="ISO8601")
+    bad["started_at is no time"] = ours.index[started.isna() & ours["started_at"].notna()]
+    if found := {problem: rows for problem, rows in bad.items() if len(rows)}:
+        raise TableError(found)
+    ours = ours.assign(started_at=started, attempt=pd.to_numeric(ours["attempt"]).astype(int))
+    ours = ours.assign(**{name: pd.to_numeric(values) for name, values in numbers.items()})
+    ours["cell"] = ours[["agent", "model", "dataset", "budget"]].astype(str).agg("·".join, axis=1)
+    return _with_tokens(_with_reward(ours, mapping.pass_threshold))
+
+
+def _fits(theirs: pd.DataFrame, mapping: Mapping) -> None:
+    """Raises `ConfigError` for names that one of the sides does not have."""
+    for part in ("columns", "constants", "words", "per_unit"):
+        for name in getattr(mapping, part):
+            if name not in COLUMNS:
+                raise ConfigError(f"mapping.{part}: trials have no '{name}'. {suggest(name, COLUMNS)}")
+            if part in ("words", "per_unit") and name not in mapping.columns:
+                raise ConfigError(
+                    f"mapping.{part}.{name}: mapping.columns does not say which column that is."
+                )
+    for name in (*mapping.columns.values(), *mapping.components.values()):
+        if name not in theirs:
+            raise ConfigError(
+                f"mapping: the table has no column '{name}'. {suggest(name, map(str, theirs.columns))}"
+            )
+
+
+def _complete(mapping: Mapping) -> None:
+    """Raises `ConfigError` for what is said twice, and for what must be said and is not."""
+    said = [*mapping.columns, *mapping.constants]
+    if twice := set(mapping.columns) & set(mapping.constants):
+        raise ConfigError(f"mapping: {', '.join(sorted(twice))} is both a column and a constant.")
+    if taken := set(mapping.components) & {*COLUMNS, "cell", "tokens"}:
+        raise ConfigError(
+            f"mapping.components: {', '.join(sorted(taken))} is a column of its own; choose another name."
+        )
+    if absent := [name for name in NEEDED if name not in said]:
+        raise ConfigError(f"mapping: say what {', '.join(absent)} is, as a column or a constant.")
+    if "reward" not in said and "passed" not in said:
+        raise ConfigError("mapping: say what reward or passed is; without either nothing can be scored.")
+
+
+def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
+    """One of their columns by our words and in our units; what is no number stays, for `check` to name its row."""
+    words = theirs.astype("string").str.strip()
+    if said := mapping.words.get(name):
+        return pd.Series([_word(word, said) for word in words.fillna("")], theirs.index, object)
+    values = theirs.astype(object).mask(words.isin(mapping.missing) | words.isna(), None)
+    if per := mapping.per_unit.get(name):
+        numbers = pd.to_numeric(values, errors="coerce")
+        values = values.mask(numbers.notna(), numbers / per)
+    return values
+
+
+def _word(word: str, said: Named[str, Any]) -> Any:
+    """What a word means: as listed, as every other, or itself; no word is missing unless that is listed."""
+    return said.get(word, said.get(ANY, word) if word else None)
+
+
+def _no_number(values: pd.Series) -> pd.Index:
+    return values.index[pd.to_numeric(values, errors="coerce").isna() & values.notna()]
+
+
+def _with_reward(ours: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """The one of `reward` and `passed` that the table lacks, from the other; missing stays missing."""
+    if "passed" not in ours:
+        reward = pd.to_numeric(ours["reward"], errors="coerce")
+        return ours.assign(passed=(reward >= threshold).astype("boolean").mask(reward.isna()))
+    if "reward" not in ours:
+        flags = ours["passed"].replace({"True": 1, "False": 0, "true": 1, "false": 0, True: 1, False: 0})
+        return ours.assign(reward=pd.to_numeric(flags, errors="coerce"))
+    return ours
+
+
+def _with_tokens(ours: pd.DataFrame) -> pd.DataFrame:
+    """`tokens` = input + output where the table has these and no total."""
+    parts = [pd.to_numeric(ours[name], errors="coerce") for name in ("input_tokens", "output_tokens")]
+    return ours.assign(tokens=parts[0] + parts[1]) if ours["tokens"].isna().all() else ours
+
+
+def _planned(row: pd.Series[Any]) -> PlannedRow:
+    """A row as a planned trial; its key digests what it is."""
+    values = {name: str(row[name]) for name in NAMES if name != "status"} | {"attempt": int(row["attempt"])}
+    key = hashlib.sha256("\n".join(["imported", *map(str, values.values())]).encode()).hexdigest()[:32]
+    return PlannedRow(key=key, **values)
+
+
+def _absent(ours: pd.DataFrame) -> list[PlannedRow]:
+    """What each cell lacks of the tasks that its dataset has in any cell, as its first attempt."""
+    cells = ours.drop_duplicates("cell")[["cell", "agent", "model", "dataset", "budget"]]
+    tasks = ours.drop_duplicates(["dataset", "task"])[["dataset", "task", "tier", "category", "language"]]
+    there = set(zip(ours["cell"], ours["task"], strict=True))
+    grid = cells.merge(tasks, on="dataset").assign(attempt=1)
+    return [_planned(row) for _, row in grid.iterrows() if (row["cell"], row["task"]) not in there]
+
+
+def _filled(empty: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
+    """The table of planned trials with what is known of them, and its own types."""
+    known = ours.drop(columns=["cell", "attempt", *(name for name in NAMES if name != "status")])
+    known = known.set_axis(empty.index)
+    for name in known:
+        if name in empty and str(empty[name].dtype) == "Int64":
+            known[name] = pd.to_numeric(known[name]).round()  # of units such as millions, which leave binary fractions
+    words = known["passed"].map({True: "passed", False: "failed"})
+    ended = known["status"].where(known["status"] != "completed")
+    outcome = words.where(ended.isna(), words + " (" + ended + ")").fillna(known["status"])
+    reason = known["reason"].fillna("") if "reason" in known else ""
+    values = {str(name): known[name] for name in known}
+    return empty.assign(**values | {"outcome": outcome, "reason": reason, "ran": True}).astype(empty.dtypes)
