@@ -1,7 +1,7 @@
 # Each target does what its line says and only delegates; `make` alone lists them. All of them can be repeated.
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types fmt bench smoke-llm pictures setup bundles docker venv lock clean
+.PHONY: help run test check lint types fmt bench smoke-llm pictures setup bundles docker browser venv lock clean
 
 help:       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -9,7 +9,7 @@ help:       ## this list
 run: setup  ## set up, then run the quickstart sweep; more with ARGS="fresh=true"
 	$(BIN)/python -m runner experiment=quickstart $(ARGS)
 
-test: bundles ## set up, then run every test; more with ARGS="-k gateway"
+test: bundles browser ## set up, then run every test; more with ARGS="-k gateway"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: lint types test ## all that a change must pass
@@ -31,7 +31,7 @@ bench: setup ## speed, as ratios from one run
 smoke-llm: venv ## a real, tiny language model behind the gateway: that sampled tokens pass it, and nothing else
 	$(BIN)/python -m tests.smoke.llm
 
-pictures: run ## the pictures in docs/, from the quickstart sweep (needs Debian's chromium and chromium-driver)
+pictures: run browser ## the pictures in docs/, from the quickstart sweep
 	$(BIN)/python docs/make_pictures.py outputs/quickstart
 
 setup: venv docker ## environment, Docker Engine, base image, agent bundles
@@ -42,6 +42,9 @@ bundles: venv docker ## as setup, with the bundle of every agent there is
 
 docker: venv ## a Docker Engine that answers; as root on Debian it is installed and started
 	$(BIN)/python -m runner.sandbox.engine
+
+browser: venv ## a headless Chromium for tests of pages; as root on Debian it is installed
+	$(BIN)/python -m tests.browser
 
 venv: $(BIN)/.installed ## the virtual environment, exactly as in requirements.lock
 $(BIN)/.installed: requirements.lock

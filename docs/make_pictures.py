@@ -1,7 +1,7 @@
 """Pictures of a tracked sweep in MLflow's UI, taken by headless Chromium: `python docs/make_pictures.py SWEEP_FOLDER`.
 
 Logs the sweep again, starts the very command that this prints, opens the very link, and saves what it shows to
-`docs/pictures/`. Needs Debian's `chromium` and `chromium-driver`, and `selenium` from PyPI.
+`docs/pictures/`. The report is pictured too.
 """
 
 from __future__ import annotations
@@ -21,29 +21,19 @@ from urllib.parse import quote
 
 import requests
 from PIL import Image
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from runner.tracking import MlflowTracker
+from tests.browser import browser
 
 PICTURES = Path(__file__).parent / "pictures"
 SERVER = "http://127.0.0.1:5000"
 SETTLE_SECONDS = 4.0
 """Charts and tables draw for a while after their data is there."""
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-)
 
 
 def main(sweep: Path) -> None:
@@ -85,21 +75,6 @@ def answers() -> bool:
         return requests.get(f"{SERVER}/health", timeout=5).ok
     except requests.ConnectionError:
         return False
-
-
-@contextmanager
-def browser(width: int, height: int) -> Iterator[Chrome]:
-    """A fresh headless Chromium."""
-    options = ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        for flag in (*FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}"):
-            options.add_argument(flag)
-        chrome = Chrome(options=options, service=ChromeService("/usr/bin/chromedriver"))
-        try:
-            yield chrome
-        finally:
-            chrome.quit()
 
 
 def wait_for(chrome: Chrome, selector: str) -> None:

@@ -68,8 +68,10 @@ def style() -> Iterator[None]:
 
 def settle(figure: Figure) -> None:
     """Lay it out once, for both of its files."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    engine = figure.get_layout_engine()
+    if engine:
+        engine.execute(figure)
+        figure.set_layout_engine(None)  # with any other, each file costs two drawings
 
 
 def svg(figure: Figure) -> str:
@@ -87,9 +89,9 @@ def png(figure: Figure) -> bytes:
 
 
 def inline(text: str, name: str) -> str:
-    """An SVG file's text as an element of a page: no prologue, its colours the page's, its ids its own."""
+    """An SVG file's text as an element of a page: no prologue, no style sheet; the page's colours, ids of its own."""
     body = text[text.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", body, flags=re.DOTALL)
     body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
     body = re.sub(r'(<svg[^>]*?) width="([^"]*)"', r'\1 style="width: \2"', body, count=1)
     used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", body))
@@ -159,11 +161,11 @@ def cost_quality(points: pd.DataFrame) -> Figure:
     front = points[points["front"]].sort_values("usd_per_pass")
     axes.step(front["usd_per_pass"], front["pass_rate"], where="post", color=ACCENT, lw=1.2)
     for chosen, face in ((~points["front"], PAPER), (points["front"], ACCENT)):
-        axes.scatter(cost[chosen], rate[chosen], s=130, facecolor=face, edgecolor=ACCENT, lw=1.2, zorder=3)
+        axes.scatter(cost[chosen], rate[chosen], s=95, facecolor=face, edgecolor=ACCENT, lw=1.2, zorder=3)
     for point in points.itertuples():
         colour = PAPER if point.front else INK
         at = (float(point.usd_per_pass), float(point.pass_rate))  # type: ignore[arg-type]
-        axes.annotate(str(point.mark), at, ha="center", va="center", fontsize=7, color=colour, zorder=4)
+        axes.annotate(str(point.mark), at, ha="center", va="center", fontsize=6.5, color=colour, zorder=4)
     if len(points) > 1:
         axes.axvline(cost.median(), color=MUTED, lw=0.7, ls=":")
         axes.axhline(rate.median(), color=MUTED, lw=0.7, ls=":")
@@ -172,7 +174,8 @@ def cost_quality(points: pd.DataFrame) -> Figure:
                 x, y, word, transform=axes.transAxes, fontsize=7.5, color=MUTED,
                 ha="left" if x < 0.5 else "right", va="bottom" if y < 0.5 else "top",  # noqa: PLR2004 - the middle
             )  # fmt: skip
-    axes.set(xlabel="USD per pass", ylabel="tasks passed, of those planned", ylim=(-0.06, 1.06))
+    axes.set(xlabel="USD per pass", ylabel="tasks passed, of those planned")
+    axes.set_ylim(max(rate.min() - 0.12, -0.06), min(rate.max() + 0.12, 1.06))
     axes.margins(x=0.08)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: usd(value)))
@@ -225,4 +228,6 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    """Long names lose their middle: what a model is, or a budget, stands at the end."""
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"

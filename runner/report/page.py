@@ -81,7 +81,7 @@ def page(found: Findings, pictures: dict[str, bytes]) -> str:
             "about": about,
             "sections": [_shown(section, f"{at}" if at else "", pictures) for section in sections],
         }
-        for at, (title, about, sections) in enumerate(_chapters(found))
+        for at, (title, about, sections) in enumerate(chapters_of(found))
     ]
     environment = Environment(
         loader=PackageLoader("runner.report"),
@@ -102,8 +102,8 @@ def page(found: Findings, pictures: dict[str, bytes]) -> str:
     )
 
 
-def _chapters(found: Findings) -> Iterator[tuple[str, str, list[Section]]]:
-    """Title, a few words and sections: of each dataset, then of the whole."""
+def chapters_of(found: Findings) -> Iterator[tuple[str, str, list[Section]]]:
+    """Title, a few words and sections: of each dataset, by name, then of the whole."""
     for name, of in found.by_dataset():
         tasks = of.trials["task"].nunique()
         yield name, f"dataset of {tasks} tasks", [section for make in OF_A_DATASET if (section := make(of))]

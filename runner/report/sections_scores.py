@@ -186,10 +186,12 @@ def heat_map(found: Findings) -> Section | None:
     cells = found.contenders
     if cells["AMS"].isna().all():
         return None
-    column = {cell: name.split(" · ", 1)[1] for cell, name in found.names.items()}
+    names = found.names
+    column = {cell: name.split(" · ", 1)[1] for cell, name in names.items()}
     scores = cells.assign(column=cells.index.map(column)).pivot(index="agent", columns="column", values="AMS")
-    scores = scores.loc[scores.max(axis=1).sort_values(ascending=False, kind="stable").index]
-    said = "; ".join(f"{found.names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())
+    best = [scores.max(axis=axis).sort_values(ascending=False, kind="stable").index for axis in (1, 0)]
+    scores = scores.loc[best[0], best[1]]
+    said = "; ".join(f"{names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())
     picture = Picture(
         "heat_map",
         f"AMS (0 to 1) of {len(cells)} cells; the best agent of each model is outlined.",

@@ -62,7 +62,7 @@ def pass_profile(found: Findings) -> Section | None:
     scores = lines(found.tiers)
     tiers = [tier for tier in found.scoring.tiers if scores[cells.index[0], tier]["tasks"]]
     planned = {tier: int(scores[cells.index[0], tier]["tasks"]) for tier in tiers}
-    names = [found.names[cell] for cell in cells.index]
+    names = list(found.names.values())[: len(cells)]  # bounds come last
     passes = pd.DataFrame(
         {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in tiers}, index=names
     )

@@ -1,0 +1,57 @@
+"""A sweep's report without its records on disk, and a browser to read it in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome
+
+from runner.records import PlannedRow, Scoring, TrialRecord
+from runner.report.findings import Findings, find
+from runner.report.page import write_report
+from runner.report.projections import what_ran
+from runner.report.table import SweepFile, trials_table
+from tests.browser import PROGRAMS, browser
+from tests.records_factory import NOON
+from tests.report.plans import SCORING, sweep_of_four
+
+Report = Callable[..., Path]
+
+
+def findings(
+    folder: Path, planned: list[PlannedRow], records: dict[str, TrialRecord], scoring: Scoring = SCORING
+) -> Findings:
+    """What is found of these trials."""
+    plan = SweepFile(
+        schema_version=1,
+        name="quickstart",
+        created=NOON,
+        planned=tuple(planned),
+        scoring=scoring,
+        versions={"assay": "0.1.0"},
+    )
+    ran = {"versions": plan.versions, **what_ran(records.values())}
+    return find(plan, folder, trials_table(planned, records), ran)
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Report:
+    """Writes the report of planned rows and records; returns the page."""
+    return lambda *given: write_report(findings(tmp_path, *given))
+
+
+@pytest.fixture(scope="session")
+def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a sweep with one trial of each kind of trouble; for tests that only look."""
+    return write_report(findings(tmp_path_factory.mktemp("four"), *sweep_of_four()))
+
+
+@pytest.fixture(scope="session")
+def chrome() -> Iterator[Chrome]:
+    if not all(map(shutil.which, PROGRAMS)):
+        pytest.fail("no Chromium here: make browser")
+    with browser(1200, 900) as started:
+        yield started

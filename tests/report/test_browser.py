@@ -1,0 +1,182 @@
+"""The report as a real browser shows it: sorting, a phone's width, paper, the dark, and what attacks come to."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+
+from runner.report.page import write_report
+from tests.report.conftest import findings
+from tests.report.test_page import hostile
+
+pytestmark = pytest.mark.browser
+PHONE = 360
+Shown = Callable[..., Chrome]
+
+CONTRAST = """
+const style = getComputedStyle(document.documentElement);
+const light = name => {
+  const [r, g, b] = style.getPropertyValue(name).match(/\\w\\w/g).map(x => parseInt(x, 16) / 255)
+    .map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+return arguments[0].map(([one, other]) => {
+  const [a, b] = [light(one), light(other)].sort((x, y) => y - x);
+  return (a + 0.05) / (b + 0.05);
+});
+"""
+"""Contrast of pairs of the page's colours, as WCAG 2 defines it."""
+
+
+def console(page: Chrome) -> list[dict[str, Any]]:
+    """What was written there since it was last read: errors of scripts, violations of the page's policy."""
+    lines: list[dict[str, Any]] = page.get_log("browser")  # type: ignore[no-untyped-call]
+    return lines
+
+
+@pytest.fixture
+def shown(chrome: Chrome) -> Iterator[Shown]:
+    """Opens a page in a window so wide, as a medium and colour scheme shows it."""
+
+    def show(page: Path, width: int = 1200, media: str = "screen", scheme: str = "light") -> Chrome:
+        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+        chrome.get(page.as_uri())
+        return chrome
+
+    yield show
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {})
+    console(chrome)  # reading empties it for the next test
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a sweep in which all that others name is an attack."""
+    return write_report(findings(tmp_path_factory.mktemp("attacked"), *hostile()))
+
+
+def leaderboard(page: Chrome) -> WebElement:
+    return page.find_element(By.CSS_SELECTOR, "#leaderboard table")
+
+
+def column(page: Chrome, at: int) -> list[str]:
+    """First lines of a column of the leaderboard."""
+    cells = leaderboard(page).find_elements(By.CSS_SELECTOR, f"tbody tr > :nth-child({at})")
+    return [cell.text.split("\n")[0] for cell in cells]
+
+
+def test_pressing_a_head_sorts_by_it_and_again_the_other_way(shown: Shown, four: Path) -> None:
+    page = shown(four)
+    heads = leaderboard(page).find_elements(By.CSS_SELECTOR, "thead th")
+    at = {head.text: n for n, head in enumerate(heads, 1)}
+
+    def press(name: str) -> str | None:
+        heads[at[name] - 1].find_element(By.TAG_NAME, "button").click()
+        return heads[at[name] - 1].get_attribute("aria-sort")
+
+    assert column(page, at["agent"]) == ["codex", "mini_swe_agent", "oracle (bound)", "nop (bound)"]
+    assert press("AMS") == "descending"
+    assert column(page, at["AMS"]) == ["0.875", "0.494", "0.400", "0.000"]
+    assert press("AMS") == "ascending"
+    assert column(page, at["AMS"]) == ["0.000", "0.400", "0.494", "0.875"]
+    assert press("agent") == "ascending"
+    assert heads[at["AMS"] - 1].get_attribute("aria-sort") is None
+    assert column(page, at["agent"]) == ["codex", "mini_swe_agent", "nop (bound)", "oracle (bound)"]
+    assert press("tokens/pass") == "descending"
+    assert column(page, at["tokens/pass"]) == ["no pass", "7.5k", "5.62k", "0"]
+    for _ in range(2):
+        press("#")
+        assert column(page, at["#"])[2:] == ["-", "-"]  # who has no rank comes last, whichever way
+
+
+def test_the_keyboard_sorts_too(shown: Shown, four: Path) -> None:
+    page = shown(four)
+    button = leaderboard(page).find_element(By.CSS_SELECTOR, "thead th:nth-child(4) button")
+    button.send_keys("\ue007")  # Enter
+    assert column(page, 4)[0] == "0.875"
+
+
+def test_no_script_fails_and_nothing_is_asked_of_anybody(shown: Shown, four: Path) -> None:
+    page = shown(four)
+    for button in page.find_elements(By.CSS_SELECTOR, "th button"):
+        page.execute_script("arguments[0].click()", button)
+    assert console(page) == []
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_attacks_come_to_nothing(shown: Shown, attacked: Path) -> None:
+    page = shown(attacked)
+    for button in page.find_elements(By.CSS_SELECTOR, "th button"):
+        page.execute_script("arguments[0].click()", button)
+    assert page.execute_script("return window.hacked") is None
+    assert console(page) == []
+    refused = page.execute_script(
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'window.hacked = 6'}));"
+        "return window.hacked"
+    )
+    assert refused is None, "the page's policy lets a foreign script run"
+
+
+def test_on_a_phone_tables_scroll_in_their_boxes_and_the_page_does_not(
+    shown: Shown, four: Path, attacked: Path
+) -> None:
+    for page in (shown(four, PHONE), shown(attacked, PHONE)):
+        wide = page.execute_script("return document.documentElement.scrollWidth")
+        assert wide == PHONE
+        boxes: Any = page.execute_script(
+            "return [...document.querySelectorAll('.scroll')].map(box => [box.clientWidth, box.scrollWidth])"
+        )
+        assert max(outer for outer, _ in boxes) < PHONE
+        assert any(inner > outer for outer, inner in boxes)
+
+
+def test_on_paper_everything_is_within_the_page_on_white(shown: Shown, four: Path) -> None:
+    page = shown(four, 1032, "print", "dark")  # A4 across without its margins, at 96 dots an inch
+    assert not page.find_element(By.TAG_NAME, "nav").is_displayed()
+    ends: Any = page.execute_script(
+        "return [...document.querySelectorAll('table, svg, p')].map(x => Math.ceil(x.getBoundingClientRect().right))"
+    )
+    assert max(ends) <= 1032
+    assert (
+        page.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    )
+    printed = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_can_be_read_and_pictures_follow_them(shown: Shown, four: Path, scheme: str) -> None:
+    page = shown(four, scheme=scheme)
+    pairs = list(itertools.product(["--ink", "--muted", "--accent"], ["--paper", "--soft"]))
+    assert min(page.execute_script(CONTRAST, pairs)) >= 4.5
+    inks = page.execute_script(
+        "return [document.querySelector('#heat-map svg text'), document.body].map(x => getComputedStyle(x))"
+        ".map(style => style.fill === 'rgb(0, 0, 0)' ? style.color : style.fill)"
+    )
+    assert inks[0] == inks[1]
+
+
+def test_who_cannot_see_it_is_told(shown: Shown, four: Path) -> None:
+    page = shown(four)
+    wrong = page.execute_script(
+        """return [
+          ...[...document.querySelectorAll('table')].filter(table => !table.caption),
+          ...document.querySelectorAll('thead th:not([scope=col]), tbody th:not([scope=row])'),
+          ...[...document.querySelectorAll('tbody tr')].filter(row => row.cells[0].tagName !== 'TH'),
+          ...[...document.querySelectorAll('svg')].filter(x => !x.closest('[role=img][aria-label]')),
+          ...[...document.querySelectorAll('section')]
+            .filter(x => !document.getElementById(x.getAttribute('aria-labelledby'))),
+        ].map(x => x.outerHTML.slice(0, 200))"""
+    )
+    assert wrong == []
+    assert page.execute_script("return document.documentElement.lang") == "en"

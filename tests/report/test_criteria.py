@@ -1,0 +1,82 @@
+"""Who wins by what, and how sure that is, in words."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from metrics.uncertainty import bootstrap
+from runner.records import PlannedRow, TrialRecord
+from runner.report.criteria import Winner, verdict, winners
+from runner.report.leaderboard import cell_scores
+from runner.report.table import trials_table
+from runner.report.wording import number, short, span, usd
+from tests.report.plans import SCORING, TASKS, record, row
+
+
+def won(*passes: tuple[str, int, float]) -> list[Winner]:
+    """Winners among agents, each with the first so many tasks passed and a price of every trial."""
+    planned: list[PlannedRow] = []
+    records: dict[str, TrialRecord] = {}
+    for agent, count, cost in passes:
+        rows = [row(agent, task) for task in TASKS]
+        planned += rows
+        records |= {p.key: record(p, passed=TASKS.index(p.task) < count, cost_usd=cost) for p in rows}
+    trials = trials_table(planned, records)
+    draws = bootstrap(trials, SCORING)
+    return winners(cell_scores(trials, SCORING, draws), draws, SCORING.confidence)
+
+
+def by(found: list[Winner]) -> dict[str, Winner]:
+    return {winner.criterion: winner for winner in found}
+
+
+def test_criteria_can_have_different_winners_and_a_large_lead_is_clear() -> None:
+    found = won(("codex", 6, 0.12), ("kimi_cli", 3, 0.001))
+    assert verdict(found) == "Four criteria, two winners"
+    best = by(found)
+    assert best["passes"].best[0].startswith("codex")
+    assert (best["passes"].value, best["passes"].lead, best["passes"].clear) == ("6/6", "3", "yes")
+    assert best["USD/pass"].best[0].startswith("kimi_cli")
+    assert best["USD/pass"].runner_up
+    assert best["USD/pass"].runner_up.startswith("codex")
+
+
+def test_a_tie_names_all_and_makes_no_winner_of_its_own() -> None:
+    found = won(("codex", 4, 0.12), ("kimi_cli", 4, 0.001))
+    passes = by(found)["passes"]
+    assert (len(passes.best), passes.lead, passes.clear, passes.runner_up) == (2, "none", "tie", None)
+    assert by(found)["AMS"].best[0].startswith("kimi_cli")
+    assert (
+        verdict([winner for winner in found if winner.criterion != "tokens/pass"])
+        == "Four criteria, one winner"
+    )
+
+
+def test_a_lead_over_who_has_no_pass_and_a_winner_without_rival() -> None:
+    best = by(won(("codex", 4, 0.12), ("kimi_cli", 0, 0.001)))
+    assert best["USD/pass"].lead == "it has no pass"
+    alone = by(won(("codex", 4, 0.12)))
+    assert {(winner.runner_up, winner.clear) for winner in alone.values()} == {(None, "-")}
+
+
+def test_who_passes_nothing_wins_no_price() -> None:
+    found = won(("codex", 0, 0.12), ("kimi_cli", 0, 0.001))
+    assert set(by(found)) == {"passes", "AMS"}
+    assert winners(pd.DataFrame(), bootstrap(trials_table([row("codex", "easy-1")], {}), SCORING), 0.95) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (number(float("nan"), ".2f"), "-"),
+        (number(float("inf"), usd), "no pass"),
+        (number(-0.0, ".2f"), "0.00"),
+        (short(-12_345), "-12.3k"),
+        (usd(-0.0123), "-0.012"),
+        (span(float("inf"), float("inf")), ""),
+        (span(0.1, float("inf"), usd, " to "), "0.10 to no pass"),
+    ],
+)
+def test_figures_for_people(said: str, meant: str) -> None:
+    assert said == meant

@@ -1,0 +1,260 @@
+"""The report as a file: what is in it, what must never be, and that it is the same again."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from runner.errors import ConfigError
+from runner.jobs.report import Report as ReportJob
+from runner.records import ErrorInfo, PlannedRow, Status, TrialRecord
+from runner.report import figures
+from runner.report.blocks import Picture
+from runner.report.findings import Findings
+from runner.report.page import chapters_of
+from tests.report.conftest import Report, findings
+from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep
+
+Trials = tuple[list[PlannedRow], dict[str, TrialRecord]]
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 2">',
+    "</td></table></style></title><svg onload='window.hacked = 3'>",
+    "{{ 7 * 7 }}{% raw %}",
+    "$\\frac{\\notmath$ 任务 \u202eevil",
+    "javascript:window.hacked=4",
+)
+
+
+class Elements(HTMLParser):
+    """Every start tag of a page with its attributes, and all of its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += f"{data} "
+
+    def all(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.tags if tag == name]
+
+
+def hostile() -> Trials:
+    """A sweep in which everything that others name is an attack."""
+    agents = HOSTILE[:2]
+    planned = [
+        row(agent, f"easy-{task}", model=model, dataset=HOSTILE[2], budget=HOSTILE[0], attempt=1)
+        for agent in agents
+        for model in HOSTILE[3:5]
+        for task in HOSTILE
+    ]
+    planned = [p.model_copy(update={"key": f"{n:032x}"}) for n, p in enumerate(planned)]
+    records = {p.key: record(p, passed=n % 3 == 0) for n, p in enumerate(planned)}
+    spoiled = planned[4]
+    error = ErrorInfo(type="EngineError", message="</script><script>window.hacked = 5</script>")
+    digests = {"agent": HOSTILE[0], HOSTILE[1]: HOSTILE[2]}
+    records[spoiled.key] = record(
+        spoiled, passed=None, status=Status.INFRA_INVALID, error=error, digests=digests
+    )
+    refused = row(agents[0], HOSTILE[0], refused=HOSTILE[1], model=HOSTILE[3], dataset=HOSTILE[2])
+    return [*planned, refused], records
+
+
+def test_names_and_errors_of_others_stay_text(report: Report) -> None:
+    page = report(*hostile())
+    html = page.read_text()
+    elements = Elements(html)
+    counts = Counter(tag for tag, _ in elements.tags)
+    assert (counts["script"], counts["img"], counts["style"], counts["title"]) == (1, 0, 1, 1)
+    assert not [name for _, attributes in elements.tags for name in attributes if name.startswith("on")]
+    for text in HOSTILE[:4]:
+        assert text in elements.text
+    assert "</script><script>window.hacked = 5" in elements.text
+    for picture in page.parent.glob("*.svg"):
+        assert not re.search("<(script|img|foreignObject)", picture.read_text())
+
+
+def test_the_page_needs_nothing_but_itself_and_its_pictures(four: Path) -> None:
+    elements = Elements(four.read_text())
+    assert not [tag for tag, attributes in elements.tags if "src" in attributes or tag in ("link", "iframe")]
+    anchors = {attributes.get("id") for _, attributes in elements.tags}
+    for link in elements.all("a"):
+        target = link["href"] or ""
+        assert target[1:] in anchors if target.startswith("#") else (four.parent / target).is_file(), target
+    policy = next(meta["content"] for meta in elements.all("meta") if "http-equiv" in meta)
+    assert policy
+    assert policy.startswith("default-src 'none'")
+    ids = [attributes["id"] for _, attributes in elements.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_same_records_give_the_same_bytes(report: Report, four: Path) -> None:
+    planned, records = sweep_of_four()
+    random.Random(0).shuffle(keys := list(records))
+    again = report(planned, {key: records[key] for key in keys})
+    written = [{file.name: file.read_bytes() for file in page.parent.iterdir()} for page in (four, again)]
+    assert written[0] == written[1]
+    assert {"index.html", "heat_map.svg", "heat_map.png"} <= set(written[0])
+
+
+def test_pictures_that_are_no_longer_made_go(report: Report, tmp_path: Path) -> None:
+    earlier = tmp_path / "report" / "heat_map.png"
+    earlier.parent.mkdir()
+    earlier.touch()
+    page = report([row("oracle", task) for task in TASKS], {})
+    assert [file.name for file in page.parent.iterdir()] == ["index.html"]
+
+
+def test_scripts_are_called_so_wherever_they_are_named(four: Path) -> None:
+    texts = [file.read_text() for file in (four, *four.parent.glob("*.svg"))]
+    assert sum(text.count("scripted_careful (scripted)") for text in texts) > 20
+    assert not [text for text in texts if re.search(r"scripted_careful(?! \(scripted\))", text)]
+
+
+def test_what_is_said_at_the_top_is_the_plan_and_the_spend(four: Path) -> None:
+    text = " ".join(Elements(four.read_text()).text.split())
+    assert "cells 2 + 2 bounds tasks 7 trials judged 22 of 28 invalid 6 of 28 USD spent 1.08" in text
+    assert "1 of 28 trials; they spent 0.50 USD" in text
+    assert "4 trials refused, of 1 tasks: hard-4: It needs a GPU." in text
+    assert "1 trials not run, of 1 tasks: hard-3." in text
+
+
+def drawn(found: Findings) -> tuple[set[str], str]:
+    """Names of its sections, those of chapters after the first with a number, and all they say; draws its pictures."""
+    names, said = set(), []
+    with figures.style():
+        for at, (_, _, sections) in enumerate(chapters_of(found)):
+            for section in sections:
+                names.add(f"{section.name}{at or ''}")
+                for block in section.blocks:
+                    said.append(str(block))
+                    if isinstance(block, Picture):
+                        figures.settle(block.draw())
+    return names, " ".join(said)
+
+
+def two(**changed: Any) -> Trials:
+    """Two agents on all tasks, one of them without a pass."""
+    planned = [row(agent, task, **changed) for agent in ("codex", "kimi_cli") for task in TASKS]
+    return planned, {p.key: record(p, passed=p.agent == "codex") for p in planned}
+
+
+def joined(*parts: Trials) -> Trials:
+    return [p for planned, _ in parts for p in planned], {k: r for _, rs in parts for k, r in rs.items()}
+
+
+def one_cell() -> Trials:
+    planned = [row("codex", task) for task in TASKS]
+    return planned, {p.key: record(p) for p in planned}
+
+
+def all_invalid() -> Trials:
+    planned, records = two()
+    error = ErrorInfo(type="EngineError", message="gone")
+    changed = {
+        "status": Status.INFRA_INVALID,
+        "reward": None,
+        "passed": None,
+        "verdict": None,
+        "error": error,
+    }
+    return planned, {key: each.model_copy(update=changed) for key, each in records.items()}
+
+
+def unpriced() -> Trials:
+    planned, records = two()
+    return planned, {key: each.model_copy(update={"cost_usd": None}) for key, each in records.items()}
+
+
+def one_tier() -> Trials:
+    planned, records = two()
+    return [p for p in planned if p.tier == "easy"], records
+
+
+ODD: dict[str, tuple[Callable[[], Trials], set[str], set[str]]] = {
+    "one cell": (one_cell, {"criteria", "leaderboard", "heat-map"}, {"pairs", "same-model", "attempts"}),
+    "one tier": (one_tier, {"leaderboard", "profile"}, {"heat-map", "same-model"}),
+    "all invalid": (
+        all_invalid,
+        {"leaderboard", "audit1", "coverage1"},
+        {"effort", "caches", "cost-quality"},
+    ),
+    "nothing ran": (lambda: (two()[0], {}), {"leaderboard", "audit1"}, {"effort", "caches"}),
+    "bounds alone": (
+        lambda: ([row("oracle", task) for task in TASKS], {}),
+        {"leaderboard", "what-ran1"},
+        {"criteria", "heat-map", "pairs", "effort"},
+    ),
+    "no price": (unpriced, {"leaderboard", "pairs"}, {"cost-quality"}),
+    "two datasets": (
+        lambda: joined(two(), two(dataset="core30", attempt=2)),
+        {"pairs", "pairs1"},
+        {"pairs2"},
+    ),
+    "two budgets": (lambda: joined(two(), two(budget="tight", attempt=2)), {"pairs", "heat-map"}, set()),
+    "two attempts": (lambda: joined(two(), two(attempt=2)), {"attempts"}, set()),
+}
+
+
+@pytest.mark.parametrize(("make", "there", "absent"), ODD.values(), ids=ODD)
+def test_odd_sweeps_have_the_sections_that_make_sense(
+    tmp_path: Path, make: Callable[[], Trials], there: set[str], absent: set[str]
+) -> None:
+    names, said = drawn(findings(tmp_path, *make()))
+    assert there <= names
+    assert not absent & names
+    assert not re.search(r"text='(nan|<NA>|None|inf)'|beneath='[^']*(nan|inf|NA)", said)
+
+
+def test_a_budget_is_named_where_there_are_several(tmp_path: Path) -> None:
+    both = joined(two(), two(budget="tight", attempt=2))
+    assert "codex · scripted_careful (scripted) · budget tight" in drawn(findings(tmp_path, *both))[1]
+    assert "budget default" not in drawn(findings(tmp_path, *two()))[1]
+
+
+def test_twenty_four_cells_on_ninety_tasks_are_a_page_of_a_few_seconds_and_under_three_megabytes(
+    report: Report,
+) -> None:
+    rng = random.Random(0)
+    tasks = [f"{('easy', 'hard')[n % 2]}-{n}" for n in range(90)]
+    planned = [
+        row(f"agent_{a}", task, model=f"model_{m}") for a in range(4) for m in range(6) for task in tasks
+    ]
+    records = {
+        p.key: record(p, passed=rng.random() < 0.5, cost_usd=rng.lognormvariate(-3, 1)) for p in planned
+    }
+    started = time.monotonic()
+    page = report(planned, records)
+    assert time.monotonic() - started < 20  # 4 s on two free cores
+    assert page.stat().st_size < 3_000_000
+    assert Elements(page.read_text()).text.count("of 276 pairs") == 1
+
+
+def test_job_report_writes_the_page_and_the_tables_and_says_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = write_sweep(tmp_path, *sweep_of_four())
+    asked: Any = SimpleNamespace(settings=SimpleNamespace(outputs=tmp_path, name=sweep.name), scorings=())
+    assert ReportJob().run(asked) == 0
+    said = capsys.readouterr().out
+    assert str(sweep / "report" / "index.html") in said
+    assert f"alpha {SCORING.alpha:g}" in (sweep / "report" / "index.html").read_text()
+    assert (sweep / "leaderboard.csv").exists()
+    asked.settings.name = "quickstrat"
+    with pytest.raises(ConfigError, match="quickstart"):
+        ReportJob().run(asked)
