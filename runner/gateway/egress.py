@@ -46,11 +46,19 @@ GATEWAY = ("127.0.0.1", GATEWAY_PORT)
 HEAD = re.compile(
     r"([A-Z]+) (http://)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))?(/\S*)? HTTP/1\.[01]"
 )
-HOP_BY_HOP = (b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
+FIELD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
+"""A header's line. Without a blank before the colon, a second line, or a bare line feed, which servers read in ways of
+their own."""
+OURS = (b"host:", b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
+"""Headers that are not passed on as they come: a host other than the one that was checked is nobody's to name."""
 PRIVATE = tuple(
     map(
         ipaddress.ip_network,
-        ("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+            *("192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "::/96", "fec0::/10"),
+            "168.63.129.16/32",  # public, and inside every machine of one cloud: it hands out credentials
+        ),
     )
 )
 DISGUISED = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
@@ -256,12 +264,14 @@ async def _read(reader: asyncio.StreamReader) -> tuple[Target, bytes]:
     match = HEAD.fullmatch(first.decode("latin-1"))
     if match is None or (match[1] == "CONNECT") is (match[2] is not None):
         raise RefusedError("400 Bad Request", "This is no request to a proxy.")
+    if not all(map(FIELD.fullmatch, lines)):
+        raise RefusedError("400 Bad Request", "A header of this request can be read in several ways.")
     method, _, host, port, path = match.groups()
     name = host.strip("[]").lower().removesuffix(".")
     target = Target(method=method, host=name, port=int(port or 80), path=path or "/")
+    kept = [line for line in lines if not line.lower().startswith(OURS)]
+    start = f"{method} {target.path} HTTP/1.1\r\nHost: {host}{f':{port}' if port else ''}".encode("latin-1")
     # One request a connection: a second one could be for another host.
-    kept = [line for line in lines if not line.lower().startswith(HOP_BY_HOP)]
-    start = f"{method} {target.path} HTTP/1.1".encode("latin-1")
     return target, b"\r\n".join((start, *kept, b"Connection: close", b"", b""))
 
 

@@ -26,9 +26,13 @@ from runner.sandbox.network import allowed, canonical, permits
 class Site(BaseHTTPRequestHandler):
     """Says what it was asked."""
 
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self) -> None:
-        body = f"{self.path} {self.headers['Host']} {self.headers['Proxy-Authorization']}".encode()
-        self.send_response(200)
+        hosts = ",".join(self.headers.get_all("Host", []))
+        body = f"{self.path} {hosts} {self.headers['Proxy-Authorization']}".encode()
+        self.send_response(302 if self.path == "/redirect" else 200)
+        self.send_header("Location", "http://169.254.169.254/latest/meta-data/")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -41,7 +45,7 @@ class Site(BaseHTTPRequestHandler):
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A web site on this machine; its port is let through."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         monkeypatch.setattr(module, "PORTS", {server.server_port})
         yield server.server_port
         server.shutdown()
@@ -57,12 +61,13 @@ def proxy(tmp_path: Path) -> Iterator[Callable[..., Egress]]:
         yield start
 
 
-def ask(proxy: Egress, request: str) -> str:
-    """Everything that comes back for a request."""
+def ask(proxy: Egress, request: str, *, as_it_is: bool = False) -> str:
+    """Everything that comes back for a request, whose lines are ended as they must be."""
+    lines = request if as_it_is else request.replace("\n", "\r\n")
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(20)
         client.connect(str(proxy.folder / "egress.sock"))
-        client.sendall(request.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+        client.sendall(lines.encode() + b"\r\n\r\n")
         return b"".join(iter(lambda: client.recv(65_536), b"")).decode()
 
 
@@ -71,7 +76,7 @@ def test_an_allowed_host_is_reached_through_a_tunnel(proxy: Callable[..., Egress
     answer = ask(
         tunnel, f"CONNECT localhost:{site} HTTP/1.1\n\nGET /x HTTP/1.1\nHost: here\nConnection: close"
     )
-    assert answer.startswith("HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.0 200 OK")
+    assert answer.startswith("HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK")
     assert answer.endswith("/x here None")
     assert tunnel.attempts == (EgressAttempt(host="localhost", port=site, allowed=True, count=1),)
 
@@ -80,7 +85,7 @@ def test_a_plain_request_is_passed_on_without_what_was_the_proxys(
     proxy: Callable[..., Egress], site: int
 ) -> None:
     head = f"GET http://LOCALHOST:{site}/a?b HTTP/1.1\nHost: here\nProxy-Authorization: Basic x"
-    assert ask(proxy("localhost"), head).endswith("/a?b here None")
+    assert ask(proxy("localhost"), head).endswith(f"/a?b LOCALHOST:{site} None")
 
 
 @pytest.mark.parametrize(
@@ -117,6 +122,107 @@ def test_what_is_no_request_to_a_proxy_is_refused(proxy: Callable[..., Egress], 
     server = proxy("localhost")
     assert ask(server, line).startswith("HTTP/1.1 400 ")
     assert server.attempts == ()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Host : other.example",
+        "X: y\\nHost: other.example",
+        "X: y\\rHost: other.example",
+        " Host: other.example",
+        "X: y\n Host: other.example",
+        "Host",
+        ": x",
+        "X: \0",
+    ],
+)
+def test_a_header_that_can_be_read_in_several_ways_is_refused(
+    proxy: Callable[..., Egress], site: int, header: str
+) -> None:
+    server = proxy("localhost")
+    # Only the test's own line feeds become line ends; an escaped one stays bare.
+    lines = f"GET http://localhost:{site}/ HTTP/1.1\n{header}".replace("\n", "\r\n")
+    answer = ask(server, lines.replace("\\n", "\n").replace("\\r", "\r"), as_it_is=True)
+    assert answer.startswith("HTTP/1.1 400 "), answer
+    assert server.attempts == ()
+
+
+def test_the_host_that_was_checked_is_the_host_that_is_named(proxy: Callable[..., Egress], site: int) -> None:
+    """Else one allowed host of many at an address would open all of them, and none of it be on the record."""
+    head = f"GET http://localhost:{site}/ HTTP/1.1\nhOST: other.example\nHost: another.example"
+    assert ask(proxy("localhost"), head).endswith(f"/ localhost:{site} None")
+
+
+def test_a_second_request_on_a_connection_has_no_answer(proxy: Callable[..., Egress], site: int) -> None:
+    get = f"GET http://localhost:{site}/%s HTTP/1.1\nHost: x\nConnection: keep-alive"
+    answer = ask(proxy("localhost"), f"{get % 1}\n\n{get % 2}")
+    assert "/1 localhost" in answer
+    assert "/2" not in answer
+
+
+EVERYTHING = ("0.0.0.0/0", "::/0", "*.example")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "169.254.169.254", "10.0.0.1", "168.63.129.16", "0.0.0.0"),
+        *("[::1]", "[::]", "[::127.0.0.1]", "[::ffff:169.254.169.254]", "[fd00:ec2::254]", "[fe80::1]"),
+        *("[64:ff9b::a9fe:a9fe]", "[2002:7f00:1::1]", "[0:0:0:0:0:0:0:1]"),
+    ],
+)
+def test_not_even_a_list_of_everything_leads_inside(proxy: Callable[..., Egress], host: str) -> None:
+    server = proxy(*EVERYTHING, reachable=outside)
+    for line in (f"CONNECT {host}:443 HTTP/1.1", f"GET http://{host}/latest/meta-data/ HTTP/1.1"):
+        assert ask(server, line).startswith("HTTP/1.1 403 ")
+    assert {attempt.allowed for attempt in server.attempts} == {False}
+
+
+@pytest.mark.parametrize(
+    "host", ["127.1", "2130706433", "0x7f000001", "017700000001", "127.0.0.1.", "localhost"]
+)
+def test_an_address_in_another_spelling_is_no_entry(proxy: Callable[..., Egress], host: str) -> None:
+    server = proxy(*EVERYTHING, reachable=outside)
+    assert ask(server, f"CONNECT {host}:443 HTTP/1.1").startswith("HTTP/1.1 403 ")
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1", "fd00:ec2::254"]
+)
+def test_an_allowed_name_that_is_bound_to_the_inside_is_refused(
+    proxy: Callable[..., Egress], monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    server = proxy("*.example", reachable=outside)
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, port, **options: resolve(address, port, **options))
+    assert ask(server, "CONNECT rebound.example:443 HTTP/1.1").startswith("HTTP/1.1 403 ")
+    assert [attempt.allowed for attempt in server.attempts] == [False]
+
+
+def test_of_several_addresses_only_those_outside_are_tried(
+    proxy: Callable[..., Egress], site: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The site is at the one that is not."""
+    server = proxy("*.example", reachable=lambda address: str(address) == "127.0.0.9")
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda _, port, **options: [
+            found for host in ("127.0.0.1", "127.0.0.9") for found in resolve(host, port, **options)
+        ],
+    )
+    answer = ask(server, f"GET http://two.example:{site}/ HTTP/1.1\nHost: x")
+    assert answer.startswith("HTTP/1.1 502 "), answer
+
+
+def test_a_redirect_inside_is_passed_on_and_leads_nowhere(proxy: Callable[..., Egress], site: int) -> None:
+    """Whoever follows it asks again, and is checked again."""
+    server = proxy("localhost", reachable=lambda address: str(address) in ("127.0.0.1", "::1"))
+    answer = ask(server, f"GET http://localhost:{site}/redirect HTTP/1.1\nHost: x")
+    (location,) = (line[10:] for line in answer.split("\r\n") if line.startswith("Location: "))
+    assert ask(server, f"GET {location} HTTP/1.1").startswith("HTTP/1.1 403 ")
 
 
 def test_a_name_that_leads_to_this_machine_is_refused_though_allowed(proxy: Callable[..., Egress]) -> None:
@@ -201,6 +307,8 @@ def test_this_machines_public_address_is_not_outside_either() -> None:
         ("192.0.2.8", False),
         ("198.51.100.200", True),
         ("2001:db8::5", True),
+        ("a.example.net.other.example", False),
+        ("example.org.other.example", False),
         ("*.example.net", True),  # a name like another: it has no address
         ("198.51.100.0/24", True),
     ],
@@ -226,7 +334,7 @@ def test_an_agent_that_knows_no_exceptions_still_reaches_its_model(
 
         Thread(target=serve, daemon=True).start()
         answer = ask(server, "POST http://127.0.0.1:4180/v1/messages HTTP/1.1\nHost: x")
-    assert answer == "got POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    assert answer == "got POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:4180\r\nConnection: close\r\n\r\n"
     assert server.attempts == ()
 
 
