@@ -45,8 +45,9 @@ def check(
 
     Raises `TableError` that names every row at fault, for: no rows; missing columns; a missing name; values that are
     no number, negative or infinite; reward outside [0, 1]; `passed` that is not 0, 1 or missing; an unknown status;
-    an unreadable time; two rows of one (cell, task, attempt); a task of several tiers. With `scoring`: a cell without
-    tasks in a tier that has weight. With `one_dataset`: trials of several. `columns` are needed beside `REQUIRED`.
+    an unreadable time; two rows of one (cell, task, attempt); a cell of several datasets; a task of several tiers.
+    With `scoring`: a cell without tasks in a tier that has weight. With `one_dataset`: trials of several. `columns`
+    are needed beside `REQUIRED`.
     """
     if absent := [name for name in (*REQUIRED, *columns) if name not in trials]:
         raise TableError({f"No column {', '.join(absent)}": ()})
@@ -117,6 +118,9 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
     said = ", ".join(sorted(map(str, trials.loc[unknown, "status"].unique())))
     yield f"Unknown status ({said}); there are {', '.join(STATUSES)}", unknown
     yield "Two rows of one cell, task and attempt", trials.duplicated(["cell", "task", "attempt"], keep=False)
+    homes = trials[["cell", "dataset"]].drop_duplicates()
+    spread = homes.loc[homes.duplicated("cell", keep=False), "cell"]
+    yield "One cell in several datasets", trials["cell"].isin(spread)
     strata = trials[["dataset", "task", "tier"]].drop_duplicates()
     torn = strata[strata.duplicated(["dataset", "task"], keep=False)]
     yield (

@@ -18,6 +18,12 @@ from metrics.attempts import best_of, tries
 FINISHED = ("completed", "agent_error", "timeout", "budget_exceeded")
 """Statuses that are the cell's own doing; `infra_invalid` and `cancelled` say nothing about it."""
 
+SELECTED = (
+    *("cell", "dataset", "tier", "task", "attempt", "finished_at"),
+    *("reward", "passed", "tokens", "cost_usd", "turns"),
+)
+"""Columns that scores are made of."""
+
 
 def valid(trials: pd.DataFrame) -> pd.Series[bool]:
     """Whether each trial counts: it ended by the cell's own doing and was judged (AgentMeter section 3.5)."""
@@ -25,20 +31,29 @@ def valid(trials: pd.DataFrame) -> pd.Series[bool]:
 
 
 def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """The valid trials that count, with a column `weight` that sums to 1 over each (cell, task) that has any.
+    """The valid trials that count: `SELECTED` and a column `weight` that sums to 1 over each (cell, task) that has any.
 
     latest_completed: only the one with the greatest `finished_at`, ties by attempt number (AgentMeter section
     3.5). mean: all of them, equally. pass@k: see `best_of`. `passed` comes back as bool.
     """
-    rows = trials[valid(trials)]
-    rows = rows.assign(passed=rows["passed"].astype(bool), reward=rows["reward"].astype(float))
-    if attempts == "mean":
-        return rows.assign(weight=1 / rows.groupby(["cell", "task"])["task"].transform("size").astype(float))
-    if attempts != "latest_completed":
-        return best_of(rows, tries(attempts))
-    rows = rows.assign(finished_at=moments(rows["finished_at"]))
-    rows = rows.sort_values(["finished_at", "attempt"], na_position="first")
-    return rows.drop_duplicates(["cell", "task"], keep="last").assign(weight=1.0)
+    rows = trials.loc[valid(trials), list(SELECTED)]
+    if attempts == "latest_completed":
+        rows = rows.iloc[_latest(rows)].assign(weight=1.0)
+    elif attempts == "mean":
+        rows = rows.assign(weight=1 / rows.groupby(["cell", "task"])["task"].transform("size").astype(float))
+    else:
+        rows = best_of(rows, tries(attempts))
+    return rows.assign(passed=rows["passed"].astype(bool), reward=rows["reward"].astype(float))
+
+
+def _latest(rows: pd.DataFrame) -> np.ndarray:
+    """Position of the latest row of each (cell, task); no time at all is before any."""
+    groups = rows.groupby(["cell", "task"], sort=False).ngroup().to_numpy()
+    times = moments(rows["finished_at"]).to_numpy("datetime64[us]").astype("int64")
+    order = np.lexsort((rows["attempt"].to_numpy(float), times))
+    latest = np.zeros(groups.max(initial=-1) + 1, dtype=int)
+    latest[groups[order]] = order  # of several, numpy keeps the last
+    return np.sort(latest)
 
 
 def moments(values: pd.Series) -> pd.Series:
@@ -56,7 +71,7 @@ def per_task(trials: pd.DataFrame, rows: pd.DataFrame, values: Sequence[str]) ->
     """
     weighted = rows[list(values)].astype(float).mul(rows["weight"], axis=0)
     sums = weighted.groupby([rows["cell"], rows["task"]]).sum(skipna=False).assign(valid=True)
-    planned = trials[["cell", "dataset", "tier", "task"]].drop_duplicates()
+    planned = trials[["cell", "dataset", "tier", "task"]].drop_duplicates(["cell", "task"])
     tasks = planned.merge(sums.reset_index(), on=["cell", "task"], how="left")
     tasks["valid"] = tasks["valid"].notna()
     tasks.loc[~tasks["valid"], list(values)] = 0.0
@@ -86,8 +101,8 @@ def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     cells["pass_rate"] = cells["passes"] / cells["planned"]
     cells["mean_reward"] = tasks["reward"].sum() / cells["planned"]
 
-    rows = trials[valid(trials)]
-    ended = rows[["tokens", "cost_usd", "passed", "turns"]].astype(float).groupby(rows["cell"])
+    rows = trials.loc[valid(trials), ["cell", "tokens", "cost_usd", "passed", "turns"]]
+    ended = rows.set_index("cell").astype(float).groupby("cell")
     totals = ended.sum(skipna=False).reindex(cells.index)
     passes = totals["passed"].fillna(0.0)
     cells["tokens_per_pass"] = per_pass(totals["tokens"], passes)

@@ -206,8 +206,8 @@ def _strata(
     """Cells, their datasets, and per (dataset, tier) an array (tasks, COLUMNS, cells): 0 where a cell plans no such
     task.
     """
-    tries = trials[valid(trials)].assign(weight=1.0)
-    tries = tries.assign(tries_passed=tries["passed"].astype(bool))
+    tries = trials.loc[valid(trials), ["cell", "task", "passed", "cost_usd", "tokens"]]
+    tries = tries.rename(columns={"passed": "tries_passed"}).assign(weight=1.0)
     tasks = task_parts(trials, scoring).assign(planned=1.0)
     tasks = tasks.merge(per_task(trials, tries, SPEND)[["cell", "task", *SPEND]], on=["cell", "task"])
     cells = tuple(sorted(tasks["cell"].unique()))

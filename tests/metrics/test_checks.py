@@ -94,6 +94,11 @@ def test_a_task_of_two_tiers_is_named() -> None:
         check(pd.concat([good(), other]))
 
 
+def test_a_cell_is_of_one_dataset() -> None:
+    with pytest.raises(TableError, match="One cell in several datasets: row 10, 11, 12, 13, 14 and 1 more"):
+        check(pd.concat([good(), table(trial("easy-9", dataset="e")).set_axis([99])]))
+
+
 def test_tasks_of_one_name_in_two_datasets_are_two_tasks() -> None:
     other = good().assign(cell="b", dataset="e", tier="hard")
     check(pd.concat([good(), other], ignore_index=True))

@@ -1,0 +1,126 @@
+"""`make bench`: how long scoring takes, and in how much memory. Measures; asserts nothing.
+
+Each measurement has a process of its own, so that its peak memory is its own. Trials are made up: of all cells on all
+tasks, in the columns and types that a trials table has.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from metrics.checks import check
+from metrics.ranking import four_criteria
+from metrics.uncertainty import bootstrap, pairwise
+from runner.records import Scoring, TierScoring
+from runner.report.leaderboard import cell_scores
+
+TIERS = {"easy": 0.1, "medium": 0.4, "hard": 2.0}
+"""And the mean cost of a trial, USD."""
+SCORING = Scoring(
+    name="bench",
+    tiers={
+        name: TierScoring(budgets=tuple(usd * part for part in (0.2, 0.5, 1.0, 1.5, 2.0)), tau=2 * usd)
+        for name, usd in TIERS.items()
+    },
+)
+REPEATS = 3
+
+
+class Cost(NamedTuple):
+    """Of one piece of work."""
+
+    seconds: float
+    processor_seconds: float
+    """Which neighbours do not change."""
+    peak_mb: float
+    """Of the whole process, the trials and the libraries included."""
+
+
+def main() -> None:
+    """Run every measurement, one line each."""
+    paired = _apart(_paired, (24, 90, 5))
+    print(f"24 cells x 90 tasks x 5 attempts, 2000 paired resamples: {paired.seconds:.2f} s (bound 2 s)")
+    few = [_apart(_scored, (20, 1000, 5)) for _ in range(REPEATS)]
+    many = [_apart(_scored, (200, 1000, 5)) for _ in range(REPEATS)]
+    seconds, processor, peak = (statistics.median(column) for column in zip(*many, strict=True))
+    print(
+        f"1,000,000 trials scored and tabulated: {seconds:.2f} s (bound 10 s; {processor:.2f} s of processor), "
+        f"peak {peak:.0f} MB (bound 2000 MB)"
+    )
+    ratio = processor / statistics.median(cost.processor_seconds for cost in few)
+    print(f"  ten times the trials of 100,000 take {ratio:.1f} times as much processor time (linear: 10)")
+
+
+def _apart(work: Callable[[pd.DataFrame], None], shape: tuple[int, int, int]) -> Cost:
+    """What `work` takes in a process that does nothing else, the second time: once everything is imported."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_measured, work, shape).result()
+
+
+def _measured(work: Callable[[pd.DataFrame], None], shape: tuple[int, int, int]) -> Cost:
+    work(_trials((2, 6, 1)))
+    trials = _trials(shape)
+    started, started_processor = time.perf_counter(), time.process_time()
+    work(trials)
+    seconds, processor = time.perf_counter() - started, time.process_time() - started_processor
+    return Cost(seconds, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def _paired(trials: pd.DataFrame) -> None:
+    """A leaderboard with all that is said of pairs."""
+    typed = check(trials, SCORING)
+    draws = bootstrap(typed, SCORING)
+    cells = cell_scores(typed, SCORING, draws)
+    pairwise(draws)
+    four_criteria(cells, draws)
+
+
+def _scored(trials: pd.DataFrame) -> None:
+    """The whole leaderboard, intervals included, from a table that nobody has looked at yet."""
+    cell_scores(check(trials, SCORING), SCORING)
+
+
+def _trials(shape: tuple[int, int, int]) -> pd.DataFrame:
+    """So many cells, tasks and attempts; a third of the tasks in each tier, one trial in fifty invalid."""
+    rng = np.random.default_rng(0)
+    size = int(np.prod(shape))
+    cell, task, attempt = np.unravel_index(np.arange(size), shape)
+    tiers = np.array(list(TIERS))
+    reward = (rng.random(size) < 0.5).astype(float)
+    judged = rng.random(size) > 0.02
+    columns = {
+        "agent": np.array([f"agent-{n % 8}" for n in range(shape[0])])[cell],
+        "model": np.array([f"model-{n // 8}" for n in range(shape[0])])[cell],
+        "budget": "default",
+        "dataset": "made-up",
+        "cell": np.array([f"agent-{n % 8} model-{n // 8} made-up default" for n in range(shape[0])])[cell],
+        "tier": tiers[task % len(tiers)],
+        "task": np.array([f"task-{n:04d}" for n in range(shape[1])])[task],
+        "attempt": attempt + 1,
+        "status": np.where(judged, "completed", "infra_invalid"),
+        "started_at": pd.Timestamp("2026-01-01", tz="UTC"),
+        "finished_at": pd.Timestamp("2026-01-01", tz="UTC")
+        + pd.to_timedelta(rng.integers(0, 86_400, size), "s"),
+        "reward": np.where(judged, reward, np.nan),
+        "passed": pd.array(np.where(judged, reward, np.nan), dtype="boolean"),
+        "tokens": pd.array(rng.integers(1_000, 1_000_000, size), dtype="Int64"),
+        "cost_usd": rng.exponential(np.array(list(TIERS.values()))[task % len(tiers)]),
+        "turns": pd.array(rng.integers(1, 90, size), dtype="Int64"),
+        "ran": True,
+        "scripted": False,
+        "replayed": False,
+    }
+    return pd.DataFrame(columns)
+
+
+if __name__ == "__main__":
+    main()
