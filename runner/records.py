@@ -606,8 +606,8 @@ class TrialRecord(Record):
     verdict: Verdict | None = None
     error: ErrorInfo | None = None
     flags: tuple[str, ...] = ()
-    """What a reader must know: no_model_call, empty_rollout, agent_usage_differs, agent_usage_unreadable,
-    image_built_instead_of_pulled, verified_live, ..."""
+    """What a reader must know: no_model_call, empty_rollout (it used no tool, or changed nothing and said nothing),
+    agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()

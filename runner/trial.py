@@ -6,7 +6,6 @@ image → session at the gateway → sandbox up → rollout → processes dead �
 from __future__ import annotations
 
 import json
-import tarfile
 import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from runner import __version__
+from runner import __version__, workspace
 from runner.ending import ending
 from runner.errors import AssayError, ConfigError, EngineError, ImageError, OutputsError, WorkspaceTooLarge
 from runner.plan import PlannedTrial, identity
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
 LASTING = frozenset({ImageError.__name__, ConfigError.__name__, "CassetteMismatch"})
 """Failures of ours that a repetition cannot mend."""
-DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages", "__pycache__", "vendor", "target"})
 BACK_OFF_SECONDS = (2.0, 8.0)
 """Before the first and every later repetition of a trial that our side spoiled."""
 
@@ -80,8 +78,10 @@ class _Rollout:
     verdict: Verdict | None = None
     error: ErrorInfo | None = None
     flags: list[str] = field(default_factory=list)
-    workspace: tuple[int, int] | None = None
+    workspace: workspace.Workspace | None = None
     own_usage: OwnUsage | None = None
+    began: float = 0.0
+    """Of the rollout, in seconds since the epoch."""
 
 
 def run_to_the_end(
@@ -142,6 +142,7 @@ def _run(
         _wait_until_healthy(trial, sandbox)
     with _timed(state, "agent"):
         guarded = _guarded(command, trial, state.session, egress)
+        state.began = time.time()
         state.result = result = sandbox.exec(guarded, cancelled, lambda: _waited(state))
     with _timed(state, "collect"):
         _collect(trial, sandbox, result, state)
@@ -239,26 +240,11 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: _
     if sandbox.workdir != "/":  # a task that works in / is judged whole; its workspace is the machine
         try:
             sandbox.get(sandbox.workdir, state.folder / "workspace.tar")
-            state.workspace = measure_workspace(state.folder / "workspace.tar")
+            state.workspace = workspace.measure(state.folder / "workspace.tar")
         except WorkspaceTooLarge:
             state.flags.append("workspace_too_large")
         except FileNotFoundError:
             state.flags.append("workspace_gone")
-
-
-def measure_workspace(tar: Path) -> tuple[int, int]:
-    """Regular files and their text lines in a workspace; hidden and dependency folders are left out."""
-    files = lines = 0
-    with tarfile.open(tar) as archive:
-        for member in archive:
-            parts = member.name.split("/")[1:]
-            if not member.isreg() or any(
-                part.startswith(".") or part in DEPENDENCY_FOLDERS for part in parts
-            ):
-                continue
-            files += 1
-            lines += sum(chunk.count(b"\n") for chunk in archive.extractfile(member) or ())
-    return files, lines
 
 
 def _record(
@@ -292,7 +278,7 @@ def _record(
         passed=None if reward is None else reward >= cell.dataset.pass_threshold,
         verdict=verdict,
         error=error,
-        flags=tuple(state.flags + _flags(trial, state, len(tools))),
+        flags=tuple(state.flags + _flags(trial, state, calls)),
         agent_exit_code=state.result.exit_code if state.result else None,
         usage=sum((retry.usage for retry in retries), state.session.usage if state.session else Usage()),
         cost_usd=_total(
@@ -309,21 +295,21 @@ def _record(
         seconds=PhaseSeconds(**state.clock, waiting=_waited(state)),
         retries=retries,
         egress=state.egress.attempts if state.egress else (),
-        workspace_files=state.workspace[0] if state.workspace else None,
-        workspace_lines=state.workspace[1] if state.workspace else None,
+        workspace_files=state.workspace.files if state.workspace else None,
+        workspace_lines=state.workspace.lines if state.workspace else None,
         digests=_digests(trial, lab, state),
     )
 
 
-def _flags(trial: PlannedTrial, state: _Rollout, tools: int) -> list[str]:
+def _flags(trial: PlannedTrial, state: _Rollout, calls: Sequence[ModelCall]) -> list[str]:
     """What a reader of the record must know before trusting its reward."""
-    called = bool(state.session and state.session.turns)
+    called, tools = bool(state.session and state.session.turns), bool(_tool_calls(calls))
     verdict = state.verdict
     return [
         flag
         for flag, holds in {
             "no_model_call": state.session is not None and not called,
-            "empty_rollout": called and not tools,
+            "empty_rollout": called and not (tools and (_changed(state) or _said(calls))),
             "egress_refused": state.egress is not None
             and not all(one.allowed for one in state.egress.attempts),
             "lookups_unheard": state.egress is not None
@@ -380,6 +366,18 @@ def _tool_calls(calls: Sequence[ModelCall]) -> list[ToolCall]:
     from runner.gateway.trajectory import tool_calls  # noqa: PLC0415
 
     return [tool for call in calls for tool in tool_calls(call)]
+
+
+def _said(calls: Sequence[ModelCall]) -> str:
+    """The words of the last answer."""
+    from runner.gateway.trajectory import words  # noqa: PLC0415
+
+    return next((words(call) for call in reversed(calls) if call.response), "")
+
+
+def _changed(state: _Rollout) -> bool:
+    """Whether the rollout changed anything in its workspace, to the second; true where nobody can tell."""
+    return state.workspace is None or state.workspace.changed >= int(state.began)
 
 
 def _limit(trial: PlannedTrial) -> float | None:

@@ -13,6 +13,7 @@ import yaml
 from runner.agents.cli import CliAgent
 from runner.config import Cell
 from runner.gateway import Gateway
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.plan import make_plan
 from runner.records import Budget, Model, ModelCall, OwnUsage, Prices, Status, TrialRecord, Usage, UsageReport
 from runner.sandbox.docker import DockerSandboxes
@@ -142,6 +143,20 @@ def test_an_agent_that_asks_and_uses_no_tool_is_flagged(
 ) -> None:
     record, _ = run(asking(), scripted)
     assert (record.status, record.flags, record.turns) == (Status.COMPLETED, ("empty_rollout",), 1), record
+
+
+@pytest.mark.parametrize(
+    ("does", "says", "flagged"),
+    [("", "", True), ("open('left', 'w')", "", False), ("", "There is nothing to do.", False)],
+)
+def test_an_agent_that_uses_tools_changes_nothing_and_says_nothing_is_flagged(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], does: str, says: str, *, flagged: bool
+) -> None:
+    with FakeUpstream(Behaviour(text=says, calls=(("bash", '{"command": "ls"}'),))) as upstream:
+        model = Model(name="fake", id="openai/x", api_base=upstream.url, prices=PRICES)
+        record, _ = run(asking(f"{ASK}\n{does}"), model)
+    assert (record.status, record.interactions) == (Status.COMPLETED, 1), record
+    assert ("empty_rollout" in record.flags) is flagged
 
 
 def test_an_agent_that_misstates_its_tokens_is_flagged_and_not_believed(

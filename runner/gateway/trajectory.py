@@ -18,6 +18,11 @@ def tool_calls(call: ModelCall) -> tuple[ToolCall, ...]:
     return _BY_NAME[call.api].tool_calls(call.response) if call.response else ()
 
 
+def words(call: ModelCall) -> str:
+    """What an answered call says beside its tool calls; nothing for a call without an answer."""
+    return _BY_NAME[call.api].text(call.response).strip() if call.response else ""
+
+
 def atif(calls: Sequence[ModelCall], *, agent: str, version: str, session_id: str, instruction: str) -> Json:
     """The trajectory of one rollout: the instruction, then one step an answered call.
 
