@@ -34,6 +34,7 @@ class Compare(Record):
         cannot be scored.
         """
         from runner.report.comparison import compare, keep  # noqa: PLC0415 - brings pandas
+        from runner.report.projections import write_projections  # noqa: PLC0415 - and matplotlib
 
         left = self._side(self.left, sweep)
         if left.source.folder is None:
@@ -48,6 +49,7 @@ class Compare(Record):
         found, cells, text = compare(left, right)
         print(text)
         print(f"Kept in {keep(left.source.folder, found, cells)}")
+        write_projections(left.source.folder, left.source.folder.parent)  # its report shows it
         print(sweep.settings.tracker.log(left.source.folder))
         return 0
 

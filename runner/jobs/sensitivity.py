@@ -21,12 +21,15 @@ class Sensitivity(Record):
         """Exit code 0. Raises `ConfigError` when there is no such sweep or no scoring was given, and `TableError` when
         a scoring does not fit the trials.
         """
-        from runner.report.rescoring import compare_scorings  # noqa: PLC0415 - brings pandas
+        from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas and matplotlib
+        from runner.report.rescoring import compare_scorings  # noqa: PLC0415
 
         if not sweep.scorings:
             raise ConfigError(
                 "Which scorings? Add -m scoring.alpha=0.4,0.8, or take experiment=agentmeter_alpha."
             )
         settings = sweep.settings
-        print(compare_scorings(settings.outputs / settings.name, sweep.scorings))
+        folder = settings.outputs / settings.name
+        print(compare_scorings(folder, sweep.scorings))
+        write_projections(folder, settings.outputs)  # its report shows it
         return 0

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metrics.table import valid
-from runner.report import figures, sections_scores, sections_sweep, sections_trials
+from runner.report import figures, sections_compared, sections_scores, sections_sweep, sections_trials
 from runner.report.blocks import Picture, Section, SectionOf
 from runner.report.findings import Findings
 from runner.report.wording import MARKS, spend
@@ -38,11 +38,24 @@ OF_A_DATASET: tuple[SectionOf, ...] = (
 )
 """Said of each dataset by itself, in this order."""
 OF_THE_SWEEP: tuple[SectionOf, ...] = (
+    sections_compared.agreement,
+    sections_compared.sensitivity,
     sections_sweep.coverage,
     sections_sweep.audit,
     sections_sweep.what_ran,
 )
 """Said once, beneath."""
+
+
+class Chapter(NamedTuple):
+    """What is said of one dataset, or of the whole sweep."""
+
+    title: str
+    about: str
+    """A few words beside the title."""
+    suffix: str
+    """Of its anchors and pictures, so that those of two datasets differ."""
+    sections: list[Section]
 
 
 class Drawn(NamedTuple):
@@ -52,6 +65,7 @@ class Drawn(NamedTuple):
     caption: str
     alt: str
     svg: Markup
+    files: dict[str, bytes]
     template: str
 
 
@@ -63,9 +77,10 @@ def write_report(found: Findings) -> Path:
     """
     folder = found.folder / "report"
     with figures.style():
-        pictures: dict[str, bytes] = {}
-        html = page(found, pictures)
-    for name, content in {**pictures, "index.html": html.encode()}.items():
+        chapters = [_shown(chapter) for chapter in chapters_of(found)]
+    blocks = [block for chapter in chapters for section in chapter["sections"] for block in section["blocks"]]
+    pictures = {name: of for block in blocks if isinstance(block, Drawn) for name, of in block.files.items()}
+    for name, content in {**pictures, "index.html": _html(found, chapters).encode()}.items():
         write_atomically(folder / name, content)
     for old in folder.iterdir():
         if old.suffix in (".svg", ".png") and old.name not in pictures:
@@ -73,16 +88,17 @@ def write_report(found: Findings) -> Path:
     return folder / "index.html"
 
 
-def page(found: Findings, pictures: dict[str, bytes]) -> str:
-    """The page; the files of its pictures are put into `pictures`, by name."""
-    chapters = [
-        {
-            "title": title,
-            "about": about,
-            "sections": [_shown(section, f"{at}" if at else "", pictures) for section in sections],
-        }
-        for at, (title, about, sections) in enumerate(chapters_of(found))
-    ]
+def chapters_of(found: Findings) -> Iterator[Chapter]:
+    """Each dataset, by name, and then the whole."""
+    for at, (name, of) in enumerate(found.by_dataset(), 1):
+        about = f"dataset of {of.trials['task'].nunique()} tasks"
+        sections = [section for make in OF_A_DATASET if (section := make(of))]
+        yield Chapter(name, about, f"-{at}" if at > 1 else "", sections)
+    sections = [section for make in OF_THE_SWEEP if (section := make(found))]
+    yield Chapter("The sweep", "what its figures rest on", "", sections)
+
+
+def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
     environment = Environment(
         loader=PackageLoader("runner.report"),
         autoescape=True,
@@ -102,34 +118,30 @@ def page(found: Findings, pictures: dict[str, bytes]) -> str:
     )
 
 
-def chapters_of(found: Findings) -> Iterator[tuple[str, str, list[Section]]]:
-    """Title, a few words and sections: of each dataset, by name, then of the whole."""
-    for name, of in found.by_dataset():
-        tasks = of.trials["task"].nunique()
-        yield name, f"dataset of {tasks} tasks", [section for make in OF_A_DATASET if (section := make(of))]
-    yield (
-        "The sweep",
-        "coverage, invalid trials, versions",
-        [section for make in OF_THE_SWEEP if (section := make(found))],
-    )
-
-
-def _shown(section: Section, suffix: str, pictures: dict[str, bytes]) -> dict[str, Any]:
-    """A section for the template: its pictures drawn, its anchor unlike that of another dataset."""
-    blocks = [
-        _drawn(block, suffix, pictures) if isinstance(block, Picture) else block for block in section.blocks
+def _shown(chapter: Chapter) -> dict[str, Any]:
+    """A chapter for the template, its pictures drawn."""
+    sections = [
+        {
+            "anchor": f"{section.name}{chapter.suffix}",
+            "title": section.title,
+            "blocks": [
+                _drawn(block, chapter.suffix) if isinstance(block, Picture) else block
+                for block in section.blocks
+            ],
+        }
+        for section in chapter.sections
     ]
-    return {"anchor": f"{section.name}{suffix}", "title": section.title, "blocks": blocks}
+    return {"title": chapter.title, "about": chapter.about, "sections": sections}
 
 
-def _drawn(picture: Picture, suffix: str, pictures: dict[str, bytes]) -> Drawn:
+def _drawn(picture: Picture, suffix: str) -> Drawn:
     name = f"{picture.name}{suffix}"
     figure = picture.draw()
     figures.settle(figure)
     text = figures.svg(figure)
-    pictures |= {f"{name}.svg": text.encode(), f"{name}.png": figures.png(figure)}
+    files = {f"{name}.svg": text.encode(), f"{name}.png": figures.png(figure)}
     markup = Markup(figures.inline(text, name))  # noqa: S704 - matplotlib escaped what it drew
-    return Drawn(name, picture.caption, picture.alt, markup, picture.template)
+    return Drawn(name, picture.caption, picture.alt, markup, files, picture.template)
 
 
 def _facts(found: Findings) -> list[tuple[str, str]]:

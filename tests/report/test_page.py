@@ -19,8 +19,11 @@ from runner.jobs.report import Report as ReportJob
 from runner.records import ErrorInfo, PlannedRow, Status, TrialRecord
 from runner.report import figures
 from runner.report.blocks import Picture
+from runner.report.comparison import Side, compare, keep
 from runner.report.findings import Findings
 from runner.report.page import chapters_of
+from runner.report.rescoring import compare_scorings
+from runner.report.sources import read_source
 from tests.report.conftest import Report, findings
 from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep
 
@@ -135,12 +138,12 @@ def test_what_is_said_at_the_top_is_the_plan_and_the_spend(four: Path) -> None:
 
 
 def drawn(found: Findings) -> tuple[set[str], str]:
-    """Names of its sections, those of chapters after the first with a number, and all they say; draws its pictures."""
+    """Names of its sections, those of datasets after the first with a number, and all they say; draws its pictures."""
     names, said = set(), []
     with figures.style():
-        for at, (_, _, sections) in enumerate(chapters_of(found)):
-            for section in sections:
-                names.add(f"{section.name}{at or ''}")
+        for chapter in chapters_of(found):
+            for section in chapter.sections:
+                names.add(f"{section.name}{chapter.suffix}")
                 for block in section.blocks:
                     said.append(str(block))
                     if isinstance(block, Picture):
@@ -191,20 +194,20 @@ ODD: dict[str, tuple[Callable[[], Trials], set[str], set[str]]] = {
     "one tier": (one_tier, {"leaderboard", "profile"}, {"heat-map", "same-model"}),
     "all invalid": (
         all_invalid,
-        {"leaderboard", "audit1", "coverage1"},
+        {"leaderboard", "audit", "coverage"},
         {"effort", "caches", "cost-quality"},
     ),
-    "nothing ran": (lambda: (two()[0], {}), {"leaderboard", "audit1"}, {"effort", "caches"}),
+    "nothing ran": (lambda: (two()[0], {}), {"leaderboard", "audit"}, {"effort", "caches"}),
     "bounds alone": (
         lambda: ([row("oracle", task) for task in TASKS], {}),
-        {"leaderboard", "what-ran1"},
+        {"leaderboard", "what-ran"},
         {"criteria", "heat-map", "pairs", "effort"},
     ),
     "no price": (unpriced, {"leaderboard", "pairs"}, {"cost-quality"}),
     "two datasets": (
         lambda: joined(two(), two(dataset="core30", attempt=2)),
-        {"pairs", "pairs1"},
-        {"pairs2"},
+        {"pairs", "pairs-2"},
+        {"coverage-2"},
     ),
     "two budgets": (lambda: joined(two(), two(budget="tight", attempt=2)), {"pairs", "heat-map"}, set()),
     "two attempts": (lambda: joined(two(), two(attempt=2)), {"attempts"}, set()),
@@ -258,3 +261,19 @@ def test_job_report_writes_the_page_and_the_tables_and_says_where(
     asked.settings.name = "quickstrat"
     with pytest.raises(ConfigError, match="quickstart"):
         ReportJob().run(asked)
+
+
+def test_what_other_jobs_found_is_shown_as_long_as_it_is_of_these_trials(tmp_path: Path) -> None:
+    planned, records = two()
+    sweep = write_sweep(tmp_path, planned, records)
+    source = read_source("quickstart", tmp_path)
+    compared, cells, _ = compare(Side(source, "AMS", SCORING), Side(source, "passes", SCORING))
+    keep(sweep, compared, cells)
+    compare_scorings(sweep, [SCORING.model_copy(update={"alpha": 0.9})])
+    names, said = drawn(findings(sweep, planned, records))
+    assert {"agreement", "sensitivity"} <= names
+    assert "quickstart by passes" in said
+    assert "Missing above: 2 common cells, 3 are needed" in said
+    assert "alpha=0.9" in said
+    changed = {**records, planned[0].key: record(planned[0], passed=False)}
+    assert not {"agreement", "sensitivity"} & drawn(findings(sweep, planned, changed))[0]

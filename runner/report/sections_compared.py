@@ -1,0 +1,74 @@
+"""Sections on what other jobs made of the sweep: comparisons, and other scorings of the same trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from runner.report.blocks import Column, Section, Table, Text, Value
+from runner.report.comparison import kept
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.rescoring import ranked_anew
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sources import digest
+from runner.report.wording import number
+
+_TOP = {True: "same", False: "differs", None: "-"}
+
+
+def agreement(found: Findings) -> Section | None:
+    """What `job=compare` found with this sweep on the left."""
+    compared = list(kept(found.folder, digest(found.trials, found.scoring)).values())
+    if not compared:
+        return None
+    columns = (
+        Column("left", text=True),
+        Column("right", text=True),
+        Column("cells", "with a score on both sides: the denominator of this row"),
+        Column("Spearman", "correlation of ranks, ties at the mean of theirs"),
+        Column("Kendall", "tau-b"),
+        Column("best", "whether the best cell is the same", text=True),
+        Column("best three", "whether they are the same set", text=True),
+        Column("MAE", "mean absolute difference of the scores, in their unit"),
+    )
+    rows = []
+    for each in compared:
+        agreed = {name: math.nan if value is None else value for name, value in each.agreement.items()}
+        tops = [Value(_TOP[each.agreement[name]]) for name in ("top1", "topk")]
+        figures = [figure(agreed[name]) for name in ("spearman", "kendall")]
+        count = figure(agreed["cells"], ".0f")
+        rows.append([_side(each.left), _side(each.right), count, *figures, *tops, figure(agreed["mae"])])
+    whys = sorted({each.agreement["why"] for each in compared if each.agreement["why"]})
+    table = Table("This sweep against others, or by one metric against another", columns, rows)
+    return Section("agreement", "Agreement", [table, *(Text(f"Missing above: {why}.") for why in whys)])
+
+
+def _side(side: Mapping[str, Any]) -> Value:
+    tasks = "" if side["tasks"] is None else f", {len(side['tasks'])} tasks"
+    name = f"{side['source']} by {side['metric']}{tasks}"
+    return Value(name, name, f"{side['scoring']}, alpha {side['alpha']:g}")
+
+
+def sensitivity(found: Findings) -> Section | None:
+    """What `job=sensitivity` found: where the cells stand under other scorings."""
+    files = ranked_anew(found.folder, digest(found.trials, found.scoring))
+    if not files:
+        return None
+    places = pd.read_csv(files[0], dtype={"cell": str, "scoring": str}).to_dict("records")
+    ranks = {(place["cell"], place["scoring"]): place for place in places}
+    scorings = list(dict.fromkeys(place["scoring"] for place in places))
+    columns = [AGENT, MODEL, *(Column(scoring) for scoring in scorings)]
+    rows = [
+        [*about(cell, found), *(_place(ranks[name, scoring]) for scoring in scorings)]
+        for name, cell in lines(found.contenders).items()
+    ]
+    note = Text("Ranks by AMS within a dataset, 1 is best, ties share the smaller; beneath them the AMS.")
+    return Section("sensitivity", "Under other scorings", [Table("Rank by scoring", columns, rows), note])
+
+
+def _place(place: Mapping[Any, Any]) -> Value:
+    return figure(place["rank"], ".0f", number(place["AMS"], ".3f"))
