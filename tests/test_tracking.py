@@ -40,12 +40,19 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return outputs / "mlflow.db"
 
 
+@pytest.fixture(scope="module")
+def projected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep with its tables and its report, made once."""
+    outputs = tmp_path_factory.mktemp("projected")
+    write_projections(write_sweep(outputs, *sweep_of_four()), outputs)
+    return outputs
+
+
 @pytest.fixture
-def sweep(tmp_path: Path, empty_store: Path) -> Path:
+def sweep(tmp_path: Path, empty_store: Path, projected: Path) -> Path:
+    shutil.copytree(projected, tmp_path, dirs_exist_ok=True)
     shutil.copy(empty_store, tmp_path / "mlflow.db")
-    folder = write_sweep(tmp_path, *sweep_of_four())
-    write_projections(folder, tmp_path)
-    return folder
+    return tmp_path / "quickstart"
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +108,8 @@ def test_one_flat_run_a_cell_and_one_for_the_sweep(logged: Path) -> None:
     tags = codex.data.tags
     assert (tags["assay.sweep"], tags["assay.kind"], tags["assay.scripted"]) == ("quickstart", "cell", "true")
     assert "mlflow.parentRunId" not in tags
-    assert found[cell_name("oracle")].info.run_name == "oracle (bound) · none"
+    oracle = found[cell_name("oracle")]
+    assert (oracle.info.run_name, oracle.data.tags["assay.kind"]) == ("oracle (bound) · none", "bound")
     assert found[""].data.tags["assay.kind"] == "sweep"
     assert found[""].data.metrics == {
         "cells": 4,
@@ -134,6 +142,15 @@ def test_what_is_no_number_is_left_out_and_said_in_a_tag(logged: Path) -> None:
     assert nop.data.metrics["AMS"] == 0
 
 
+def test_the_sweeps_own_run_says_who_is_best_by_what(logged: Path) -> None:
+    tags = runs(logged)[""].data.tags
+    assert tags["assay.best.AMS"] == "codex · scripted_careful (scripted): 0.494, no clear lead"
+    assert set(tags) >= {
+        f"assay.best.{name}" for name in ("passes", "tokens_per_pass", "USD_per_pass", "AMS")
+    }
+    assert "Four criteria, one winner" in tags["mlflow.note.content"]
+
+
 def test_artifacts(logged: Path) -> None:
     found = runs(logged)
     assert artifacts(logged, found[""]) == {
@@ -144,7 +161,9 @@ def test_artifacts(logged: Path) -> None:
         "lock.json",
         "sweep.json",
         "config.yaml",
+        "report",
     }
+    assert {"index.html", "heat_map.svg", "heat_map.png"} <= artifacts(logged, found[""], "report")
     codex = found[cell_name("codex")]
     assert artifacts(logged, codex) == {"trials.csv", "trials.parquet", "trials.json", "trajectories"}
     assert artifacts(logged, codex, "trajectories/easy-1/1") == {"trajectory.json"}
@@ -221,7 +240,8 @@ def test_the_saved_view_is_what_the_ui_reads(logged: Path) -> None:
     state = json.loads(zlib.decompress(base64.b64decode(packed)))
     assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`AMS`", False)
     listed = client(logged).search_runs([experiment.experiment_id], state["searchFilter"])
-    assert len(listed) == CELLS
+    names = [run.data.params["agent"] for run in listed]
+    assert sorted(names) == ["codex", "mini_swe_agent"]  # bounds compete with nobody
     columns = {f"metrics.`{m}`" for run in listed for m in run.data.metrics} | {
         "params.`agent`",
         "params.`model`",

@@ -5,23 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from metrics.ams import tier_scores
 from metrics.table import valid
 from runner.report.comparison import COMPARISONS, Comparison, kept
-from runner.report.leaderboard import cell_scores
-from runner.report.projections import TABLES, load_trials
+from runner.report.criteria import verdict, winners
+from runner.report.findings import Findings, find
+from runner.report.leaderboard import lines
+from runner.report.projections import REPORT, TABLES, load_trials
 from runner.report.rescoring import ranked_anew, title
 from runner.report.sources import digest
 from runner.report.table import SweepFile
+from runner.report.wording import MARKS, agent_name, model_name
 from runner.store import Store
 
-LAYOUT = 1
+LAYOUT = 2
 """Raised when runs that are logged already are to be written anew."""
 COLUMNS = (
     "task",
@@ -86,18 +89,16 @@ def tracked_runs(sweep: Path, trajectories: str) -> list[TrackedRun]:
     `trajectories`: all, failed or none. Raises `ConfigError` when the folder holds no readable sweep.
     """
     plan, trials = load_trials(sweep, sweep.parent)
-    return [*_cells(plan, trials, Store(sweep.parent), trajectories), _sweep(plan, trials, sweep)]
+    found = find(plan, sweep, trials, {})
+    return [*_cells(found, Store(sweep.parent), trajectories), _sweep(found)]
 
 
-def _cells(plan: SweepFile, trials: pd.DataFrame, store: Store, trajectories: str) -> Iterator[TrackedRun]:
-    scores = cell_scores(trials, plan.scoring)
-    tiers = tier_scores(trials, plan.scoring)
-    several = len(set(scores["dataset"])) > 1
-    for cell in scores.index:
-        figures, own = scores.loc[cell], trials[trials["cell"] == cell]
-        agent = f"{figures['agent']} (bound)" if figures["bound"] else figures["agent"]
-        marks = (f"({mark})" for mark in ("scripted", "replayed") if figures[mark])
-        model = " ".join([figures["model"], *marks])
+def _cells(found: Findings, store: Store, trajectories: str) -> Iterator[TrackedRun]:
+    plan, tiers = found.plan, found.tiers
+    several = len(set(found.cells["dataset"])) > 1
+    for cell, figures in lines(found.cells).items():
+        own = found.trials[found.trials["cell"] == cell]
+        agent, model = agent_name(figures), model_name(figures)
         choices = {
             "agent": figures["agent"],
             "model": model,
@@ -114,15 +115,16 @@ def _cells(plan: SweepFile, trials: pd.DataFrame, store: Store, trajectories: st
             name=" · ".join([agent, model, *([figures["dataset"]] if several else [])]),
             params={**choices, **_shared(plan)},
             metrics=metrics,
-            tags={"assay.kind": "cell", **_marks(own), **missing},
+            tags={"assay.kind": "bound" if figures["bound"] else "cell", **_marks(own), **missing},
             files=_trajectories(own, store, trajectories),
             trials=own,
             **_times(plan, own),
         )
 
 
-def _sweep(plan: SweepFile, trials: pd.DataFrame, sweep: Path) -> TrackedRun:
-    """What belongs to the whole: plan, configuration, leaderboard, all trials."""
+def _sweep(found: Findings) -> TrackedRun:
+    """What belongs to the whole: plan, configuration, leaderboard, report, all trials."""
+    plan, trials, sweep = found.plan, found.trials, found.folder
     refused = trials["reason"].str.startswith("refused: ")
     state = digest(trials, plan.scoring)
     compared, anew = kept(sweep, state), ranked_anew(sweep, state)
@@ -138,17 +140,46 @@ def _sweep(plan: SweepFile, trials: pd.DataFrame, sweep: Path) -> TrackedRun:
     )
     files = [*(sweep / name for name in (*TABLES, "sweep.json", "config.yaml")), *anew]
     pairs = [file.with_suffix(ending) for file in compared for ending in (".json", ".csv")]
-    contents = {"assay.rescored": hashlib.sha256(anew[0].read_bytes()).hexdigest()[:12]} if anew else {}
+    report = sorted((sweep / REPORT.parent).glob("*"))
+    contents = {"assay.rescored": _content(anew[0])} if anew else {}
+    contents |= {"assay.report": _content(sweep / REPORT)} if report else {}
     return TrackedRun(
         identity="",
         name=f"sweep {plan.name}",
         params=_shared(plan),
         metrics=metrics,
-        tags={"assay.kind": "sweep", **_marks(trials), **contents, **missing},
-        files={path: None for path in files if path.exists()} | dict.fromkeys(pairs, COMPARISONS),
+        tags={"assay.kind": "sweep", **_marks(trials), **_best(found), **contents, **missing},
+        files={path: None for path in files if path.exists()}
+        | dict.fromkeys(pairs, COMPARISONS)
+        | dict.fromkeys(report, REPORT.parent.name),
         trials=trials,
         **_times(plan, trials),
     )
+
+
+def _content(file: Path) -> str:
+    """Beginning of a digest, so that a run with another content is replaced."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+
+
+def _best(found: Findings) -> dict[str, str]:
+    """The winners by each criterion as tags, `assay.best.<criterion>`, and as the description that MLflow shows of the
+    run; a dataset after another.
+    """
+    tags: defaultdict[str, list[str]] = defaultdict(list)
+    for name, of in found.by_dataset():
+        best = winners(of.contenders, found.draws, found.scoring.confidence)
+        tags["mlflow.note.content"].append(f"**{name}: {verdict(best)}**\n")
+        for winner in best:
+            cells = " = ".join(found.names[cell] for cell in winner.best)
+            lead = {"yes": "a clear lead", "no": "no clear lead", "tie": "a tie", "-": "no rival"}[
+                winner.clear
+            ]
+            criterion = winner.criterion.replace("/", "_per_")
+            tags[f"assay.best.{criterion}"].append(f"{cells}: {winner.value}, {lead}")
+            tags["mlflow.note.content"].append(f"* {winner.criterion}: {cells}, {winner.value} ({lead})")
+    tags["mlflow.note.content"].append("\nThe report: *Artifacts*, `report/index.html`.")
+    return {tag: "\n".join(said)[:5000] for tag, said in tags.items()}
 
 
 def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
@@ -161,11 +192,11 @@ def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
     }
 
 
-def _headlines(figures: pd.Series[Any]) -> dict[str, float]:
+def _headlines(figures: Mapping[str, Any]) -> dict[str, float]:
     return {name: figures[column] for name, column in _HEADLINES.items()}
 
 
-def _families(plan: SweepFile, figures: pd.Series[Any], tiers: pd.DataFrame) -> dict[str, float]:
+def _families(plan: SweepFile, figures: Mapping[str, Any], tiers: pd.DataFrame) -> dict[str, float]:
     """Metrics that MLflow groups by the part before the slash."""
     names = [f"{name}_{end}" for name in _INTERVALS for end in ("low", "high")]
     intervals = {f"interval/{name}": figures[name] for name in names}
@@ -183,7 +214,7 @@ def _shared(plan: SweepFile) -> dict[str, str]:
 
 
 def _marks(trials: pd.DataFrame) -> dict[str, str]:
-    return {f"assay.{mark}": "true" if trials[mark].any() else "false" for mark in ("scripted", "replayed")}
+    return {f"assay.{mark}": "true" if trials[mark].any() else "false" for mark in MARKS}
 
 
 def _finite(metrics: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
