@@ -19,7 +19,7 @@ from typing import Annotated, Any, Protocol, get_args
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -178,6 +178,11 @@ def _resolved(config: DictConfig) -> dict[str, Any]:
     """Plain values with every interpolation resolved."""
     try:
         node: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        key = error.full_key
+        raise ConfigError(
+            f"{key}: it has no default. Add {key}=...; --help GROUP=OPTION, as --help dataset=harbor, says what it is."
+        ) from error
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"{error.full_key or 'configuration'}: {reason}") from error

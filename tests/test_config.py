@@ -22,6 +22,10 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 PLAIN = ("agent=oracle", "dry_run=true")
 NEEDED = {("dataset", "harbor"): "dataset.root=tasks", ("model", "cassette"): "model.path={folder}"}
 """What an option leaves to the user; `folder` holds a recording."""
+ROOTED = dict.fromkeys(
+    ("agentmeter_core30", "agentmeter_benchmark90"), (f"dataset.root={door.ROOT}/tasks/quickstart",)
+)
+"""Presets over tasks that the user brings -> where there are some. (agentmeter_alpha needs a sweep: tests/jobs.)"""
 
 
 def composed(*overrides: str) -> DictConfig:
@@ -52,9 +56,10 @@ def test_every_option_composes_and_validates(group: str, option: str, tmp_path: 
     assert named in (option, NO_MODEL.name)
 
 
-@pytest.mark.parametrize("experiment", door.options("experiment"))
+@pytest.mark.parametrize("experiment", sorted(door.options("experiment").keys() - {"agentmeter_alpha"}))
 def test_every_preset_plans(command: Command, tmp_path: Path, experiment: str) -> None:
-    ended = command(f"experiment={experiment}", "dry_run=true", f"outputs={tmp_path}/outputs")
+    needed = ROOTED.get(experiment, ())
+    ended = command(f"experiment={experiment}", "dry_run=true", f"outputs={tmp_path}/outputs", *needed)
     assert ended.returncode == 0, ended.stderr
     assert "trials planned" in ended.stdout
 
@@ -154,7 +159,7 @@ def test_no_secret_reaches_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("dataset=harbor", "dataset.root: Missing mandatory value"),
+        ("dataset=harbor", r"dataset.root: it has no default. Add dataset.root=\.\.\."),
         ("name=${nothing}", "name: Interpolation key 'nothing' not found"),
         ("name=${oc.env:NOT_SET_ANYWHERE}", "name: .*NOT_SET_ANYWHERE"),
         ("~budget", "budget: nothing was chosen"),
@@ -271,7 +276,7 @@ def test_a_preset_sweeps_and_the_command_line_wins(
     ended = command("--config-dir", str(own), "experiment=grid", "dry_run=true", f"outputs={outputs}", *words)
     assert ended.returncode == 0, ended.stderr
     tasks = len(list((door.ROOT / "tasks/quickstart").glob("*/task.toml")))
-    assert f"{cells * tasks} trials planned" in ended.stdout
+    assert f"{cells} cells, {cells * tasks} trials planned" in ended.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"], "a dry run leaves nothing behind"
 
 

@@ -22,7 +22,7 @@ from runner.records import Budget, Model, Prices, PriceTier, Usage
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
-FIRST = door.CONF / "pricing/2026-11-21.yaml"
+SHIPPED = door.CONF / "pricing/2026-11-22.yaml"
 PAPER = door.CONF / "pricing/agentmeter-2026-06-04.yaml"
 
 
@@ -42,16 +42,16 @@ def loaded(*overrides: str) -> Sweep:
 # --- what a snapshot says ---------------------------------------------------------------------------------------------
 
 
-def test_the_first_snapshot_is_the_jobs_work_and_prices_every_shipped_model(
+def test_the_default_snapshot_is_the_jobs_work_and_prices_every_shipped_model(
     command: Command, tmp_path: Path
 ) -> None:
     written = tmp_path / "again.yaml"
-    ended = command("job=prices", "job.date=2026-11-21", f"job.path={written}")
+    ended = command("job=prices", "job.date=2026-11-22", f"job.path={written}")
     assert ended.returncode == 0, ended.stderr
-    assert "7 models priced" in ended.stdout
-    assert written.read_text() == FIRST.read_text()
-    assert shipped(FIRST).absent == ()
-    again = command("job=prices", "job.date=2026-11-21", f"job.path={written}")
+    assert "8 models priced" in ended.stdout
+    assert written.read_text() == SHIPPED.read_text()
+    assert shipped(SHIPPED).absent == ()
+    again = command("job=prices", "job.date=2026-11-22", f"job.path={written}")
     assert again.returncode == 2
     assert "is there already" in again.stderr
 
@@ -84,7 +84,7 @@ def test_the_papers_snapshot_gives_back_the_costs_of_its_table() -> None:
 def test_every_shipped_model_is_priced_or_marked_absent() -> None:
     nodes = [yaml.safe_load(file.read_text()) for file in door.options("model").values()]
     ids = {node["id"] for node in nodes if node.get("backend", "provider") == "provider"}
-    for file in (FIRST, PAPER):
+    for file in (SHIPPED, PAPER):
         said = shipped(file)
         assert said.name == file.stem
         assert ids == said.prices.keys() | set(said.absent)
@@ -156,8 +156,8 @@ def test_a_call_is_charged_at_the_rates_of_its_length() -> None:
 
 def test_the_chosen_snapshot_prices_the_model_and_is_named_on_the_cell() -> None:
     (first,) = loaded("model=gpt").cells
-    assert first.model.prices == shipped(FIRST).usd("openai/gpt-5.4")
-    assert first.prices == shipped(FIRST).label
+    assert first.model.prices == shipped(SHIPPED).usd("openai/gpt-5.4")
+    assert first.prices == shipped(SHIPPED).label
     (paper,) = loaded("model=gpt", "pricing=agentmeter-2026-06-04").cells
     assert paper.model.prices.source == "CLI-Tool-Bench"
     assert paper.prices.startswith("agentmeter-2026-06-04@")

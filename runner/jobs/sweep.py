@@ -72,7 +72,11 @@ class SweepJob(Record):
 def plan_text(plan: Plan, sweep_usd: float | None = None) -> str:
     """The plan for people: cells, trials with their keys, images, refusals, and the most it may cost."""
     done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
-    lines = [f"{len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.", ""]
+    cells = len({trial.cell.name for trial in plan.trials})
+    lines = [
+        f"{cells} cells, {len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.",
+        "",
+    ]
     lines += [f"  {trial.key[:12]}  {trial.name}" for trial in plan.todo]
     images = sorted({_image_name(trial) for trial in plan.todo})
     lines += ["", f"{len(images)} images:", *(f"  {name}" for name in images)]

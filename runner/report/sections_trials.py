@@ -108,7 +108,10 @@ def budgets(found: Findings) -> Section | None:
 
 def _curve(found: Findings, tier: str) -> pd.DataFrame:
     """CBQ at the tier's budgets; a row a contender, best first, none where the tier has no tasks."""
-    curve = budget_curve(found.trials, found.scoring.attempts, found.scoring.tiers[tier].budgets)
+    budgets = tuple(
+        dict.fromkeys(found.scoring.tiers[tier].budgets)
+    )  # two quantiles of cost may be one amount
+    curve = budget_curve(found.trials, found.scoring.attempts, budgets)
     own = curve[curve.index.get_level_values("tier") == tier].droplevel("tier")
     return own.reindex(found.contenders.index) if len(own) else own
 

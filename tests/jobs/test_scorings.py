@@ -1,0 +1,171 @@
+"""Scoring apart from running: tiers files, scoring anew, and one sweep under several scorings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from runner.report.projections import load_trials
+from runner.report.runs import tracked_runs
+from tests.jobs.sweeps import TASKS, TIERS, Door, finished_sweep, forget
+
+
+def scoring_of(sweep: Path) -> dict[str, object]:
+    content: dict[str, dict[str, object]] = json.loads((sweep / "sweep.json").read_text())
+    return content["scoring"]
+
+
+def test_a_typed_scoring_becomes_the_sweeps_own_and_stays_it(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    (sweep / "projected.json").write_text("{}")
+    changed = door("job=track", "name=full", "scoring.alpha=0.8")
+    assert changed.out.startswith("Scored anew: alpha 0.6 -> 0.8.\n")
+    assert not (sweep / "projected.json").exists(), "the sweep command would show the former tables"
+    assert scoring_of(sweep)["alpha"] == 0.8
+    again = door("job=track", "name=full")
+    assert "Scored anew" not in again.out
+    assert "alpha 0.8;" in again.out
+    assert pd.read_csv(sweep / "leaderboard.csv").AMS.max() > 0
+
+
+def test_a_calibrated_tiers_file_labels_tasks_and_sets_budgets_of_scoring_alone(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    before = load_trials(sweep, door.outputs)[1]
+    said = door("job=calibrate", "inputs=[full]")
+    assert said.code == 0, said.err
+    assert "12 tasks of bench: 108 valid trials of 9 cells, 0 of unknown cost." in said.out
+    file = Path("tiers.yaml")
+    found = yaml.safe_load(file.read_text())
+    assert found["labels"] == {task: task.split("-")[0] for task in TASKS}, "harder tasks took more"
+    efforts = [max(found["effort"][f"{tier}-{n}"] for n in range(1, 5)) for tier in TIERS]
+    assert efforts == sorted(efforts)
+    assert list(found["inputs"]) == ["full"]
+
+    found["labels"]["easy-1"], found["labels"]["hard-1"] = "hard", "easy"
+    file.write_text(yaml.safe_dump(found))
+    said = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
+    assert "tiers.easy.budgets" in said.out
+    assert scoring_of(sweep)["labels"] == found["labels"]
+    assert str(scoring_of(sweep)["calibrated"]).startswith("tiers.yaml@")
+    file.unlink()  # the sweep holds what it needs of it
+    after = load_trials(sweep, door.outputs)[1]
+    assert set(after.loc[after["task"] == "easy-1", "tier"]) == {"hard"}
+    assert set(after.loc[after["task"] == "hard-1", "tier"]) == {"easy"}
+    assert (after["key"] == before["key"]).all(), "no trial is another trial"
+
+
+def test_a_task_missing_in_the_tiers_file_is_named_and_changes_nothing(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    door("job=calibrate", "inputs=[full]")
+    lines = Path("tiers.yaml").read_text().splitlines()
+    Path("tiers.yaml").write_text("\n".join(line for line in lines if not line.strip().startswith("hard-3:")))
+    before = (sweep / "sweep.json").read_text()
+    said = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
+    assert said.code == 2
+    assert said.err.startswith("TableError: Tasks without a tier (hard-3): row 10, 22,")
+    assert (sweep / "sweep.json").read_text() == before
+
+
+def test_a_run_whose_task_the_tiers_file_lacks_is_refused_before_it_starts(door: Door) -> None:
+    finished_sweep(door.outputs)
+    door("job=calibrate", "inputs=[full]")
+    said = door("agent=oracle", "scoring.tiers=tiers.yaml", "dry_run=true")
+    assert said.code == 2
+    assert "scoring.tiers: decode-telemetry, git-archaeology" in said.err
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "cannot be read (No such file or directory)"),
+        ("labels: [", "is no YAML"),
+        ("labels: {}", "is no TiersFile (dataset: Field required)"),
+        ("- 1", "is no TiersFile (the whole: "),
+    ],
+)
+def test_what_is_no_tiers_file_is_refused(door: Door, content: str | None, reason: str) -> None:
+    finished_sweep(door.outputs)
+    if content is not None:
+        Path("t.yaml").write_text(content)
+    said = door("job=track", "name=full", "scoring.tiers=t.yaml")
+    assert said.code == 2
+    assert said.err.startswith(f"ConfigError: scoring.tiers: {Path.cwd()}/t.yaml")
+    assert reason in said.err
+
+
+def test_a_tiers_file_that_scores_rest_on_is_never_overwritten(door: Door) -> None:
+    finished_sweep(door.outputs)
+    assert door("job=calibrate", "inputs=[full]").code == 0
+    assert door("job=calibrate", "inputs=[full]").code == 0, "the same again is no harm"
+    said = door("job=calibrate", "inputs=[full]", "quantiles=[0.5]")
+    assert said.code == 2
+    assert "choose another path=" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("inputs=[ful]",), "has no sweep named ful. Did you mean 'full'? Valid: full, other"),
+        ((), "Which trials? Add inputs=["),
+        (("inputs=[full,other]",), "Trials of several datasets (bench, other)"),
+        (("inputs=[full]", "quantiles=[0.9,0.1]"), "job.quantiles: Value error, quantiles rise"),
+        (("inputs=[full]", "quantils=[0.9]"), "unknown key 'quantils'. Did you mean 'quantiles'?"),
+    ],
+)
+def test_calibration_says_what_is_wrong_with_its_inputs(
+    door: Door, words: tuple[str, ...], said: str
+) -> None:
+    finished_sweep(door.outputs)
+    finished_sweep(door.outputs, "other", dataset="other")
+    ended = door("job=calibrate", *words)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_sweeps_that_share_records_are_calibrated_on_each_record_once(door: Door) -> None:
+    finished_sweep(door.outputs)
+    finished_sweep(door.outputs, "again")
+    assert "108 valid trials" in door("job=calibrate", "inputs=[full,again]").out
+
+
+def test_the_alpha_preset_ranks_a_finished_sweep_under_alpha_and_grids(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    ended = door("experiment=agentmeter_alpha", "name=full", "scoring.alpha=0.0,0.6,1.0")
+    assert ended.code == 0, ended.err
+    assert "bench: agreement with agentmeter alpha=0.6" in ended.out
+    table = pd.read_csv(sweep / "sensitivity.csv")
+    assert list(table) == ["dataset", "cell", "scoring", "AMS", "rank"]
+    found = json.loads((sweep / "sensitivity.json").read_text())
+    assert len(found["scorings"]) == 3 * 3, "α 0.6 with Table 1's grids is the sweep's own"
+    assert len(table) == 9 * 9
+    own = found["agreement"]["bench"][found["base"]]
+    assert (own["spearman"], own["top1"], own["topk"], own["mae"]) == (1.0, True, True, 0.0)
+    rising = table[table["scoring"].str.startswith("agentmeter_half")].groupby("scoring").AMS.mean()
+    assert rising.is_monotonic_increasing, "the more of plain success counts, the less do halved budgets cost"
+    assert scoring_of(sweep)["alpha"] == 0.6, "the sweep's own scoring stays"
+
+
+def test_another_scorings_ranking_is_tracked_until_trials_or_scoring_change(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    assert door("-m", "job=sensitivity", "name=full", "scoring.alpha=0,1").code == 0
+    logged = {path.name for path in tracked_runs(sweep, "none")[-1].files}
+    assert {"sensitivity.csv", "sensitivity.json"} <= logged
+    forget(door.outputs, load_trials(sweep, door.outputs)[1]["key"].iloc[0])
+    assert not {path.name for path in tracked_runs(sweep, "none")[-1].files} & {
+        "sensitivity.csv",
+        "sensitivity.json",
+    }
+
+
+def test_sensitivity_asks_for_scorings(door: Door) -> None:
+    finished_sweep(door.outputs)
+    said = door("job=sensitivity", "name=full")
+    assert said.code == 2
+    assert "Which scorings? Add -m scoring.alpha=0.4,0.8" in said.err
+    said = door("-m", "job=track", "name=full", "scoring.alpha=0.4,0.8")
+    assert said.code == 2
+    assert "2 scorings were given, and this job takes one" in said.err
