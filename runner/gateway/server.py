@@ -31,6 +31,9 @@ LONGEST_PATH = 107
 """Bytes of a unix socket's path on Linux, less the ending zero."""
 CONNECTIONS = 32
 """At one trial's socket; more are answered 503. With the cap on bodies it bounds what an agent can make us hold."""
+IDLE_SECONDS = 600
+"""An unused connection is kept for longer than any client keeps it. If ours closed first, a request could be on its way
+just then, and an agent without retries would end of it."""
 CLOSING_SECONDS = 2
 """For connections of an ended trial to go by themselves."""
 
@@ -220,5 +223,6 @@ def _configuration(session: Session) -> uvicorn.Config:
         ws="none",
         server_header=False,
         limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=CLOSING_SECONDS,
     )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
@@ -51,6 +52,19 @@ def test_only_its_own_key_opens_a_trial(session: Open, http: Http, canary: str, 
         assert http(mine).post(f"/v1/{path}", json=HELLO | {"input": "x"}).status_code == 200
     assert len(mine.calls) == 1
     assert other.calls == ()
+
+
+def test_an_idle_connection_is_not_closed_on_an_agent_that_is_about_to_use_it(session: Open) -> None:
+    """After commands of five seconds an agent's next call met the end of its connection, and the agent its own."""
+    trial = session("http://127.0.0.1:1")
+    agent = HTTPConnection("gateway")
+    with socket.socket(socket.AF_UNIX) as agent.sock:
+        agent.sock.connect(str(trial.socket_dir / "gateway.sock"))
+        for seconds in (5.5, 0):
+            agent.request("GET", "/v1/models", headers={"authorization": f"Bearer {trial.key}"})
+            answer = agent.getresponse()
+            assert (answer.status, answer.read()[:1]) == (200, b"{")
+            time.sleep(seconds)
 
 
 def test_the_key_is_taken_from_both_headers(session: Open, http: Http) -> None:
