@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from metrics.checks import check
-from metrics.errors import TableError
+from metrics.errors import TableError, listed
 from metrics.table import valid
 
 TIERS = ("easy", "medium", "hard")
@@ -56,7 +56,7 @@ def effort(trials: pd.DataFrame) -> pd.DataFrame:
     medians = by_task[list(WEIGHTS)].median().reindex(names)
     if unknown := list(names[medians.isna().any(axis=1)]):
         at_fault = trials.index[trials["task"].isin(unknown)]
-        lacking = f"No valid trial with tokens, turns and interactions of task {', '.join(unknown)}"
+        lacking = f"No valid trial with tokens, turns and interactions of task {listed(unknown)}"
         raise TableError({lacking: at_fault})
     tasks = by_task[["passed", "reward"]].mean().set_axis(["p", "r"], axis=1)
     tasks.insert(0, "trials", by_task.size())

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from metrics.ams import Scoring
-from metrics.errors import TableError
+from metrics.errors import TableError, listed
 from metrics.table import FINISHED, moments
 
 REQUIRED = (
@@ -69,8 +69,8 @@ def relabel(trials: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     """The table with `tier` from a calibration's labels (task -> tier). Raises `TableError` for a task without one."""
     tier = trials["task"].map(dict(labels))
     if tier.isna().any():
-        names = sorted(trials.loc[tier.isna(), "task"].unique())
-        raise TableError({f"Tasks without a tier ({', '.join(map(str, names))})": trials.index[tier.isna()]})
+        names = listed(sorted(trials.loc[tier.isna(), "task"].unique()))
+        raise TableError({f"Tasks without a tier ({names})": trials.index[tier.isna()]})
     return trials.assign(tier=tier)
 
 
@@ -115,7 +115,7 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
     for name in (*NAMES, "attempt"):
         yield f"{name} is missing", trials[name].isna()
     unknown = ~trials["status"].isin(STATUSES) & trials["status"].notna()
-    said = ", ".join(sorted(map(str, trials.loc[unknown, "status"].unique())))
+    said = listed(sorted(trials.loc[unknown, "status"].unique()))
     yield f"Unknown status ({said}); there are {', '.join(STATUSES)}", unknown
     yield "Two rows of one cell, task and attempt", trials.duplicated(["cell", "task", "attempt"], keep=False)
     homes = trials[["cell", "dataset"]].drop_duplicates()
@@ -130,9 +130,9 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
 
 
 def _datasets(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
-    names = sorted(map(str, trials["dataset"].dropna().unique()))
+    names = listed(sorted(trials["dataset"].dropna().unique()))
     others = trials["dataset"] != trials["dataset"].iloc[0]
-    yield f"Trials of several datasets ({', '.join(names)}) where one is wanted", others
+    yield f"Trials of several datasets ({names}) where one is wanted", others
 
 
 def _tiers(trials: pd.DataFrame, scoring: Scoring) -> Iterator[tuple[str, pd.Series[bool]]]:

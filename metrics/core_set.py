@@ -15,7 +15,7 @@ import pandas as pd
 
 from metrics.ams import Scoring, task_parts, tier_score
 from metrics.checks import check
-from metrics.errors import TableError
+from metrics.errors import TableError, listed
 from metrics.ranking import FEWEST, Agreement, agreement
 from metrics.table import valid
 
@@ -102,7 +102,7 @@ class _Full:
         full = self.everything()
         chunks = (sets[n : n + _CHUNK] for n in range(0, len(sets), _CHUNK))
         correlations = np.concatenate([_spearman(self.ams(chunk), full) for chunk in chunks]).round(9)
-        cost = sets @ self.usd.sum(axis=0)
+        cost = (sets @ self.usd.sum(axis=0)).round(9)  # sums of other orders are not other costs
         number = np.lexsort((np.arange(len(sets)), cost, -correlations))[0]
         return sets[number], (float(correlations[number]), float(cost[number]))
 
@@ -159,7 +159,7 @@ def _full(planned: pd.DataFrame, scoring: Scoring, tiers: list[str]) -> tuple[_F
     cells, names = grids.index, grids["reward"].columns
     if (torn := grids["reward"].isna().any()).any():
         rows = planned.index[planned["task"].isin(names[torn])]
-        raise TableError({f"Tasks that not every cell plans ({', '.join(names[torn])})": rows})
+        raise TableError({f"Tasks that not every cell plans ({listed(names[torn])})": rows})
     counted = planned[valid(planned)]
     usd = counted.pivot_table(index="cell", columns="task", values="cost_usd", aggfunc="sum")
     weights = np.array([scoring.tiers[name].weight for name in tiers])

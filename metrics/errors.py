@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 
 SHOWN = 5
-"""Rows that the message names of each problem; `rows` has them all."""
+"""Names or rows that a message lists; `TableError.rows` has them all."""
 
 
 class TableError(ValueError):
@@ -23,8 +23,12 @@ class TableError(ValueError):
         super().__init__("\n".join(_line(problem, rows) for problem, rows in found.items()))
 
 
+def listed(names: Iterable[object]) -> str:
+    """The first of many names, and how many more there are."""
+    words = [str(name) for name in names]
+    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+    return ", ".join(words[:SHOWN]) + more
+
+
 def _line(problem: str, rows: list[Hashable]) -> str:
-    if not rows:
-        return problem
-    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return f"{problem}: row {', '.join(map(str, rows[:SHOWN]))}{more}"
+    return f"{problem}: row {listed(rows)}" if rows else problem

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from metrics.errors import TableError
+from metrics.errors import TableError, listed
 from metrics.uncertainty import BETTER, Draws, lead, percentiles
 
 FEWEST = 3
@@ -92,7 +92,7 @@ def four_criteria(cells: pd.DataFrame, draws: Draws, confidence: float = 0.95) -
     where = dict(zip(draws.cells, draws.datasets, strict=True))
     names = sorted({where[cell] for cell in cells.index})
     if len(names) > 1:
-        raise TableError({f"Cells of several datasets ({', '.join(names)}) where one is wanted": cells.index})
+        raise TableError({f"Cells of several datasets ({listed(names)}) where one is wanted": cells.index})
     rows = {name: _criterion(cells[name].dropna(), draws, name, confidence) for name in CRITERIA}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("criterion")
 

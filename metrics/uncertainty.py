@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from math import sqrt
 from statistics import NormalDist
 from typing import Protocol
@@ -161,35 +160,35 @@ def pairwise(draws: Draws, statistic: str = "AMS", confidence: float = 0.95) -> 
     two-sided, twice the smaller share of resamples in which the lead is on either side of 0 or at it, of
     resamples + 1; `p_holm`: corrected for all pairs of the dataset. NaN where a cell has no value.
     """
-    pairs = [
-        row
-        for dataset in sorted(set(draws.datasets))
-        for one, other in combinations([n for n, of in enumerate(draws.datasets) if of == dataset], 2)
-        for row in [_pair(draws, statistic, (one, other), confidence)]
-    ]
-    columns = ["dataset", "left", "right", "lead", "low", "high", "wins", "p"]
-    table = pd.DataFrame(pairs, columns=columns)
+    pairs = [_against_later(draws, statistic, one, confidence) for one in range(len(draws.cells))]
+    table = pd.concat(pairs, ignore_index=True)
     return table.assign(p_holm=table.groupby("dataset")["p"].transform(holm))
 
 
-def _pair(draws: Draws, statistic: str, pair: tuple[int, int], confidence: float) -> tuple[object, ...]:
-    one, other = pair
+def _against_later(draws: Draws, statistic: str, one: int, confidence: float) -> pd.DataFrame:
+    """`pairwise` of one cell with those after it in its dataset; arrays of (resamples, pairs)."""
+    dataset = draws.datasets[one]
+    later = [n for n in range(one + 1, len(draws.cells)) if draws.datasets[n] == dataset]
     observed, drawn = draws.observed[statistic], draws.drawn[statistic]
-    if lead(observed[one], observed[other], statistic) < 0:
-        one, other = other, one
-    leads = lead(drawn[:, one], drawn[:, other], statistic)
-    known = not np.isnan(leads).any()
-    tail = min((leads <= 0).sum(), (leads >= 0).sum())
-    low, high = percentiles(leads, confidence)
-    return (
-        draws.datasets[one],
-        draws.cells[one],
-        draws.cells[other],
-        float(lead(observed[one], observed[other], statistic)),
-        float(low),
-        float(high),
-        float((leads > 0).mean()) if known else np.nan,
-        min(2 * (tail + 1) / (len(leads) + 1), 1.0) if known else np.nan,
+    leads = lead(observed[one], observed[later], statistic)
+    behind = leads < 0
+    side = np.where(behind, -1, 1)
+    resampled = side * lead(drawn[:, [one]], drawn[:, later], statistic)
+    unknown = np.isnan(resampled).any(axis=0)
+    tail = np.minimum((resampled <= 0).sum(axis=0), (resampled >= 0).sum(axis=0))
+    low, high = percentiles(resampled, confidence)
+    names = np.array([draws.cells[n] for n in later], dtype=object)
+    return pd.DataFrame(
+        {
+            "dataset": dataset,
+            "left": np.where(behind, names, draws.cells[one]),
+            "right": np.where(behind, draws.cells[one], names),
+            "lead": side * leads,
+            "low": low,
+            "high": high,
+            "wins": np.where(unknown, np.nan, (resampled > 0).mean(axis=0)),
+            "p": np.where(unknown, np.nan, np.minimum(2 * (tail + 1) / (len(resampled) + 1), 1)),
+        }
     )
 
 

@@ -16,7 +16,7 @@ from metrics.ams import ams, tier_scores
 from runner.records import Scoring, TierScoring
 from tests.metrics.tables import SCORING, line, table, trial
 
-LAW = settings(max_examples=25, deadline=None)
+LAW = settings(max_examples=15, deadline=None)
 """A score takes milliseconds, and more when the machine has other work."""
 ROWS = st.lists(
     st.tuples(
@@ -138,6 +138,34 @@ def test_alpha_one_gives_success_less_expensive_failure(rows: list[Any]) -> None
 def test_another_cell_changes_nothing(rows: list[Any], others: list[Any]) -> None:
     both = pd.concat([trials_of(rows), trials_of(others).assign(cell="b")], ignore_index=True)
     assert score(both) == pytest.approx(score(trials_of(rows)))
+
+
+ATTEMPTS = st.lists(
+    st.tuples(
+        st.sampled_from(["easy-1", "easy-2", "hard-1"]), st.floats(0, 1) | st.just(1.0), st.floats(0, 6)
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@pytest.mark.parametrize("rule", ["latest_completed", "mean", "pass@2"])
+@settings(max_examples=8, deadline=None)
+@given(drawn=ATTEMPTS, random=st.randoms(use_true_random=False), rise=st.floats(0, 5))
+def test_the_laws_hold_with_several_attempts_whichever_count(
+    rule: str, drawn: list[Any], random: Any, rise: float
+) -> None:
+    scoring = with_(attempts=rule)
+    rows = [("hard-1", 0.0, 0.1), ("easy-1", 0.5, 0.1), *drawn]
+    trials = table(*(trial(task, reward, cost, attempt=n) for n, (task, reward, cost) in enumerate(rows)))
+    scores = tier_scores(trials, scoring)
+    value = float(line(ams(scores, scoring), "a")["AMS"])
+    assert 0 <= value <= scores["SR"].mean() + 1e-12 <= 1 + 1e-9
+    order = list(trials.index)
+    random.shuffle(order)
+    assert score(trials.loc[order], scoring) == pytest.approx(value)
+    dearer = trials.assign(cost_usd=trials["cost_usd"] + np.where(trials.index == order[0], rise, 0))
+    assert score(dearer, scoring) <= value + 1e-12
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_plain_csv_scores_as_the_table_does() -> None:
     arrow = pd.read_csv(io.StringIO(trials.to_csv(index=False)), dtype_backend="pyarrow")
     for other in (read, text, nullable, arrow, trials.astype(object)):
         typed = check(other, SCORING)
-        for rule in ("latest_completed", "mean", "pass@2"):
+        for rule in ("latest_completed", "pass@2"):
             pd.testing.assert_frame_equal(
                 summary(typed, rule), summary(check(trials), rule), check_index_type=False
             )
@@ -169,7 +169,7 @@ def test_a_plain_csv_scores_as_the_table_does() -> None:
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_whatever_is_in_the_cells_of_a_table_it_is_scored_or_refused_by_name(data: st.DataObject) -> None:
     column = data.draw(st.sampled_from([*REQUIRED, *AMOUNTS]))

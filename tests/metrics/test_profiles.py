@@ -23,7 +23,9 @@ from metrics.profiles import (
 )
 from metrics.table import summary
 from tests.metrics.tables import SCORING, line, table, trial
-from tests.metrics.test_ams import LAW, ROWS, trials_of
+from tests.metrics.test_ams import ROWS, trials_of
+
+LAW = settings(max_examples=10, deadline=None)
 
 
 def test_passes_by_tier() -> None:
