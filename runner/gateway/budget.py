@@ -1,7 +1,8 @@
 """What one trial has spent at the gateway, and whether it may make another call.
 
 A call is *refused* for what is spent and *waits* for what is merely held by calls under way: so parallel calls
-cannot overrun a budget together, and none is refused for money that in the end was not spent.
+cannot overrun a budget together, and none is refused for money that in the end was not spent. What a call may write is
+bounded by what is left; what it reads is known only afterwards, so one call may overrun by its own input.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple
 
 from metrics.cost import call_cost, price_tier
 from runner.errors import ConfigError
 from runner.records import Budget, Model, Prices, Rates, Record, Usage
 
 PER_MILLION = 1e-6
+LEAST_OUTPUT = 16
+"""Tokens. Below this a bound on output is no answer, and some providers refuse it."""
 UNITS = {
     "turns": "model calls",
     "input_tokens": "input tokens",
@@ -42,6 +46,20 @@ class Refusal(Record):
             f"The {name} of this trial is spent: {self.spent:.6g} of {self.limit:.6g} {UNITS[self.kind]}. "
             "No further model call is served."
         )
+
+
+class _Level(NamedTuple):
+    """How far one budget is spent."""
+
+    kind: str
+    spent: float
+    held: float
+    """By calls under way."""
+    limit: float
+    least: float
+    """With less than this left, no call is sent."""
+    need: float
+    """What the next call takes at least, as far as can be said: with others under way it waits for so much."""
 
 
 class Hold(Record):
@@ -147,11 +165,11 @@ class Meter:
         """
         self._started = time.monotonic() if self._started is None else self._started
         while True:
-            levels = tuple(self._levels())
-            over = next((one for one in levels if one[1] >= one[3]), None)
+            levels = tuple(self._levels(input_tokens))
+            over = next((one for one in levels if one.spent + one.least > one.limit), None)
             if over:
-                return self._refuse(Refusal(kind=over[0], spent=over[1], limit=over[3]))
-            if all(spent + held < limit for _, spent, held, limit in levels):
+                return self._refuse(Refusal(kind=over.kind, spent=over.spent, limit=over.limit))
+            if not self._held or all(one.spent + one.held + one.need <= one.limit for one in levels):
                 hold = self._hold(input_tokens, wanted)
                 self._held.append(hold)
                 return hold
@@ -212,21 +230,26 @@ class Meter:
         self.refusal = self.refusal or refusal
         return refusal
 
-    def _levels(self) -> Iterator[tuple[str, float, float, float]]:
-        """(kind, spent, held, limit) of each budget that has a limit."""
-        limits = self._budget
+    def _levels(self, input_tokens: int) -> Iterator[_Level]:
+        """Each budget that has a limit, and what a call with so much input means to it."""
+        limits, held = self._budget, self._held
         if self._started is not None and self._seconds is not None:
-            yield "deadline", time.monotonic() - self._started - self.waited_seconds, 0.0, self._seconds
+            passed = time.monotonic() - self._started - self.waited_seconds
+            yield _Level("deadline", passed, 0.0, self._seconds, 0.0, 0.0)
         if limits.turns is not None:
-            yield "turns", self.turns + self._cut, len(self._held), limits.turns
+            yield _Level("turns", self.turns + self._cut, len(held), limits.turns, 1, 1)
         if limits.usd is not None:
-            yield "usd", self._usd, sum(hold.usd for hold in self._held), limits.usd
+            least = self._capped(Usage(output_tokens=LEAST_OUTPUT))
+            need = self._capped(Usage(input_tokens=input_tokens, output_tokens=LEAST_OUTPUT))
+            yield _Level("usd", self._usd, sum(hold.usd for hold in held), limits.usd, least, need)
         if limits.input_tokens is not None:
-            held = sum(hold.input_tokens for hold in self._held)
-            lost = sum(usage.input_tokens for usage in self._lost)
-            yield "input_tokens", self.usage.input_tokens + lost, held, limits.input_tokens
+            spent = self.usage.input_tokens + sum(usage.input_tokens for usage in self._lost)
+            under_way = sum(hold.input_tokens for hold in held)
+            yield _Level("input_tokens", spent, under_way, limits.input_tokens, 1, input_tokens)
         if limits.output_tokens is not None:
-            yield "output_tokens", self._spent_output, self._held_output, limits.output_tokens
+            least = min(LEAST_OUTPUT, limits.output_tokens or 1)
+            spent = self._spent_output
+            yield _Level("output_tokens", spent, self._held_output, limits.output_tokens, least, least)
 
     @property
     def _spent_output(self) -> int:
@@ -237,17 +260,26 @@ class Meter:
         return sum(hold.output_tokens for hold in self._held)
 
     def _hold(self, input_tokens: int, wanted: int | None) -> Hold:
-        left = None
-        if self._budget.output_tokens is not None:
-            left = self._budget.output_tokens - self._spent_output - self._held_output
-        bounds = [bound for bound in (wanted, left, self._model.max_output_tokens) if bound is not None]
+        """What a call may spend: of output, no more than all budgets have left and the model can write."""
+        limits, most = self._budget, self._model.max_output_tokens
+        left = affordable = None
+        if limits.output_tokens is not None:
+            left = limits.output_tokens - self._spent_output - self._held_output
+        rate = _rates(Usage(input_tokens=input_tokens), self._model.prices).output
+        if limits.usd is not None and rate:
+            usd = limits.usd - self._usd - sum(hold.usd for hold in self._held)
+            affordable = max(LEAST_OUTPUT, int(usd / rate / PER_MILLION))
+        bounds = [bound for bound in (wanted, left, affordable, most) if bound is not None]
         at_most = min(bounds, default=0)
         worst = Usage(input_tokens=input_tokens, output_tokens=at_most)
+        # Where neither the agent nor we know what the model can write, USD alone are no bound to send: a provider
+        # refuses one that is above its own.
+        binding = wanted is not None or left is not None or (most is not None and at_most < most)
         return Hold(
             input_tokens=input_tokens,
             output_tokens=at_most,
             usd=self._capped(worst),
-            max_output=None if wanted is None and left is None else at_most,
+            max_output=at_most if binding else None,
         )
 
     def _capped(self, usage: Usage) -> float:

@@ -35,7 +35,8 @@ class Behaviour(Record):
     status_code: int = 200
     message: str = "The fake was told to fail."
     """Of the error body, when `status_code` is not 200."""
-    retry_after: float | None = None
+    retry_after: float | str | None = None
+    """Seconds, or whatever else is to stand there."""
     cut: bool = False
     """Close the connection in the middle of the body."""
     cut_after: int | None = None
@@ -123,7 +124,7 @@ class FakeUpstream:
         if now.cut:
             return _Cut()
         if now.status_code != HTTPStatus.OK:
-            headers = {"retry-after": f"{now.retry_after:g}"} if now.retry_after is not None else {}
+            headers = {"retry-after": str(now.retry_after)} if now.retry_after is not None else {}
             return JSONResponse({"error": {"message": now.message, "type": "fake"}}, now.status_code, headers)
         if now.usage:
             self.served.append(now.usage)

@@ -157,4 +157,4 @@ def _seconds(retry_after: str) -> float:
         except ValueError:
             return 0.0
         asked = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return max(0.0, asked)  # of which NaN is none
+    return max(0.0, min(asked, 2 * LONGEST_WAIT_SECONDS))  # of which neither NaN nor infinity is any

@@ -119,6 +119,65 @@ def test_output_is_clipped_to_what_is_left(
         assert upstream.requests[1]["max_output_tokens"] == 50
 
 
+CLIPS = [
+    ("chat/completions", HELLO, "max_tokens", "openai/x"),
+    ("chat/completions", HELLO, "max_completion_tokens", "openai/x"),
+    ("responses", {"input": "x"}, "max_output_tokens", "openai/x"),
+    ("messages", HELLO, "max_tokens", "anthropic/x"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "field", "model"), CLIPS)
+def test_output_is_clipped_to_what_usd_are_left(
+    session: Open, http: Http, path: str, body: dict[str, Any], field: str, model: str
+) -> None:
+    """At 10 USD per million, what is left of 0.01 USD after a call of 0.0019 pays for 810 tokens."""
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, id=model, budget=Budget(usd=0.01), max_output_tokens=9000)
+        for _ in range(2):
+            assert http(trial).post(f"/v1/{path}", json=body | {field: 5000}).status_code == 200
+        sent = [request[field.replace("completion_", "")] for request in upstream.requests]
+    assert sent == [1000, 810]
+
+
+def test_usd_that_are_no_bound_send_none(session: Open, http: Http) -> None:
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        rich = session(upstream.url, budget=Budget(usd=1.0), max_output_tokens=9000, name="rich")
+        poor = session(upstream.url, budget=Budget(usd=0.05), max_output_tokens=9000, name="poor")
+        unknown = session(upstream.url, budget=Budget(usd=0.05), name="unknown")
+        for trial in (rich, poor, unknown):
+            http(trial).post("/v1/chat/completions", json=HELLO)
+        assert [request.get("max_tokens") for request in upstream.requests] == [None, 5000, None]
+
+
+def test_too_little_for_an_answer_is_nothing(session: Open, http: Http) -> None:
+    """Bounds of a few tokens make useless answers, and some providers refuse them."""
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        for budget in (Budget(output_tokens=65), Budget(usd=COST + 15 * 10e-6)):
+            trial = session(upstream.url, budget=budget, name=f"{budget.usd}")
+            agent = http(trial)
+            statuses = [agent.post("/v1/chat/completions", json=HELLO).status_code for _ in range(2)]
+            assert statuses == [200, 403]
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(input_tokens=1500), Budget(usd=0.003), Budget(output_tokens=60)], ids=str
+)
+def test_parallel_calls_overrun_no_further_than_one_after_the_other(
+    session: Open, http: Http, budget: Budget
+) -> None:
+    """Each reads about 1000 tokens and may write as it likes: of five at once, only those are sent that would be."""
+    body = {"messages": [{"role": "user", "content": "words " * 650}]}
+    usage = Usage(input_tokens=1000, output_tokens=50)
+    with FakeUpstream(Behaviour(text="ok", usage=usage, seconds=0.1)) as upstream:
+        trial = session(upstream.url, budget=budget, max_output_tokens=50)
+        with ThreadPoolExecutor(5) as pool:
+            posts = [pool.submit(http(trial).post, "/v1/chat/completions", json=body) for _ in range(5)]
+            assert {post.result().status_code for post in posts} == {200, 403}
+        assert len(upstream.requests) == (1 if budget.output_tokens else 2)
+        assert upstream.most_at_once == 1
+
+
 def test_output_is_clipped_to_what_the_model_can(session: Open, http: Http) -> None:
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, max_output_tokens=4096)

@@ -6,12 +6,17 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 
+from runner.door import CONF
 from runner.gateway import Session, provider
 from runner.gateway import http as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
@@ -22,6 +27,13 @@ Http = Callable[..., httpx.Client]
 HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 OK = Behaviour(text="ok")
 BODIES: dict[str, dict[str, Any]] = {"chat/completions": HELLO, "responses": {"input": "hello"}}
+PATHS = ("chat/completions", "responses", "messages")
+PROVIDED = [
+    file
+    for file in sorted((CONF / "model").glob("*.yaml"))
+    if yaml.safe_load(file.read_text()).get("backend", "provider") == "provider"
+]
+"""Every shipped model that somebody provides."""
 PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
 
 
@@ -30,37 +42,23 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
 
 
-@pytest.mark.parametrize("model", PROVIDERS)
-@pytest.mark.parametrize("path", BODIES)
-@pytest.mark.parametrize(
-    "failure",
-    [Behaviour(status_code=500), Behaviour(status_code=429), Behaviour(status_code=503)],
-    ids=["500", "429", "503"],
-)
-def test_what_passes_is_tried_again(
-    session: Open, http: Http, model: str, path: str, failure: Behaviour
+@pytest.mark.parametrize("file", PROVIDED, ids=lambda file: file.stem)
+@pytest.mark.parametrize("path", PATHS)
+def test_what_passes_is_tried_again_and_by_nobody_but_us(
+    session: Open, http: Http, file: Path, path: str
 ) -> None:
-    with FakeUpstream(failure, failure, OK) as upstream:
-        trial = session(upstream.url, id=model)
-        assert http(trial).post(f"/v1/{path}", json=BODIES[path]).status_code == 200
-        assert len(upstream.requests) == 3, "no attempt but ours"
-    (call,) = trial.calls
-    assert call.attempts == 3
-    assert call.usage == trial.usage == upstream.served[0]
-    assert trial.turns == 1
-
-
-@pytest.mark.parametrize("model", PROVIDERS)
-@pytest.mark.parametrize("path", BODIES)
-def test_a_cut_connection_is_tried_again(session: Open, http: Http, model: str, path: str) -> None:
-    """Litellm's own client would repeat a request once, unseen, when its connection is cut; OpenAI's does not."""
-    cut = Behaviour(cut=True)
-    with FakeUpstream(cut, cut, OK) as upstream:
-        trial = session(upstream.url, id=model)
-        answer = http(trial).post(f"/v1/{path}", json=BODIES[path])
+    """Of every shipped model: litellm, and the clients beneath it, would repeat some of it unseen."""
+    failures = [Behaviour(status_code=503), Behaviour(status_code=429, retry_after=0), Behaviour(cut=True)]
+    with FakeUpstream(*failures, OK) as upstream:
+        origin = (file.stem, path) == ("minimax", "messages")  # where litellm appends the whole path itself
+        url = upstream.url.removesuffix("/v1") if origin else upstream.url
+        trial = session(url, id=yaml.safe_load(file.read_text())["id"])
+        answer = http(trial).post(f"/v1/{path}", json=HELLO | {"input": "hello", "max_tokens": 100})
         assert answer.status_code == 200, str(trial.calls[0].error)
-        assert len(upstream.requests) == 3
-    assert (trial.calls[0].attempts, trial.calls[0].lost) == (3, 2)
+        assert len(upstream.requests) == 4
+    (call,) = trial.calls
+    assert (call.attempts, call.lost, call.usage) == (4, 1, upstream.served[0])
+    assert (trial.usage, trial.turns) == (upstream.served[0], 1)
 
 
 @pytest.mark.parametrize("model", PROVIDERS)
@@ -71,6 +69,32 @@ def test_a_retry_after_is_obeyed(session: Open, http: Http, model: str) -> None:
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
         assert time.monotonic() - started >= 1.0
     assert trial.calls[0].latency_seconds >= 1.0
+
+
+def test_a_retry_after_may_be_a_date(session: Open, http: Http) -> None:
+    """It was read as 0, so that a provider was asked again before it wanted to be."""
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
+    with FakeUpstream(Behaviour(status_code=429, retry_after=date), OK) as upstream:
+        started = time.monotonic()
+        trial = session(upstream.url)
+        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
+        assert 1.0 < time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    "absurd", ["nan", "-5", "soon", "", "Thu, 01 Jan 1970 00:00:00 GMT", "Thu, 99 Jan 2099"]
+)
+def test_a_retry_after_that_says_nothing_is_no_wait(session: Open, http: Http, absurd: str) -> None:
+    with FakeUpstream(Behaviour(status_code=503, retry_after=absurd), OK) as upstream:
+        assert http(session(upstream.url)).post("/v1/chat/completions", json=HELLO).status_code == 200
+
+
+@pytest.mark.parametrize("absurd", ["1e9", "inf", "86400", "Fri, 01 Jan 2100 00:00:00 GMT"])
+def test_a_trial_without_a_deadline_is_not_asleep_for_ever(session: Open, http: Http, absurd: str) -> None:
+    """A Retry-After of years would have been waited for, with nobody to see why."""
+    with FakeUpstream(Behaviour(status_code=429, retry_after=absurd)) as upstream:
+        answer = http(session(upstream.url)).post("/v1/chat/completions", json=HELLO, timeout=15)
+        assert (answer.status_code, len(upstream.requests)) == (502, 1)
 
 
 def test_no_wait_beyond_the_deadline(session: Open, http: Http) -> None:
