@@ -1,7 +1,7 @@
-"""Pictures of a tracked sweep in MLflow's UI, taken by headless Chromium: `python docs/make_pictures.py SWEEP_FOLDER`.
+"""Pictures of a sweep, taken by headless Chromium: `python docs/make_pictures.py SWEEP_FOLDER`.
 
-Logs the sweep again, starts the very command that this prints, opens the very link, and saves what it shows to
-`docs/pictures/`. The report is pictured too.
+Its report as it lies in the folder; and MLflow's UI: logs the sweep again, starts the very command that this prints,
+opens the very link, and saves what it shows to `docs/pictures/`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from runner.report.projections import REPORT
 from runner.tracking import MlflowTracker
 from tests.browser import browser
 
@@ -37,19 +38,34 @@ SETTLE_SECONDS = 4.0
 
 
 def main(sweep: Path) -> None:
-    """Save `mlflow_leaderboard.png` and `mlflow_compare.png` of the sweep in this folder."""
+    """Save `report.png`, `mlflow_leaderboard.png`, `mlflow_compare.png` and `mlflow_sweep.png` of the sweep here."""
     _, command, _, link = MlflowTracker().log(sweep).splitlines()
     PICTURES.mkdir(exist_ok=True)
     with server(command), browser(1720, 760) as chrome:
+        chrome.set_window_size(1240, 1500)
+        chrome.get((sweep.absolute() / REPORT).as_uri())
+        save(chrome, "report.png")
+        chrome.set_window_size(1720, 760)
         chrome.get(link.strip())
         wait_for(chrome, "[row-id] [col-id]")
         close_assistant(chrome)
         save(chrome, "mlflow_leaderboard.png")
         chrome.set_window_size(1720, 1500)
-        chrome.get(compare_link(link.split("/experiments/")[1].split("/")[0], sweep.name))
+        experiment = link.split("/experiments/")[1].split("/")[0]
+        runs, experiments = (
+            quote(json.dumps(found(experiment, sweep, "cell"))),
+            quote(json.dumps([experiment])),
+        )
+        chrome.get(f"{SERVER}/#/compare-runs?runs={runs}&experiments={experiments}")
         wait_for(chrome, "svg.main-svg")
         close_assistant(chrome)
         save(chrome, "mlflow_compare.png")
+        chrome.set_window_size(1720, 900)
+        run = found(experiment, sweep, "sweep")[0]
+        chrome.get(f"{SERVER}/#/experiments/{experiment}/runs/{run}/artifacts/{REPORT}")
+        wait_for(chrome, "iframe")
+        close_assistant(chrome)
+        save(chrome, "mlflow_sweep.png")
 
 
 @contextmanager
@@ -92,16 +108,15 @@ def close_assistant(chrome: Chrome) -> None:
         time.sleep(SETTLE_SECONDS)
 
 
-def compare_link(experiment: str, sweep: str) -> str:
-    """The comparison page of the sweep's cells."""
+def found(experiment: str, sweep: Path, kind: str) -> list[str]:
+    """Ids of the sweep's runs of that kind, best first."""
     wanted = {
         "experiment_ids": [experiment],
-        "filter": f"tags.`assay.sweep` = '{sweep}' AND tags.`assay.kind` = 'cell'",
+        "filter": f"tags.`assay.sweep` = '{sweep.name}' AND tags.`assay.kind` = '{kind}'",
         "order_by": ["metrics.AMS DESC"],
     }
-    found = requests.post(f"{SERVER}/api/2.0/mlflow/runs/search", json=wanted, timeout=30).json()
-    runs = [run["info"]["run_id"] for run in found["runs"]]
-    return f"{SERVER}/#/compare-runs?runs={quote(json.dumps(runs))}&experiments={quote(json.dumps([experiment]))}"
+    answer = requests.post(f"{SERVER}/api/2.0/mlflow/runs/search", json=wanted, timeout=30).json()
+    return [run["info"]["run_id"] for run in answer["runs"]]
 
 
 def save(chrome: Chrome, name: str) -> None:

@@ -111,6 +111,7 @@ def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
     return environment.get_template("page.html").render(
         name=found.plan.name,
         facts=_facts(found),
+        imported=found.plan.imported.text if found.plan.imported else "",
         marks=[mark for mark in MARKS if found.trials[mark].any()],
         chapters=chapters,
         script=Markup(script),  # noqa: S704 - ours, from templates/
