@@ -8,6 +8,7 @@ Its command line, environment and files are templates with these placeholders:
     {key}                the trial's key; belongs in `env`, since every process can read a command line
     {model}              the model's name as the gateway knows it
     {context_window}     tokens; may have no value
+    {compact_at}         tokens, four fifths of that: for an agent that is told when to compact; may have no value
     {max_output_tokens}  tokens; may have no value
     {workdir}            the task's working directory; has no value where the image decides it
     {agent_dir}          a writable folder of the agent's own, outside the workspace
@@ -39,6 +40,7 @@ PLACEHOLDERS = (
     "key",
     "model",
     "context_window",
+    "compact_at",
     "max_output_tokens",
     "workdir",
     "agent_dir",
@@ -86,7 +88,7 @@ class CliAgent(Record):
             return self
         pinned = f"{self.bundle.package}=={self.bundle.version}"
         if not lock.is_file() or f"{pinned} " not in lock.read_text():
-            raise ValueError(
+            raise ConfigError(  # unlike a ValueError it is not told with all that was configured
                 f"{lock} does not pin {pinned}. Make a lock of that version with the command in the head of the "
                 "shipped one, and name it: agent.bundle.lock=FILE"
             )
@@ -129,6 +131,7 @@ def _values(task: Task, endpoint: Endpoint) -> dict[str, str | int | None]:
         "key": endpoint.key,
         "model": endpoint.model,
         "context_window": endpoint.context_window,
+        "compact_at": endpoint.context_window and endpoint.context_window * 4 // 5,
         "max_output_tokens": endpoint.max_output_tokens,
         "workdir": task.environment.workdir,
         "agent_dir": AGENT_DIR,

@@ -10,33 +10,18 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
 from pydantic import ValidationError
 
 from runner.agents.cli import CliAgent
-from runner.config import build
-from runner.door import CONF
 from runner.errors import ConfigError
 from runner.records import Endpoint, Environment, Task
+from tests.agents.trials import AGENTS as SHIPPED
+from tests.agents.trials import shipped
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PROMPT = 'Write "hello.txt"; keep {braces}, {{both}} and {key}.\nThen: stop - né 🙂'
 TASK = Task(name="t", dataset="d", directory=Path("/d/t"), instruction=PROMPT)
-SHIPPED = sorted(path.stem for path in (CONF / "agent").glob("*.yaml") if "CliAgent" in path.read_text())
 ENDPOINT = Endpoint(base_url="http://127.0.0.1:4180", key="KEY", model="glm", context_window=200_000)
-
-
-def shipped(name: str) -> CliAgent:
-    node = OmegaConf.to_container(OmegaConf.load(CONF / "agent" / f"{name}.yaml"), resolve=True)
-    cli = build(node, "agent")
-    assert isinstance(cli, CliAgent)
-    return cli
-
-
-def versioned(name: str, version: str) -> Any:
-    """The composed node of a shipped agent with `agent.version=VERSION`."""
-    shipped_node = OmegaConf.load(CONF / "agent" / f"{name}.yaml")
-    return OmegaConf.to_container(OmegaConf.merge(shipped_node, {"version": version}), resolve=True)
 
 
 def agent(**fields: Any) -> CliAgent:
@@ -68,23 +53,24 @@ def test_shipped_agents_run_what_their_bundle_installs(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_are_told_the_context_window(name: str) -> None:
-    """All but two: mini-swe-agent never compacts, and OpenHands does by the number of its events."""
+    """OpenHands is told when to compact; mini-swe-agent never does."""
     rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json()
-    assert ("200000" in rendered) == (name not in {"mini_swe_agent", "openhands"})
+    assert [size for size in ("200000", "160000") if size in rendered] == (
+        {"mini_swe_agent": [], "openhands": ["160000"]}.get(name, ["200000"])
+    )
 
 
 def test_another_version_of_an_npm_agent_needs_no_more_than_its_name() -> None:
-    node = versioned("qwen_code", "0.24.3")
-    cli = build(node, "agent")
-    assert cli.bundle.version == "0.24.3"
+    bundle = shipped("qwen_code", version="0.24.3").bundle
+    assert bundle
+    assert bundle.version == "0.24.3"
 
 
 def test_another_version_of_a_pypi_agent_needs_a_lock_and_says_so() -> None:
-    node = versioned("kimi_cli", "1.50.0")
     with pytest.raises(
         ConfigError, match=r"kimi_cli\.lock does not pin kimi-cli==1\.50\.0.*agent\.bundle\.lock=FILE"
     ):
-        build(node, "agent")
+        shipped("kimi_cli", version="1.50.0")
 
 
 def test_element_without_a_value_is_left_out_as_a_whole() -> None:
