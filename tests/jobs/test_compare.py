@@ -1,0 +1,147 @@
+"""Two rankings of the same cells: sweeps, metrics, scorings, a core set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from runner.core_sets import CoreSetFile
+from runner.datasets.harbor import HarborDataset
+from runner.errors import ConfigError
+from runner.report.projections import load_trials
+from runner.report.runs import tracked_runs
+from runner.yaml_files import read_yaml
+from tests.jobs.sweeps import AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes
+from tests.tasks_factory import make_task
+
+FIGURES = {"cells", "spearman", "kendall", "top1", "topk", "overlap", "mae"}
+
+
+def kept(sweep: Path, name: str) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = json.loads((sweep / "comparisons" / f"{name}.json").read_text())
+    return found
+
+
+def test_two_metrics_of_one_sweep_agree_as_far_as_their_ranks(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    ended = door("job=compare", "left=full:mean_reward", "right=full:pass_rate")
+    assert ended.code == 0, ended.err
+    assert "full:mean_reward against full:pass_rate" in ended.out
+    found = kept(sweep, "mean_reward_vs_full_pass_rate")["agreement"]
+    assert found == dict.fromkeys(("spearman", "kendall", "overlap"), pytest.approx(1.0)) | {
+        "cells": 9, "top1": True, "topk": True, "mae": 0.0, "why": ""
+    }  # fmt: skip
+    table = pd.read_csv(sweep / "comparisons" / "mean_reward_vs_full_pass_rate.csv")
+    assert table["left_rank"].tolist() == sorted(table["left_rank"])
+    assert table["difference"].tolist() == [0.0] * 9
+
+
+def test_a_price_ranks_the_cheapest_first_and_has_no_difference_to_a_share(door: Door) -> None:
+    sweep = finished_sweep(door.outputs, passed=lambda _: True)
+    ended = door("job=compare", "left=full", "right=full:usd_per_pass")
+    found = kept(sweep, "AMS_vs_full_usd_per_pass")["agreement"]
+    assert found["spearman"] > 0.9, "what costs less scores more, when all pass"  # type: ignore[operator]
+    assert found["mae"] is None
+    assert "AMS and usd_per_pass have different units, so no MAE" in ended.out
+    table = pd.read_csv(sweep / "comparisons" / "AMS_vs_full_usd_per_pass.csv")
+    cheapest = table.loc[table["right"].idxmin()]
+    assert cheapest["right_rank"] == 1
+    assert table["difference"].isna().all()
+
+
+def test_the_agreement_is_on_the_left_sweeps_run_until_its_trials_change(door: Door) -> None:
+    """And again from disk alone, as job=track rebuilds it."""
+    sweep = finished_sweep(door.outputs)
+    finished_sweep(door.outputs, "other", dataset="other", passed=lambda each: not passes(each))
+    assert door("job=compare", "left=full:pass_rate", "right=other:pass_rate").code == 0
+    run = tracked_runs(sweep, "none")[-1]
+    family = "agreement_pass_rate_vs_other_pass_rate"
+    assert {name for name in run.metrics if name.startswith("agreement")} == {
+        f"{family}/{x}" for x in FIGURES
+    }
+    assert run.metrics[f"{family}/spearman"] == -1.0, "cells of two datasets are matched by agent and model"
+    logged = {path.name for path, folder in run.files.items() if folder == "comparisons"}
+    assert logged == {f"pass_rate_vs_other_pass_rate.{ending}" for ending in ("json", "csv")}
+    forget(door.outputs, load_trials(sweep, door.outputs)[1]["key"].iloc[0])
+    assert not [name for name in tracked_runs(sweep, "none")[-1].metrics if name.startswith("agreement")]
+
+
+def test_a_typed_scoring_is_the_right_sides(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    ended = door("job=compare", "left=full", "scoring.alpha=1")
+    assert "alpha 0.6; on the right by agentmeter, alpha 1." in ended.out
+    found = kept(sweep, "AMS_vs_full_AMS_agentmeter_alpha_1")
+    assert (found["left"]["alpha"], found["right"]["alpha"]) == (0.6, 1.0)
+    assert found["agreement"]["mae"] > 0  # type: ignore[operator]
+
+
+def test_fewer_than_three_common_cells_have_no_agreement_and_a_reason(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    rows = [(a, m, t) for a in AGENTS[:1] for m in MODELS[:2] for t in TASKS]
+    table = pd.DataFrame(rows, columns=["agent", "model", "task"]).assign(
+        dataset="bench", budget="default", tier="easy", attempt=1, status="completed", finished_at=None,
+        reward=1.0, passed=True, tokens=10, cost_usd=0.1, turns=2,
+    )  # fmt: skip
+    table.to_csv("two.csv", index=False)
+    ended = door("job=compare", "left=full:pass_rate", "right=two.csv:pass_rate")
+    assert ended.code == 0, ended.err
+    assert "Not all could be said: 2 common cells, 3 are needed." in ended.out
+    assert kept(sweep, "pass_rate_vs_two.csv_pass_rate")["agreement"]["spearman"] is None
+    table.assign(cost_usd=-1.0).to_csv("two.csv", index=False)
+    ended = door("job=compare", "left=full", "right=two.csv")
+    assert ended.code == 2
+    assert ended.err.startswith("TableError: cost_usd is negative: row 1, 2, 3, 4, 5 and 19 more")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "Compare what? Add left=SWEEP"),
+        (("left=fulll",), "no sweep named fulll. Did you mean 'full'?"),
+        (("left=full", "right=full:pas_rate"), "no metric 'pas_rate'. Did you mean 'pass_rate'?"),
+        (("left=full", "core_set=none.yaml"), "job.core_set: "),
+        (("lefft=full",), "unknown key 'lefft'. Did you mean 'left'?"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(door: Door, words: tuple[str, ...], said: str) -> None:
+    finished_sweep(door.outputs)
+    ended = door("job=compare", *words)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_a_core_set_is_chosen_compared_with_the_full_set_and_taken_by_a_dataset(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    ended = door("job=core_set", "input=full", "k=2", "seed=3")
+    assert ended.code == 0, ended.err
+    core = read_yaml(Path("core_set.yaml"), CoreSetFile, "")
+    assert [len(names) for names in core.tasks.values()] == [2, 2, 2]
+    assert not set(core.chosen_with) & set(core.held_out)
+    assert len(core.held_out) == 3
+    assert core.agreement.cells == 3
+    assert core.full_cost_usd == pytest.approx(load_trials(sweep, door.outputs)[1]["cost_usd"].sum())
+    assert "6 of 12 tasks of bench, chosen with 6 cells" in ended.out
+    assert "On 3 held-out cells: Spearman " in ended.out
+    saved = 1 - core.cost_usd / core.full_cost_usd
+    assert f"{saved:.0%} saved" in ended.out
+
+    ended = door("job=compare", "left=full", "core_set=core_set.yaml")
+    assert "full:AMS against full:AMS on 6 tasks" in ended.out
+    root = door.outputs / "tasks"
+    for name in TASKS:
+        make_task(root, name)
+    dataset = HarborDataset(name="bench_core", root=root, core_set=Path("core_set.yaml"))
+    assert {task.name for task in dataset.tasks()} == core.names
+    smaller = HarborDataset(name="bench_core", root=root, core_set=Path("core_set.yaml"), exclude=("easy-*",))
+    with pytest.raises(ConfigError, match="dataset bench_core: it has no task easy-"):
+        smaller.tasks()
+
+
+def test_a_core_set_needs_cells_to_choose_with_and_to_hold_out(door: Door) -> None:
+    finished_sweep(door.outputs)
+    ended = door("job=core_set", "input=full", "k=5")
+    assert ended.code == 2
+    assert "5 tasks of tier easy wanted, which has 4" in ended.err

@@ -1,0 +1,180 @@
+"""Trials that somebody else ran."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from runner.door import ROOT
+from runner.report.projections import load_trials
+from runner.report.runs import tracked_runs
+from tests.jobs.sweeps import Door, finished_sweep
+
+EXAMPLE = ROOT / "conf/mapping_example.yaml"
+HEAD = (
+    "harness,llm,task_id,difficulty,trial,outcome,score,cost_cents,prompt_tokens,completion_tokens,steps,duration_ms,"
+    "ended"
+)
+ROWS = (
+    "a,m,t1,E,1,ok,1,12.5,1000,200,4,65000,2026-05-01T10:00:00Z",
+    "a,m,t2,M,1,ok,0.5,-,2000,300,6,75000,2026-05-01T10:10:00Z",
+    "a,m,t3,H,1,timeout,0,210,9000,900,20,600000,2026-05-01T10:20:00Z",
+    "b,m,t1,E,1,exit 1,0,3,500,20,2,5000,2026-05-01T10:00:00Z",
+    "b,m,t2,M,1,ok,1,30,2500,300,7,70000,2026-05-01T10:10:00Z",
+    "b,m,t3,H,1,harness_crash,,,,,,,",
+)
+PROJECTS = ROOT / "tests/metrics/published/execution_agent_projects.csv"
+"""ExecutionAgent, Table 1: what each of fifty projects' own tests gave, and what the agent's did ('-': not built, '+':
+built and not executed).
+"""
+
+
+def table(*rows: str) -> Path:
+    path = Path("theirs.csv")
+    path.write_text("\n".join((HEAD, *rows)) + "\n")
+    return path
+
+
+def mapping(**changed: object) -> Path:
+    path = Path("mapping.yaml")
+    path.write_text(yaml.safe_dump(yaml.safe_load(EXAMPLE.read_text()) | changed))
+    return path
+
+
+def test_the_example_mapping_makes_a_sweep_of_a_foreign_table(door: Door) -> None:
+    ended = door("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=theirs")
+    assert ended.code == 0, ended.err
+    assert "6 trials planned: 5 judged, 1 invalid, 0 not run, 0 refused." in ended.out
+    assert "Imported: 6 trials from theirs.csv (SHA-256 " in ended.out
+    assert "the cost of 2 is unknown" in ended.out
+    assert not (door.outputs / "trials").exists(), "no records of what was not run here"
+    plan, trials = load_trials(door.outputs / "theirs", door.outputs)
+    assert plan.imported is not None
+    assert plan.imported.mapping["constants"] == {"dataset": "terminal_bench"}
+    assert trials["cost_usd"].tolist()[:1] == [0.125], "cents"
+    assert trials["wall_seconds"].tolist()[0] == 65.0, "milliseconds"
+    assert trials["tokens"].tolist()[:2] == [1200, 2300]
+    assert trials["tier"].tolist() == ["easy", "medium", "hard"] * 2
+    assert trials["status"].tolist()[2:] == ["timeout", "agent_error", "completed", "infra_invalid"]
+    assert trials["passed"].tolist()[:4] == [True, False, False, False]
+    assert trials["outcome"].tolist()[2:] == [
+        "failed (timeout)", "failed (agent_error)", "passed", "infra_invalid"
+    ]  # fmt: skip
+    assert trials["cost_usd"].isna().tolist() == [False, True, False, False, False, True]
+
+
+def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> None:
+    door("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=theirs")
+    ended = door("job=track", "name=theirs", "scoring.alpha=1")
+    assert ended.out.startswith("Scored anew: alpha 0.6 -> 1.0.")
+    board = pd.read_csv(door.outputs / "theirs" / "leaderboard.csv", index_col="agent")
+    assert board.loc["a", "AMS"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert board.loc["b", "AMS"] == pytest.approx((0 + 1 + 0) / 3)
+    runs = tracked_runs(door.outputs / "theirs", "all")
+    assert [run.identity for run in runs] == ["a·m·terminal_bench·default", "b·m·terminal_bench·default", ""]
+    assert runs[0].params["imported"].startswith("6 trials from theirs.csv")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("a,m,t1,E,1,ok,1,1,1,1,1,1,", "Two rows of one cell, task and attempt: row 1, 7"),
+        ("a,m,t4,E,1,ok,1.5,1,1,1,1,1,", "reward is outside [0, 1]: row 7"),
+        ("a,m,t4,E,1,ok,good,1,1,1,1,1,", "reward is no number: row 7"),
+        ("a,m,t4,E,1,ok,1,12 cents,1,1,1,1,", "cost_usd is no number: row 7"),
+        ("a,m,t4,E,1,ok,1,1,-5,1,1,1,", "input_tokens is negative: row 7"),
+        ("a,m,t4,E,first,ok,1,1,1,1,1,1,", "attempt is no whole number: row 7"),
+        ("a,m,t1,H,2,ok,1,1,1,1,1,1,", "One task in several tiers: row 1, 4, 7"),
+        ("a,m,,E,1,ok,1,1,1,1,1,1,", "task is missing: row 7"),
+        ("a,m,t4,E,1,ok,1,1,1,1,1,1,yesterday", "finished_at is no ISO 8601 time: row 7"),
+    ],
+)
+def test_bad_rows_are_named_and_nothing_is_written(door: Door, row: str, said: str) -> None:
+    ended = door("job=import", f"path={table(*ROWS, row)}", f"mapping={EXAMPLE}", "name=theirs")
+    assert ended.code == 2
+    assert f"TableError: {said}" in ended.err
+    assert not (door.outputs / "theirs").exists()
+
+
+def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> None:
+    words = {"status": {"ok": "completed"}}
+    ended = door("job=import", f"path={table(*ROWS)}", f"mapping={mapping(words=words)}", "name=theirs")
+    assert ended.code == 2
+    assert "Unknown status (exit 1, harness_crash); there are completed, agent_error" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"columns": {"agnet": "harness"}}, "mapping.columns: trials have no 'agnet'. Did you mean 'agent'?"),
+        ({"columns": {"agent": "harnes"}}, "has no column 'harnes'. Did you mean 'harness'?"),
+        ({"columns": {"agent": "harness"}}, "mapping: say what model, task, status is"),
+        ({"constants": {"dataset": "x", "agent": "y"}}, "agent is both a column and a constant"),
+        (
+            {"per_unit": {"turns": 1, "interactions": 2}},
+            "mapping.per_unit.interactions: mapping.columns does not say",
+        ),
+        ({"components": {"reward": "score"}}, "reward is a column of its own"),
+        ({"planed": "grid"}, "mapping.planed: unknown key. Did you mean 'planned'?"),
+    ],
+)
+def test_a_mapping_that_does_not_fit_is_refused(door: Door, changed: dict[str, object], said: str) -> None:
+    cleared: dict[str, object] = {"words": {}, "per_unit": {}} if "columns" in changed else {}
+    ended = door(
+        "job=import", f"path={table(*ROWS)}", f"mapping={mapping(**cleared, **changed)}", "name=theirs"
+    )
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_a_grid_counts_what_the_table_lacks_as_not_run(door: Door) -> None:
+    words = ("job=import", f"path={table(*ROWS[:5])}", "name=theirs")
+    assert "5 trials planned" in door(*words, f"mapping={EXAMPLE}").out
+    ended = door(*words, f"mapping={mapping(planned='grid')}")
+    assert "6 trials planned: 5 judged, 0 invalid, 1 not run" in ended.out
+    assert "1 trials are planned and not in the table" in ended.out
+
+
+def test_a_sweep_that_was_run_here_is_never_replaced_by_an_import(door: Door) -> None:
+    finished_sweep(door.outputs)
+    ended = door("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=full")
+    assert ended.code == 2
+    assert "full is a sweep that was run here" in ended.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_published_results_are_imported_as_they_are(door: Door, ending: str) -> None:
+    """The fifty projects of ExecutionAgent: 41 were built; nobody published what a project cost."""
+    path = Path(f"projects.{ending}")
+    published = pd.read_csv(PROJECTS)
+    write = {
+        "csv": lambda: published.to_csv(path, index=False),
+        "parquet": lambda: published.to_parquet(path),
+        "json": lambda: published.to_json(path, orient="records"),
+    }
+    write[ending]()
+    said = {
+        "columns": {"task": "project", "language": "languages", "passed": "agent_tests"},
+        "constants": {
+            "agent": "execution_agent", "model": "gpt-4o-mini", "dataset": "projects", "tier": "all",
+            "status": "completed",
+        },
+        "words": {"passed": {"-": False, "*": True}},
+        "components": {"truth_tests": "truth_tests"},
+    }  # fmt: skip
+    Path("m.yaml").write_text(yaml.safe_dump(said))
+    ended = door("job=import", f"path={path}", "mapping=m.yaml", f"name={ending}")
+    assert ended.code == 0, ended.err
+    assert "50 trials planned: 50 judged" in ended.out
+    assert "the cost of 50 is unknown" in ended.out
+    folder = door.outputs / ending
+    assert pd.read_csv(folder / "leaderboard.csv")["passes"].tolist() == [41]
+    content = json.loads((folder / "sweep.json").read_text())
+    assert content["imported"]["file"] == path.name
+    trials = load_trials(folder, door.outputs)[1]
+    assert trials["cost_usd"].isna().all()
+    assert trials["truth_tests"].tolist() == published["truth_tests"].tolist()
