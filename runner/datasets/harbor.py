@@ -8,7 +8,7 @@ so that it stays in every denominator.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,9 @@ class HarborDataset(Record):
                 raise ConfigError(f"dataset {self.name}: no task is called {glob!r}. It has {names}.")
         selected = [task for task in tasks if not self.include or _matches(task.name, self.include)]
         return [task for task in selected if not _matches(task.name, self.exclude)]
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Nothing: its images are built or pulled when they are needed."""
 
     def _folders(self) -> list[Path]:
         if not self.root.is_dir():
