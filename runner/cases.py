@@ -87,7 +87,7 @@ class CaseLimits(Record):
     output_bytes: int = Field(default=1 << 20, ge=1)
     """Kept of each of stdout and stderr; the rest is drained and counted."""
     diff_entries: int = Field(default=2_000, ge=1)
-    """Kept changes, the first in the order of their paths as they are found."""
+    """Kept changes: the first, folder by folder."""
     diff_seconds: float = Field(default=5.0, gt=0)
     """Wall seconds that looking for changes may take."""
     text_bytes: int = Field(default=2_000, ge=0)

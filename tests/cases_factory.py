@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from runner.cases import Case
 from runner.records import Environment, Image
-from runner.sandbox import base, bundles
+from runner.sandbox import bundles
 from runner.sandbox.docker import DockerSandboxes
 
 FILES_TO_PROMPT = ("files-to-prompt==0.6", "click==8.3.1")

@@ -23,7 +23,10 @@ How = Literal["overlay", "copy"]
 
 CODE = f"{OURS}/cases"
 _PACKAGE = Path(__file__).with_name("casebox")
-_MAIN = f"import sys; sys.path.append({CODE!r}); from runner.sandbox.casebox import serve; sys.exit(serve.main(sys.argv[1:]))"
+_MAIN = (
+    f"import sys; sys.path.append({CODE!r}); from runner.sandbox.casebox import serve; "
+    "sys.exit(serve.main(sys.argv[1:]))"
+)
 _SLEEP = "import signal; signal.pause()"
 HOSTNAME = "sandbox"
 """The same for every side: a command must not be able to tell which one it is."""

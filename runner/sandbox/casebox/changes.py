@@ -8,6 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -161,21 +162,15 @@ class Changes:
     """Fields of `runner.cases.Change`."""
     truncated: set[str] = field(default_factory=set)
 
-    @property
-    def full(self) -> bool:
-        """Whether there is no room, or no time, for more."""
-        if len(self.entries) >= self.most:
-            self.truncated.add("entries")
-        elif self.clock.over:
-            self.truncated.add("diff_seconds")
-        return bool(self.truncated)
+    ended: bool = False
+    """Whether there is no room, or no time, for more."""
 
     def compare(self, path: bytes) -> None:
         """Note what differs at this path and, on either side, below."""
         left = [path]
-        while left:
+        while left and self.has_time():
             path = left.pop()
-            try:
+            with self.skipping_too_deep():
                 old, new = self.before.look(path), self.after.look(path)
                 self.note(path, old, new)
                 names = {
@@ -184,12 +179,13 @@ class Changes:
                     if state and state.kind == "directory"
                     for name in side.names(path)
                 }
-            except OSError as error:
-                self.too_deep(error)
-                continue
-            left.extend(path + b"/" + name for name in sorted(names, reverse=True))
-            if left and self.full:
-                return
+                left.extend(path + b"/" + name for name in sorted(names, reverse=True))
+
+    def has_time(self) -> bool:
+        """Whether looking may go on."""
+        if not self.ended and self.clock.over:
+            self._end("diff_seconds")
+        return not self.ended
 
     def note(self, path: bytes, old: State | None, new: State | None) -> None:
         """Note what differs at this path alone."""
@@ -210,19 +206,29 @@ class Changes:
             path, "changed" if old else "added", new.kind, **known, text=content.text if holds else None
         )
 
-    def too_deep(self, error: OSError) -> None:
-        """A path that is longer than the kernel takes is left out, and said to be."""
-        if error.errno != errno.ENAMETOOLONG:
-            raise error
-        self.truncated.add("entries")
+    @contextmanager
+    def skipping_too_deep(self) -> Iterator[None]:
+        """Paths that are longer than the kernel takes are left out, and said to be."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            self.truncated.add("entries")
 
     def _same(self, path: bytes, content: Content) -> bool:
         digest = self.before.content(path, self.clock).digest
         return digest is not None and digest == content.digest
 
     def _add(self, path: bytes, change: str, kind: str, **known: Any) -> None:
-        if not self.full:
+        if len(self.entries) < self.most:
             self.entries.append({"path": name(path), "change": change, "kind": kind, **known})
+        else:
+            self._end("entries")
+
+    def _end(self, why: str) -> None:
+        self.truncated.add(why)
+        self.ended = True
 
 
 def name(path: bytes) -> str:
@@ -241,26 +247,18 @@ def layered(changes: Changes, upper: str) -> None:
     The upper directory says where to look and the views what is there, so that its own ways of saying things (a
     device for a deleted name, attributes for a replaced or renamed directory) need not be read, only recognised.
     """
+    top = os.fsencode(upper)
     left = [b""]
-    while left and not changes.full:
+    while left and changes.has_time():
         path = left.pop()
-        for entry in sorted(_entries(changes, os.fsencode(upper) + path), key=lambda entry: entry.name):
-            inner = path + b"/" + entry.name
-            old, new = changes.before.look(inner), changes.after.look(inner)
+        with changes.skipping_too_deep():
+            old, new = changes.before.look(path), changes.after.look(path)
             merged = old and new and old.kind == new.kind == "directory"
-            if not merged or _replaced(entry.path):
-                changes.compare(inner)
-            else:
-                changes.note(inner, old, new)
-                left.append(inner)
-
-
-def _entries(changes: Changes, folder: bytes) -> Iterator[os.DirEntry[bytes]]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from entries
-    except OSError as error:
-        changes.too_deep(error)
+            if not merged or _replaced(top + path):
+                changes.compare(path)
+                continue
+            changes.note(path, old, new)
+            left.extend(path + b"/" + name for name in sorted(os.listdir(top + path), reverse=True))
 
 
 def _replaced(folder: bytes) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from runner.sandbox.casebox import kernel
+from runner.sandbox.casebox import kernel, person
 
 CHUNK = 1 << 16
 CANNOT_START = 126
@@ -99,9 +99,9 @@ def run(order: Order, walls: Walls) -> Ending:
     late = _follow(report, streams, began + order.seconds)
     status = walls.end(parent)
     said = os.read(report, _REPORT.size)
-    for descriptor in streams:
+    for descriptor, stream in streams.items():
         while data := os.read(descriptor, CHUNK):  # nobody is left who could write more
-            streams[descriptor].add(data)
+            stream.add(data)
     for descriptor in (report, *streams):
         os.close(descriptor)
     if not said and os.waitstatus_to_exitcode(status) > 0:
@@ -135,6 +135,7 @@ def _lead(order: Order, walls: Walls, report: int, outputs: tuple[int, int]) -> 
     """The parent: never returns, and says on the supervisor's stderr what went wrong."""
     try:
         kernel.die_with_parent()
+        person.first_to_go()
         walls.enter()
         began = time.monotonic()
         shell = os.fork()

@@ -102,8 +102,9 @@ def _end(parent: int) -> int:
 
 def _remove_objects() -> None:
     libc = ctypes.CDLL(None)
-    for table, call in _TABLES.items():
-        for line in Path("/proc/sysvipc", table).read_text().splitlines()[1:]:
-            identity = int(line.split()[1])
-            arguments = (identity, 0, _IPC_RMID) if table == "sem" else (identity, _IPC_RMID, None)
-            getattr(libc, call)(*arguments)
+    with person.acting():  # whose they are: nobody else may remove them
+        for table, call in _TABLES.items():
+            for line in Path("/proc/sysvipc", table).read_text().splitlines()[1:]:
+                identity = int(line.split()[1])
+                arguments = (identity, 0, _IPC_RMID) if table == "sem" else (identity, _IPC_RMID, None)
+                getattr(libc, call)(*arguments)

@@ -59,7 +59,10 @@ def folders(files_root: str) -> tuple[Folder, ...]:
 
 
 def prepare(files_root: str, workdir: str) -> None:
-    """Make the root ready, as far as both ways have it in common. Raises `RuntimeError` for an image without a shell."""
+    """Make the root ready, as far as both ways have it in common.
+
+    Raises `RuntimeError` for an image without a shell.
+    """
     if not os.access(SHELL, os.X_OK):
         raise RuntimeError(f"the image has no {SHELL}")
     for folder in folders(files_root):

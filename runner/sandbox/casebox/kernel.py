@@ -28,18 +28,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
-    """mount(2)."""
+    """Attach a file system, or change how it is attached."""
     given = (ctypes.c_char_p(text.encode()) for text in (source, target, kind))
     _check(_libc.mount(*given, ctypes.c_ulong(flags), ctypes.c_char_p(options.encode())), target)
 
 
 def unmount(target: str) -> None:
-    """umount2(2), lazily: what is in use goes when its last user does."""
+    """Detach a file system, lazily: what is in use goes when its last user does."""
     _check(_libc.umount2(ctypes.c_char_p(target.encode()), _DETACH), target)
 
 
 def unshare(flags: int) -> None:
-    """unshare(2)."""
+    """Leave these namespaces for new ones."""
     _check(_libc.unshare(flags))
 
 
@@ -50,7 +50,7 @@ def own_mounts() -> None:
 
 
 def enter(namespace: int, kind: int) -> None:
-    """setns(2) by file descriptor."""
+    """Go to the namespace of a file descriptor."""
     _check(_libc.setns(namespace, kind))
 
 

@@ -43,7 +43,7 @@ class Overlays:
         try:
             for folder in (_ROOT, _VIEW, _PREP, _COMMAND, _SHM, *_WORK.values()):
                 os.mkdir(folder, 0o755)
-            os.chmod(_SHM, 0o1777)
+            os.chmod(_SHM, 0o1777)  # noqa: S103 - as it is everywhere
             yield Overlay(self)
         finally:
             kernel.unmount(STAGE)
@@ -104,7 +104,7 @@ def _enter() -> None:
     kernel.mount(
         "devpts", f"{_ROOT}/dev/pts", "devpts", kernel.NOSUID | kernel.NOEXEC, "newinstance,ptmxmode=0666"
     )
-    kernel.mount(_SHM, f"{_ROOT}/dev/shm", "", kernel.BIND)
+    kernel.mount(_SHM, f"{_ROOT}/dev/shm", "", kernel.BIND)  # noqa: S108 - a case's own
     os.chroot(_ROOT)
     os.chdir("/")
 

@@ -16,6 +16,7 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def handle(stages: Overlays | Copies, setting: Setting, request: dict[str, Any])
         found = stage.changes()
     result = _result(ending)
     result["truncated"] += sorted(found.truncated)
-    return {**result, "changes": found.entries, "how": stages.how}
+    return {**result, "changes": sorted(found.entries, key=itemgetter("path")), "how": stages.how}
 
 
 def _environment() -> dict[str, str]:
