@@ -14,6 +14,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
+    from runner.cases import CaseSide
     from runner.records import (
         BundleRecipe,
         Endpoint,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         TrialRecord,
         Verdict,
     )
+    from runner.sandbox.cases import CaseBox
 
 Job_contra = TypeVar("Job_contra", contravariant=True)
 
@@ -57,6 +59,12 @@ class Dataset(Configured, Protocol):
         """Every task, those that cannot run here included (with `refused` set), in a stable order.
 
         Raises `ConfigError` when the dataset itself cannot be read.
+        """
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Fetch what its tasks need from outside, so that their trials need no network; what is there stays.
+
+        `say` hears of long steps. Raises `ConfigError` when something cannot be had.
         """
 
 
@@ -153,6 +161,9 @@ class SandboxProvider(Configured, Protocol):
 
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
         """Start a sandbox. Raises `EngineError`."""
+
+    def cases(self, side: CaseSide) -> AbstractContextManager[CaseBox]:
+        """Start one side of a differential test. Raises `EngineError`."""
 
     def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:
         """Make sure that the base image, the `python` runtime and these bundles exist; name -> recipe digest.

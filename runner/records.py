@@ -99,6 +99,10 @@ class VerifierSpec(Record):
     """Run in the agent's container after the rollout, before anything is taken out (`[[verifier.collect]]`)."""
     keep_processes: bool = False
     """Judge a service that the agent left running, in its live container. Weaker, so flagged on the record."""
+    cases: Path | None = None
+    """Differential testing: its file of cases, no line of which the candidate ever sees."""
+    install: str = ""
+    """Differential testing: what a shell runs in a workspace to install the tool in it."""
 
 
 class Task(Record):

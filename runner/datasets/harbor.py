@@ -8,7 +8,7 @@ so that it stays in every denominator.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,9 @@ class HarborDataset(Record):
         if absent := core - {task.name for task in tasks}:
             raise ConfigError(f"dataset {self.name}: it has no task {', '.join(sorted(absent))} of {file}.")
         return [task for task in tasks if task.name in core]
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Nothing: its images are built or pulled when they are needed."""
 
     def _folders(self) -> list[Path]:
         if not self.root.is_dir():

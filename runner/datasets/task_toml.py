@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AliasChoices,
@@ -27,6 +27,8 @@ from runner.sandbox.network import canonical
 
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
 """A string that authors also write as a bare number: a version, a user id."""
+
+Kind = TypeVar("Kind", bound=BaseModel)
 
 MEGABYTES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -234,15 +236,20 @@ def read_task_toml(path: Path) -> TaskToml:
     """Parse one file. Raises `TaskError` for one that is missing, malformed or of an unknown schema."""
     if not path.is_file():
         raise TaskError("It looks like a task and has no task.toml: add one.")
+    return read_toml(path, TaskToml)
+
+
+def read_toml(path: Path, kind: type[Kind]) -> Kind:
+    """Parse one file as what it should be. Raises `TaskError` with the key and the reason."""
     try:
-        return TaskToml.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
+        return kind.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TaskError(f"task.toml is not valid TOML ({error}): correct it.") from error
+        raise TaskError(f"{path.name} is not valid TOML ({error}): correct it.") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         what = first["msg"].removeprefix("Value error, ")
-        raise TaskError(f"task.toml: {where}: {what}." if where else f"task.toml: {what}.") from error
+        raise TaskError(f"{path.name}: {where}: {what}." if where else f"{path.name}: {what}.") from error
 
 
 def interpolate(env: Mapping[str, str], host: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""`job=setup`: what a sweep's trials need and would otherwise wait for: base image, runtime, agent bundles."""
+"""`job=setup`: what a sweep's trials need and would otherwise wait for: base image, runtime, agent bundles,
+and what datasets fetch.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Setup(Record):
-    """Prepares the sandboxes of the composed cells' agents, and runs nothing."""
+    """Prepares the sandboxes of the composed cells' agents, and their datasets; runs nothing."""
 
     needs_keys: bool = False
     several_scorings: bool = False
@@ -20,7 +22,10 @@ class Setup(Record):
     def run(self, sweep: Sweep) -> int:
         """Exit code 0 once everything is there. Raises `EngineError` with what is missing or failed."""
         recipes = {cell.agent.bundle: None for cell in sweep.cells if cell.agent.bundle}
-        digests = sweep.settings.sandbox.prepare(list(recipes), partial(print, flush=True))
+        say = partial(print, flush=True)
+        digests = sweep.settings.sandbox.prepare(list(recipes), say)
         for name, digest in digests.items():
             print(f"ready: bundle {name} ({digest[:12]})")
+        for dataset in {cell.dataset.name: cell.dataset for cell in sweep.cells}.values():
+            dataset.prepare(say)
         return 0

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import PrivateAttr, field_validator, model_validator
 
+from runner.cases import CaseSide
 from runner.protocols import Sandbox
 from runner.records import BundleRecipe, Environment, Image, SandboxSpec
 from runner.sandbox.limits import Limits
 from runner.sandbox.network import canonical
 
 if TYPE_CHECKING:
+    from runner.sandbox.cases import CaseBox
     from runner.sandbox.host import Host
 
 _CONNECTING = Lock()
@@ -52,6 +54,10 @@ class DockerSandboxes(Limits):
     def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:
         """See `protocols.SandboxProvider`."""
         return self._connected().prepare(bundles, say)
+
+    def cases(self, side: CaseSide) -> CaseBox:
+        """One side of a differential test, open within its context; its limits are its own. Needs `prepare`."""
+        return self._connected().cases(side)
 
     def reap(self) -> int:
         """See `protocols.SandboxProvider`."""

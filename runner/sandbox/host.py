@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from runner.cases import CaseSide
 from runner.records import BundleRecipe, SandboxSpec
 from runner.sandbox import bundles, engine, reaper
+from runner.sandbox.cases import CaseBox
 from runner.sandbox.container import DockerSandbox
 from runner.sandbox.images import Images
 from runner.sandbox.limits import Limits
@@ -21,6 +23,10 @@ class Host:
     def open(self, spec: SandboxSpec, limits: Limits) -> DockerSandbox:
         """A container that starts when it is entered."""
         return DockerSandbox(self._client.api, self.images, spec, limits)
+
+    def cases(self, side: CaseSide) -> CaseBox:
+        """Containers that start when it is entered."""
+        return CaseBox(self._client.api, side)
 
     def prepare(self, recipes: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:
         """Base image, runtime and bundles."""

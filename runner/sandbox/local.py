@@ -13,13 +13,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from runner.errors import EngineError, ImageError, WorkspaceTooLarge
 from runner.protocols import Sandbox
 from runner.records import BundleRecipe, Environment, ExecResult, ExecSpec, Image, SandboxSpec
 from runner.sandbox.execution import CHUNK, POLL_SECONDS, Output, Stop, stopper
 from runner.sandbox.limits import MEGABYTE, Caps
+
+if TYPE_CHECKING:
+    from runner.cases import CaseSide
+    from runner.sandbox.cases import CaseBox
 
 WORKDIR = "/workspace"
 """Where commands run when a task does not say."""
@@ -51,6 +55,10 @@ class LocalSandboxes(Caps):
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
         """See `protocols.SandboxProvider`."""
         return LocalSandbox(spec, self)
+
+    def cases(self, side: CaseSide) -> AbstractContextManager[CaseBox]:  # noqa: ARG002 - the protocol's
+        """Raises `EngineError`: there is no clean machine for each case here."""
+        raise EngineError("sandbox=local cannot run the cases of differential testing: use sandbox=docker.")
 
     def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:  # noqa: ARG002
         """Raises `EngineError` when an agent needs a bundle: they are built for containers."""

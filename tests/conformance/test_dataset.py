@@ -10,6 +10,7 @@ from runner.datasets.harbor import HarborDataset
 from runner.door import ROOT
 from runner.protocols import Dataset
 from runner.records import Task
+from tests.tool_task_factory import make_tool_task, tool_dataset
 
 
 def quickstart(_: Path) -> Dataset:
@@ -31,7 +32,17 @@ def broken(folder: Path) -> Dataset:
     return HarborDataset(name="broken", root=folder)
 
 
-DATASETS = (quickstart, broken)
+def tools(folder: Path) -> Dataset:
+    """A good one, one with a bad case, and one that says nothing."""
+    for name in ("good", "wrong"):
+        make_tool_task(folder / "tasks", name)
+    (folder / "tasks" / "wrong" / "cases.jsonl").write_text("{}")
+    (folder / "tasks" / "silent").mkdir()
+    (folder / "tasks" / "silent" / "task.toml").write_text("")
+    return tool_dataset(folder / "tasks", folder / "cache")
+
+
+DATASETS = (quickstart, broken, tools)
 
 
 @pytest.fixture(params=DATASETS, ids=lambda make: make.__name__)
@@ -73,7 +84,7 @@ def test_a_task_is_refused_with_a_sentence_or_complete(tasks: list[Task]) -> Non
         assert task.instruction.strip(), task
         assert task.environment.digest, task
         assert task.environment.context or task.environment.image, task
-        assert task.verifier.tests or task.verifier.environment, task
+        assert task.verifier.tests or task.verifier.environment or task.verifier.cases, task
         assert all(path.startswith("/") for path in task.artifacts), task
 
 

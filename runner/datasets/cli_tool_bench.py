@@ -1,0 +1,144 @@
+"""CLI-Tool-Bench: write a command-line tool from its description, in an empty folder (section 2).
+
+A task is a folder: `task.toml`, `instruction.md` (the prompt) and `cases.jsonl`, as one finds them in
+`tasks/cli_tool_bench`. What the runner needs beyond it, the reference's source above all, is fetched by `prepare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from runner.case_file import calls, read_cases
+from runner.datasets.references import Reference, context, fetch, fetch_context, identity, solution
+from runner.datasets.task_files import digest, read_instruction, tree_digest
+from runner.datasets.task_toml import read_toml
+from runner.errors import ConfigError, TaskError
+from runner.records import Environment, Record, Task, VerifierSpec
+from runner.verifiers.differential import DifferentialVerifier
+
+PARTS = ("task.toml", "instruction.md", "cases.jsonl")
+INSTALL = {"python": "pip install .", "javascript": "npm install -g ."}
+"""How a workspace is installed, where its task does not say (section 2.1.2)."""
+EASY, MEDIUM = 1500, 4000
+"""Lines of reference code up to which a task is easy, and below which it is medium (section 2.4, Table 1)."""
+
+
+class ToolTask(Record):
+    """`task.toml`."""
+
+    tool: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    """The command; no name that the reference is known by, if the task is to measure more than memory."""
+    language: Literal["python", "javascript"]
+    category: str
+    """One of the paper's nine domains (Table 1)."""
+    install: str = ""
+    """Run by a shell in the workspace, as root; empty: the usual one of the language."""
+    agent_timeout_seconds: float | None = None
+    classes: dict[str, str] = Field(min_length=1)
+    """Command classes, and what each is about."""
+    reference: Reference
+
+    @property
+    def tier(self) -> str:
+        """By lines of the reference's code."""
+        lines = self.reference.lines
+        return "easy" if lines <= EASY else "medium" if lines < MEDIUM else "hard"
+
+
+class CliToolBench(Record):
+    """A folder of CLI-Tool-Bench tasks."""
+
+    name: str
+    root: Path
+    """Absolute. Its children with a `task.toml` are the tasks, in the order of their names."""
+    images: Path
+    """Folder with a build context a language."""
+    build_args: dict[str, str] = {}
+    pass_threshold: float = 1.0
+    """A trial passes when its reward reaches this."""
+    check_names: bool = True
+    """Refuse tasks whose prompt names the tool otherwise than their cases call it: nobody could pass them."""
+    verifier: DifferentialVerifier
+
+    def tasks(self) -> Sequence[Task]:
+        """Every task, sorted by folder; those that cannot be run here have `refused` set.
+
+        Raises `ConfigError` when there is none.
+        """
+        folders = sorted(path.parent for path in self.root.glob("*/task.toml"))
+        if not folders:
+            raise ConfigError(
+                f"dataset {self.name}: no folder with a task.toml in {self.root}. Set dataset.root."
+            )
+        return [self._task(folder) for folder in folders]
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Fetch every task's reference and what images are made of. Raises `ConfigError` when a client fails."""
+        cache = self.verifier.cache
+        for task in self.tasks():
+            if not task.refused:
+                tool = read_toml(task.directory / "task.toml", ToolTask)
+                fetch_context(self.images, tool.language, cache, say)
+                javascript = partial(fetch_context, self.images, "javascript", cache, say)
+                fetch(tool.reference, tool.tool, task.directory, javascript, say, cache)
+
+    def _task(self, folder: Path) -> Task:
+        files = tree_digest(folder, PARTS)
+        task = Task(name=folder.name, dataset=self.name, directory=folder, digest=files)
+        try:
+            tool = read_toml(folder / "task.toml", ToolTask)
+            strata = {"tier": tool.tier, "category": tool.category, "language": tool.language}
+            task = task.model_copy(update=strata)
+            return self._complete(task, tool)
+        except TaskError as error:
+            return task.model_copy(update={"refused": str(error)})
+
+    def _complete(self, task: Task, tool: ToolTask) -> Task:
+        """Everything else of a task. Raises `TaskError` for one that cannot be run."""
+        folder, cache = task.directory, self.verifier.cache
+        instruction = read_instruction(folder / "instruction.md")
+        if self.check_names and not calls(tool.tool, instruction):
+            raise TaskError(
+                f"instruction.md never names {tool.tool!r}, which the cases call: correct it, or set "
+                "dataset.check_names=false."
+            )
+        read_cases(folder / "cases.jsonl", tool.classes, tool.tool if self.check_names else None)
+        environment = self._environment(tool.language)
+        install = tool.install or INSTALL[tool.language]
+        shaping = [task.digest, identity(tool.reference, tool.tool), install]
+        judging = self.verifier.model_dump(mode="json", exclude={"cache", "lanes"})
+        return task.model_copy(
+            update={
+                "digest": digest([*shaping, judging]),
+                "instruction": instruction,
+                "environment": environment,
+                "agent_timeout_seconds": tool.agent_timeout_seconds,
+                "agent_user": "agent",
+                "verifier": VerifierSpec(
+                    mode="separate",
+                    cases=folder / "cases.jsonl",
+                    install=install,
+                    timeout_seconds=self.verifier.install_seconds,
+                ),
+                "solution": solution(tool.reference, tool.tool, cache),
+            }
+        )
+
+    def _environment(self, language: str) -> Environment:
+        """The image in which tools of a language are written, and installed. Raises `TaskError` if there is none."""
+        if not (self.images / language / "Dockerfile").is_file():
+            raise TaskError(
+                f"There is no {language}/Dockerfile in {self.images}, to write and install it in."
+            )
+        parts = [tree_digest(self.images / language), self.build_args]
+        return Environment(
+            context=context(self.images, language, self.verifier.cache),
+            build_args=self.build_args,
+            network="no-network",
+            digest=digest(parts),
+        )

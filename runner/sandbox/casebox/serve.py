@@ -1,0 +1,171 @@
+"""What the host starts: `prepare` once in a container, then a `serve` for each lane.
+
+    prepare SETTING    makes the root ready and tries the way that is asked for
+    serve SETTING      a case a line on stdin, its result a line on stdout, until stdin ends
+
+SETTING is the JSON of `Setting`. No descriptor of this process ever reaches a case.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from runner.sandbox.casebox import calls, cgroup, changes, command, ground, kernel, person
+from runner.sandbox.casebox.copying import Copies, Copy
+from runner.sandbox.casebox.overlay import Overlay, Overlays
+
+USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_THE_CONTAINERS = ("HOME", "HOSTNAME", "TERM")
+"""Variables that the engine adds to those of the image."""
+MEGABYTE = 1 << 20
+SLACK_SECONDS = 30
+"""For all of a case that has no deadline of its own, on a busy machine."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all cases of a container have in common; limits as in `runner.cases.CaseLimits`."""
+
+    how: str
+    files_root: str
+    workdir: str
+    env: dict[str, str]
+    limits: dict[str, Any]
+    lane: str = ""
+    """Tells apart the lanes of one container."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one of the two; exit code 1 with a sentence on stderr when this container cannot do what is asked."""
+    work, setting = arguments[0], Setting(**json.loads(arguments[1]))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        prepare(setting) if work == "prepare" else serve(setting)
+    except (OSError, RuntimeError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def prepare(setting: Setting) -> None:
+    """Make the root ready, then run a first case. Raises `OSError` or `RuntimeError` where that cannot be done."""
+    ground.prepare(setting.files_root, setting.workdir)
+    if setting.how == "overlay":
+        kernel.own_mounts()
+        ground.keep_names()
+    else:
+        ground.close()
+    there = f"test -f {setting.files_root}/ready"
+    first = {"command": f"{there} && echo ready", "files": {"ready": ""}, "prep": there, "env": {}}
+    found = handle(_stages(setting), setting, first)
+    if found.get("stdout") != "ready\n":
+        raise RuntimeError(f"a first case failed: {found['stderr'].strip()}")
+
+
+def serve(setting: Setting) -> None:
+    """Answer requests, one at a time, until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's to hear
+    limits = setting.limits
+    if setting.how == "overlay":
+        kernel.own_mounts()
+        with suppress(OSError):  # the container's own limits hold all the same
+            cgroup.join(ground.STAGE, setting.lane, limits["memory_mb"] + limits["disk_mb"], limits["pids"])
+    stages = _stages(setting)
+    for line in sys.stdin.buffer:
+        # Nothing here takes that long; if it does, the host hears of it by this process's end.
+        signal.alarm(math.ceil(2 * (limits["seconds"] + limits["diff_seconds"]) + SLACK_SECONDS))
+        answer = json.dumps(handle(stages, setting, json.loads(line)))
+        signal.alarm(0)
+        print(answer, flush=True)
+
+
+def _stages(setting: Setting) -> Overlays | Copies:
+    """The way to clean machines. Also gives up, for all that this process will ever execute, what none may have."""
+    limits = setting.limits
+    kernel.drop_bounding_set()
+    kernel.no_new_privileges()
+    caps = changes.Caps(limits["diff_entries"], limits["diff_seconds"], limits["text_bytes"])
+    program, largest = calls.program(), limits["disk_mb"] * MEGABYTE
+
+    def become() -> None:
+        person.become(program, largest)
+
+    if setting.how == "overlay":
+        return Overlays(f"size={limits['disk_mb']}m,nr_inodes={limits['inodes']}", caps, become)
+    return Copies(setting.files_root, caps, become)
+
+
+def handle(stages: Overlays | Copies, setting: Setting, request: dict[str, Any]) -> dict[str, Any]:
+    """Run one case; the fields of `runner.cases.CaseResult`."""
+    env = _environment() | setting.env | request["env"]
+    seconds, output_bytes = setting.limits["seconds"], setting.limits["output_bytes"]
+
+    def order(script: str) -> command.Order:
+        return command.Order(script, setting.workdir, env, seconds, output_bytes)
+
+    with stages.fresh() as stage:
+        if wrong := _write(stage, setting.files_root, request["files"]):
+            return {"exit_code": None, "ended": "prep", "how": stages.how, "stderr": wrong}
+        if request["prep"]:
+            ending = stage.prepare(order(request["prep"]))
+            if ending.exit_code != 0:
+                return {**_result(ending), "exit_code": None, "ended": "prep", "how": stages.how}
+        ending = stage.run(order(request["command"]))
+        found = stage.changes()
+    result = _result(ending)
+    result["truncated"] += sorted(found.truncated)
+    return {**result, "changes": sorted(found.entries, key=itemgetter("path")), "how": stages.how}
+
+
+def _environment() -> dict[str, str]:
+    """The image's own variables, and those of the case's user."""
+    # As it was given: Python has added to its own copy.
+    lines = os.fsdecode(Path("/proc/self/environ").read_bytes()).split("\0")
+    given = dict(line.split("=", 1) for line in lines if "=" in line)
+    own = {name: value for name, value in given.items() if name not in _THE_CONTAINERS}
+    usual = {"PATH": USUAL_PATH, "LANG": "C.UTF-8"}
+    return usual | own | {"HOME": person.HOME, "USER": person.NAME, "LOGNAME": person.NAME}
+
+
+def _write(stage: Overlay | Copy, files_root: str, files: dict[str, str]) -> str:
+    """Write the case's files as its user; returns why that failed, if it did."""
+    root = stage.files + files_root
+    os.makedirs(root, exist_ok=True)
+    os.chown(root, person.UID, person.GID)
+    os.chdir(root)  # no path of ours leads that user here
+    try:
+        with person.acting():
+            for name, text in files.items():
+                if folder := os.path.dirname(name):
+                    os.makedirs(folder, exist_ok=True)
+                with open(name, "x", encoding="utf-8", newline="") as file:
+                    file.write(text)
+    except OSError as error:
+        return f"the case's files cannot be written: {error.strerror}\n"
+    finally:
+        os.chdir("/")
+    return ""
+
+
+def _result(ending: command.Ending) -> dict[str, Any]:
+    streams = {"stdout": ending.stdout, "stderr": ending.stderr}
+    return {
+        "exit_code": ending.exit_code,
+        "ended": "deadline" if ending.exit_code is None else "exited",
+        **{name: stream.text for name, stream in streams.items()},
+        **{f"{name}_bytes": stream.total for name, stream in streams.items()},
+        "truncated": [name for name, stream in streams.items() if stream.cut],
+        "seconds": ending.seconds,
+        "cpu_seconds": ending.cpu_seconds,
+    }

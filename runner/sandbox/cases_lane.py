@@ -1,0 +1,99 @@
+"""One lane: a supervisor in a side's container that answers one case after another."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from docker import APIClient
+
+from runner.errors import EngineError
+from runner.sandbox.execution import CHUNK, Frames
+
+COMPLAINT = 2_000
+"""Characters of a supervisor's stderr that an error carries."""
+LONGEST_ANSWER = 1 << 30
+"""Bytes; far above what the caps on output and changes let through."""
+
+
+class LaneDied(Exception):  # noqa: N818 - says what happened
+    """The supervisor ended in the middle of a case; carries the end of its stderr."""
+
+
+class Lane:
+    """Starts when it is made. Not thread-safe: one case at a time."""
+
+    def __init__(self, api: APIClient, container: str, command: Sequence[str]) -> None:
+        self._api = api
+        self._run = api.exec_create(container, list(command), stdin=True, user="0")["Id"]
+        self._stream: Any = api.exec_start(self._run, socket=True)
+        self._frames = Frames()
+        self._said, self._complaint = bytearray(), bytearray()
+
+    def ask(self, request: bytes, seconds: float) -> bytes:
+        """Send a line and return the answering line.
+
+        Raises `LaneDied`, and `EngineError` when there is neither answer nor death in time.
+        """
+        until = time.monotonic() + seconds
+        self._send(request + b"\n", until)
+        while b"\n" not in self._said:
+            self._receive(until)
+        answer, _, rest = bytes(self._said).partition(b"\n")
+        self._said = bytearray(rest)
+        return answer
+
+    def wait(self, seconds: float) -> int:
+        """Exit code of a supervisor that ends by itself; `complaint` is then complete."""
+        until = time.monotonic() + seconds
+        try:
+            while True:
+                self._receive(until)
+        except LaneDied:
+            while (state := self._api.exec_inspect(self._run))["Running"]:
+                time.sleep(0.01)
+            return int(state["ExitCode"])
+
+    @property
+    def complaint(self) -> str:
+        """End of what the supervisor wrote to stderr."""
+        return self._complaint[-COMPLAINT:].decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """Let the supervisor read the end of its input, and so end."""
+        self._stream._response.close()  # noqa: SLF001 - the client hangs it there and closes only the stream itself
+        self._stream.close()
+
+    def _send(self, data: bytes, until: float) -> None:
+        rest = memoryview(data)
+        while rest:
+            self._wait_for(select.POLLOUT, until)
+            try:
+                rest = rest[os.write(self._stream.fileno(), rest) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise LaneDied(self.complaint) from error
+
+    def _receive(self, until: float) -> None:
+        self._wait_for(select.POLLIN, until)
+        try:
+            data = os.read(self._stream.fileno(), CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise LaneDied(self.complaint) from error
+        if not data or len(self._said) > LONGEST_ANSWER:
+            raise LaneDied(self.complaint)
+        for stderr, payload in self._frames.split(data):
+            (self._complaint if stderr else self._said).extend(payload)
+        del self._complaint[:-COMPLAINT]
+
+    def _wait_for(self, event: int, until: float) -> None:
+        waiting = select.poll()
+        waiting.register(self._stream.fileno(), event)
+        if not waiting.poll(max(0.0, until - time.monotonic()) * 1000):
+            raise EngineError("A case's supervisor does not answer; see whether `docker info` does.")

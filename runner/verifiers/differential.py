@@ -1,0 +1,296 @@
+"""The verifier of CLI-Tool-Bench: the agent's tool and the human-written one run the same cases (section 2.3).
+
+Only the workspace travels: it is installed in a fresh image that the agent never touched, and so is the reference's
+source. What the reference does is looked at twice, once and for all candidates; cases in which it is not the same
+both times are quarantined. The candidate's machine holds neither the reference nor any case but the one that runs.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from metrics import differential as metric
+from runner.case_file import read_cases
+from runner.cases import Case, CaseLimits, CaseResult, CaseSide
+from runner.errors import VerifierError, WorkspaceTooLarge
+from runner.records import ErrorInfo, ExecSpec, Image, Record, SandboxSpec, Task, Verdict
+from runner.sandbox.network import allowed
+from runner.store import write_atomically
+from runner.verifiers.differences import difference
+from runner.verifiers.reference_runs import ReferenceRun, observed, reference_run
+
+if TYPE_CHECKING:
+    from runner.protocols import Sandbox, SandboxProvider
+
+WORKSPACE = "/workspace"
+"""Where a tool's source lies when it is installed, on both sides."""
+FOUND = "differential.json"
+"""Everything that was found, case by case, beside the trial's record."""
+SHOWN = 3
+"""Differences that are shown readably, each of another class."""
+
+
+class Installed(NamedTuple):
+    """A side after its installation."""
+
+    image: Image | None
+    """None: it failed."""
+    output: str
+
+
+class DifferentialVerifier(Record):
+    """Compares exit code, stdout and file-system side effects, case by case."""
+
+    cache: Path
+    """Absolute folder for what is fetched and for what references did; safe to delete."""
+    semantics: Literal["paper", "artifact"] = "paper"
+    """artifact: as the authors' runner compares, where that differs from their paper."""
+    tau: float = 0.8
+    """τ of the fuzzy match."""
+    compare_modes: bool = False
+    """Whether permission bits are part of the side effects."""
+    reward: Literal["exec", "state", "exact_match", "fuzzy_match"] = "exact_match"
+    """Which of the paper's scores is the reward."""
+    limits: CaseLimits = CaseLimits()
+    """Of one case on one side."""
+    lanes: int = 2
+    """Cases that run at once."""
+    install_seconds: float = 300.0
+    """An installation that takes longer has failed."""
+
+    def verify(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+        """See `protocols.Verifier`. Raises `VerifierError` when the reference itself is broken."""
+        began = time.monotonic()
+        cases = _cases(task)
+        image = sandboxes.image(task.environment)
+        reference = self._reference(task, cases, image, sandboxes)
+        workspace = into / "workspace.tar"
+        try:
+            sandbox.get(sandbox.workdir, workspace)
+        except (WorkspaceTooLarge, FileNotFoundError) as error:
+            # What cannot be taken out cannot be installed, and that is the agent's doing.
+            return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
+        with self._installed(task, (workspace, "/"), image, sandboxes) as candidate:
+            results = self._run(task, candidate.image, cases, sandboxes) if candidate.image else None
+        verdict = self._verdict(_Comparison(self.rules, cases, reference, results, candidate.output), into)
+        depth = {"workspace_depth": float(_depth(workspace))}
+        return verdict.model_copy(
+            update={
+                "image": image.id,
+                "components": verdict.components | depth,
+                "seconds": time.monotonic() - began,
+            }
+        )
+
+    @property
+    def rules(self) -> metric.Rules:
+        """How observations are compared."""
+        return metric.Rules(self.semantics, self.tau, self.compare_modes)
+
+    def _reference(
+        self, task: Task, cases: Sequence[Case], image: Image, sandboxes: SandboxProvider
+    ) -> ReferenceRun:
+        """What the reference did, now or at an earlier time."""
+        if task.solution is None or not task.solution.is_dir():
+            raise VerifierError(f"The reference of {task.name} is not here: fetch it with job=setup.")
+        source = task.solution / "source"
+
+        def run(cases: Sequence[Case]) -> list[CaseResult]:
+            with self._installed(task, (source, WORKSPACE), image, sandboxes) as installed:
+                if installed.image is None:
+                    raise VerifierError(
+                        f"The reference of {task.name} cannot be installed: {installed.output[-1000:]}"
+                    )
+                return self._run(task, installed.image, cases, sandboxes)
+
+        shaping = [image.id, task.solution.name, task.verifier.install, self.limits.model_dump()]
+        return reference_run(self.cache / "results", shaping, cases, self.rules, run)
+
+    @contextmanager
+    def _installed(
+        self, task: Task, source: tuple[Path, str], image: Image, sandboxes: SandboxProvider
+    ) -> Iterator[Installed]:
+        """A workspace, put at its place in a fresh sandbox and installed; its image lives as long as the context."""
+        spec = SandboxSpec(
+            name=f"{task.name}-install",
+            image=image,
+            environment=task.environment,
+            user="root",
+            network="open" if allowed(sandboxes, task.environment) is None else "none",
+        )
+        # A private workspace is no failure: what is judged is what was made, and not under which umask.
+        command = ExecSpec(
+            argv=("bash", "-c", f"chmod -R a+rX . && {task.verifier.install}"),
+            cwd=WORKSPACE,
+            user="root",
+            timeout_seconds=task.verifier.timeout_seconds,
+        )
+        with sandboxes.open(spec) as place:
+            place.put(*source)
+            result = place.exec(command)
+            output = f"{result.stdout}{result.stderr}"
+            if result.exit_code == 0:
+                yield Installed(place.snapshot(), output)
+            else:
+                ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
+                yield Installed(None, f"{output}\n`{task.verifier.install}` ended with {ending}")
+
+    def _run(
+        self, task: Task, image: Image, cases: Sequence[Case], sandboxes: SandboxProvider
+    ) -> list[CaseResult]:
+        """What came of each case on one side, in their order."""
+        from runner.sandbox.cases import stream  # noqa: PLC0415 - a plan that starts nothing needs no engine
+
+        side = CaseSide(name=f"{task.name}-cases", image=image, limits=self.limits, lanes=self.lanes)
+        heard = cases if self.semantics == "paper" else [_merged(case) for case in cases]
+        with sandboxes.cases(side) as box:
+            results = dict(stream(box, heard))
+        return [results[index] for index in range(len(cases))]
+
+    def _verdict(self, compared: _Comparison, into: Path) -> Verdict:
+        """The verdict; everything else goes to files in `into`."""
+        scored = compared.scored()
+        text = compared.text(scored)
+        (into / "verifier.stdout").write_text(text)
+        write_atomically(into / FOUND, json.dumps(compared.found(scored), indent=1).encode())
+        reward = scored.metrics[self.reward]
+        error = None
+        if isnan(reward):
+            reason = "The reference succeeds in no stable case of any class, so there is no score."
+            error = ErrorInfo(type="VerifierError", message=reason, phase="verify")
+        return Verdict(
+            reward=None if error else reward,
+            components={"build": scored.build, **_known(scored.metrics), **compared.components()},
+            mode="separate",
+            output=text[-4000:],
+            error=error,
+        )
+
+
+class _Comparison:
+    """Both sides of all cases, judged."""
+
+    def __init__(
+        self,
+        rules: metric.Rules,
+        cases: Sequence[Case],
+        reference: ReferenceRun,
+        results: Sequence[CaseResult] | None,
+        installation: str,
+    ) -> None:
+        self._rules, self._cases, self._reference, self._results = rules, cases, reference, results
+        self._installation = installation
+        self._scores = {
+            index: metric.judge_case(
+                observed(reference.results[index]), observed(results[index]) if results else None, rules
+            )
+            for index in range(len(cases))
+            if index not in reference.unstable
+        }
+
+    def scored(self) -> metric.TaskScore:
+        """The paper's scores; a class all of whose cases are unstable is left out as one without a valid case is."""
+        classes: dict[str, list[metric.CaseScore]] = {case.command_class: [] for case in self._cases}
+        for index, score in self._scores.items():
+            classes[self._cases[index].command_class].append(score)
+        return metric.score(classes)
+
+    def components(self) -> dict[str, float]:
+        """Figures beside the scores; those that have no denominator are left out."""
+        scores = list(self._scores.values())
+        robustness = metric.robustness(scores)
+        runtime = metric.runtime_ratio([pair for pairs in self._seconds().values() for pair in pairs])
+        funnel = {f"ended_{phase}": float(count) for phase, count in metric.funnel(scores).items()}
+        figures = {
+            "positive_agreement": robustness.positive_agreement,
+            "negative_agreement": robustness.negative_agreement,
+            "runtime_mean": runtime.mean,
+            "runtime_median": runtime.median,
+            "unstable_cases": float(len(self._reference.unstable)),
+        }
+        return _known(figures) | funnel
+
+    def found(self, scored: metric.TaskScore) -> dict[str, Any]:
+        """What `differential.json` holds. Lines are those of the cases' file, from 1."""
+        return {
+            "scores": _known(scored.metrics),
+            "classes": scored.classes,
+            "left_out": scored.left_out,
+            "unstable_lines": [index + 1 for index in self._reference.unstable],
+            "robustness": _known(metric.robustness(list(self._scores.values()))._asdict()),
+            "runtime": {
+                name: _known(metric.runtime_ratio(pairs)._asdict()) for name, pairs in self._seconds().items()
+            },
+            "how": self._reference.results[0].how,
+            "cases": [
+                {"line": index + 1, "class": self._cases[index].command_class, **asdict(score)}
+                for index, score in self._scores.items()
+            ],
+        }
+
+    def text(self, scored: metric.TaskScore) -> str:
+        """The verdict for people: scores, funnel, and where it went wrong first."""
+        counts = metric.funnel(list(self._scores.values()))
+        lines = [f"{name} {value:.3f}" for name, value in {"build": scored.build, **scored.metrics}.items()]
+        lines += [f"valid cases that ended in {phase}: {count}" for phase, count in counts.items() if count]
+        lines += [
+            f"class {name} is left out: the reference succeeds in none of it" for name in scored.left_out
+        ]
+        if self._reference.unstable:
+            numbers = ", ".join(str(index + 1) for index in self._reference.unstable)
+            lines.append(f"the reference is not the same twice in line {numbers}, which count nowhere")
+        if self._results is None:
+            return "\n".join([*lines, "", self._installation[-3000:]])
+        return "\n".join([*lines, *self._differences(self._results)])
+
+    def _differences(self, results: Sequence[CaseResult]) -> Iterator[str]:
+        """The first difference of each of the first classes that have one."""
+        seen: dict[str, int] = {}
+        for index, score in self._scores.items():
+            if score.phase is not metric.Phase.PASSED and score.valid:
+                seen.setdefault(self._cases[index].command_class, index)
+        for index in list(seen.values())[:SHOWN]:
+            case, phase = self._cases[index], self._scores[index].phase
+            yield f"\nline {index + 1}, class {case.command_class}, ended in {phase}: {case.command}"
+            yield difference(self._reference.results[index], results[index], phase, self._rules)
+
+    def _seconds(self) -> dict[str, list[tuple[float, float]]]:
+        """By class: seconds of both sides in the cases in which both succeeded."""
+        pairs: dict[str, list[tuple[float, float]]] = {}
+        for index, score in self._scores.items():
+            if score.valid and score.exec and self._results is not None:
+                pair = (self._reference.results[index].seconds, self._results[index].seconds)
+                pairs.setdefault(self._cases[index].command_class, []).append(pair)
+        return pairs
+
+
+def _cases(task: Task) -> tuple[Case, ...]:
+    if task.verifier.cases is None:
+        raise VerifierError(f"{task.name} has no cases, which differential testing needs.")
+    return read_cases(task.verifier.cases)
+
+
+def _merged(case: Case) -> Case:
+    """As the authors' runner has it: both streams in one, in the order in which they were written."""
+    return case.model_copy(update={"command": f"exec 2>&1\n{case.command}"})
+
+
+def _known(figures: Any) -> dict[str, float]:
+    return {name: float(value) for name, value in figures.items() if not isnan(value)}
+
+
+def _depth(workspace: Path) -> int:
+    """Folders above the deepest file that is not hidden; the workspace itself is none."""
+    with tarfile.open(workspace) as archive:
+        names = [member.name.split("/")[1:] for member in archive if member.isreg()]
+    return max(
+        (len(parts) - 1 for parts in names if not any(part.startswith(".") for part in parts)), default=0
+    )

@@ -1,0 +1,501 @@
+"""Writes `cases.jsonl` of every task here: 50 distinct cases a class, always the same ones for the same seed.
+
+    python tasks/cli_tool_bench/generate.py [SEED]
+
+One generator a class. Each yields (command, files) for ever, or (command, files, True) for a case that the tool must
+refuse; most are common usage, some are at its borders, about one in eight is an error.
+"""
+
+import difflib
+import json
+import random
+import sys
+from itertools import islice
+from pathlib import Path
+
+SEED, CASES = 7, 50
+WORDS = "amber basin cedar delta ember fjord grove heron inlet jetty knoll lagoon maple north otter pearl".split()
+
+
+def quoted(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+# --- verkit: version numbers -----------------------------------------------------------------------------------------
+
+
+def version(rng, plain=False):
+    core = ".".join(str(rng.choice([0, 1, 2, 3, 9, 10, 19, 99, 100])) for _ in range(3))
+    if plain or rng.random() < 0.4:
+        return core
+    pre = rng.choice(["", "-rc.1", "-alpha", "-alpha.1", "-beta.9", "-rc.10", "-0.3.7", "-x.7.z.92", "-pre"])
+    build = rng.choice(["", "", "+build.1", "+build.9", "+exp.sha.5114f85", "+001", "+21"])
+    return core + pre + build
+
+
+def no_version(rng):
+    return rng.choice(["1", "1.2", "1.2.3.4", "01.2.3", "1.02.3", "v1.2.3", "a.b.c", "1.2.3-", "1.2.3+", "1.2.-3", "''"])
+
+
+def verkit_bump(rng):
+    while True:
+        part = rng.choice(["major", "minor", "patch", "prerelease", "build"])
+        if rng.random() < 0.12:
+            yield f"verkit bump {part} {no_version(rng)}", {}, True
+        else:
+            yield f"verkit bump {part} {version(rng)}", {}
+
+
+def verkit_check(rng):
+    while True:
+        if rng.random() < 0.25:
+            yield f"verkit check {no_version(rng)}", {}, True
+        else:
+            yield f"verkit check {version(rng)} && echo valid", {}
+
+
+def verkit_compare(rng):
+    while True:
+        one = version(rng)
+        other = one if rng.random() < 0.15 else version(rng)
+        if rng.random() < 0.1:
+            yield f"verkit compare {one} {no_version(rng)}", {}, True
+        else:
+            yield f"verkit compare {one} {other}", {}
+
+
+def verkit_next(rng):
+    while True:
+        if rng.random() < 0.08:
+            yield f"verkit nextver {no_version(rng)} minor", {}, True
+        elif rng.random() < 0.05:
+            yield f"verkit nextver {version(rng)} {rng.choice(['huge', 'first', 'micro'])}", {}, True
+        else:
+            yield f"verkit nextver {version(rng)} {rng.choice(['major', 'minor', 'patch', 'prerelease'])}", {}
+
+
+# --- sqltidy: SQL ----------------------------------------------------------------------------------------------------
+
+
+def sql(rng):
+    a, b, c = rng.sample(WORDS, 3)
+    number = rng.randint(1, 99)
+    return rng.choice(
+        [
+            f"select {a}, {b} from {c} where {a} = {number} and {b} > 3 order by {a} desc;",
+            f"SELECT * FROM {a} INNER JOIN {b} ON {a}.id = {b}.{a}_id LEFT JOIN {c} ON {c}.id={b}.id WHERE {c}.x IN (1,2,{number})",
+            f"insert into {a} ({b}, {c}) values ({number}, 'It''s {b}'), (2, NULL);",
+            f"update {a} set {b} = {b}+{number}, {c}='x' where id between 1 and {number}; -- {b} done",
+            f"select count(*) as n, max({a}) from {b} group by {a} having count(*) > {number};",
+            f"/* {a} */ select {a} from (select {a}, {b} from {c} where {b} is not null) as t limit {number};",
+            f"select case when {a} > {number} then 'high' when {a} = 0 then 'none' else 'low' end as {b} from {c};",
+            f"create table {a} (id integer primary key, {b} varchar({number}) not null, {c} date default null);",
+            f"delete from {a} where not exists (select 1 from {b} where {b}.id = {a}.id); select {number};",
+            f"with {a} as (select * from {b}), {c} as (select 1) select {a}.* from {a}, {c} -- end",
+        ]
+    )
+
+
+def script(rng):
+    return "\n".join(sql(rng) for _ in range(rng.randint(1, 3))) + "\n"
+
+
+def sqltidy_case(rng):
+    while True:
+        options = f"-k {rng.choice(['upper', 'lower', 'capitalize'])}"
+        if rng.random() < 0.5:
+            options += f" -i {rng.choice(['upper', 'lower', 'capitalize'])}"
+        if rng.random() < 0.1:
+            yield f"sqltidy {rng.choice(['-k', '-i'])} {rng.choice(WORDS)} query.sql", {"query.sql": script(rng)}, True
+        elif rng.random() < 0.4:
+            yield f"sqltidy {options} - < query.sql", {"query.sql": script(rng)}
+        else:
+            yield f"sqltidy {options} query.sql", {"query.sql": script(rng)}
+
+
+def sqltidy_indent(rng):
+    while True:
+        options = rng.choice(["-r", "-r", "-r", "-a"])
+        options += rng.choice(["", f" --indent_width {rng.randint(1, 8)}", " -k upper", " -s"])
+        if options.startswith("-r"):
+            options += rng.choice(["", " --indent_after_first", " --indent_columns", f" --wrap_after {rng.randint(20, 80)}"])
+        if rng.random() < 0.08:
+            yield f"sqltidy -r --indent_width {rng.choice(['-1', '0', 'wide'])} q.sql", {"q.sql": script(rng)}, True
+        else:
+            yield f"sqltidy {options} q.sql", {"q.sql": script(rng)}
+
+
+def sqltidy_strip(rng):
+    while True:
+        comment = rng.choice(["-- {}\n", "/* {} */ ", "# {}\n", "/* {}\n   more */\n"]).format(rng.choice(WORDS))
+        text = comment + script(rng) + rng.choice(["", "-- last\n", "/* last */"])
+        if rng.random() < 0.05:
+            yield f"sqltidy --strip-comments {rng.choice(WORDS)}.sql", {"a.sql": text}, True
+        else:
+            yield f"sqltidy --strip-comments{rng.choice(['', ' -r', ' -k upper'])} a.sql", {"a.sql": text}
+
+
+def sqltidy_write(rng):
+    while True:
+        name = rng.choice(WORDS)
+        options = rng.choice(["-r", "-k upper", "-r -k lower", "--strip-comments", "-i capitalize", "-s"])
+        files = {f"{name}.sql": script(rng), "other/b.sql": script(rng)}
+        chance = rng.random()
+        if chance < 0.1:
+            yield f"sqltidy {options} -o missing/{name}.out {name}.sql", files, True
+        elif chance < 0.5:
+            yield f"sqltidy {options} -o {name}.out {name}.sql", files
+        elif chance < 0.7:
+            yield f"sqltidy {options} --in-place {name}.sql", files
+        else:
+            yield f"sqltidy {options} --in-place {name}.sql other/b.sql", files
+
+
+# --- envpad: files of settings ---------------------------------------------------------------------------------------
+
+
+def settings(rng):
+    values = ["plain", "'single quoted'", '"double quoted"', "with # hash", '"a # b"', "", "${HOST}-x", '"tab\\there"', "7"]
+    lines = [rng.choice(["# comment", "", "export SHELL_STYLE=yes"])] if rng.random() < 0.5 else []
+    for name in rng.sample(["HOST", "PORT", "NAME", "TOKEN", "DEBUG", "REGION", "ROOT_DIR"], rng.randint(1, 5)):
+        lines.append(f"{name}={rng.choice(values)}")
+    return "\n".join(lines) + rng.choice(["\n", "\n", ""])
+
+
+def names(text):
+    lines = [line.removeprefix("export ") for line in text.splitlines()]
+    return [line.partition("=")[0] for line in lines if "=" in line and not line.startswith("#")]
+
+
+def envpad_list(rng):
+    while True:
+        text, form = settings(rng), rng.choice(["", " --format simple", " --format json", " --format shell", " --format export"])
+        chance = rng.random()
+        if chance < 0.06:
+            yield f"envpad -f missing.conf list{form}", {"app.conf": text}, True
+        elif chance < 0.12:
+            yield f"envpad -f app.conf list --format {rng.choice(WORDS)}", {"app.conf": text}, True
+        else:
+            yield f"envpad -f app.conf list{form}", {"app.conf": text}
+
+
+def envpad_get(rng):
+    while True:
+        text = settings(rng)
+        if rng.random() < 0.15:
+            yield f"envpad --file app.conf get ABSENT_{rng.choice(WORDS).upper()}", {"app.conf": text}, True
+        else:
+            yield f"envpad --file app.conf get {rng.choice(names(text))}", {"app.conf": text}
+
+
+def envpad_set(rng):
+    while True:
+        text = settings(rng)
+        name = rng.choice([*names(text), "FRESH", "OTHER_KEY", rng.choice(WORDS).upper()])
+        value = rng.choice(["simple", "two words", "it's", 'say "hi"', "", "a#b", "1234", "path/to/x", "ünïcode", "$HOME"])
+        options = rng.choice(["", " -q always", " -q never", " -q auto", " -e true", " -q auto -e true"])
+        chance = rng.random()
+        if chance < 0.06:
+            yield f"envpad -f app.conf set {name}", {"app.conf": text}, True
+        elif chance < 0.1:
+            yield f"envpad -f app.conf -q loud set {name} 1", {"app.conf": text}, True
+        elif chance < 0.25:
+            yield f"envpad -f new.conf{options} set {name} {quoted(value)}", {"app.conf": text}
+        else:
+            yield f"envpad -f app.conf{options} set {name} {quoted(value)}", {"app.conf": text}
+
+
+def envpad_unset(rng):
+    while True:
+        text = settings(rng)
+        if rng.random() < 0.15:
+            yield f"envpad -f app.conf unset NOT_{rng.choice(WORDS).upper()}", {"app.conf": text}, True
+        else:
+            yield f"envpad -f app.conf unset {rng.choice(names(text))} && cat app.conf", {"app.conf": text}
+
+
+# --- hunkr: patches --------------------------------------------------------------------------------------------------
+
+
+def prose(rng, least=6):
+    return [f"{rng.choice(WORDS)} {rng.choice(WORDS)} {number}" for number in range(rng.randint(least, 24))]
+
+
+def edited(rng, lines):
+    lines = list(lines)
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(lines))
+        change = rng.choice(["replace", "insert", "delete"])
+        if change == "replace":
+            lines[at] = f"changed {rng.choice(WORDS)}"
+        elif change == "insert":
+            lines.insert(at, f"new {rng.choice(WORDS)}")
+        elif len(lines) > 4:
+            del lines[at]
+    return lines if lines else ["x"]
+
+
+def text_of(lines):
+    return "".join(f"{line}\n" for line in lines)
+
+
+def diff(name, before, after, prefix=("a/", "b/")):
+    old = "/dev/null" if before is None else prefix[0] + name
+    new = "/dev/null" if after is None else prefix[1] + name
+    return text_of(difflib.unified_diff(before or [], after or [], old, new, lineterm=""))
+
+
+def changes(rng, count):
+    """Files before and after, by name."""
+    befores = {f"{rng.choice(['', 'src/', 'docs/'])}{name}.txt": prose(rng) for name in rng.sample(WORDS, count)}
+    return {name: (before, edited(rng, before)) for name, before in befores.items()}
+
+
+def hunkr_apply(rng):
+    while True:
+        changed = changes(rng, rng.randint(1, 3))
+        files = {name: text_of(before) for name, (before, _) in changed.items()}
+        patch = "".join(diff(name, before, after) for name, (before, after) in changed.items() if before != after)
+        if not patch:
+            continue
+        chance = rng.random()
+        if chance < 0.08:
+            yield "hunkr missing.diff", files, True
+        elif chance < 0.16:
+            name = next(iter(changed))
+            wrecked = {**files, name: text_of(f"quite {line}" for line in prose(rng))}
+            yield "hunkr change.diff", {**wrecked, "change.diff": patch}, True
+        elif chance < 0.4:
+            nested = {f"tree/{name}": text for name, text in files.items()}
+            yield "hunkr -d tree change.diff", {**nested, "change.diff": patch}
+        elif chance < 0.55:
+            patch = "".join(
+                diff(name, before, after, ("one/old/", "one/new/"))
+                for name, (before, after) in changed.items()
+                if before != after
+            )
+            yield "hunkr -p 2 change.diff", {**files, "change.diff": patch}
+        else:
+            yield f"hunkr{rng.choice(['', ' -q', ' -v'])} change.diff", {**files, "change.diff": patch}
+
+
+def hunkr_create(rng):
+    while True:
+        name, other, gone = (f"{rng.choice(['', 'lib/'])}{word}.txt" for word in rng.sample(WORDS, 3))
+        lines, old = prose(rng), prose(rng)
+        parts, files = [], {other: text_of(old)}
+        if rng.random() < 0.7:
+            parts.append(diff(name, None, lines))
+        if rng.random() < 0.7 or not parts:
+            files[gone] = text_of(lines)
+            parts.append(diff(gone, lines, None))
+        if rng.random() < 0.1:
+            yield "hunkr change.diff", {**files, "change.diff": f"no patch at all, {rng.choice(WORDS)}\n"}, True
+        else:
+            yield "hunkr change.diff", {**files, "change.diff": "".join(parts)}
+
+
+def hunkr_revert(rng):
+    while True:
+        changed = {name: pair for name, pair in changes(rng, rng.randint(1, 2)).items() if pair[0] != pair[1]}
+        if not changed:
+            continue
+        patch = "".join(diff(name, before, after) for name, (before, after) in changed.items())
+        after = {name: text_of(after) for name, (_, after) in changed.items()}
+        if rng.random() < 0.1:
+            wrecked = {name: text_of(f"quite {line}" for line in prose(rng)) for name in changed}
+            yield "hunkr --revert change.diff", {**wrecked, "change.diff": patch}, True
+        else:
+            yield "hunkr --revert change.diff", {**after, "change.diff": patch}
+
+
+def hunkr_stat(rng):
+    while True:
+        changed = {name: pair for name, pair in changes(rng, rng.randint(1, 5)).items() if pair[0] != pair[1]}
+        patch = "".join(diff(name, before, after) for name, (before, after) in changed.items())
+        if rng.random() < 0.08:
+            yield f"hunkr --diffstat {rng.choice(WORDS)}.diff", {"change.diff": patch}, True
+        elif patch:
+            yield "hunkr --diffstat change.diff", {"change.diff": patch}
+
+
+# --- lenjson: lenient JSON -------------------------------------------------------------------------------------------
+
+
+def scalar(rng):
+    return rng.choice(
+        ["1", "-2.5", ".5", "5.", "+7", "0xC0FFEE", "1e3", "true", "false", "null", "'single'", '"double"', "'it\\'s'",
+         '"line\\nbreak"', "'long \\\nline'", '"\\u00e9"', "Infinity", "-Infinity", "NaN", "''", "'ünï'"]
+    )
+
+
+def lenient(rng, depth=2):
+    pad = rng.choice(["", " ", "\n  ", " /* note */ ", " // note\n"])
+    if depth == 0 or rng.random() < 0.2:
+        return scalar(rng)
+    comma = rng.choice(["", ","])
+    if rng.random() < 0.4:
+        items = [lenient(rng, depth - 1) for _ in range(rng.randint(0, 4))]
+        return f"[{pad}{f',{pad}'.join(items)}{comma if items else ''}{pad}]"
+    keys = rng.sample([*WORDS, "$ref", "_under", "'quoted key'", '"double key"', "ünï"], rng.randint(0, 4))
+    items = [f"{key}:{pad}{lenient(rng, depth - 1)}" for key in keys]
+    return f"{{{pad}{f',{pad}'.join(items)}{comma if items else ''}{pad}}}"
+
+
+def no_json(rng):
+    return rng.choice(["{a:", "[1,,2]", "{1a: 2}", "'open", "{} {}", "", "{a b}", "[1 2]", "08", "0x", "tru", "/* open"])
+
+
+def lenjson_print(rng):
+    while True:
+        space = rng.choice(["", " -s 2", " --space 4", " -s t", " --space tab", " -s 0", " -s 12"])
+        where = rng.choice(["data.json5", "< data.json5"])
+        if rng.random() < 0.12:
+            yield f"lenjson{space} {where}", {"data.json5": no_json(rng)}, True
+        else:
+            yield f"lenjson{space} {where}", {"data.json5": lenient(rng)}
+
+
+def lenjson_out(rng):
+    while True:
+        name = rng.choice(WORDS)
+        options = rng.choice(["", " -s 2", " -s t"])
+        option = rng.choice(["-o", "--out-file"])
+        files = {f"{name}.json5": lenient(rng), "old.json": "[]"}
+        target = rng.choice([f"{name}.json", "old.json", "result.txt"])
+        if rng.random() < 0.1:
+            yield f"lenjson{options} {option} {target} {name}.json5", {**files, f"{name}.json5": no_json(rng)}, True
+        else:
+            yield f"lenjson{options} {option} {target} {name}.json5", files
+
+
+def lenjson_validate(rng):
+    while True:
+        option = rng.choice(["-v", "--validate"])
+        if rng.random() < 0.35:
+            yield f"lenjson {option} check.json5", {"check.json5": no_json(rng) + rng.choice(["", "\n", " "])}, True
+        else:
+            yield f"lenjson {option} check.json5 && echo fine", {"check.json5": lenient(rng)}
+
+
+def lenjson_convert(rng):
+    while True:
+        name, ending = rng.choice(WORDS), rng.choice([".json5", ".txt", ".conf.json5", ""])
+        option = rng.choice(["-c", "--convert"])
+        folder = rng.choice(["", "in/"])
+        text = no_json(rng) if rng.random() < 0.1 else None
+        files = {f"{folder}{name}{ending}": lenient(rng) if text is None else text}
+        command = f"lenjson {option}{rng.choice(['', ' -s 2'])} {folder}{name}{ending}"
+        yield (command, files) if text is None else (command, files, True)
+
+
+# --- stencil: templates ----------------------------------------------------------------------------------------------
+
+
+def view(rng):
+    people = [{"name": rng.choice(WORDS), "age": rng.randint(1, 90)} for _ in range(rng.randint(0, 4))]
+    return {
+        "title": rng.choice(["Report", "<b>Bold</b>", 'A "quote" & more', "it's / `x` = y", "", "ünï"]),
+        "count": rng.choice([0, 1, 2.5, -3, 1000]),
+        "shown": rng.choice([True, False, None, "yes", []]),
+        "people": people,
+        "owner": {"name": rng.choice(WORDS), "address": {"city": rng.choice(WORDS)}},
+        "tags": rng.sample(WORDS, rng.randint(0, 3)),
+    }
+
+
+BLOCKS = [
+    "# {{title}}\n",
+    "{{{title}}} / {{&title}}\n",
+    "{{! a comment }}count: {{count}}\n",
+    "{{#shown}}\nshown\n{{/shown}}\n{{^shown}}\nhidden\n{{/shown}}\n",
+    "{{#people}}\n* {{name}}, {{age}}\n{{/people}}\n{{^people}}nobody{{/people}}\n",
+    "{{#owner}}{{name}} lives in {{address.city}}, {{title}}{{/owner}}\n",
+    "{{#tags}}[{{.}}]{{/tags}}\n",
+    "{{missing}}{{#missing}}never{{/missing}}{{^missing}}nothing{{/missing}}\n",
+    "{{=<% %>=}}<% count %><%={{ }}=%> {{count}}\n",
+    "  {{#people}}\n    {{#owner}}{{name}}{{/owner}}\n  {{/people}}\nend\n",
+    "{{people.length}} and {{ owner.name }}{{owner.absent.deep}}\n",
+]
+BROKEN = ["{{#open}}", "{{/close}}", "{{#a}}{{/b}}", "{{name", "{{=|=}}", "{{#a}}{{#b}}{{/a}}{{/b}}"]
+
+
+def template(rng):
+    return "".join(rng.sample(BLOCKS, rng.randint(1, 4)))
+
+
+def stencil_render(rng):
+    while True:
+        files = {"data.json": json.dumps(view(rng)), "page.mustache": template(rng)}
+        chance = rng.random()
+        if chance < 0.06:
+            yield "stencil data.json page.mustache", {**files, "data.json": rng.choice(["{", "{a: 1}", "nope", "{'a': 1}"])}, True
+        elif chance < 0.14:
+            yield "stencil data.json page.mustache", {**files, "page.mustache": template(rng) + rng.choice(BROKEN)}, True
+        elif chance < 0.4:
+            yield "stencil - page.mustache < data.json", files
+        else:
+            yield "stencil data.json page.mustache", files
+
+
+def stencil_partials(rng):
+    while True:
+        one, other = rng.sample(WORDS, 2)
+        page = f"{rng.choice(BLOCKS)}{{{{> {one}}}}}\n" + rng.choice(["", f"  {{{{> {other}}}}}\n", "{{#people}}{{> %s}}{{/people}}" % one])
+        files = {
+            "data.json": json.dumps(view(rng)),
+            "page.mustache": page,
+            f"{one}.mustache": template(rng),
+            f"parts/{other}.mustache": rng.choice(BLOCKS),
+        }
+        options = rng.choice([f"-p {one}.mustache", f"-p {one}.mustache -p parts/{other}.mustache", f"-p parts/{other}.mustache"])
+        if rng.random() < 0.08:
+            yield f"stencil -p {rng.choice(WORDS)}.absent data.json page.mustache", files, True
+        else:
+            yield f"stencil {options} data.json page.mustache", files
+
+
+def stencil_write(rng):
+    while True:
+        name = rng.choice(WORDS)
+        files = {"data.json": json.dumps(view(rng)), "page.mustache": template(rng), "old.html": "old\n"}
+        target = rng.choice([f"{name}.html", "old.html", f"{name}.txt"])
+        if rng.random() < 0.1:
+            yield f"stencil {rng.choice(WORDS)}.json page.mustache {target}", files, True
+        else:
+            yield f"stencil data.json page.mustache {target}", files
+
+
+TASKS = {
+    "verkit": {"BUMP": verkit_bump, "CHECK": verkit_check, "COMPARE": verkit_compare, "NEXT": verkit_next},
+    "sqltidy": {"CASE": sqltidy_case, "INDENT": sqltidy_indent, "STRIP": sqltidy_strip, "WRITE": sqltidy_write},
+    "envpad": {"LIST": envpad_list, "GET": envpad_get, "SET": envpad_set, "UNSET": envpad_unset},
+    "hunkr": {"APPLY": hunkr_apply, "CREATE": hunkr_create, "REVERT": hunkr_revert, "STAT": hunkr_stat},
+    "lenjson": {"PRINT": lenjson_print, "OUT": lenjson_out, "VALIDATE": lenjson_validate, "CONVERT": lenjson_convert},
+    "stencil": {"RENDER": stencil_render, "PARTIALS": stencil_partials, "WRITE": stencil_write},
+}
+
+
+def distinct(cases):
+    seen = set()
+    for command, files, *negative in cases:
+        line = {"command": command, "files": files, "negative": bool(negative)}
+        if (key := json.dumps(line)) not in seen:
+            seen.add(key)
+            yield line
+
+
+def main(arguments):
+    seed = int(arguments[0]) if arguments else SEED
+    for tool, classes in TASKS.items():
+        lines = [
+            {"class": name, **case}
+            for name, generator in classes.items()
+            for case in islice(distinct(generator(random.Random(f"{seed} {tool} {name}"))), CASES)
+        ]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        Path(__file__).with_name(tool).joinpath("cases.jsonl").write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,351 @@
+"""Commands that attack: each is contained, on overlays and on copies, and the next case is clean."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from runner.cases import Case, CaseLimits, CaseResult, CaseSide
+from runner.records import Environment
+from runner.sandbox import base, engine
+from runner.sandbox.cases import CaseBox
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.inside import PYTHON
+
+pytestmark = pytest.mark.docker
+
+LIMITS = CaseLimits(
+    seconds=2, memory_mb=128, pids=32, disk_mb=8, inodes=3_000, output_bytes=10_000, diff_seconds=2
+)
+CLEAN = (
+    "cat a; find . /tmp /var/tmp /dev/shm ~ -mindepth 1 | sort; stat -c %a . /tmp ~; wc -l < /proc/sysvipc/shm; "
+    "for comm in /proc/[0-9]*/comm; do read name < $comm && echo $name; done"
+)
+"""What there is to see of an earlier case: files, processes, shared memory, modes."""
+
+
+@pytest.fixture(scope="module")
+def sandboxes() -> DockerSandboxes:
+    base.ensure(engine.connect(), print)
+    provider = DockerSandboxes()
+    provider.prepare((), print)
+    return provider
+
+
+@pytest.fixture(scope="module", params=["overlay", "copy"])
+def sides(request: pytest.FixtureRequest, sandboxes: DockerSandboxes) -> Iterator[tuple[CaseBox, CaseBox]]:
+    """A reference and a candidate, at work at the same time."""
+    image = sandboxes.image(Environment(image=base.tag()))
+    with ExitStack() as stack:
+        boxes = [
+            stack.enter_context(
+                sandboxes.cases(
+                    CaseSide(name=name, image=image, limits=LIMITS, how=request.param, lanes=lanes)
+                )
+            )
+            for name, lanes in (("reference", 1), ("candidate", 2))
+        ]
+        yield boxes[0], boxes[1]
+
+
+@pytest.fixture(scope="module")
+def attack(sides: tuple[CaseBox, CaseBox]) -> Callable[..., CaseResult]:
+    """Runs a candidate's command, then looks whether the next cases, one in each lane, are clean."""
+    candidate = sides[1]
+
+    def look() -> list[str]:
+        return sorted(
+            candidate.run(Case(command_class="t", command=CLEAN, files={"a": "a"})).stdout.splitlines()
+        )
+
+    clean = look()
+    assert {"a./a", "755", "1777", "sh"} <= set(clean)
+
+    def attack(command: str, **fields: object) -> CaseResult:
+        given = {"class": "t", "command": command, "files": {"a": "a"}} | fields
+        result = candidate.run(Case.model_validate(given))
+        assert [look(), look()] == [clean, clean]
+        return result
+
+    return attack
+
+
+def python(script: str) -> dict[str, object]:
+    return {"command": 'exec python3 -c "$SCRIPT"', "env": {"SCRIPT": script}}
+
+
+def test_nothing_tells_a_candidate_which_side_it_is(sides: tuple[CaseBox, CaseBox]) -> None:
+    look = Case(
+        command_class="t",
+        command=(
+            "env; pwd; id; hostname; cat /proc/self/cgroup /etc/hosts /etc/passwd; ls /opt /run / /dev; "
+            "sed 's/[0-9]*:[0-9]* / /; s/^[0-9 ]*//; s/master:[0-9]*//; s/[0-9a-f]\\{64\\}//g; s,overlay2/[^ ]*,,g' "
+            "/proc/self/mountinfo; ls /proc/self/fd; ulimit -a; cat /proc/net/dev /proc/net/unix | wc -l; "
+            "ls -la --time-style=+ / | tail -n +2 | grep -v proc"
+        ),
+    )
+    reference, candidate = (box.run(look).stdout for box in sides)
+    assert sorted(reference.splitlines()) == sorted(candidate.splitlines()), "the engine mounts in any order"
+    for word in ("reference", "candidate", "lane"):
+        assert word not in reference
+
+
+def test_writes_outside_are_refused_or_gone(attack: Callable[..., CaseResult]) -> None:
+    result = attack(
+        "for place in /usr/bin/x /etc/x /etc/passwd /root/x /opt/assay/x /opt/x /proc/sys/kernel/core_pattern /dev/x "
+        "/proc/1/oom_score_adj /sys/x /run/x; do (echo x >> $place) 2>/dev/null && echo $place; done; "
+        "rm -rf --no-preserve-root / 2>/dev/null; echo x > /tmp/x; echo x > ~/.profile; ln -s /etc /test_data/etc"
+    )
+    assert result.stdout == ""
+    assert {change.path for change in result.changes} <= {
+        "/test_data/a",
+        "/test_data/etc",
+        "/tmp/x",
+        "/home/user/.profile",
+    }
+
+
+def test_a_fork_bomb_ends_at_its_deadline(attack: Callable[..., CaseResult]) -> None:
+    began = time.monotonic()
+    assert attack("bomb() { bomb | bomb & }; bomb; sleep 60").ended == "deadline"
+    result = attack(**python("import os\nwhile True:\n try: os.fork()\n except OSError: pass"))
+    assert result.ended == "deadline"
+    assert time.monotonic() - began < 60
+
+
+def test_daemons_die_with_the_case(attack: Callable[..., CaseResult]) -> None:
+    daemon = (
+        "import os, signal, time\n"
+        "for number in set(signal.valid_signals()) - {9, 19}: signal.signal(number, signal.SIG_IGN)\n"
+        "for _ in range(3):\n"
+        "    if os.fork(): os._exit(0)\n"
+        "    os.setsid()\n"
+        "while True:\n"
+        "    for place in ('/test_data/a', '/tmp/left', '/dev/shm/left', os.path.expanduser('~/left')):\n"
+        "        open(place, 'a').write('late')\n"
+    )
+    assert attack('python3 -c "$SCRIPT" & sleep 0.3', env={"SCRIPT": daemon}).ended == "exited"
+
+
+def test_a_full_disk_is_emptied(attack: Callable[..., CaseResult]) -> None:
+    result = attack(
+        "for place in . ~ /tmp /var/tmp /dev/shm; do cat /dev/zero > $place/big; done; echo x > b || echo full"
+    )
+    assert "No space left" in result.stderr or "File too large" in result.stderr or result.exit_code == 137
+    sizes = [change.size or 0 for change in result.changes]
+    assert max(sizes) <= LIMITS.disk_mb << 20
+
+
+def test_a_flood_of_output_is_counted(attack: Callable[..., CaseResult]) -> None:
+    result = attack("yes | head -c 100M; yes | head -c 1M >&2")
+    assert len(result.stdout) == LIMITS.output_bytes
+    assert result.ended == "deadline" or (result.stdout_bytes, result.stderr_bytes) == (100 << 20, 1 << 20)
+    assert set(result.truncated) >= {"stdout"}
+
+
+def test_the_supervisor_is_out_of_reach(attack: Callable[..., CaseResult]) -> None:
+    """Killed, stopped, traced, read, written to, starved of descriptors: nothing of it is there to be touched."""
+    script = """
+import ctypes, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+done = []
+me = {os.getpid(), os.getppid()}
+for pid in [int(name) for name in os.listdir('/proc') if name.isdigit()] + [1, -1]:
+    if pid in me: continue
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        try:
+            os.kill(pid, number)
+            if pid > 0: done.append(('kill', pid))  # of everybody, it succeeds whomever it reached
+        except (ProcessLookupError, PermissionError): pass
+    if pid > 0 and libc.ptrace(16, pid, 0, 0) == 0: done.append(('ptrace', pid))
+    for part in ('mem', 'environ', 'root/etc/passwd', 'cwd', 'fd/0', 'fd/1', 'fd/2', 'fd/4', 'maps'):
+        try: open(f'/proc/{pid}/{part}', 'rb').read(1); done.append((part, pid))
+        except OSError: pass
+for fd in range(3, 100):
+    try: os.write(fd, b'{"exit_code": 0, "how": "overlay", "stdout": "forged"}\\n'); done.append(('fd', fd))
+    except OSError: pass
+print(done, flush=True)
+for fd in (1, 2): os.write(fd, b'\\n{"exit_code": 0, "how": "overlay"}\\n\\1\\0\\0\\0\\0\\0\\0\\2{}')
+raise SystemExit(7)
+"""
+    result = attack(**python(script))
+    assert result.exit_code == 7
+    assert result.stdout.startswith("[]\n\n{"), result
+
+
+def test_nothing_opens_what_the_supervisor_may_do(attack: Callable[..., CaseResult]) -> None:
+    """Mounts, namespaces, other users, devices, kernel settings; by number, and in the other calling convention."""
+    script = """
+import ctypes, errno, os, platform, struct
+libc = ctypes.CDLL(None, use_errno=True)
+done = []
+def attempt(name, *arguments):
+    ctypes.set_errno(0)
+    if libc.syscall(*(ctypes.c_long(value) for value in arguments)) >= 0: done.append(name)
+if platform.machine() == 'x86_64':
+    text = ctypes.create_string_buffer(b'/tmp')
+    at = ctypes.addressof(text)
+    kind = ctypes.addressof(ctypes.create_string_buffer(b'tmpfs'))
+    for base in (0, 0x40000000):
+        attempt('mount', base + 165, kind, at, kind, 0, 0)
+        attempt('umount', base + 166, at, 2)
+        for flag in (0x10000000, 0x00020000, 0x20000000, 0x40000000, 0x08000000, 0x04000000, 0x02000000, 0x80):
+            attempt('unshare', base + 272, flag)
+        attempt('fsopen', base + 430, kind, 0)
+        attempt('open_tree', base + 428, -100, at, 1)
+        attempt('bpf', base + 321, 0, 0, 0)
+        attempt('perf_event_open', base + 298, 0, 0, -1, -1, 0)
+        attempt('setns', base + 308, 0, 0)
+        attempt('chroot', base + 161, at)
+        attempt('setuid', base + 105, 0)
+        attempt('keyctl', base + 250, 0, -3, 1)
+    for flag in (0x10000000, 0x00020000, 0x20000000):
+        attempt('clone', 56, flag | 17, 0, 0, 0, 0)
+for name, work in {
+    'mknod': lambda: os.mknod('/tmp/disk', 0o60666, os.makedev(8, 0)),
+    'chown': lambda: os.chown('/test_data/a', 0, 0),
+    'nice': lambda: os.nice(-5),
+    'oom': lambda: os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'-1000'),
+    'port': lambda: __import__('socket').socket(17, 3, 0),
+    'sysctl': lambda: os.open('/proc/sys/net/ipv4/ip_forward', os.O_WRONLY),
+    'setuid bit': lambda: (os.chmod('/test_data/a', 0o4755), os.setuid(0)),
+}.items():
+    try: work(); done.append(name)
+    except OSError: pass
+print(done)
+"""
+    assert attack(**python(script)).stdout == "[]\n"
+
+
+def test_setuid_programs_give_nothing(attack: Callable[..., CaseResult]) -> None:
+    assert attack(
+        "find / -xdev -perm -4000 -type f 2>/dev/null | head -3; su -c id root < /dev/null; id -u"
+    ).stdout.endswith("\n9999\n")
+
+
+def test_the_other_side_and_the_cases_are_not_there(sides: tuple[CaseBox, CaseBox]) -> None:
+    """While a reference's case is at work, with files of its own."""
+    reference, candidate = sides
+    canary = "canary-of-the-reference-0123456789"
+    backwards = canary[::-1]
+    script = (
+        "import os\nneedle = os.environ.pop('BACKWARDS')[::-1].encode()\nfound = []\n"
+        "for folder, folders, files in os.walk('/'):\n"
+        "    if folder in ('/sys', '/usr'): folders.clear()\n"
+        "    if folder.startswith('/proc/') and not folder.split('/')[2].isdigit(): folders.clear(); continue\n"
+        "    for name in files:\n"
+        "        path = os.path.join(folder, name)\n"
+        "        if folder == '/proc' or name in ('kmsg', 'mem', 'pagemap', 'clear_refs'): continue\n"
+        "        try: fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)\n"
+        "        except OSError: continue\n"
+        "        try:\n"
+        "            if needle in os.read(fd, 1 << 20): found.append(path)\n"
+        "        except OSError: pass\n"
+        "        finally: os.close(fd)\n"
+        "print(found)\n"
+    )
+    secret = Case(
+        command_class="t",
+        command=f"echo {canary} > b; sleep 1.5",
+        files={"a": canary},
+        env={"CANARY": canary},
+    )
+    search = Case.model_validate(
+        {"class": "t", "env": {"BACKWARDS": backwards}} | {"command": 'python3 -c "$S"'}
+    )
+    search = search.model_copy(update={"env": {"BACKWARDS": backwards, "S": script}})
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        busy = pool.submit(reference.run, secret)
+        beside = pool.submit(candidate.run, secret)
+        found = candidate.run(search)
+        assert (busy.result().ended, beside.result().ended) == ("exited", "exited")
+    assert (found.stdout, found.exit_code) == ("[]\n", 0), found
+    planted = candidate.run(search.model_copy(update={"files": {"planted": canary}}))
+    assert planted.stdout == "['/test_data/planted']\n", "so the search works"
+
+
+def test_folders_that_shut_everybody_out(attack: Callable[..., CaseResult]) -> None:
+    result = attack(
+        "mkdir -p shut/in; echo x > shut/in/file; chmod 0 shut/in/file shut/in shut . /tmp ~ 2>/dev/null"
+    )
+    assert {(change.path, change.mode) for change in result.changes} >= {
+        ("/test_data", 0),
+        ("/test_data/shut", 0),
+        ("/test_data/shut/in", 0),
+        ("/test_data/shut/in/file", 0),
+    }
+
+
+def test_very_many_files(attack: Callable[..., CaseResult]) -> None:
+    result = attack("mkdir -p n; cd n; seq 100000 | xargs touch 2>&1 | head -1")
+    assert result.truncated[0] in ("entries", "diff_seconds")
+    assert len(result.changes) <= LIMITS.diff_entries
+
+
+def test_folders_too_deep_for_any_path(attack: Callable[..., CaseResult]) -> None:
+    script = (
+        "import os\nfor _ in range(2500):\n os.mkdir('deepdeepdeep'); os.chdir('deepdeepdeep')\nprint('made')"
+    )
+    result = attack(**python(script))
+    assert result.stdout == "made\n"
+    assert "entries" in result.truncated
+    assert max(len(change.path) for change in result.changes) < 4096
+
+
+def test_names_that_look_like_something_else(attack: Callable[..., CaseResult]) -> None:
+    script = """
+import os
+names = [b'..\\\\..', b'\\xff\\xfe', b'"}\\n{"exit_code": 0}', b'-rf', b' ', b'\\x1b[2J', b'n' * 255, b'.wh.a', b'$(id)']
+for name in names:
+    open(name, 'w').close()
+os.symlink('/proc/1/root', 'root'); os.symlink('/', 'all'); os.symlink('loop', 'loop'); os.symlink('x' * 4000, 'long')
+os.mkfifo('pipe'); import socket; socket.socket(socket.AF_UNIX).bind('socket')
+"""
+    result = attack(**python(script))
+    assert result.exit_code == 0, result
+    assert len(result.changes) == 15
+    assert {change.path for change in result.changes} >= {
+        r"/test_data/..\\..",
+        r"/test_data/\xff\xfe",
+        "/test_data/-rf",
+    }
+
+
+def test_what_is_left_in_shared_memory_is_removed(attack: Callable[..., CaseResult]) -> None:
+    attack("ipcmk -M 1000 -Q -S 3; echo x > /dev/shm/left; ls /dev/mqueue; grep -c . /proc/sysvipc/shm")
+
+
+def test_memory_that_stays_behind_in_files_is_given_back(
+    sides: tuple[CaseBox, CaseBox], attack: Callable[..., CaseResult]
+) -> None:
+    """So many cases would otherwise have filled the lane."""
+    fill = Case(command_class="t", command="head -c 7M /dev/zero > big")
+    for _ in range(27):
+        assert sides[1].run(fill).exit_code == 0
+    assert attack("python3 -c 'bytearray(80 << 20)'").exit_code == 0
+
+
+KILL = """
+import os
+for pid in filter(str.isdigit, os.listdir('/proc')):
+    if b'\\0serve\\0' in open(f'/proc/{pid}/cmdline', 'rb').read(): os.kill(int(pid), 9)
+"""
+
+
+def test_a_supervisor_that_dies_is_replaced(sides: tuple[CaseBox, CaseBox]) -> None:
+    """From outside: nothing inside can. Its case is run again, by another."""
+    reference = sides[0]
+    api = engine.connect().api
+    slow = Case(command_class="t", command="echo once > n; sleep 1; cat n", files={"a": "a"})
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(reference.run, slow)
+        time.sleep(0.4)
+        kill = api.exec_create(reference._containers[0], [PYTHON, "-I", "-S", "-c", KILL], user="0")
+        assert api.exec_start(kill["Id"]) == b""
+        assert future.result().stdout == "once\n"
+    assert "/test_data/n" not in reference.run(Case(command_class="t", command=CLEAN)).stdout
