@@ -35,7 +35,7 @@ from runner.sandbox import base, engine
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
 from runner.trial import Lab, run_to_the_end
-from tests import bench_gateway
+from tests import bench_cases, bench_gateway
 from tests.tasks_factory import dataset, make_task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,6 +51,7 @@ def main() -> None:
         _overhead(folder / "overhead")
         _memory(folder / "memory")
     bench_gateway.main()
+    bench_cases.main()
 
 
 def _help() -> None:
