@@ -40,6 +40,7 @@ class Case(Record):
     @field_validator("command", "prep")
     @classmethod
     def _no_nul(cls, script: str) -> str:
+        script.encode()  # a lone surrogate is a ValueError
         if "\0" in script:
             raise ValueError("a NUL byte cannot be given to a shell")
         return script
@@ -48,6 +49,7 @@ class Case(Record):
     @classmethod
     def _plain_env(cls, env: dict[str, str]) -> dict[str, str]:
         for name, value in env.items():
+            (name + value).encode()
             if not name or "=" in name or "\0" in name + value:
                 raise ValueError(f"{name!r} is no environment variable")
         return env
@@ -57,6 +59,7 @@ class Case(Record):
     def _stay_inside(cls, files: dict[str, str]) -> dict[str, str]:
         paths = {name: PurePosixPath(name) for name in files}
         for name, path in paths.items():
+            (name + files[name]).encode()
             if "\0" in name:
                 raise ValueError(f"file {name!r} holds a NUL byte")
             if path.is_absolute() or ".." in path.parts or not path.parts or name.endswith("/"):
@@ -137,7 +140,7 @@ class CaseResult(Record):
     """The shell's own: 127 for a command that is not there, 128 + n when signal n ended it. None unless `exited`."""
     ended: Literal["exited", "deadline", "prep", "lost"] = "exited"
     """deadline: killed at `limits.seconds`. prep: the files or the prep script failed, so the command was never run,
-    and stdout and stderr are the script's. lost: twice in a row its supervisor died with it."""
+    and stdout and stderr are the script's. lost: twice in a row its supervisor died with it; stderr is then its own."""
     stdout: str = ""
     """At most `limits.output_bytes` of it; bytes that are no UTF-8 written `\\xNN`."""
     stderr: str = ""

@@ -26,6 +26,7 @@ Examples
   python -m runner agent=codex model=gpt budget.usd=0.5       a real model; its key is read from the environment
   python -m runner -m agent=codex,mini_swe_agent model=glm,kimi name=mine       four cells, one leaderboard
   python -m runner dataset=harbor dataset.root=~/tasks        tasks of your own, in Harbor's format
+  python -m runner dataset=cli_tool_bench agent=codex model=gpt                 tools written from scratch
   python -m runner agent=oracle attempts=3 fresh=true         the same tasks three times, finished ones too
   python -m runner job=report name=quickstart                 write its report page and tables from the records
   python -m runner experiment=quickstart job=track            rebuild tables and tracked runs from the records

@@ -35,7 +35,7 @@ from runner.sandbox import base, engine
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
 from runner.trial import Lab, run_to_the_end
-from tests import bench_gateway, bench_metrics
+from tests import bench_cases, bench_gateway, bench_metrics
 from tests.tasks_factory import dataset, make_task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,6 +52,7 @@ def main() -> None:
         _memory(folder / "memory")
     bench_gateway.main()
     bench_metrics.main()
+    bench_cases.main()
 
 
 def _help() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from runner.datasets.cli_tool_bench import CliToolBench
 from runner.datasets.task_files import tree_digest
@@ -13,6 +14,7 @@ from runner.verifiers.differential import DifferentialVerifier
 TOOL = """\
 import sys
 from pathlib import Path
+from typing import Any
 
 
 def main():
@@ -97,7 +99,7 @@ LOG = "how many words there are"
     )
 
 
-def tool_dataset(root: Path, cache: Path, *, images: Path | None = None, **verifier: object) -> CliToolBench:
+def tool_dataset(root: Path, cache: Path, *, images: Path | None = None, **verifier: Any) -> CliToolBench:
     """Every task below `root`."""
     return CliToolBench(
         name="made",

@@ -70,13 +70,15 @@ class CaseBox:
         request = case.model_dump_json(include={"command", "files", "prep", "env"}).encode()
         slot = self._free.get()
         try:
+            why = ""
             with engine_faults("running a case"):
                 for _ in range(2):
                     try:
                         return CaseResult.model_validate_json(slot.lane.ask(request, self._patience))
-                    except LaneDied:
+                    except LaneDied as error:
+                        why = str(error)
                         slot = self._reopened(slot)
-            return CaseResult(exit_code=None, ended="lost", how=self.how)
+            return CaseResult(exit_code=None, ended="lost", stderr=why, how=self.how)
         finally:
             self._free.put(slot)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from docker import APIClient
 
-from runner.errors import EngineError
 from runner.sandbox.execution import CHUNK, Frames
 
 COMPLAINT = 2_000
@@ -20,7 +19,7 @@ LONGEST_ANSWER = 1 << 30
 
 
 class LaneDied(Exception):  # noqa: N818 - says what happened
-    """The supervisor ended in the middle of a case; carries the end of its stderr."""
+    """The supervisor ended, or hangs, in the middle of a case; carries the end of its stderr."""
 
 
 class Lane:
@@ -36,7 +35,7 @@ class Lane:
     def ask(self, request: bytes, seconds: float) -> bytes:
         """Send a line and return the answering line.
 
-        Raises `LaneDied`, and `EngineError` when there is neither answer nor death in time.
+        Raises `LaneDied`, also when there is no answer in time.
         """
         until = time.monotonic() + seconds
         self._send(request + b"\n", until)
@@ -75,7 +74,7 @@ class Lane:
                 rest = rest[os.write(self._stream.fileno(), rest) :]
             except BlockingIOError:
                 continue
-            except OSError as error:
+            except (OSError, ValueError) as error:  # its end of the stream, or ours, is closed
                 raise LaneDied(self.complaint) from error
 
     def _receive(self, until: float) -> None:
@@ -96,4 +95,4 @@ class Lane:
         waiting = select.poll()
         waiting.register(self._stream.fileno(), event)
         if not waiting.poll(max(0.0, until - time.monotonic()) * 1000):
-            raise EngineError("A case's supervisor does not answer; see whether `docker info` does.")
+            raise LaneDied("it did not answer in time")

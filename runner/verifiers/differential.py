@@ -12,10 +12,9 @@ import tarfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from metrics import differential as metric
 from runner.case_file import read_cases
@@ -24,8 +23,8 @@ from runner.errors import VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Record, SandboxSpec, Task, Verdict
 from runner.sandbox.network import allowed
 from runner.store import write_atomically
-from runner.verifiers.differences import difference
-from runner.verifiers.reference_runs import ReferenceRun, observed, reference_run
+from runner.verifiers.comparison import Comparison, known
+from runner.verifiers.reference_runs import ReferenceRun, reference_run
 
 if TYPE_CHECKING:
     from runner.protocols import Sandbox, SandboxProvider
@@ -34,8 +33,6 @@ WORKSPACE = "/workspace"
 """Where a tool's source lies when it is installed, on both sides."""
 FOUND = "differential.json"
 """Everything that was found, case by case, beside the trial's record."""
-SHOWN = 3
-"""Differences that are shown readably, each of another class."""
 
 
 class Installed(NamedTuple):
@@ -80,7 +77,7 @@ class DifferentialVerifier(Record):
             return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
         with self._installed(task, (workspace, "/"), image, sandboxes) as candidate:
             results = self._run(task, candidate.image, cases, sandboxes) if candidate.image else None
-        verdict = self._verdict(_Comparison(self.rules, cases, reference, results, candidate.output), into)
+        verdict = self._verdict(Comparison(self.rules, cases, reference, results, candidate.output), into)
         depth = {"workspace_depth": float(_depth(workspace))}
         return verdict.model_copy(
             update={
@@ -155,7 +152,7 @@ class DifferentialVerifier(Record):
             results = dict(stream(box, heard))
         return [results[index] for index in range(len(cases))]
 
-    def _verdict(self, compared: _Comparison, into: Path) -> Verdict:
+    def _verdict(self, compared: Comparison, into: Path) -> Verdict:
         """The verdict; everything else goes to files in `into`."""
         scored = compared.scored()
         text = compared.text(scored)
@@ -168,108 +165,11 @@ class DifferentialVerifier(Record):
             error = ErrorInfo(type="VerifierError", message=reason, phase="verify")
         return Verdict(
             reward=None if error else reward,
-            components={"build": scored.build, **_known(scored.metrics), **compared.components()},
+            components={"build": scored.build, **known(scored.metrics), **compared.components()},
             mode="separate",
             output=text[-4000:],
             error=error,
         )
-
-
-class _Comparison:
-    """Both sides of all cases, judged."""
-
-    def __init__(
-        self,
-        rules: metric.Rules,
-        cases: Sequence[Case],
-        reference: ReferenceRun,
-        results: Sequence[CaseResult] | None,
-        installation: str,
-    ) -> None:
-        self._rules, self._cases, self._reference, self._results = rules, cases, reference, results
-        self._installation = installation
-        self._scores = {
-            index: metric.judge_case(
-                observed(reference.results[index]), observed(results[index]) if results else None, rules
-            )
-            for index in range(len(cases))
-            if index not in reference.unstable
-        }
-
-    def scored(self) -> metric.TaskScore:
-        """The paper's scores; a class all of whose cases are unstable is left out as one without a valid case is."""
-        classes: dict[str, list[metric.CaseScore]] = {case.command_class: [] for case in self._cases}
-        for index, score in self._scores.items():
-            classes[self._cases[index].command_class].append(score)
-        return metric.score(classes)
-
-    def components(self) -> dict[str, float]:
-        """Figures beside the scores; those that have no denominator are left out."""
-        scores = list(self._scores.values())
-        robustness = metric.robustness(scores)
-        runtime = metric.runtime_ratio([pair for pairs in self._seconds().values() for pair in pairs])
-        funnel = {f"ended_{phase}": float(count) for phase, count in metric.funnel(scores).items()}
-        figures = {
-            "positive_agreement": robustness.positive_agreement,
-            "negative_agreement": robustness.negative_agreement,
-            "runtime_mean": runtime.mean,
-            "runtime_median": runtime.median,
-            "unstable_cases": float(len(self._reference.unstable)),
-        }
-        return _known(figures) | funnel
-
-    def found(self, scored: metric.TaskScore) -> dict[str, Any]:
-        """What `differential.json` holds. Lines are those of the cases' file, from 1."""
-        return {
-            "scores": _known(scored.metrics),
-            "classes": scored.classes,
-            "left_out": scored.left_out,
-            "unstable_lines": [index + 1 for index in self._reference.unstable],
-            "robustness": _known(metric.robustness(list(self._scores.values()))._asdict()),
-            "runtime": {
-                name: _known(metric.runtime_ratio(pairs)._asdict()) for name, pairs in self._seconds().items()
-            },
-            "how": self._reference.results[0].how,
-            "cases": [
-                {"line": index + 1, "class": self._cases[index].command_class, **asdict(score)}
-                for index, score in self._scores.items()
-            ],
-        }
-
-    def text(self, scored: metric.TaskScore) -> str:
-        """The verdict for people: scores, funnel, and where it went wrong first."""
-        counts = metric.funnel(list(self._scores.values()))
-        lines = [f"{name} {value:.3f}" for name, value in {"build": scored.build, **scored.metrics}.items()]
-        lines += [f"valid cases that ended in {phase}: {count}" for phase, count in counts.items() if count]
-        lines += [
-            f"class {name} is left out: the reference succeeds in none of it" for name in scored.left_out
-        ]
-        if self._reference.unstable:
-            numbers = ", ".join(str(index + 1) for index in self._reference.unstable)
-            lines.append(f"the reference is not the same twice in line {numbers}, which count nowhere")
-        if self._results is None:
-            return "\n".join([*lines, "", self._installation[-3000:]])
-        return "\n".join([*lines, *self._differences(self._results)])
-
-    def _differences(self, results: Sequence[CaseResult]) -> Iterator[str]:
-        """The first difference of each of the first classes that have one."""
-        seen: dict[str, int] = {}
-        for index, score in self._scores.items():
-            if score.phase is not metric.Phase.PASSED and score.valid:
-                seen.setdefault(self._cases[index].command_class, index)
-        for index in list(seen.values())[:SHOWN]:
-            case, phase = self._cases[index], self._scores[index].phase
-            yield f"\nline {index + 1}, class {case.command_class}, ended in {phase}: {case.command}"
-            yield difference(self._reference.results[index], results[index], phase, self._rules)
-
-    def _seconds(self) -> dict[str, list[tuple[float, float]]]:
-        """By class: seconds of both sides in the cases in which both succeeded."""
-        pairs: dict[str, list[tuple[float, float]]] = {}
-        for index, score in self._scores.items():
-            if score.valid and score.exec and self._results is not None:
-                pair = (self._reference.results[index].seconds, self._results[index].seconds)
-                pairs.setdefault(self._cases[index].command_class, []).append(pair)
-        return pairs
 
 
 def _cases(task: Task) -> tuple[Case, ...]:
@@ -281,10 +181,6 @@ def _cases(task: Task) -> tuple[Case, ...]:
 def _merged(case: Case) -> Case:
     """As the authors' runner has it: both streams in one, in the order in which they were written."""
     return case.model_copy(update={"command": f"exec 2>&1\n{case.command}"})
-
-
-def _known(figures: Any) -> dict[str, float]:
-    return {name: float(value) for name, value in figures.items() if not isnan(value)}
 
 
 def _depth(workspace: Path) -> int:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 CHUNK = 1 << 16
-_UNIMPORTANT = (FileNotFoundError, NotADirectoryError)
+LONGEST_PATH = 4_000
+"""Bytes of a path that is looked at, so that with a view's own before it the kernel still takes it."""
 
 
 class State(NamedTuple):
@@ -25,8 +24,10 @@ class State(NamedTuple):
     """None for links."""
     size: int | None
     """Of a file."""
-    stamp: tuple[int, ...]
-    """Inode, size and times: as long as it stays the same, so does the content."""
+
+
+HOLDING = ("file", "symlink")
+"""Kinds that have a content."""
 
 
 class Content(NamedTuple):
@@ -88,14 +89,13 @@ class Tree:
         """See `Side`."""
         try:
             found = os.lstat(self._root + path)
-        except _UNIMPORTANT:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         kind = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}.get(
             stat.S_IFMT(found.st_mode), "other"
         )
         mode = None if kind == "symlink" else stat.S_IMODE(found.st_mode)
-        stamp = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        return State(kind, mode, found.st_size if kind == "file" else None, stamp)
+        return State(kind, mode, found.st_size if kind == "file" else None)
 
     def names(self, path: bytes) -> Iterable[bytes]:
         """See `Side`."""
@@ -118,9 +118,11 @@ class Tree:
 
 
 class Frozen:
-    """A side as it was when this was made: files below some folders, read as far as the time allowed."""
+    """A side as it was when this was made: all that is below some folders, read as far as the time allowed."""
 
     def __init__(self, side: Side, folders: Iterable[bytes], clock: Clock) -> None:
+        self.cut = False
+        """Whether the time ended first: what was not read counts as changed."""
         self._states: dict[bytes, State] = {}
         self._contents: dict[bytes, Content] = {}
         self._names: dict[bytes, list[bytes]] = {}
@@ -131,10 +133,11 @@ class Frozen:
             if state is None:
                 continue
             self._states[path] = state
+            self.cut |= clock.over
             if state.kind == "directory":
                 self._names[path] = list(side.names(path))
-                left.extend(path + b"/" + name for name in self._names[path])
-            elif state.kind in ("file", "symlink") and not clock.over:
+                left.extend(below(path, self._names[path]))
+            elif state.kind in HOLDING and not self.cut:
                 self._contents[path] = side.content(path, clock)
 
     def look(self, path: bytes) -> State | None:
@@ -161,7 +164,6 @@ class Changes:
     entries: list[dict[str, Any]] = field(default_factory=list)
     """Fields of `runner.cases.Change`."""
     truncated: set[str] = field(default_factory=set)
-
     ended: bool = False
     """Whether there is no room, or no time, for more."""
 
@@ -170,16 +172,22 @@ class Changes:
         left = [path]
         while left and self.has_time():
             path = left.pop()
-            with self.skipping_too_deep():
-                old, new = self.before.look(path), self.after.look(path)
-                self.note(path, old, new)
-                names = {
-                    name
-                    for side, state in ((self.before, old), (self.after, new))
-                    if state and state.kind == "directory"
-                    for name in side.names(path)
-                }
-                left.extend(path + b"/" + name for name in sorted(names, reverse=True))
+            old, new = self.before.look(path), self.after.look(path)
+            self.note(path, old, new)
+            names = {
+                name
+                for side, state in ((self.before, old), (self.after, new))
+                if state and state.kind == "directory"
+                for name in side.names(path)
+            }
+            left.extend(self.inside(path, names))
+
+    def inside(self, path: bytes, names: Collection[bytes]) -> list[bytes]:
+        """The paths of a directory's entries, last first; those that are too long are left out, and said to be."""
+        inner = below(path, sorted(names, reverse=True))
+        if len(inner) < len(names):
+            self.truncated.add("entries")
+        return inner
 
     def has_time(self) -> bool:
         """Whether looking may go on."""
@@ -193,28 +201,13 @@ class Changes:
             if old:
                 self._add(path, "deleted", old.kind)
             return
-        if old and old.stamp == new.stamp and old[:3] == new[:3]:
+        content = self.after.content(path, self.clock) if new.kind in HOLDING else None
+        if old == new and (content is None or self._same(path, content)):
             return
-        content = Content(None, "")
-        holds = new.kind in ("file", "symlink")
-        if holds:
-            content = self.after.content(path, self.clock)
-        if old and old[:3] == new[:3] and (not holds or self._same(path, content)):
-            return
-        known = {"mode": new.mode, "size": new.size, "digest": content.digest}
-        self._add(
-            path, "changed" if old else "added", new.kind, **known, text=content.text if holds else None
-        )
-
-    @contextmanager
-    def skipping_too_deep(self) -> Iterator[None]:
-        """Paths that are longer than the kernel takes are left out, and said to be."""
-        try:
-            yield
-        except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
-            self.truncated.add("entries")
+        known = {"mode": new.mode, "size": new.size}
+        if content:
+            known |= content._asdict()
+        self._add(path, "changed" if old else "added", new.kind, **known)
 
     def _same(self, path: bytes, content: Content) -> bool:
         digest = self.before.content(path, self.clock).digest
@@ -229,6 +222,11 @@ class Changes:
     def _end(self, why: str) -> None:
         self.truncated.add(why)
         self.ended = True
+
+
+def below(path: bytes, names: Iterable[bytes]) -> list[bytes]:
+    """The paths of a directory's entries, but for those that are too long."""
+    return [path + b"/" + name for name in names if len(path) + len(name) < LONGEST_PATH]
 
 
 def name(path: bytes) -> str:
@@ -251,14 +249,13 @@ def layered(changes: Changes, upper: str) -> None:
     left = [b""]
     while left and changes.has_time():
         path = left.pop()
-        with changes.skipping_too_deep():
-            old, new = changes.before.look(path), changes.after.look(path)
-            merged = old and new and old.kind == new.kind == "directory"
-            if not merged or _replaced(top + path):
-                changes.compare(path)
-                continue
+        old, new = changes.before.look(path), changes.after.look(path)
+        merged = old and new and old.kind == new.kind == "directory"
+        if merged and not _replaced(top + path):
             changes.note(path, old, new)
-            left.extend(path + b"/" + name for name in sorted(os.listdir(top + path), reverse=True))
+            left.extend(changes.inside(path, os.listdir(top + path)))
+        else:
+            changes.compare(path)
 
 
 def _replaced(folder: bytes) -> bool:

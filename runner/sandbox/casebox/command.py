@@ -18,6 +18,8 @@ from runner.sandbox.casebox import kernel, person
 CHUNK = 1 << 16
 CANNOT_START = 126
 KILLED = 128 + signal.SIGKILL
+_IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
+"""By the supervisor, and so by what it executes, unless it is undone."""
 _REPORT = struct.Struct("idd")
 """Wait status, wall seconds, processor seconds."""
 
@@ -160,11 +162,7 @@ def _shell(order: Order, walls: Walls, outputs: tuple[int, int]) -> NoReturn:
         for standard, descriptor in enumerate((nothing, *outputs)):
             os.dup2(descriptor, standard)
         os.setsid()
-        for ignored in (
-            signal.SIGINT,
-            signal.SIGPIPE,
-            signal.SIGXFSZ,
-        ):  # by Python, and so by what it executes
+        for ignored in _IGNORED:
             signal.signal(ignored, signal.SIG_DFL)
         walls.become()
         os.chdir(order.workdir)

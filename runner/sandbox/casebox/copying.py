@@ -70,6 +70,8 @@ class Copy:
         found = changes.Changes(
             self._before, changes.Tree("/"), self._copies.caps.entries, self._copies.caps.clock()
         )
+        if self._before.cut:
+            found.truncated.add("diff_seconds")
         for path in self._paths:
             found.compare(path)
         return found
@@ -82,7 +84,8 @@ def _nothing() -> None:
 def _end(parent: int) -> int:
     """Kill all of the case's user at once, then wait for what the kernel gave to us of them.
 
-    Sent to everybody by somebody who may kill nobody else, so that no process can be born meanwhile and be missed.
+    Sent to everybody by somebody who may kill nobody else, so that no process can be born meanwhile and be missed. For
+    that moment they could kill us too; then the case is lost, and nothing else.
     """
     os.setresuid(person.UID, person.UID, 0)
     try:

@@ -24,6 +24,8 @@ _ACCOUNTS = {
     "/etc/group": ("root:x:0:", f"{NAME}:x:{GID}:"),
 }
 """Lines that are there in the end, unless another has the same number."""
+_OWNERS_ATTRIBUTES = ("user.", "system.posix_acl")
+"""Beginnings of what a folder's owner can attach to it."""
 _NUMBER = 2
 """Field of such a line with the uid or gid."""
 
@@ -44,6 +46,9 @@ class Folder:
         os.chown(self.path, 0, 0)
         os.chmod(self.path, self.mode)  # which only its owner may
         os.chown(self.path, self.owner, self.owner)
+        for attribute in os.listxattr(self.path):
+            if attribute.startswith(_OWNERS_ATTRIBUTES):
+                os.removexattr(self.path, attribute)
         with os.scandir(self.path) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):

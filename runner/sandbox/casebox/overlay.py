@@ -13,6 +13,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from runner.sandbox.casebox import changes, command, kernel
 from runner.sandbox.casebox.ground import STAGE
@@ -34,6 +35,7 @@ class Overlays:
         self.caps = caps
         self._size = size
         self._walls = command.Walls(_enter, become, _end)
+        self._has_network = False
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY)
 
     @contextmanager
@@ -50,9 +52,24 @@ class Overlays:
 
     def run(self, order: command.Order) -> command.Ending:
         """Run a script in the root that is mounted now."""
+        if self._network_used():
+            kernel.unshare(kernel.NEWNET)
+            kernel.loopback_up()
         kernel.enter(self._own, kernel.NEWPID)  # else a second namespace could not be made
         kernel.unshare(kernel.NEWPID)
         return command.run(order, self._walls)
+
+    def _network_used(self) -> bool:
+        """Whether this process's network is not a new one any more: making one costs more than the rest of a stage.
+
+        Sockets die with their processes. What could outlive them, such as a port that is not free again at once, needs
+        a packet, and the loopback, which is all that there is, has counted it.
+        """
+        if not self._has_network:
+            self._has_network = True
+            return True
+        lines = Path("/proc/self/net/dev").read_text().splitlines()
+        return any(line.split()[1] != "0" for line in lines if line.lstrip().startswith("lo:"))
 
 
 class Overlay:
@@ -95,8 +112,7 @@ def _mount(lower: str, upper: str) -> None:
 
 def _enter() -> None:
     """Give this process, the first of its process namespace, the rest of a machine of its own."""
-    kernel.unshare(kernel.NEWNS | kernel.NEWIPC | kernel.NEWNET)
-    kernel.loopback_up()
+    kernel.unshare(kernel.NEWNS | kernel.NEWIPC)
     # Read-only: without that, even somebody without capabilities may set what belongs to uid 0.
     kernel.mount("proc", f"{_ROOT}/proc", "proc", _SAFE | kernel.NOEXEC | kernel.RDONLY, "hidepid=2")
     kernel.mount("/dev", f"{_ROOT}/dev", "", kernel.BIND)

@@ -8,6 +8,7 @@ SETTING is the JSON of `Setting`. No descriptor of this process ever reaches a c
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -82,6 +83,7 @@ def serve(setting: Setting) -> None:
         with suppress(OSError):  # the container's own limits hold all the same
             cgroup.join(ground.STAGE, setting.lane, limits["memory_mb"] + limits["disk_mb"], limits["pids"])
     stages = _stages(setting)
+    gc.freeze()  # what is never collected is never written to, and stays shared with the children
     for line in sys.stdin.buffer:
         # Nothing here takes that long; if it does, the host hears of it by this process's end.
         signal.alarm(math.ceil(2 * (limits["seconds"] + limits["diff_seconds"]) + SLACK_SECONDS))

@@ -1,0 +1,127 @@
+"""Both sides of all cases, judged: the scores, the figures beside them, and a text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import isnan
+from typing import Any
+
+from metrics import differential as metric
+from runner.cases import Case, CaseResult
+from runner.verifiers.differences import difference
+from runner.verifiers.reference_runs import ReferenceRun, observed
+
+SHOWN = 3
+"""Differences that are shown readably, each of another class."""
+
+
+class Comparison:
+    """Both sides of all cases, judged."""
+
+    def __init__(
+        self,
+        rules: metric.Rules,
+        cases: Sequence[Case],
+        reference: ReferenceRun,
+        results: Sequence[CaseResult] | None,
+        installation: str,
+    ) -> None:
+        self._rules, self._cases, self._reference, self._results = rules, cases, reference, results
+        self._installation = installation
+        self._scores = {
+            index: metric.judge_case(
+                observed(reference.results[index]), observed(results[index]) if results else None, rules
+            )
+            for index in range(len(cases))
+            if index not in reference.unstable
+        }
+
+    def scored(self) -> metric.TaskScore:
+        """The paper's scores; a class all of whose cases are unstable is left out as one without a valid case is."""
+        classes: dict[str, list[metric.CaseScore]] = {case.command_class: [] for case in self._cases}
+        for index, score in self._scores.items():
+            classes[self._cases[index].command_class].append(score)
+        scored = metric.score(classes)
+        return scored._replace(
+            metrics=_unjudged(scored.metrics),
+            classes={name: _unjudged(rates) for name, rates in scored.classes.items()},
+        )
+
+    def components(self) -> dict[str, float]:
+        """Figures beside the scores; those that have no denominator are left out."""
+        scores = list(self._scores.values())
+        robustness = metric.robustness(scores)
+        runtime = metric.runtime_ratio([pair for pairs in self._seconds().values() for pair in pairs])
+        funnel = {f"ended_{phase}": float(count) for phase, count in metric.funnel(scores).items()}
+        figures = {
+            "positive_agreement": robustness.positive_agreement,
+            "negative_agreement": robustness.negative_agreement,
+            "runtime_mean": runtime.mean,
+            "runtime_median": runtime.median,
+            "unstable_cases": float(len(self._reference.unstable)),
+        }
+        return known(figures) | funnel
+
+    def found(self, scored: metric.TaskScore) -> dict[str, Any]:
+        """What `differential.json` holds. Lines are those of the cases' file, from 1."""
+        return {
+            "scores": known(scored.metrics),
+            "classes": scored.classes,
+            "left_out": scored.left_out,
+            "unstable_lines": [index + 1 for index in self._reference.unstable],
+            "robustness": known(metric.robustness(list(self._scores.values()))._asdict()),
+            "runtime": {
+                name: known(metric.runtime_ratio(pairs)._asdict()) for name, pairs in self._seconds().items()
+            },
+            "how": self._reference.results[0].how,
+            "cases": [
+                {"line": index + 1, "class": self._cases[index].command_class, **asdict(score)}
+                for index, score in self._scores.items()
+            ],
+        }
+
+    def text(self, scored: metric.TaskScore) -> str:
+        """The verdict for people: scores, funnel, and where it went wrong first."""
+        counts = metric.funnel(list(self._scores.values()))
+        lines = [f"{name} {value:.3f}" for name, value in {"build": scored.build, **scored.metrics}.items()]
+        lines += [f"valid cases that ended in {phase}: {count}" for phase, count in counts.items() if count]
+        lines += [
+            f"class {name} is left out: the reference succeeds in none of it" for name in scored.left_out
+        ]
+        if self._reference.unstable:
+            numbers = ", ".join(str(index + 1) for index in self._reference.unstable)
+            lines.append(f"the reference is not the same twice in line {numbers}, which count nowhere")
+        if self._results is None:
+            return "\n".join([*lines, "", self._installation[-3000:]])
+        return "\n".join([*lines, *self._differences(self._results)])
+
+    def _differences(self, results: Sequence[CaseResult]) -> Iterator[str]:
+        """The first difference of each of the first classes that have one."""
+        seen: dict[str, int] = {}
+        for index, score in self._scores.items():
+            if score.phase is not metric.Phase.PASSED and score.valid:
+                seen.setdefault(self._cases[index].command_class, index)
+        for index in list(seen.values())[:SHOWN]:
+            case, phase = self._cases[index], self._scores[index].phase
+            yield f"\nline {index + 1}, class {case.command_class}, ended in {phase}: {case.command}"
+            yield difference(self._reference.results[index], results[index], phase, self._rules)
+
+    def _seconds(self) -> dict[str, list[tuple[float, float]]]:
+        """By class: seconds of both sides in the cases in which both succeeded."""
+        pairs: dict[str, list[tuple[float, float]]] = {}
+        for index, score in self._scores.items():
+            if score.valid and score.exec and self._results is not None:
+                pair = (self._reference.results[index].seconds, self._results[index].seconds)
+                pairs.setdefault(self._cases[index].command_class, []).append(pair)
+        return pairs
+
+
+def _unjudged(scores: Mapping[str, float]) -> dict[str, float]:
+    """Without the semantic match: no model judges here, so it could be said of exact matches only."""
+    return {name: value for name, value in scores.items() if name != "semantic_match"}
+
+
+def known(figures: Mapping[str, float]) -> dict[str, float]:
+    """Those that have a denominator."""
+    return {name: float(value) for name, value in figures.items() if not isnan(value)}

@@ -1,0 +1,272 @@
+"""The differential verifier on real containers: a tiny reference, itself as the candidate, and its mutants."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metrics.differential import Phase, Rules
+from runner.case_file import read_cases
+from runner.cases import CaseResult, CaseSide
+from runner.errors import VerifierError
+from runner.records import ExecSpec, SandboxSpec, Task, Verdict
+from runner.sandbox import base
+from runner.sandbox.cases import stream
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+from runner.verifiers.comparison import Comparison
+from runner.verifiers.differential import FOUND
+from runner.verifiers.reference_runs import ReferenceRun
+from tests.tool_task_factory import PROJECT, TOOL, make_tool_task, seal, tool_dataset
+
+pytestmark = pytest.mark.docker
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Judges workspaces; what the reference does is looked at once for all of them."""
+
+    root: Path
+    sandboxes: DockerSandboxes
+
+    def task(self, **verifier: Any) -> Task:
+        dataset = tool_dataset(self.root / "tasks", self.root / "cache", **verifier)
+        dataset.prepare(print)
+        (task,) = dataset.tasks()
+        assert task.refused is None
+        return task
+
+    def judge(self, script: str, into: Path, **verifier: Any) -> Verdict:
+        """The verdict on what a shell script of the agent's leaves in its workspace."""
+        task = self.task(**verifier)
+        spec = SandboxSpec(name="agent", image=self.sandboxes.image(task.environment), user="agent")
+        judge = tool_dataset(self.root / "tasks", self.root / "cache", **verifier).verifier
+        assert task.solution
+        with self.sandboxes.open(spec) as agent:
+            command = ExecSpec(argv=("bash", "-ec", script), uploads={"/solution": task.solution})
+            result = agent.exec(command)
+            assert result.exit_code == 0, result
+            agent.kill()
+            return judge.verify(task, agent, self.sandboxes, into)
+
+
+@pytest.fixture(scope="session")
+def sandboxes() -> DockerSandboxes:
+    base.ensure(connect(), print)
+    return DockerSandboxes()
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory, sandboxes: DockerSandboxes) -> Bench:
+    root = tmp_path_factory.mktemp("differential")
+    make_tool_task(root / "tasks")
+    return Bench(root, sandboxes)
+
+
+def ended(verdict: Verdict) -> dict[str, int]:
+    """Phase -> valid cases that ended in it."""
+    counts = {phase: int(verdict.components[f"ended_{phase}"]) for phase in Phase}
+    return {phase: count for phase, count in counts.items() if count}
+
+
+REFERENCE = "bash /solution/solve.sh"
+
+
+def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
+    verdict = bench.judge(REFERENCE, tmp_path)
+    assert verdict.error is None
+    assert (verdict.reward, ended(verdict)) == (1.0, {"passed": 8})
+    scores = (
+        "build",
+        "exec",
+        "state",
+        "exact_match",
+        "fuzzy_match",
+        "positive_agreement",
+        "negative_agreement",
+    )
+    assert {name: verdict.components[name] for name in scores} == dict.fromkeys(scores, 1.0)
+    assert verdict.components["unstable_cases"] == 0
+    assert verdict.components["runtime_median"] > 0
+    assert verdict.components["workspace_depth"] == 0
+    assert len(list((bench.root / "cache" / "results").glob("*.json"))) == 1
+
+
+def mutant(old: str, new: str) -> str:
+    assert old in TOOL, "the tool has changed, and this mutant with it"
+    return TOOL.replace(old, new)
+
+
+def written(tool: str, project: str = PROJECT) -> str:
+    """Script that leaves such a workspace."""
+    return f"cat > tally.py <<'PY'\n{tool}\nPY\ncat > pyproject.toml <<'TOML'\n{project}\nTOML\n"
+
+
+SLOW_SECONDS = 0.3
+MUTANTS = {
+    "a wrong exit code": (mutant("        Path(file).unlink()", "        Path(file).unlink()\n        sys.exit(3)"),
+                          {"passed": 4, "crash": 4}, {"exec": 0.5, "state": 1.0, "exact_match": 0.5}),
+    "extra white space": (mutant("print(word, words.count(word))", 'print(" ", word, "", words.count(word), "\\n")'),
+                          {"passed": 8}, {"exact_match": 1.0, "fuzzy_match": 1.0}),
+    "swapped lines": (mutant("sorted(set(words))", "sorted(set(words), reverse=True)"),
+                      {"passed": 6, "output": 2}, {"exec": 1.0, "state": 1.0, "exact_match": 0.75}),
+    "a file not deleted": (mutant("        Path(file).unlink()\n", ""),
+                           {"passed": 4, "side_effects": 4}, {"exec": 1.0, "state": 0.5, "fuzzy_match": 0.5}),
+    "an extra file": (mutant("        for word in", '        Path("notes").touch()\n        for word in'),
+                      {"passed": 4, "side_effects": 4}, {"exec": 1.0, "state": 0.5, "exact_match": 0.5}),
+    "an extra hidden file": (mutant("        for word in", '        Path(".notes").touch()\n        for word in'),
+                             {"passed": 8}, {"state": 1.0, "exact_match": 1.0}),
+    "slow": (mutant("    command, file =", "    import time; time.sleep(0.3)\n    command, file ="),
+             {"passed": 8}, {"exact_match": 1.0}),
+    "crashing": (mutant("    command, file =", "    import os; os.abort()\n    command, file ="),
+                 {"crash": 8}, {"exec": 0.0, "exact_match": 0.0, "negative_agreement": 1.0}),
+    "output and no deeds": (mutant('        Path("log").mkdir()', "        return"),
+                            {"passed": 4, "side_effects": 4}, {"exec": 1.0, "state": 0.5}),
+    "nothing is refused": (mutant('        sys.exit("usage: tally count|log FILE")', "        return"),
+                           {"passed": 8}, {"exact_match": 1.0, "negative_agreement": 0.5}),
+}  # fmt: skip
+"""Of the reference: its text, where its eight valid cases end, and some scores."""
+
+
+@pytest.fixture(scope="session")
+def behaviour(bench: Bench) -> dict[str, list[CaseResult]]:
+    """What the reference and all its mutants do: installed side by side in one machine, which makes it quick."""
+    task = bench.task()
+    image = bench.sandboxes.image(task.environment)
+    tools = {"the reference": TOOL, **{name: tool for name, (tool, _, _) in MUTANTS.items()}}
+    files = {
+        f"/opt/{number}/tally": f"#!/usr/bin/python3\n{tool}\nmain()\n"
+        for number, tool in enumerate(tools.values())
+    }
+    given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
+    calls = [
+        case.model_copy(update={"command": f"PATH=/opt/{number}:$PATH; {case.command}"})
+        for number in range(len(tools))
+        for case in given
+    ]
+    with bench.sandboxes.open(SandboxSpec(name="mutants", image=image, user="root")) as place:
+        chmod = ExecSpec(argv=("sh", "-c", "chmod -R a+rx /opt"), user="root", files=files)
+        assert place.exec(chmod).exit_code == 0
+        side = CaseSide(name="mutants", image=place.snapshot(), lanes=2)
+        with bench.sandboxes.cases(side) as box:
+            results = dict(stream(box, calls))
+    count = len(given)
+    return {
+        name: [results[number * count + index] for index in range(count)] for number, name in enumerate(tools)
+    }
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_each_mutant_lands_where_the_funnel_says(
+    bench: Bench, behaviour: dict[str, list[CaseResult]], name: str
+) -> None:
+    _, phases, scores = MUTANTS[name]
+    given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
+    reference = ReferenceRun(results=tuple(behaviour["the reference"]), unstable=())
+    compared = Comparison(Rules(), given, reference, behaviour[name], "")
+    figures = {**compared.scored().metrics, **compared.components()}
+    counts = {phase: int(figures[f"ended_{phase}"]) for phase in Phase}
+    assert {phase: count for phase, count in counts.items() if count} == phases
+    assert {key: figures[key] for key in scores} == scores
+
+
+def test_a_slow_candidate_passes_and_its_time_is_said(behaviour: dict[str, list[CaseResult]]) -> None:
+    assert all(result.seconds >= SLOW_SECONDS for result in behaviour["slow"] if result.exit_code == 0)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("true", "Neither 'setup.py' nor 'pyproject.toml' found"),
+        (written(TOOL) + "echo 'raise SystemExit(9)' > setup.py", "ended with exit code 1"),
+    ],
+    ids=["nothing", "refuses"],
+)
+def test_what_cannot_be_installed_is_worth_nothing(
+    bench: Bench, tmp_path: Path, script: str, said: str
+) -> None:
+    verdict = bench.judge(script, tmp_path, install_seconds=20.0)
+    assert (verdict.reward, verdict.components["build"], ended(verdict)) == (0.0, 0.0, {"install": 8})
+    assert said in verdict.output
+
+
+def test_an_installation_that_never_ends_has_failed(bench: Bench, tmp_path: Path) -> None:
+    script = written(TOOL) + "echo 'import time; time.sleep(99)' > setup.py"
+    verdict = bench.judge(script, tmp_path, install_seconds=3.0)
+    assert (verdict.reward, ended(verdict)) == (0.0, {"install": 8})
+    assert "ended with deadline" in verdict.output
+
+
+def test_another_command_than_asked_for_is_not_found(bench: Bench, tmp_path: Path) -> None:
+    verdict = bench.judge(written(TOOL, PROJECT.replace('tally = "', 'tellie = "')), tmp_path)
+    assert (verdict.components["build"], ended(verdict)) == (1.0, {"not_found": 8})
+    assert verdict.components["negative_agreement"] == 0.0
+
+
+def test_the_first_difference_is_shown_readably_of_a_private_workspace_too(
+    bench: Bench, tmp_path: Path
+) -> None:
+    tool = mutant("words.count(word)", "len(word)").replace('"log/total.txt"', '"log/sum.txt"')
+    text = bench.judge(f"umask 077; {written(tool)} chmod 700 .", tmp_path).output
+    assert "line 1, class COUNT, ended in output: tally count words.txt" in text
+    assert "--- stdout of the reference\n+++ stdout of the candidate" in text
+    assert "-two 2\n" in text
+    assert "+two 3\n" in text
+    assert "line 5, class LOG, ended in side_effects: tally log words.txt" in text
+    assert "-file /test_data/log/total.txt\n+file /test_data/log/sum.txt\n" in text
+    found = json.loads((tmp_path / FOUND).read_text())
+    assert found["cases"][0]["phase"] == "output"
+    assert found["classes"]["LOG"]["state"] == 0.0
+
+
+def test_the_artifact_hears_stderr_and_the_reward_is_the_chosen_score(bench: Bench, tmp_path: Path) -> None:
+    loud = mutant("        for word in", '        print("working", file=sys.stderr)\n        for word in')
+    verdict = bench.judge(written(loud), tmp_path, semantics="artifact", reward="state")
+    assert ended(verdict) == {"output": 4, "passed": 4}
+    assert (verdict.reward, verdict.components["exact_match"]) == (1.0, 0.5)
+
+
+SPY = """
+import glob, os
+found = [p for p in ("/tests", "/solution", "/logs") if os.path.exists(p)]
+for top in ("/test_data", "/workspace", "/tmp", "/opt", "/home", "/root", "/run", "/mnt", "/var/tmp"):
+    found += [os.path.join(at, name) for at, _, names in os.walk(top) for name in names if "cases.jsonl" in name]
+for p in glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/environ"):
+    try:
+        seen = open(p, errors="replace").read()
+    except OSError:
+        continue
+    found += [word for word in ("tally log", "reference", "candidate") if word in seen]
+print("SPY", found)
+"""
+
+
+def test_a_candidate_sees_neither_reference_nor_cases(bench: Bench, tmp_path: Path) -> None:
+    """Its own command line is the only case that it sees."""
+    spying = SPY.strip().replace("\n", "\n        ")
+    tool = mutant("        for word in", f"        {spying}\n        for word in")
+    bench.judge(written(tool), tmp_path)
+    shown = [line for line in (tmp_path / "verifier.stdout").read_text().splitlines() if "SPY" in line]
+    assert shown == ["+SPY []"]
+
+
+def test_a_reference_that_cannot_be_installed_is_no_result(
+    tmp_path: Path, sandboxes: DockerSandboxes
+) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    (folder / "reference" / "pyproject.toml").write_text("[project")
+    seal(folder)
+    with pytest.raises(VerifierError, match="The reference of tally cannot be installed"):
+        Bench(tmp_path, sandboxes).judge("true", tmp_path)
+
+
+def test_a_reference_that_was_not_fetched_is_asked_for(bench: Bench, tmp_path: Path) -> None:
+    task = bench.task().model_copy(update={"solution": tmp_path / "absent"})
+    judge = tool_dataset(bench.root / "tasks", bench.root / "cache").verifier
+    spec = SandboxSpec(name="agent", image=bench.sandboxes.image(task.environment), user="agent")
+    with bench.sandboxes.open(spec) as agent, pytest.raises(VerifierError, match="fetch it with job=setup"):
+        judge.verify(task, agent, bench.sandboxes, tmp_path)

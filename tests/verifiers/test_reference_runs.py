@@ -1,0 +1,121 @@
+"""What is kept of a reference, what is quarantined, and which references are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metrics.differential import Rules
+from runner.cases import Case, CaseResult, Change
+from runner.errors import VerifierError
+from runner.verifiers.reference_runs import Run, observed, reference_run
+
+CASES = [
+    Case.model_validate({"class": name, "command": f"tally {name} {number}", "negative": False})
+    for name in ("A", "B")
+    for number in range(3)
+]
+
+
+def result(**values: Any) -> CaseResult:
+    return CaseResult.model_validate({"exit_code": 0, "stdout": "out", "how": "overlay", **values})
+
+
+def changed(**values: Any) -> tuple[Change, ...]:
+    given = {"path": "/test_data/x", "change": "added", "kind": "file", "digest": "d", **values}
+    return (Change.model_validate(given),)
+
+
+def runs(*second: CaseResult, first: Sequence[CaseResult] = ()) -> Run:
+    """Everything ends alike, but for the first cases of each of the two times."""
+
+    def run(cases: Sequence[Case]) -> list[CaseResult]:
+        count = len(cases) // 2
+        both = ([*given, *[result()] * (count - len(given))] for given in (first, second))
+        return [one for results in both for one in results]
+
+    return run
+
+
+def kept(folder: Path, run: Run, cases: Sequence[Case] = CASES, **rules: Any) -> tuple[int, ...]:
+    return reference_run(folder, ["image"], cases, Rules(**rules), run).unstable
+
+
+def test_a_case_that_is_not_the_same_twice_is_quarantined(tmp_path: Path) -> None:
+    """White space and hidden files are no difference, as they are none between two tools."""
+    second = [
+        result(),
+        result(stdout="other"),
+        result(stdout=" o ut"),
+        result(changes=changed()),
+        result(changes=changed(path="/test_data/.x")),
+        result(exit_code=None, ended="deadline"),
+    ]
+    assert kept(tmp_path, runs(*second)) == (1, 3, 5)
+
+
+def test_a_run_is_kept_for_exactly_the_same_cases(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def run(cases: Sequence[Case]) -> list[CaseResult]:
+        asked.append(len(cases))
+        return [result()] * len(cases)
+
+    renamed = [case.model_copy(update={"command_class": "C"}) for case in CASES]
+    for cases in (CASES, CASES, renamed):
+        kept(tmp_path, run, cases)
+    assert asked == [12]
+    kept(tmp_path, run, CASES[:2])
+    kept(tmp_path, run, CASES, semantics="artifact")
+    assert asked == [12, 4, 12]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "negative", "said"),
+    [
+        (
+            {"exit_code": 4},
+            False,
+            r"line 2: the reference ends with exit code 4 \(exited\) in a positive case",
+        ),
+        ({"exit_code": None, "ended": "deadline"}, False, r"exit code None \(deadline\) in a positive case"),
+        ({}, True, r"line 2: the reference ends with exit code 0 \(exited\) in a negative case"),
+        (
+            {"exit_code": None, "ended": "prep"},
+            False,
+            r"line 2: its files or its prep script fail \(prep\): out",
+        ),
+        ({"exit_code": None, "ended": "lost"}, True, r"line 2: its files or its prep script fail \(lost\)"),
+    ],
+)
+def test_a_reference_that_contradicts_its_cases_is_an_error(
+    tmp_path: Path,
+    wrong: dict[str, Any],
+    negative: bool,  # noqa: FBT001
+    said: str,
+) -> None:
+    given = [result(), result(**wrong)]
+    cases = [CASES[0], CASES[1].model_copy(update={"negative": negative}), *CASES[2:]]
+    with pytest.raises(VerifierError, match=said):
+        kept(tmp_path, runs(*given, first=given), cases)
+
+
+def test_a_case_that_promises_nothing_may_end_as_it_likes(tmp_path: Path) -> None:
+    """The authors' files do not say which cases are negative."""
+    silent = [Case.model_validate({"class": "A", "command": "tally"})]
+    given = [result(exit_code=2)]
+    assert kept(tmp_path, runs(*given, first=given), silent) == ()
+
+
+def test_output_that_was_cut_counts_with_its_length() -> None:
+    cut = result(stdout="x" * 9, stdout_bytes=100, truncated=("stdout",))
+    longer = result(stdout="x" * 9, stdout_bytes=200, truncated=("stdout",))
+    assert observed(cut).stdout != observed(longer).stdout
+
+
+def test_a_deletion_is_a_deletion_whatever_was_there() -> None:
+    gone = result(changes=changed(change="deleted", kind="directory", digest=None))
+    assert observed(gone).changes["/test_data/x"] == ("deleted", "", None)
