@@ -6,7 +6,7 @@ a task together. Cells of one dataset see the same resampled tasks, so their dra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -86,22 +86,36 @@ def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
     A stratum's resamples depend on the seed, its name and its number of tasks only: other cells or datasets in the
     table change nothing. One unknown cost makes a cell's USD per pass NaN throughout.
     """
-    cells, datasets, strata = _strata(trials, scoring)
-    totals: dict[str, np.ndarray] = {}
-    for (dataset, tier), values in strata.items():
-        tasks = len(values)
-        rng = np.random.default_rng([scoring.seed, crc32(f"{dataset}\n{tier}".encode())])
-        drawn = rng.multinomial(tasks, np.full(tasks, 1 / tasks), size=scoring.resamples)
-        times = np.vstack([np.ones(tasks), drawn])  # the first is the sample itself
-        sums = (times @ values.reshape(tasks, -1)).reshape(len(times), len(COLUMNS), len(cells))
-        totals[tier] = totals.get(tier, 0.0) + sums
-    statistics = _statistics(totals, scoring)
+    tasks = _tasks(trials, scoring)
+    datasets = tasks.groupby("cell")["dataset"].first()
+    statistics = _statistics(resampled_sums(tasks, COLUMNS, scoring), scoring)
     return Draws(
-        cells,
-        datasets,
+        tuple(datasets.index),
+        tuple(datasets),
         {name: values[0] for name, values in statistics.items()},
         {name: values[1:] for name, values in statistics.items()},
     )
+
+
+def resampled_sums(tasks: pd.DataFrame, columns: Sequence[str], scoring: Resampling) -> dict[str, np.ndarray]:
+    """Sums of `columns` over resamples of the tasks, by tier; shape (1 + resamples, columns, cells), cells sorted.
+
+    `tasks` has a row per planned (cell, task), with their `dataset` and `tier`. The first sum is that of the tasks as
+    they are. A cell sums over its own tasks only; one NaN among them makes its sums NaN.
+    """
+    cells = sorted(tasks["cell"].unique())
+    totals: dict[str, np.ndarray] = {}
+    for (dataset, tier), stratum in tasks.groupby(["dataset", "tier"]):
+        names = sorted(stratum["task"].unique())
+        values = np.zeros((len(names), len(columns), len(cells)))
+        rows = pd.Index(names).get_indexer(stratum["task"])
+        values[rows, :, pd.Index(cells).get_indexer(stratum["cell"])] = stratum[list(columns)]
+        rng = np.random.default_rng([scoring.seed, crc32(f"{dataset}\n{tier}".encode())])
+        drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=scoring.resamples)
+        times = np.vstack([np.ones(len(names)), drawn])  # the first is the sample itself
+        sums = (times @ values.reshape(len(names), -1)).reshape(len(times), len(columns), len(cells))
+        totals[str(tier)] = totals.get(str(tier), 0.0) + sums
+    return totals
 
 
 def _statistics(totals: Mapping[str, np.ndarray], scoring: Resampling) -> dict[str, np.ndarray]:
@@ -199,22 +213,9 @@ def holm(p: pd.Series[float]) -> pd.Series[float]:
     return steps.cummax().clip(upper=1.0).reindex(p.index)
 
 
-def _strata(
-    trials: pd.DataFrame, scoring: Resampling
-) -> tuple[tuple[str, ...], tuple[str, ...], dict[tuple[str, str], np.ndarray]]:
-    """Cells, their datasets, and per (dataset, tier) an array (tasks, COLUMNS, cells): 0 where a cell plans no such
-    task.
-    """
+def _tasks(trials: pd.DataFrame, scoring: Resampling) -> pd.DataFrame:
+    """`COLUMNS` of each planned (cell, task)."""
     tries = trials.loc[valid(trials), ["cell", "task", "passed", "cost_usd", "tokens"]]
     tries = tries.rename(columns={"passed": "tries_passed"}).assign(weight=1.0)
     tasks = task_parts(trials, scoring).assign(planned=1.0)
-    tasks = tasks.merge(per_task(trials, tries, SPEND)[["cell", "task", *SPEND]], on=["cell", "task"])
-    cells = tuple(sorted(tasks["cell"].unique()))
-    strata = {}
-    for (dataset, tier), stratum in tasks.groupby(["dataset", "tier"]):
-        names = sorted(stratum["task"].unique())
-        values = np.zeros((len(names), len(COLUMNS), len(cells)))
-        rows = pd.Index(names).get_indexer(stratum["task"])
-        values[rows, :, pd.Index(cells).get_indexer(stratum["cell"])] = stratum[list(COLUMNS)]
-        strata[str(dataset), str(tier)] = values
-    return cells, tuple(tasks.groupby("cell")["dataset"].first()), strata
+    return tasks.merge(per_task(trials, tries, SPEND)[["cell", "task", *SPEND]], on=["cell", "task"])

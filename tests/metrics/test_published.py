@@ -91,20 +91,6 @@ def test_the_excerpt_of_the_validation_keeps_its_best_and_its_three_best() -> No
     np.testing.assert_allclose(full - core, [-0.076, 0.022, -0.016, -0.020, 0.027], atol=0.001)
 
 
-def test_cli_tool_bench_averages_of_both_frameworks_and_the_bottom_row() -> None:
-    table = published("cli_tool_bench_overall").set_index(["model", "agent"])
-    average = table.xs("average", level="agent")
-    agents = table.drop(index="average", level="agent")
-    np.testing.assert_allclose(agents.groupby("model").mean().reindex(average.index), average, atol=0.01)
-    bottom = {
-        "OpenHands": [73.71, 54.46, 20.34, 34.27, 25.75],
-        "Mini-SWE-Agent": [80.14, 61.34, 25.79, 41.11, 31.94],
-    }
-    for agent, row in bottom.items():
-        np.testing.assert_allclose(agents.xs(agent, level="agent").mean(), row, atol=0.01)
-    np.testing.assert_allclose(average.mean(), [76.93, 57.90, 23.07, 37.69, 28.85], atol=0.01)
-
-
 def test_nl2repo_tier_means_weighted_by_their_tasks_give_the_overall() -> None:
     table = published("nl2repo_main")
     overall = np.average(table[["easy", "medium", "hard"]], weights=[26, 46, 32], axis=1)
