@@ -103,6 +103,8 @@ class VerifierSpec(Record):
     """Differential testing: its file of cases, no line of which the candidate ever sees."""
     install: str = ""
     """Differential testing: what a shell runs in a workspace to install the tool in it."""
+    reference: dict[str, float] = {}
+    """Differential testing: figures of the human-written tool, which the verdict has among its components."""
 
 
 class Task(Record):

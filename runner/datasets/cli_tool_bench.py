@@ -123,6 +123,7 @@ class CliToolBench(Record):
                     mode="separate",
                     cases=folder / "cases.jsonl",
                     install=install,
+                    reference=tool.reference.size,
                     timeout_seconds=self.verifier.install_seconds,
                 ),
                 "solution": solution(tool.reference, tool.tool, cache),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from math import isnan
+from math import isnan, nan
+from statistics import fmean
 from typing import Any
 
 from metrics import differential as metric
@@ -52,13 +53,17 @@ class Comparison:
         """Figures beside the scores; those that have no denominator are left out."""
         scores = list(self._scores.values())
         robustness = metric.robustness(scores)
-        runtime = metric.runtime_ratio([pair for pairs in self._seconds().values() for pair in pairs])
+        seconds = [pair for pairs in self._seconds().values() for pair in pairs]
+        runtime = metric.runtime_ratio(seconds)
+        reference, candidate = (fmean(side) for side in zip(*seconds, strict=True)) if seconds else (nan, nan)
         funnel = {f"ended_{phase}": float(count) for phase, count in metric.funnel(scores).items()}
         figures = {
             "positive_agreement": robustness.positive_agreement,
             "negative_agreement": robustness.negative_agreement,
             "runtime_mean": runtime.mean,
             "runtime_median": runtime.median,
+            "runtime_reference": reference,
+            "runtime_candidate": candidate,
             "unstable_cases": float(len(self._reference.unstable)),
         }
         return known(figures) | funnel

@@ -74,15 +74,20 @@ class DifferentialVerifier(Record):
             sandbox.get(sandbox.workdir, workspace)
         except (WorkspaceTooLarge, FileNotFoundError) as error:
             # What cannot be taken out cannot be installed, and that is the agent's doing.
-            return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
+            return Verdict(
+                reward=0.0,
+                components={"build": 0.0, **task.verifier.reference},
+                mode="separate",
+                error=ErrorInfo.of(error, "verify"),
+            )
         with self._installed(task, (workspace, "/"), image, sandboxes) as candidate:
             results = self._run(task, candidate.image, cases, sandboxes) if candidate.image else None
         verdict = self._verdict(Comparison(self.rules, cases, reference, results, candidate.output), into)
-        depth = {"workspace_depth": float(_depth(workspace))}
+        sizes = {"workspace_depth": float(_depth(workspace)), **task.verifier.reference}
         return verdict.model_copy(
             update={
                 "image": image.id,
-                "components": verdict.components | depth,
+                "components": verdict.components | sizes,
                 "seconds": time.monotonic() - began,
             }
         )
