@@ -178,24 +178,23 @@ def loess(x: ArrayLike, y: ArrayLike, at: ArrayLike, span: float = 2 / 3) -> np.
     return np.asarray(level + slope * (places - centre))
 
 
-def quadrants(trials: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Section 4.3: each **valid** trial by its tokens and score; columns cell, `tokens`, `score`, `quadrant`.
-
-    The means over all these trials divide cheap from dear and good from poor.
-    """
+def tokens_and_score(trials: pd.DataFrame, score: str) -> pd.DataFrame:
+    """The points of Figure 4: `cell`, `tokens` and `score` of each **valid** trial that has both."""
     points = pd.DataFrame({"tokens": trials["tokens"].astype(float), "score": trial_scores(trials)[score]})
-    points = points.dropna()
-    return points.assign(cell=trials["cell"], quadrant=_quadrant(points, points[["tokens", "score"]].mean()))
+    return points.dropna().assign(cell=trials["cell"])
 
 
-def centroids(points: pd.DataFrame) -> pd.DataFrame:
-    """The mean trial of each cell of `quadrants`; index cell. Columns: `trials`, `tokens`, `score`, the `quadrant` of
-    that mean, and the share of trials in each of `QUADRANTS`.
+def quadrants(points: pd.DataFrame) -> pd.DataFrame:
+    """Section 4.3; index cell, those of the points. Columns: `trials`; mean `tokens` and `score`; the `quadrant` of
+    that mean trial; and the share of the cell's trials in each of `QUADRANTS`.
+
+    `points` are those of `tokens_and_score`; their means divide cheap from dear and good from poor.
     """
-    cells = points.groupby("cell")
+    cells, middle = points.groupby("cell"), points[["tokens", "score"]].mean()
     table = cells[["tokens", "score"]].mean()
-    shares = pd.crosstab(points["cell"], points["quadrant"], normalize="index")
-    table = table.assign(trials=cells.size(), quadrant=_quadrant(table, points[["tokens", "score"]].mean()))
+    places = pd.Series(_quadrant(points, middle), index=points.index)
+    shares = pd.crosstab(points["cell"], places, normalize="index")
+    table = table.assign(trials=cells.size(), quadrant=_quadrant(table, middle))
     return table.join(shares.reindex(columns=list(QUADRANTS.values()), fill_value=0.0))
 
 

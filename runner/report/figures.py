@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,6 +56,8 @@ _STYLE: dict[Any, Any] = {
 }
 _LONGEST = 46
 """Characters of a name in a picture; tables have it whole."""
+_NARROW = 0.03
+"""Share of the axis that a piece of a bar needs to have its size written in it."""
 
 
 @contextmanager
@@ -110,7 +112,7 @@ def heat_map(scores: pd.DataFrame) -> Figure:
     `scores` has a column a model and a row an agent; NaN where the pair was not run or has no score.
     """
     rows, columns = scores.shape
-    longest = max(len(_cut(name)) for name in [*scores.index])
+    longest = max(len(cut(name)) for name in [*scores.index])
     figure = Figure(figsize=(1.0 + 0.075 * longest + 0.95 * columns, 1.0 + 0.42 * rows), layout="constrained")
     axes = figure.add_subplot()
     values = scores.to_numpy(float)
@@ -135,12 +137,12 @@ def heat_map(scores: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     axes.set_xticks(
         np.arange(columns) + 0.5,
-        [_cut(name) for name in scores.columns],
+        [cut(name) for name in scores.columns],
         rotation=25 if columns > 2 else 0,  # noqa: PLR2004 - more than two names collide
         ha="left" if columns > 2 else "center",  # noqa: PLR2004
         color=INK,
     )
-    axes.set_yticks(np.arange(rows) + 0.5, [_cut(name) for name in scores.index], color=INK)
+    axes.set_yticks(np.arange(rows) + 0.5, [cut(name) for name in scores.index], color=INK)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -183,26 +185,37 @@ def cost_quality(points: pd.DataFrame) -> Figure:
     return figure
 
 
-def pass_profile(passes: pd.DataFrame, planned: Mapping[str, int]) -> Figure:
-    """Passes of each cell (rows, best first), one bar piece a tier (columns); `planned` tasks of each tier."""
-    figure = Figure(figsize=(7.2, 0.9 + 0.3 * len(passes)), layout="constrained")
+def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, most: float) -> Figure:
+    """A bar a row, one piece a column, in columns named by `labels`; each piece has its size written in it as `form`
+    has it. The bars could be `most` long.
+    """
+    figure = Figure(figsize=(7.2, 0.9 + 0.3 * len(parts)), layout="constrained")
     axes = figure.add_subplot()
-    left = np.zeros(len(passes))
-    places = np.arange(len(passes))
-    for shade, tier in zip(np.linspace(0.3, 1.0, len(passes.columns)), passes.columns, strict=True):
-        wide = passes[tier].to_numpy(float)
-        label = f"{tier} (of {planned[tier]})"
+    left = np.zeros(len(parts))
+    places = np.arange(len(parts))
+    shades = np.linspace(0.3, 1.0, len(labels))
+    for shade, column, label in zip(shades, parts.columns, labels, strict=True):
+        wide = parts[column].to_numpy(float)
         axes.barh(places, wide, left=left, height=0.68, color=ACCENT, alpha=shade, label=label)
-        for place in places[wide > 0]:
+        for place in places[wide > _NARROW * most]:
             at = left[place] + wide[place] / 2
             colour = PAPER if shade > 0.6 else INK  # noqa: PLR2004 - dark enough for light words
-            axes.text(at, place, f"{wide[place]:g}", ha="center", va="center", color=colour, fontsize=7.5)
+            axes.text(
+                at, place, format(wide[place], form), ha="center", va="center", color=colour, fontsize=7.5
+            )
         left += wide
-    axes.set_yticks(places, [_cut(name) for name in passes.index], color=INK)
-    axes.set(xlim=(0, max(sum(planned.values()), 1)), ylim=(len(passes) - 0.4, -0.6), xlabel="tasks passed")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_yticks(places, [cut(name) for name in parts.index], color=INK)
+    axes.set(xlim=(0, most), ylim=(len(parts) - 0.4, -0.6), xlabel=axis)
     axes.tick_params(axis="y", length=0)
-    figure.legend(loc="outside upper right", ncols=len(passes.columns), fontsize=8)
+    figure.legend(loc="outside upper right", ncols=min(len(labels), 4), fontsize=8)
+    return figure
+
+
+def pass_profile(passes: pd.DataFrame, planned: Mapping[str, int]) -> Figure:
+    """Passes of each cell (rows, best first), one bar piece a tier (columns); `planned` tasks of each tier."""
+    labels = [f"{tier} (of {planned[tier]})" for tier in passes.columns]
+    figure = stacked(passes, labels, "tasks passed", "g", max(sum(planned.values()), 1))
+    figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 
@@ -216,7 +229,7 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
     for axes, (tier, curve) in zip(panels, curves.items(), strict=True):
         for at, (name, line) in reversed(list(enumerate(curve.iterrows()))):
             told = at < len(DASHES)
-            look = {"color": ACCENT, "ls": DASHES[at], "label": _cut(str(name))} if told else {"color": FAINT}
+            look = {"color": ACCENT, "ls": DASHES[at], "label": cut(str(name))} if told else {"color": FAINT}
             axes.plot(curve.columns, line, marker="o", ms=2.5, lw=1.3, zorder=3 if told else 1, **look)
         axes.set(title=tier, xlabel="budget, USD a trial", ylim=(-0.03, 1.03))
         axes.xaxis.set_major_locator(MaxNLocator(4))
@@ -227,7 +240,7 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
     return figure
 
 
-def _cut(name: str) -> str:
+def cut(name: str) -> str:
     """Long names lose their middle: what a model is, or a budget, stands at the end."""
     half = _LONGEST // 2
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"

@@ -16,7 +16,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metrics.table import valid
-from runner.report import figures, sections_compared, sections_scores, sections_sweep, sections_trials
+from runner.report import (
+    figures,
+    sections_compared,
+    sections_scores,
+    sections_sweep,
+    sections_tools,
+    sections_tools_made,
+    sections_trials,
+)
 from runner.report.blocks import Picture, Section, SectionOf
 from runner.report.findings import Findings
 from runner.report.wording import MARKS, spend
@@ -29,6 +37,15 @@ OF_A_DATASET: tuple[SectionOf, ...] = (
     sections_scores.heat_map,
     sections_scores.same_model,
     sections_scores.tiers,
+    sections_tools.overall,
+    sections_tools.languages,
+    sections_tools.against_lines,
+    sections_tools.quadrants,
+    sections_tools_made.overhead,
+    sections_tools_made.runtimes,
+    sections_tools_made.files,
+    sections_tools_made.robustness,
+    sections_tools_made.funnel,
     sections_trials.pass_profile,
     sections_trials.budgets,
     sections_trials.pairs,

@@ -1,0 +1,124 @@
+"""Pictures of CLI-Tool-Bench: by language, against the reference's size, quadrants, files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from metrics.tool_bench import loess
+from runner.report.figures import ACCENT, FAINT, INK, MUTED, PAPER, cut
+from runner.report.wording import short
+
+MOST_FILES = 20
+"""Where the axis of files ends, as in the paper's Figure 5; what has more is said in words."""
+_MARKERS = "os^Dv"
+_PLACES = 100
+"""Of the LOESS line."""
+
+
+def languages(scores: pd.DataFrame) -> Figure:
+    """A group of bars a cell (rows, best first), a bar a language (columns); scores in [0, 1]."""
+    rows, columns = scores.shape
+    figure = Figure(figsize=(7.2, 0.9 + (0.16 * columns + 0.14) * rows), layout="constrained")
+    axes = figure.add_subplot()
+    thick = 0.8 / columns
+    for at, (shade, language) in enumerate(zip(np.linspace(0.3, 1, columns), scores, strict=True)):
+        places = np.arange(rows) - 0.4 + thick * (at + 0.5)
+        values = scores[language].to_numpy(float)
+        axes.barh(
+            places, np.nan_to_num(values), height=thick * 0.9, color=ACCENT, alpha=shade, label=str(language)
+        )
+        for place, value in zip(places, values, strict=True):
+            word = "-" if np.isnan(value) else f"{value:.0%}"
+            axes.text(np.nan_to_num(value) + 0.008, place, word, va="center", fontsize=6.5, color=MUTED)
+    axes.set_yticks(range(rows), [cut(str(name)) for name in scores.index], color=INK)
+    axes.set(xlim=(0, 1.06), ylim=(rows - 0.4, -0.6))
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+    figure.legend(loc="outside upper right", ncols=columns, fontsize=8)
+    return figure
+
+
+def against_lines(points: pd.DataFrame, score: str, *, line: bool) -> Figure:
+    """A panel an agent: `score` of each (cell, task) against `reference_lines` (log), a marker a tier, LOESS dashed."""
+    agents = sorted(points["agent"].unique())
+    across = min(len(agents), 2)
+    down = -(-len(agents) // across)
+    figure = Figure(figsize=(7.2, 0.6 + 2.5 * down), layout="constrained")
+    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    tiers = list(points.sort_values("reference_lines")["tier"].unique())
+    for axes, agent in zip(panels, agents, strict=False):
+        own = points[points["agent"] == agent]
+        for marker, tier in zip(np.resize(list(_MARKERS), len(tiers)), tiers, strict=True):
+            of = own[own["tier"] == tier]
+            axes.scatter(
+                of["reference_lines"], of[score], s=16, marker=marker, color=ACCENT, alpha=0.5, lw=0, label=str(tier)
+            )  # fmt: skip
+        if line:
+            x = np.log10(own["reference_lines"].to_numpy(float))
+            at = np.linspace(x.min(), x.max(), _PLACES)
+            curve = loess(x, own[score].to_numpy(float), at)
+            axes.plot(10**at, curve, color=INK, lw=1.2, ls="--", label="LOESS")
+        axes.set(title=cut(str(agent)), xscale="log", ylim=(-0.05, 1.05))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+    for axes in panels[len(agents) :]:
+        axes.set_visible(False)
+    figure.supxlabel("lines of the reference's code", fontsize=9, color=MUTED)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=6, fontsize=8)
+    return figure
+
+
+def quadrants(points: pd.DataFrame, centres: pd.DataFrame) -> Figure:
+    """Trials (`tokens`, `score`) as small dots, the mean of each cell as a cross with its `mark`; dashed: the means of
+    all trials. Tokens are on a log scale where they span more than a factor of ten and none is 0.
+    """
+    figure = Figure(figsize=(7.2, 3.9), layout="constrained")
+    axes = figure.add_subplot()
+    tokens = points["tokens"]
+    if tokens.min() > 0 and tokens.max() > 10 * tokens.min():
+        axes.set_xscale("log")
+    axes.scatter(tokens, points["score"], s=14, color=ACCENT, alpha=0.25, lw=0)
+    axes.scatter(centres["tokens"], centres["score"], s=60, marker="x", color=INK, lw=1.6, zorder=3)
+    for centre in centres.to_dict("records"):
+        axes.annotate(
+            str(centre["mark"]), (centre["tokens"], centre["score"]), (4, 4), textcoords="offset points",
+            fontsize=7.5, color=INK, zorder=4,
+        )  # fmt: skip
+    axes.axvline(tokens.mean(), color=MUTED, lw=0.8, ls="--")
+    axes.axhline(points["score"].mean(), color=MUTED, lw=0.8, ls="--")
+    axes.set(xlabel="tokens of a trial", ylim=(-0.06, 1.06))
+    axes.margins(x=0.08)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+    return figure
+
+
+def files(counts: Mapping[str, np.ndarray]) -> Figure:
+    """A box a name over its dots: files of each workspace; what has more than `MOST_FILES` is a star at the end."""
+    figure = Figure(figsize=(7.2, 0.8 + 0.36 * len(counts)), layout="constrained")
+    axes = figure.add_subplot()
+    for place, values in enumerate(counts.values()):
+        within = values[values <= MOST_FILES]
+        axes.scatter(within, np.full(len(within), place), s=12, color=ACCENT, alpha=0.35, lw=0, zorder=2)
+        if len(values) > len(within):
+            axes.text(
+                MOST_FILES + 0.4, place, f"★ {len(values) - len(within)} more, up to {values.max():.0f}",
+                va="center", fontsize=7.5, color=MUTED,
+            )  # fmt: skip
+    axes.boxplot(
+        list(counts.values()), positions=range(len(counts)), orientation="horizontal", widths=0.55, showfliers=False,
+        boxprops={"color": MUTED}, whiskerprops={"color": FAINT}, capprops={"color": FAINT},
+        medianprops={"color": INK, "lw": 1.6},
+    )  # fmt: skip
+    axes.set_yticks(range(len(counts)), [cut(name) for name in counts], color=INK)
+    axes.set(xlim=(-0.5, MOST_FILES + 5), ylim=(len(counts) - 0.4, -0.6), xlabel="files", facecolor=PAPER)
+    axes.set_xticks(range(0, MOST_FILES + 1, 5))
+    axes.tick_params(axis="y", length=0)
+    return figure

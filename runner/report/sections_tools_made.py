@@ -1,0 +1,176 @@
+"""Sections on CLI-Tool-Bench's tools: what they took, their files, their speed, their robustness, where they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from metrics import tool_bench
+from metrics.differential import Phase
+from runner.report import figures, figures_tools
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_tools import of_tools
+from runner.report.wording import short, usd
+
+_HUMAN = "human reference"
+_HOW = ("mean", "min", "max")
+_ENDS = {
+    Phase.INSTALL: "not installed",
+    Phase.NOT_FOUND: "not found",
+    Phase.CRASH: "exit code",
+    Phase.SIDE_EFFECTS: "side effects",
+    Phase.OUTPUT: "output",
+    Phase.PASSED: "passed",
+}
+
+
+@of_tools
+def overhead(found: Findings) -> Section | None:
+    """Steps, tokens and USD of a trial (the paper's Table 3)."""
+    table = lines(tool_bench.overhead(found.trials))
+    styles: dict[str, str | Callable[[float], str]] = {
+        "steps": ".3g",
+        "prompt": short,
+        "completion": short,
+        "usd": usd,
+    }
+    heads = {
+        "steps": (
+            "steps",
+            "model calls answered, mean over the cell's valid trials; then the least and the most",
+        ),
+        "prompt": ("prompt tokens", "input, caches included; those of spoiled tries of the same trial too"),
+        "completion": ("completion tokens", "output"),
+        "usd": ("USD", "as charged; unpriced trials are in none of the three"),
+    }
+    columns = [AGENT, MODEL, Column("trials", "valid ones, every attempt: the denominator")]
+    for name, meaning in heads.values():
+        columns += [Column(name, meaning), Column("min"), Column("max")]
+    columns.append(Column("unpriced", "of the trials"))
+    rows = [
+        [*about(cell, found), figure(table[at]["trials"], ".0f"),
+         *(figure(table[at][f"{what}_{how}"], style) for what, style in styles.items() for how in _HOW),
+         figure(table[at]["unpriced"], ".0f")]
+        for at, cell in lines(found.cells).items() if at in table
+    ]  # fmt: skip
+    return Section("tool-overhead", "Tools: steps and cost", [Table("What a trial took", columns, rows)])
+
+
+@of_tools
+def files(found: Findings) -> Section | None:
+    """How many files were written, against the human reference (RQ4, the paper's Figure 5)."""
+    counts = tool_bench.file_counts(found.trials)
+    own = {found.names[at]: counts.get(at, np.array([])) for at in found.contenders.index}
+    shown = {name: values for name, values in {_HUMAN: counts[None], **own}.items() if len(values)}
+    if not shown:
+        return None
+    columns = [
+        Column("whose", text=True),
+        Column("workspaces", "valid trials whose files were counted; or references"),
+    ]
+    columns += [Column(head) for head in ("min", "lower quartile", "median", "upper quartile", "max")]
+    rows = [
+        [Value(name, float(at)), figure(len(values), ".0f"),
+         *(figure(float(end), ".3g") for end in np.quantile(values, (0, 0.25, 0.5, 0.75, 1)))]
+        for at, (name, values) in enumerate(shown.items())
+    ]  # fmt: skip
+    picture = Picture(
+        "tool_files",
+        "Files of each workspace: dots, with median and quartiles; hidden files and dependencies do not count. The "
+        f"axis ends at {figures_tools.MOST_FILES}: a star says what has more.",
+        "Distributions of the number of files; their quartiles are in the table beneath.",
+        partial(figures_tools.files, shown),
+    )
+    blocks: list[Block] = [picture, Table("Files of a tool", columns, rows)]
+    if not len(counts[None]):
+        blocks.append(Text("Nobody has counted the files of these references."))
+    return Section("tool-files", "Tools: files", blocks)
+
+
+@of_tools
+def runtimes(found: Findings) -> Section | None:
+    """How fast the tools are against their references (the paper's Table 4)."""
+    cells = found.contenders
+    table = lines(tool_bench.runtimes(found.trials[found.trials["cell"].isin(cells.index)]))
+    if not table:
+        return None
+    columns = (
+        AGENT,
+        MODEL,
+        Column("tasks", "in which every cell shown has cases that both sides finished: the denominator"),
+        Column("reference, ms", "mean of a case, of those that this cell's tool finished too"),
+        Column("tool, ms", "mean of the same cases"),
+        Column("relative", "tool / reference; below 1 the tool is faster"),
+    )
+    rows = [
+        [*about(cell, found), figure(table[at]["tasks"], ".0f"), figure(1000 * table[at]["reference"], ".1f"),
+         figure(1000 * table[at]["candidate"], ".1f"), figure(table[at]["relative"], ".2f")]
+        for at, cell in lines(cells).items() if at in table
+    ]  # fmt: skip
+    left = [name for at, name in found.names.items() if at in cells.index and at not in table]
+    blocks: list[Block] = [Table("Run time of a case, on common tasks", columns, rows)]
+    if left:
+        blocks.append(Text(f"Not shown, for want of a case that their tools finished: {'; '.join(left)}."))
+    return Section("tool-runtime", "Tools: speed", blocks)
+
+
+@of_tools
+def robustness(found: Findings) -> Section | None:
+    """Cases that should succeed, and cases that should fail (section 5.1)."""
+    table = lines(tool_bench.robustness(found.trials))
+    columns = (
+        AGENT,
+        MODEL,
+        Column(
+            "positive", "share of the reference's successes in which the tool succeeds too; mean over trials"
+        ),
+        Column("trials", "valid ones whose task has such cases: the denominator of the column before"),
+        Column(
+            "negative",
+            "share of the reference's failures in which the tool fails too, by itself; mean over trials",
+        ),
+        Column("trials"),
+    )
+    rows = [
+        [*about(cell, found), *(entry for kind in ("positive", "negative") for entry in (
+            figure(table[at][kind], ".1%"), figure(table[at][f"{kind}_trials"], ".0f")))]
+        for at, cell in lines(found.cells).items() if at in table
+    ]  # fmt: skip
+    return Section(
+        "tool-robustness", "Tools: good and bad input", [Table("Agreement with the reference", columns, rows)]
+    )
+
+
+@of_tools
+def funnel(found: Findings) -> Section | None:
+    """In which phase cases ended, cell by cell."""
+    counts = tool_bench.funnel(found.trials)
+    counts = counts.loc[[at for at in found.cells.index if at in counts.index]]
+    counts = counts[counts.sum(axis=1) > 0]
+    if counts.empty:
+        return None
+    shares = counts.div(counts.sum(axis=1), axis=0)
+    columns = [AGENT, MODEL, Column("cases", "valid ones of all valid trials: the denominator")]
+    columns += [Column(name) for name in _ENDS.values()]
+    values = lines(counts)
+    rows = [
+        [*about(found.cells.loc[at], found), figure(sum(of.values()), ".0f"),
+         *(figure(share, ".1%") for share in lines(shares)[at].values())]
+        for at, of in values.items()
+    ]  # fmt: skip
+    picture = Picture(
+        "tool_funnel",
+        "Share of valid cases by the phase in which they ended, the first in which it differs from the reference.",
+        "Bars of shares by phase; their values are in the table beneath.",
+        partial(
+            figures.stacked, shares.rename(index=found.names), list(_ENDS.values()), "valid cases", ".0%", 1.0
+        ),
+    )
+    return Section(
+        "tool-funnel", "Tools: where cases ended", [picture, Table("Where cases ended", columns, rows)]
+    )
