@@ -61,6 +61,8 @@ def pass_profile(found: Findings) -> Section | None:
         return None
     scores = lines(found.tiers)
     tiers = [tier for tier in found.scoring.tiers if scores[cells.index[0], tier]["tasks"]]
+    if not tiers:  # the scoring knows none of the tasks' tiers
+        return None
     planned = {tier: int(scores[cells.index[0], tier]["tasks"]) for tier in tiers}
     names = list(found.names.values())[: len(cells)]  # bounds come last
     passes = pd.DataFrame(
