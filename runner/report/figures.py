@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from runner.report.wording import usd
+from runner.report.wording import CONTROL, usd
 
 INK, MUTED, FAINT, ACCENT, PAPER = "#1b1f24", "#5b6470", "#d5d9df", "#0f6b8c", "#fefefe"
 INLINE = {
@@ -229,5 +229,5 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
 
 def _cut(name: str) -> str:
     """Long names lose their middle: what a model is, or a budget, stands at the end."""
-    half = _LONGEST // 2
+    name, half = name.translate(CONTROL), _LONGEST // 2
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"

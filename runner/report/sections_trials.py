@@ -19,9 +19,10 @@ from runner.report.wording import short, usd
 
 def pairs(found: Findings) -> Section | None:
     """Each pair of contenders on the same resampled tasks."""
-    leads = pairwise(found.rivals, "AMS", found.scoring.confidence)
-    if leads.empty:
+    rivals = found.rivals
+    if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
         return None
+    leads = pairwise(rivals, "AMS", found.scoring.confidence)
     names = found.names
     columns = (
         Column("better", "of the two, by AMS on these tasks", text=True),
