@@ -60,7 +60,7 @@ class Elements(HTMLParser):
 
 def hostile() -> Trials:
     """A sweep in which everything that others name is an attack."""
-    agents = HOSTILE[:2]
+    agents = (HOSTILE[0], f"a · {HOSTILE[1]}", f"b · {HOSTILE[1]}")
     planned = [
         row(agent, f"easy-{task}", model=model, dataset=HOSTILE[2], budget=HOSTILE[0], attempt=1)
         for agent in agents
