@@ -285,6 +285,12 @@ class Scoring(Record):
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
 
+    @property
+    def title(self) -> str:
+        """Its name, with the tiers file if there is one."""
+        file, _, digest = self.calibrated.partition("@")
+        return f"{self.name} {file}@{digest[:8]}" if file else self.name
+
     @field_validator("tiers")
     @classmethod
     def _some_tier_counts(cls, tiers: dict[str, TierScoring]) -> dict[str, TierScoring]:

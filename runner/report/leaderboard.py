@@ -150,7 +150,7 @@ def _winners(best: Sequence[Winner], cells: pd.DataFrame) -> Table:
 def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
     """What a reader needs beneath the table."""
     yield (
-        f"AMS: AgentMeter Score, scoring {scoring.name}, alpha {scoring.alpha:g}; beneath it the "
+        f"AMS: AgentMeter Score, scoring {scoring.title}, alpha {scoring.alpha:g}; beneath it the "
         f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned; beneath it the "
         "Wilson interval of the rate. inv.: trials that say nothing about the cell; their tasks count as failed."
     )
