@@ -215,17 +215,22 @@ class Model(Record):
         return self.backend == "cassette"
 
 
-class Budget(Record):
-    """What one trial may spend. None means no limit of that kind."""
+class SpendLimits(Record):
+    """What may be spent. None means no limit of that kind."""
 
-    name: str = "default"
     usd: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     turns: int | None = None
     """Model calls that are answered."""
     wall_seconds: float | None = None
-    """Of the rollout."""
+    """Of a trial's rollout, or since a sweep began."""
+
+
+class Budget(SpendLimits):
+    """What one trial may spend."""
+
+    name: str = "default"
 
 
 class CallLimit(Record):

@@ -46,7 +46,7 @@ alias assay='python -m runner'; complete -o nospace -C 'python -m runner --compl
 Exit codes
   0    every planned trial was judged
   4    some were not: refused, or spoiled by a failure of ours; the same command tries the latter again
-  5    sweep_usd was spent before all had started; a higher one resumes
+  5    sweep_budget was spent before all had started; the same command goes on
   2    what was typed or configured is wrong; nothing was started
   3    the Docker Engine is absent or failed
   130  stopped; the same command resumes
