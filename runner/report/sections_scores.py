@@ -187,7 +187,8 @@ def heat_map(found: Findings) -> Section | None:
         cell: model_name(of) + (f" · budget {of['budget']}" if several else "")
         for cell, of in lines(cells).items()
     }
-    scores = cells.assign(column=cells.index.map(column)).pivot(index="agent", columns="column", values="AMS")
+    table = cells.assign(column=cells.index.map(column))
+    scores = table.pivot_table(index="agent", columns="column", values="AMS", aggfunc="max", dropna=False)
     best = [scores.max(axis=axis).sort_values(ascending=False, kind="stable").index for axis in (1, 0)]
     scores = scores.loc[best[0], best[1]]
     said = "; ".join(f"{names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())

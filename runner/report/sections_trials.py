@@ -71,7 +71,7 @@ def pass_profile(found: Findings) -> Section | None:
     )
     said = "; ".join(
         f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {planned[tier]}" for tier in tiers)
-        for name, line in lines(passes).items()
+        for name, line in zip(names, passes.to_dict("records"), strict=True)
     )
     picture = Picture(
         "pass_profile",

@@ -226,6 +226,15 @@ def test_odd_sweeps_have_the_sections_that_make_sense(
     assert not re.search(r"text='(nan|<NA>|None|inf)'|beneath='[^']*(nan|inf|NA)", said)
 
 
+def test_cells_that_are_called_the_same_do_not_end_the_report(tmp_path: Path) -> None:
+    planned = [row("a · b", task, model="c") for task in TASKS] + [
+        row("a", task, model="b · c") for task in TASKS
+    ]
+    names, said = drawn(findings(tmp_path, planned, {p.key: record(p) for p in planned}))
+    assert {"profile", "heat-map", "budgets", "pairs"} <= names
+    assert said.count("a · b · c") > 4
+
+
 def test_a_budget_is_named_where_there_are_several(tmp_path: Path) -> None:
     both = joined(two(), two(budget="tight", attempt=2))
     assert "codex · scripted_careful (scripted) · budget tight" in drawn(findings(tmp_path, *both))[1]
