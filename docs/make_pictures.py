@@ -42,7 +42,7 @@ def main(sweep: Path) -> None:
     _, command, _, link = MlflowTracker().log(sweep).splitlines()
     PICTURES.mkdir(exist_ok=True)
     with server(command), browser(1720, 760) as chrome:
-        chrome.set_window_size(1240, 1500)
+        chrome.set_window_size(1300, 2120)
         chrome.get((sweep.absolute() / REPORT).as_uri())
         save(chrome, "report.png")
         chrome.set_window_size(1720, 760)

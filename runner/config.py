@@ -27,7 +27,7 @@ from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
 from runner.protocols import Agent, Dataset, Executor, SandboxProvider, Tracker
-from runner.records import Budget, CallLimits, Model, Record, Scoring
+from runner.records import Budget, CallLimits, Model, Record, Scoring, SpendLimits
 from runner.tiers import read_tiers
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
@@ -96,8 +96,8 @@ class Settings(Record):
     dry_run: bool
     """Print the plan and stop."""
     gateway: CallLimits = CallLimits()
-    sweep_usd: float | None = Field(default=None, gt=0)
-    """Once this command has spent so much, no new trial starts. Scripts and recordings spend nothing."""
+    sweep_budget: SpendLimits = SpendLimits()
+    """Once this command has spent any of it, no new trial starts. Scripts and recordings spend nothing but time."""
 
 
 class Sweep(Record):
@@ -141,7 +141,7 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
         )
     if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
         _require_keys(cells)
-    if sweep.settings.sweep_usd is not None:
+    if sweep.settings.sweep_budget.usd is not None:
         _require_prices(cells)
     return sweep
 
@@ -304,7 +304,7 @@ def _require_prices(cells: Sequence[Cell]) -> None:
     """Raises unless every model that somebody is charged for has a price: a cap on USD could not be counted."""
     for model in (cell.model for cell in cells):
         if model.backend == "provider" and not model.prices.known:
-            raise ConfigError(f"sweep_usd: model {model.name} has no price, so nobody could count it.")
+            raise ConfigError(f"sweep_budget.usd: model {model.name} has no price, so nobody could count it.")
 
 
 def _require_keys(cells: Sequence[Cell]) -> None:

@@ -30,7 +30,7 @@ DATA = {
     "pricing": "runner.pricing.Pricing",
 }
 """Groups that are data, and so need no `_target_`, with their record."""
-NODES = {"gateway": "runner.records.CallLimits"}
+NODES = {"gateway": "runner.records.CallLimits", "sweep_budget": "runner.records.SpendLimits"}
 """Keys of `config.yaml` itself that hold more keys, with their record."""
 
 _FLAGS = {

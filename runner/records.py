@@ -221,17 +221,22 @@ class Model(Record):
         return self.backend == "cassette"
 
 
-class Budget(Record):
-    """What one trial may spend. None means no limit of that kind."""
+class SpendLimits(Record):
+    """What may be spent. None means no limit of that kind."""
 
-    name: str = "default"
     usd: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     turns: int | None = None
     """Model calls that are answered."""
     wall_seconds: float | None = None
-    """Of the rollout."""
+    """Of a trial's rollout, or since a sweep began."""
+
+
+class Budget(SpendLimits):
+    """What one trial may spend."""
+
+    name: str = "default"
 
 
 class CallLimit(Record):
@@ -290,6 +295,12 @@ class Scoring(Record):
     """Bootstrap resamples over tasks."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
+
+    @property
+    def title(self) -> str:
+        """Its name, with the tiers file if there is one."""
+        file, _, digest = self.calibrated.partition("@")
+        return f"{self.name} {file}@{digest[:8]}" if file else self.name
 
     @field_validator("tiers")
     @classmethod

@@ -30,17 +30,24 @@ Examples
   python -m runner agent=oracle attempts=3 fresh=true         the same tasks three times, finished ones too
   python -m runner job=report name=quickstart                 write its report page and tables from the records
   python -m runner experiment=quickstart job=track            rebuild tables and tracked runs from the records
+  python -m runner job=track name=mine scoring.alpha=0.8                 score finished trials anew, for nothing
+  python -m runner experiment=agentmeter_alpha name=mine                the ranking under other scorings
+  python -m runner job=compare left=mine right=other:pass_rate          how far two rankings agree
+  python -m runner job=calibrate inputs=[mine] path=tiers.yaml          tiers and budgets, for scoring.tiers=tiers.yaml
+  python -m runner job=core_set input=mine k=10 path=core.yaml          few tasks that rank as all do, for
+                                                                        dataset.core_set=core.yaml
+  python -m runner job=import path=theirs.csv mapping=map.yaml name=theirs      somebody else's trials as a sweep
   python -m runner job=trajectory job.agent=codex job.task=greet        one trial, step by step
   python -m runner agent=codex model=cassette model.path=DIR            replay what a run with record=DIR kept
 
-The same command resumes: finished trials are never run again. `--help GROUP` and `--help GROUP=OPTION` show more;
-`--cfg job` prints the composed configuration. Completion in bash: alias assay='python -m runner';
-complete -o nospace -C 'python -m runner --complete' assay
+The same command resumes: finished trials are never run again. The keys of a typed job go without `job.`. `--help GROUP`
+and `--help GROUP=OPTION` show more; `--cfg job` prints the composed configuration. Completion in bash:
+alias assay='python -m runner'; complete -o nospace -C 'python -m runner --complete' assay
 
 Exit codes
   0    every planned trial was judged
   4    some were not: refused, or spoiled by a failure of ours; the same command tries the latter again
-  5    sweep_usd was spent before all had started; a higher one resumes
+  5    sweep_budget was spent before all had started; the same command goes on
   2    what was typed or configured is wrong; nothing was started
   3    the Docker Engine is absent or failed
   130  stopped; the same command resumes

@@ -25,6 +25,7 @@ FLAGS = (
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-dev-shm-usage",  # in a container that is too small
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

@@ -22,10 +22,8 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 PLAIN = ("agent=oracle", "dry_run=true")
 NEEDED = {("dataset", "harbor"): "dataset.root=tasks", ("model", "cassette"): "model.path={folder}"}
 """What an option leaves to the user; `folder` holds a recording."""
-ROOTED = dict.fromkeys(
-    ("agentmeter_core30", "agentmeter_benchmark90"), (f"dataset.root={door.ROOT}/tasks/quickstart",)
-)
-"""Presets over tasks that the user brings -> where there are some. (agentmeter_alpha needs a sweep: tests/jobs.)"""
+OWN_TESTS = {"agentmeter_alpha", "agentmeter_benchmark90", "agentmeter_core30"}
+"""Presets that need a sweep or tasks of the user's: tests/jobs/test_presets.py and test_scorings.py."""
 
 
 def composed(*overrides: str) -> DictConfig:
@@ -56,10 +54,9 @@ def test_every_option_composes_and_validates(group: str, option: str, tmp_path: 
     assert named in (option, NO_MODEL.name)
 
 
-@pytest.mark.parametrize("experiment", sorted(door.options("experiment").keys() - {"agentmeter_alpha"}))
+@pytest.mark.parametrize("experiment", sorted(door.options("experiment").keys() - OWN_TESTS))
 def test_every_preset_plans(command: Command, tmp_path: Path, experiment: str) -> None:
-    needed = ROOTED.get(experiment, ())
-    ended = command(f"experiment={experiment}", "dry_run=true", f"outputs={tmp_path}/outputs", *needed)
+    ended = command(f"experiment={experiment}", "dry_run=true", f"outputs={tmp_path}/outputs")
     assert ended.returncode == 0, ended.stderr
     assert "trials planned" in ended.stdout
 

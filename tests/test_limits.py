@@ -14,7 +14,17 @@ from runner.executors.threads import ThreadExecutor
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.jobs.sweep import ALL_JUDGED, CAPPED, SweepJob
 from runner.pricing import Pricing
-from runner.records import Budget, CallLimits, Model, Prices, Scoring, Status, TierScoring, TrialRecord
+from runner.records import (
+    Budget,
+    CallLimits,
+    Model,
+    Prices,
+    Scoring,
+    SpendLimits,
+    Status,
+    TierScoring,
+    TrialRecord,
+)
 from runner.sandbox.docker import DockerSandboxes
 from runner.tracking import NoTracker
 from tests.tasks_factory import dataset, make_task
@@ -80,22 +90,35 @@ def test_a_sweep_that_has_spent_its_cap_starts_no_new_trial(
     for name in ("a", "b", "c"):
         make_task(tmp_path / "tasks", name)
     with FakeUpstream(Behaviour(text="ok")) as upstream:
-        assert run(upstream.url, sweep_usd=1.5 * COST, dry_run=True) == ALL_JUDGED
-        assert "No new trial starts once 0.00285 USD are spent" in capsys.readouterr().out
-        assert run(upstream.url, sweep_usd=1.5 * COST) == CAPPED
+        assert run(upstream.url, sweep_budget=SpendLimits(usd=1.5 * COST), dry_run=True) == ALL_JUDGED
+        assert "No new trial starts once 0.00285 usd are spent" in capsys.readouterr().out
+        assert run(upstream.url, sweep_budget=SpendLimits(usd=1.5 * COST)) == CAPPED
         assert "1 trials were not started" in capsys.readouterr().out
         records = _records(tmp_path)
         assert [record.status for record in records] == [Status.COMPLETED] * 2
         assert [record.cost_usd for record in records] == pytest.approx([COST] * 2)
-        assert run(upstream.url, sweep_usd=1.5 * COST) == ALL_JUDGED, "a new command spends anew"
+        assert run(upstream.url, sweep_budget=SpendLimits(usd=1.5 * COST)) == ALL_JUDGED, (
+            "a new command spends anew"
+        )
     assert len(_records(tmp_path)) == 3
+
+
+@pytest.mark.parametrize(
+    "cap", [{"input_tokens": 1000}, {"output_tokens": 50}, {"turns": 1}, {"wall_seconds": 1e-9}], ids=str
+)
+def test_a_sweep_ends_at_any_of_its_budgets(run: Run, tmp_path: Path, cap: dict[str, float]) -> None:
+    for name in ("a", "b"):
+        make_task(tmp_path / "tasks", name)
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        assert run(upstream.url, sweep_budget=SpendLimits.model_validate(cap)) == CAPPED
+    assert len(_records(tmp_path)) == (0 if "wall_seconds" in cap else 1)
 
 
 def test_a_spoiled_trial_is_not_repeated_once_the_cap_is_spent(run: Run, tmp_path: Path) -> None:
     """A repetition starts with a trial's whole budget, so the sweep's cap holds it back as it does a new trial."""
     make_task(tmp_path / "tasks", "a")
     with FakeUpstream(Behaviour(text="ok"), Behaviour(status_code=401)) as upstream:
-        assert run(upstream.url, agent=asker(times=2), sweep_usd=0.5 * COST) == CAPPED
+        assert run(upstream.url, agent=asker(times=2), sweep_budget=SpendLimits(usd=0.5 * COST)) == CAPPED
         assert len(upstream.requests) == 2
     (record,) = _records(tmp_path)
     assert (record.status, record.retries) == (Status.INFRA_INVALID, ())

@@ -181,8 +181,8 @@ def test_a_model_without_a_price_is_refused_at_the_door() -> None:
     (cell,) = loaded(*unknown, "pricing.allow_unknown=true", "budget=unlimited").cells
     assert (cell.model.prices, cell.prices) == (Prices(), "")
     assert price(Usage(input_tokens=1), cell.model.prices) is None
-    with pytest.raises(ConfigError, match="sweep_usd: model glm has no price"):
-        loaded(*unknown, "pricing.allow_unknown=true", "budget=unlimited", "sweep_usd=5")
+    with pytest.raises(ConfigError, match=r"sweep_budget\.usd: model glm has no price"):
+        loaded(*unknown, "pricing.allow_unknown=true", "budget=unlimited", "sweep_budget.usd=5")
 
 
 def test_a_price_for_input_alone_is_none() -> None:

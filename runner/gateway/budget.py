@@ -150,9 +150,16 @@ class Meter:
         return self._waits.runs
 
     @property
-    def charged_usd(self) -> float:
-        """USD as the caps count them: a missing cache rate as fresh input, a call without any price as 0."""
-        return self._usd
+    def charged(self) -> dict[str, float]:
+        """Kind of budget -> spent, as the caps count: what may have been charged at its worst case, a missing cache
+        rate as fresh input, a call without any price as 0 USD.
+        """
+        return {
+            "usd": self._usd,
+            "input_tokens": self._spent_input,
+            "output_tokens": self._spent_output,
+            "turns": self.turns + self._cut,
+        }
 
     def waiting(self) -> AbstractContextManager[None]:
         """A call waits its turn: no time of the trial's."""
@@ -237,19 +244,22 @@ class Meter:
             passed = time.monotonic() - self._started - self.waited_seconds
             yield _Level("deadline", passed, 0.0, self._seconds, 0.0, 0.0)
         if limits.turns is not None:
-            yield _Level("turns", self.turns + self._cut, len(held), limits.turns, 1, 1)
+            yield _Level("turns", self.charged["turns"], len(held), limits.turns, 1, 1)
         if limits.usd is not None:
             least = self._capped(Usage(output_tokens=LEAST_OUTPUT))
             need = self._capped(Usage(input_tokens=input_tokens, output_tokens=LEAST_OUTPUT))
             yield _Level("usd", self._usd, sum(hold.usd for hold in held), limits.usd, least, need)
         if limits.input_tokens is not None:
-            spent = self.usage.input_tokens + sum(usage.input_tokens for usage in self._lost)
             under_way = sum(hold.input_tokens for hold in held)
-            yield _Level("input_tokens", spent, under_way, limits.input_tokens, 1, input_tokens)
+            yield _Level("input_tokens", self._spent_input, under_way, limits.input_tokens, 1, input_tokens)
         if limits.output_tokens is not None:
             least = min(LEAST_OUTPUT, limits.output_tokens or 1)
             spent = self._spent_output
             yield _Level("output_tokens", spent, self._held_output, limits.output_tokens, least, least)
+
+    @property
+    def _spent_input(self) -> int:
+        return self.usage.input_tokens + sum(usage.input_tokens for usage in self._lost)
 
     @property
     def _spent_output(self) -> int:

@@ -8,6 +8,7 @@ import shutil
 import socket
 import tempfile
 import threading
+from collections import Counter
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
@@ -71,9 +72,13 @@ class Gateway:
         return asyncio.run_coroutine_threadsafe(opening, self._loop).result()
 
     @property
-    def spent_usd(self) -> float:
-        """USD of all trials so far, as caps count them; scripts and recordings cost nobody anything."""
-        return sum(one.charged_usd for one in self._opened if one.spec.model.backend == "provider")
+    def spent(self) -> Counter[str]:
+        """Kind of budget -> spent by all trials so far, as caps count; scripts and recordings cost nobody anything."""
+        total: Counter[str] = Counter()
+        for one in self._opened:
+            if one.spec.model.backend == "provider":
+                total.update(one.charged)
+        return total
 
     @property
     def waiting(self) -> int:

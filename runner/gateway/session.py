@@ -169,9 +169,9 @@ class Session:
         return self._meter.waits
 
     @property
-    def charged_usd(self) -> float:
-        """USD as caps count them; see `Meter`."""
-        return self._meter.charged_usd
+    def charged(self) -> dict[str, float]:
+        """Kind of budget -> spent, as caps count; see `Meter`."""
+        return self._meter.charged
 
     @property
     def refusal(self) -> str | None:

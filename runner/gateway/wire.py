@@ -147,8 +147,11 @@ class Wire(httpx.AsyncBaseTransport):
     """A transport that leads each request through the flight it belongs to."""
 
     def __init__(self, *, verify: SSLContext | bool) -> None:
-        """A whole client is beneath it, because only that obeys the proxies that the environment names."""
-        self._client = httpx.AsyncClient(verify=verify)
+        """A whole client is beneath it, because only that obeys the proxies that the environment names.
+
+        As many connections as there are calls: those are limited by the gates, where waiting is measured.
+        """
+        self._client = httpx.AsyncClient(verify=verify, limits=httpx.Limits(max_connections=None))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Called by the clients that litellm makes."""

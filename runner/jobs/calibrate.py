@@ -69,7 +69,10 @@ class Calibrate(Record):
             unpriced=found.unpriced,
             quantiles=found.quantiles,
             tau_quantile=found.tau_quantile,
-            tiers={name: TierScoring(budgets=found.budgets[name], tau=round(found.tau[name], 6)) for name in TIERS},
+            tiers={
+                name: TierScoring(budgets=found.budgets[name], tau=round(found.tau[name], 6))
+                for name in TIERS
+            },
             labels=dict(found.labels),
             effort={str(task): round(float(value), 3) for task, value in efforts["E"].items()},
         )

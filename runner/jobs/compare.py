@@ -41,7 +41,7 @@ class Compare(Record):
             raise ConfigError(
                 f"job.left: {left.source.name} is a file; a sweep is needed, as the result is its."
             )
-        right = self._side(self.right or left.source.name, sweep)
+        right = self._side(self.right or str(self.left).partition(":")[0], sweep)
         if sweep.scorings:
             right = right._replace(scoring=sweep.scorings[0])
         if self.core_set:

@@ -8,6 +8,7 @@ import platform
 import shutil
 import signal
 import tempfile
+import time
 from collections import deque
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -19,11 +20,11 @@ from typing import TYPE_CHECKING
 from runner import __version__
 from runner.errors import ConfigError, EngineError, TrackingError
 from runner.plan import PlannedTrial, identity, make_plan
-from runner.records import Record, Status, TrialRecord
+from runner.records import Record, SpendLimits, Status, TrialRecord
 from runner.store import LEDGER, Store, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from runner.config import Sweep
     from runner.plan import Plan
@@ -33,6 +34,7 @@ ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
 VERSIONS_OF = ("hydra-core", "litellm", "docker", "mlflow")
 """Packages whose version can change a result or what is shown of it."""
+NO_CAP = SpendLimits()
 ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
 
@@ -51,7 +53,7 @@ class SweepJob(Record):
         settings = sweep.settings
         store = Store(settings.outputs)
         if settings.dry_run:
-            print(plan_text(_plan(sweep, store), settings.sweep_usd))
+            print(plan_text(_plan(sweep, store), settings.sweep_budget))
             return ALL_JUDGED
         with store.locked(), _terminated_like_interrupted():
             plan = _plan(sweep, store)
@@ -69,7 +71,7 @@ class SweepJob(Record):
         return CAPPED if capped else SOME_INVALID
 
 
-def plan_text(plan: Plan, sweep_usd: float | None = None) -> str:
+def plan_text(plan: Plan, cap: SpendLimits = NO_CAP) -> str:
     """The plan for people: cells, trials with their keys, images, refusals, and the most it may cost."""
     done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
     cells = len({trial.cell.name for trial in plan.trials})
@@ -85,10 +87,11 @@ def plan_text(plan: Plan, sweep_usd: float | None = None) -> str:
     bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
     again = "each repetition after a failure of ours may spend a trial's budget again"
     lines += ["", f"The most it may cost: {bound}{'' if most == 0.0 else f'; {again}'}."]
-    if sweep_usd is not None:
-        lines.append(
-            f"No new trial starts once {sweep_usd:g} USD are spent (sweep_usd); those that run then end."
-        )
+    for kind, limit in cap:
+        if limit is not None:
+            lines.append(
+                f"No new trial starts once {limit:g} {kind} are spent (sweep_budget); those that run then end."
+            )
     if nominal:
         lines.append(f"Scripted and replayed models: up to {nominal:.2f} nominal USD, charged to nobody.")
     return "\n".join(lines)
@@ -135,7 +138,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
         for dataset in {trial.cell.dataset.name: trial.cell.dataset for trial in plan.todo}.values():
             dataset.prepare(progress.note)
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
-        trials = _Affordable(plan.todo, settings.sweep_usd, lambda: gateway.spent_usd)
+        trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent)
 
         def work(trial: PlannedTrial) -> TrialRecord:
             progress.started(trial.name)
@@ -145,19 +148,21 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
         with closing(settings.executor.run(trials, work, cancel)) as records:
             _watch(records, progress)
         if trials.capped:
-            spent = f"{gateway.spent_usd:.2f} USD are spent, and sweep_usd is {settings.sweep_usd:g}"
-            progress.note(f"{spent}: {len(trials.left)} trials were not started; the same command goes on.")
-        return trials.capped
+            left = f"{len(trials.left)} trials were not started; the same command goes on."
+            progress.note(f"{trials.capped}: {left}")
+        return bool(trials.capped)
 
 
 class _Affordable:
-    """Trials left to do, the next one whenever a worker is free, until the sweep's cap on USD is spent."""
+    """Trials left to do, the next one whenever a worker is free, until a budget of the sweep is spent."""
 
-    def __init__(self, todo: Iterable[PlannedTrial], cap: float | None, spent: Callable[[], float]) -> None:
+    def __init__(
+        self, todo: Iterable[PlannedTrial], cap: SpendLimits, spent: Callable[[], Mapping[str, float]]
+    ) -> None:
         self.left = deque(todo)
-        self.capped = False
-        """Whether the cap has kept a trial from starting, or from being repeated."""
-        self._cap, self._spent = cap, spent
+        self.capped = ""
+        """The budget that has kept a trial from starting, or from being repeated."""
+        self._cap, self._spent, self._began = cap, spent, time.monotonic()
 
     def __iter__(self) -> Iterator[PlannedTrial]:
         while self.left and self.may_start():
@@ -165,9 +170,11 @@ class _Affordable:
 
     def may_start(self) -> bool:
         """Whether the cap allows another trial, or another try at one."""
-        spent = self._cap is not None and self._spent() >= self._cap
-        self.capped = self.capped or spent
-        return not spent
+        spent = {**self._spent(), "wall_seconds": time.monotonic() - self._began}
+        over = [kind for kind, limit in self._cap if limit is not None and spent.get(kind, 0.0) >= limit]
+        for kind in over:
+            self.capped = f"sweep_budget.{kind} is spent ({spent.get(kind, 0.0):.4g})"
+        return not over
 
 
 def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:

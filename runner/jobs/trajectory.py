@@ -13,6 +13,7 @@ from rich.text import Text
 
 from runner.errors import ConfigError
 from runner.records import Record, TrialRecord
+from runner.report.wording import CONTROL
 from runner.store import Store
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ LISTED = 20
 """Trials named when several match."""
 WIDTH = 200
 """Of a line of a text, in characters; the rest of it is not shown unless all lines are."""
-CONTROL = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
-"""What would steer the terminal, all control characters but tab and newline: the texts are an agent's."""
 SELECTORS = ("agent", "model", "task", "attempt")
 
 

@@ -17,7 +17,7 @@ from metrics.uncertainty import BETTER
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Record, Scoring
-from runner.report.rescoring import agreement_words, figures, plain_table, title, written
+from runner.report.rescoring import agreement_words, figures, plain_table, written
 from runner.report.sources import Source, contenders, digest, labelled
 from runner.report.wording import number
 from runner.store import write_atomically
@@ -52,7 +52,7 @@ class Side(NamedTuple):
         return {
             "source": self.source.name,
             "metric": self.metric,
-            "scoring": title(self.scoring),
+            "scoring": self.scoring.title,
             "alpha": self.scoring.alpha,
             "tasks": None if self.tasks is None else sorted(self.tasks),
             "digest": digest(labelled(self.source.trials, self.scoring), self.scoring),
@@ -102,13 +102,13 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     cells = cells.sort_values("left_rank", kind="stable")
     cells.insert(0, "cell", [" · ".join(map(str, key)) for key in cells.index])
     name = _slug(f"{left.metric}_vs_{right.name}")
-    if title(left.scoring) != title(right.scoring) or left.scoring.alpha != right.scoring.alpha:
-        name = _slug(f"{name}_{title(right.scoring)}_alpha_{right.scoring.alpha:g}")
+    if left.scoring.title != right.scoring.title or left.scoring.alpha != right.scoring.alpha:
+        name = _slug(f"{name}_{right.scoring.title}_alpha_{right.scoring.alpha:g}")
     comparison = Comparison(name=name, left=left.said(), right=right.said(), agreement=figures(found))
     table = plain_table(f"{left.name} against {right.name}", ("cells", *_AGREEMENT))
     table.add_row(str(found.cells), *agreement_words(found))
-    notes = [f"Scored by {title(left.scoring)}, alpha {left.scoring.alpha:g}; on the right by"]
-    notes[0] += f" {title(right.scoring)}, alpha {right.scoring.alpha:g}."
+    notes = [f"Scored by {left.scoring.title}, alpha {left.scoring.alpha:g}; on the right by"]
+    notes[0] += f" {right.scoring.title}, alpha {right.scoring.alpha:g}."
     notes += [f"Not all could be said: {found.why}."] if found.why else []
     return (
         comparison,

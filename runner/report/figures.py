@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from runner.report.wording import usd
+from runner.report.wording import CONTROL, number, usd
 
 INK, MUTED, FAINT, ACCENT, PAPER = "#1b1f24", "#5b6470", "#d5d9df", "#0f6b8c", "#fefefe"
 INLINE = {
@@ -54,9 +54,11 @@ _STYLE: dict[Any, Any] = {
     "ytick.labelsize": 8.0,
     "legend.frameon": False,
 }
+_NARROW = 13
+"""Characters of a name that fit above a column of the heat map."""
 _LONGEST = 46
 """Characters of a name in a picture; tables have it whole."""
-_NARROW = 0.03
+_THIN = 0.03
 """Share of the axis that a piece of a bar needs to have its size written in it."""
 
 
@@ -112,37 +114,25 @@ def heat_map(scores: pd.DataFrame) -> Figure:
     `scores` has a column a model and a row an agent; NaN where the pair was not run or has no score.
     """
     rows, columns = scores.shape
-    longest = max(len(cut(name)) for name in [*scores.index])
-    figure = Figure(figsize=(1.0 + 0.075 * longest + 0.95 * columns, 1.0 + 0.42 * rows), layout="constrained")
+    agents, models = [cut(name) for name in scores.index], [cut(name) for name in scores.columns]
+    wide = 1.0 + 0.075 * max(map(len, agents)) + 0.95 * columns
+    figure = Figure(figsize=(wide, 1.0 + 0.42 * rows), layout="constrained")
     axes = figure.add_subplot()
     values = scores.to_numpy(float)
     top = np.nanmax(values, initial=0.0) or 1.0
     for row, column in np.ndindex(rows, columns):
-        value = values[row, column]
-        known = not np.isnan(value)
-        axes.add_patch(
-            Rectangle(
-                (column, row),
-                1,
-                1,
-                facecolor=ACCENT if known else PAPER,
-                alpha=0.05 + 0.40 * value / top if known else 1,
-                lw=0,
-            )
-        )
-        axes.text(column + 0.5, row + 0.5, f"{value:.3f}" if known else "-", ha="center", va="center")
-        best = known and value == np.nanmax(values[:, column])
-        if best:
+        value, best = float(values[row, column]), np.fmax.reduce(values[:, column])
+        if not np.isnan(value):
+            shade = 0.05 + 0.40 * value / top
+            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=ACCENT, alpha=shade, lw=0))
+        if value == best:
             axes.add_patch(Rectangle((column + 0.03, row + 0.04), 0.94, 0.92, fill=False, ec=ACCENT, lw=1.8))
+        axes.text(column + 0.5, row + 0.5, number(value, ".3f"), ha="center", va="center")
+    crowded = columns > 1 and max(map(len, models)) > _NARROW
+    turned: dict[str, Any] = {"rotation": 25, "ha": "left"} if crowded else {}
     axes.set(xlim=(0, columns), ylim=(rows, 0))
-    axes.set_xticks(
-        np.arange(columns) + 0.5,
-        [cut(name) for name in scores.columns],
-        rotation=25 if columns > 2 else 0,  # noqa: PLR2004 - more than two names collide
-        ha="left" if columns > 2 else "center",  # noqa: PLR2004
-        color=INK,
-    )
-    axes.set_yticks(np.arange(rows) + 0.5, [cut(name) for name in scores.index], color=INK)
+    axes.set_xticks(np.arange(columns) + 0.5, models, color=INK, **turned)
+    axes.set_yticks(np.arange(rows) + 0.5, agents, color=INK)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -197,7 +187,7 @@ def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, mo
     for shade, column, label in zip(shades, parts.columns, labels, strict=True):
         wide = parts[column].to_numpy(float)
         axes.barh(places, wide, left=left, height=0.68, color=ACCENT, alpha=shade, label=label)
-        for place in places[wide > _NARROW * most]:
+        for place in places[wide > _THIN * most]:
             at = left[place] + wide[place] / 2
             colour = PAPER if shade > 0.6 else INK  # noqa: PLR2004 - dark enough for light words
             axes.text(
@@ -242,5 +232,5 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
 
 def cut(name: str) -> str:
     """Long names lose their middle: what a model is, or a budget, stands at the end."""
-    half = _LONGEST // 2
+    name, half = name.translate(CONTROL), _LONGEST // 2
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"

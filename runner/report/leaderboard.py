@@ -17,7 +17,7 @@ from metrics.table import summary, valid
 from metrics.uncertainty import Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
 from runner.report.criteria import Winner, verdict, winners
-from runner.report.wording import MARKS, model_name, number, short, span, spend, usd
+from runner.report.wording import CONTROL, MARKS, model_name, number, short, span, spend, usd
 
 WIDTH = 100
 """Characters a line of the text, whatever the terminal."""
@@ -79,7 +79,7 @@ def leaderboard_text(trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, sc
     notes = [Text(note) for note in _notes(trials, cells, scoring)]
     written = io.StringIO()
     Console(file=written, width=WIDTH, color_system=None, force_terminal=False).print(Group(*parts, *notes))
-    return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
+    return "\n".join(line.rstrip() for line in written.getvalue().translate(CONTROL).rstrip().split("\n"))
 
 
 def _table(dataset: str, cells: pd.DataFrame) -> Table:
@@ -97,7 +97,7 @@ def _table(dataset: str, cells: pd.DataFrame) -> Table:
         "USD\nspent",
     )
     table = Table(
-        title=dataset, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0
+        title=Text(dataset), title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0
     )
     for name in (*columns, "turns"):
         table.add_column(name, justify="left" if name in ("agent", "model") else "right", overflow="fold")
@@ -105,7 +105,7 @@ def _table(dataset: str, cells: pd.DataFrame) -> Table:
     for _, cell in cells.iterrows():
         beneath = [f"budget {cell['budget']}"] if budgets else []
         beneath += ["(bound)"] if cell["bound"] else []
-        table.add_row(
+        words = (
             "-" if cell["bound"] else str(cell["rank"]),
             "\n".join([cell["agent"], *beneath]),
             "\n".join([cell["model"], *(f"({mark})" for mark in MARKS if cell[mark])]),
@@ -118,6 +118,7 @@ def _table(dataset: str, cells: pd.DataFrame) -> Table:
             spend(cell["spend_usd"], cell["unpriced"], cell["ran"]),
             number(cell["turns"], ".1f"),
         )
+        table.add_row(*map(Text, words))  # as text: a name may look like rich's markup
     return table
 
 
@@ -149,7 +150,7 @@ def _winners(best: Sequence[Winner], cells: pd.DataFrame) -> Table:
 def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
     """What a reader needs beneath the table."""
     yield (
-        f"AMS: AgentMeter Score, scoring {scoring.name}, alpha {scoring.alpha:g}; beneath it the "
+        f"AMS: AgentMeter Score, scoring {scoring.title}, alpha {scoring.alpha:g}; beneath it the "
         f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned; beneath it the "
         "Wilson interval of the rate. inv.: trials that say nothing about the cell; their tasks count as failed."
     )

@@ -103,19 +103,13 @@ def ranked_anew(sweep: Path, state: str) -> list[Path]:
 def labels(scorings: Sequence[Scoring]) -> list[str]:
     """A name for each, unlike the others': its `title`, with the keys that differ between scorings of that title."""
     leaves = [dict(_leaves(scoring.model_dump(exclude=_IN_TITLE))) for scoring in scorings]
-    titles = [title(scoring) for scoring in scorings]
+    titles = [scoring.title for scoring in scorings]
     said = []
     for name, own in zip(titles, leaves, strict=True):
         rivals = [of for of, other in zip(leaves, titles, strict=True) if other == name]
         varied = [key for key in own if any(of.get(key) != own[key] for of in rivals)]
         said.append(" ".join([name, *(f"{key}={own[key]}" for key in varied)]))
     return said
-
-
-def title(scoring: Scoring) -> str:
-    """Its name, with the tiers file if there is one."""
-    file, _, digest = scoring.calibrated.partition("@")
-    return f"{scoring.name} {file}@{digest[:8]}" if file else scoring.name
 
 
 def figures(found: Agreement) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from runner.report.criteria import verdict, winners
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import lines
 from runner.report.projections import REPORT, TABLES, load_trials
-from runner.report.rescoring import ranked_anew, title
+from runner.report.rescoring import ranked_anew
 from runner.report.sources import digest
 from runner.report.table import SweepFile
 from runner.report.wording import MARKS, agent_name, model_name
@@ -210,7 +210,7 @@ def _shared(plan: SweepFile) -> dict[str, str]:
     """Parameters that all runs of a sweep have in common."""
     versions = {f"version/{name}": version for name, version in plan.versions.items()}
     imported = {"imported": plan.imported.text} if plan.imported else {}
-    return {"scoring": title(plan.scoring), "alpha": str(plan.scoring.alpha), **versions, **imported}
+    return {"scoring": plan.scoring.title, "alpha": str(plan.scoring.alpha), **versions, **imported}
 
 
 def _marks(trials: pd.DataFrame) -> dict[str, str]:

@@ -143,7 +143,6 @@ def same_model(found: Findings) -> Section | None:
     if spread.empty or spread["agents"].max() < 2:  # noqa: PLR2004 - one agent alone has no rival
         return None
     marked = {(of["model"], of["dataset"], of["budget"]): model_name(of) for of in lines(cells).values()}
-    gaps = gap_to_best(cells)
     columns = (
         Column("model", text=True),
         Column("agents", "cells of this model with an AMS"),
@@ -155,30 +154,26 @@ def same_model(found: Findings) -> Section | None:
     )
     rows = [
         [Value(marked[unit], marked[unit], f"budget {unit[-1]}" if found.several_budgets else ""),
-         Value(f"{line['agents']}", float(line["agents"])),
+         figure(line["agents"], ".0f"),
          Value(line["best"], line["best"], tone="best"), figure(line["best_AMS"]),
          Value(line["worst"], line["worst"]), figure(line["worst_AMS"]), figure(line["gap"])]
         for unit, line in lines(spread).items()
     ]  # fmt: skip
-    each = [
+    table = Table("Best and worst agent of each model", columns, rows)
+    return Section("same-model", "Same model, different agents", [table, _gaps(found)])
+
+
+def _gaps(found: Findings) -> Table:
+    """Each cell's distance to the best agent of its model."""
+    cells = found.contenders
+    gaps = gap_to_best(cells)
+    rows = [
         [*about(cell, found), figure(cell["AMS"]),
          figure(gaps[name])._replace(tone="best" if gaps[name] == 0 else "")]
         for name, cell in lines(cells.sort_values(["model", "budget", "rank"])).items()
     ]  # fmt: skip
-    heads = (
-        AGENT,
-        MODEL,
-        Column("AMS"),
-        Column("Δbest", "AMS that the same model has with its best agent, less this"),
-    )
-    return Section(
-        "same-model",
-        "Same model, different agents",
-        [
-            Table("Best and worst agent of each model", columns, rows),
-            Table("Gap to the best agent", heads, each),
-        ],
-    )
+    best = Column("Δbest", "AMS that the same model has with its best agent, less this")
+    return Table("Gap to the best agent", (AGENT, MODEL, Column("AMS"), best), rows)
 
 
 def heat_map(found: Findings) -> Section | None:
@@ -187,8 +182,13 @@ def heat_map(found: Findings) -> Section | None:
     if cells["AMS"].isna().all():
         return None
     names = found.names
-    column = {cell: name.split(" · ", 1)[1] for cell, name in names.items()}
-    scores = cells.assign(column=cells.index.map(column)).pivot(index="agent", columns="column", values="AMS")
+    several = found.several_budgets
+    column = {
+        cell: model_name(of) + (f" · budget {of['budget']}" if several else "")
+        for cell, of in lines(cells).items()
+    }
+    table = cells.assign(column=cells.index.map(column))
+    scores = table.pivot_table(index="agent", columns="column", values="AMS", aggfunc="max", dropna=False)
     best = [scores.max(axis=axis).sort_values(ascending=False, kind="stable").index for axis in (1, 0)]
     scores = scores.loc[best[0], best[1]]
     said = "; ".join(f"{names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())

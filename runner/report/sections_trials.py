@@ -19,9 +19,10 @@ from runner.report.wording import short, usd
 
 def pairs(found: Findings) -> Section | None:
     """Each pair of contenders on the same resampled tasks."""
-    leads = pairwise(found.rivals, "AMS", found.scoring.confidence)
-    if leads.empty:
+    rivals = found.rivals
+    if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
         return None
+    leads = pairwise(rivals, "AMS", found.scoring.confidence)
     names = found.names
     columns = (
         Column("better", "of the two, by AMS on these tasks", text=True),
@@ -61,6 +62,8 @@ def pass_profile(found: Findings) -> Section | None:
         return None
     scores = lines(found.tiers)
     tiers = [tier for tier in found.scoring.tiers if scores[cells.index[0], tier]["tasks"]]
+    if not tiers:  # the scoring knows none of the tasks' tiers
+        return None
     planned = {tier: int(scores[cells.index[0], tier]["tasks"]) for tier in tiers}
     names = list(found.names.values())[: len(cells)]  # bounds come last
     passes = pd.DataFrame(
@@ -68,7 +71,7 @@ def pass_profile(found: Findings) -> Section | None:
     )
     said = "; ".join(
         f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {planned[tier]}" for tier in tiers)
-        for name, line in lines(passes).items()
+        for name, line in zip(names, passes.to_dict("records"), strict=True)
     )
     picture = Picture(
         "pass_profile",

@@ -8,6 +8,10 @@ from typing import Any
 
 MARKS = ("scripted", "replayed")
 """What a model may be instead of a model that was asked; said wherever its name stands."""
+CONTROL = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+"""For `str.translate`: what steers a terminal and is not allowed in SVG, all control characters but tab and newline.
+Names and texts are other people's.
+"""
 
 
 def number(value: float, style: str | Callable[[float], str]) -> str:

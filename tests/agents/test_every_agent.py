@@ -33,6 +33,8 @@ SUMMARY = ("summar", "state_snapshot")
 """Words with which agents ask their model to sum up a conversation that has become too long."""
 NEVER_COMPACT = {"mini_swe_agent"}
 
+WAIT = 2 * DEADLINE_SECONDS
+"""Seconds for a test of a long trial, which it may have to wait for from its beginning."""
 AMPLE = 240.0
 """Seconds: no deadline, and short of a test's own."""
 Run = Callable[..., Outcome]
@@ -121,6 +123,7 @@ def test_a_refused_agent_ends_by_itself_and_is_judged(run: Run, agent: CliAgent)
     assert (record.finished_at - refused).total_seconds() < 30
 
 
+@pytest.mark.timeout(WAIT)
 def test_an_answer_of_90_seconds_breaks_no_agent(long_trial: Long, agent: CliAgent) -> None:
     """Pings keep a stream open, and the agents' own limits on silence are off."""
     outcome = long_trial(agent.name)
@@ -131,6 +134,7 @@ def test_an_answer_of_90_seconds_breaks_no_agent(long_trial: Long, agent: CliAge
     assert any("1 2 3 4 5 6 7 8 9" in text for text in strings(second.request))
 
 
+@pytest.mark.timeout(WAIT)
 def test_a_full_context_window_is_compacted_and_no_other(long_trial: Long, agent: CliAgent) -> None:
     """It believes the size that it was told."""
     calls = long_trial(agent.name).calls
@@ -138,6 +142,7 @@ def test_a_full_context_window_is_compacted_and_no_other(long_trial: Long, agent
     assert asked == (None if agent.name in NEVER_COMPACT else 3)
 
 
+@pytest.mark.timeout(WAIT)
 def test_an_agent_at_its_deadline_is_stopped_and_judged(long_trial: Long, agent: CliAgent) -> None:
     outcome = long_trial(agent.name)
     record = outcome.record

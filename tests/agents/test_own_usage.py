@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from runner.agents import read_inside
 from runner.agents.cli import CliAgent
 from runner.agents.own_usage import MOST_TOKENS, parse
 from runner.records import OwnUsage, Usage, UsageReport
+from tests.agents.trials import shipped
 
 REPORT = UsageReport(
     input_tokens="[?type=='usage'].[fresh, hit][]",
@@ -92,6 +94,17 @@ def test_a_difference_is_told_count_by_count() -> None:
     assert SAID.beyond(counted) == OwnUsage(input_tokens=-1, cache_hit_tokens=0, output_tokens=2)
 
 
+def test_a_subagents_tokens_are_kimi_clis_too() -> None:
+    """They are told in the main agent's file, one payload deeper."""
+    usage = {"input_other": 6, "input_cache_read": 4, "input_cache_creation": 0, "output": 5}
+    status = {"type": "StatusUpdate", "payload": {"token_usage": usage}}
+    deeper = {"type": "SubagentEvent", "payload": {"event": status}}
+    report = shipped("kimi_cli").usage
+    assert report
+    said = parse(report, "".join(json.dumps({"message": message}) for message in (status, deeper)))
+    assert said == OwnUsage(input_tokens=20, cache_creation_tokens=0, cache_hit_tokens=8, output_tokens=10)
+
+
 def test_an_expression_that_is_none_fails_at_the_door() -> None:
     usage = {"input_tokens": "[", "output_tokens": "a"}
     with pytest.raises(ValidationError, match="Invalid jmespath expression"):
@@ -117,12 +130,13 @@ def test_what_is_no_modest_regular_file_is_not_read(tmp_path: Path, thing: str) 
     """A link could lead to a file that only root may read; a pipe would be waited for."""
     path, other = tmp_path / "x", tmp_path / "y"
     other.write_text("secret")
-    {
+    make: dict[str, Callable[[], object]] = {
         "link": lambda: path.symlink_to(other),
         "pipe": lambda: os.mkfifo(path),
         "directory": path.mkdir,
         "large": lambda: path.write_text("x" * 101),
-    }[thing]()
+    }
+    make[thing]()
     assert "secret" not in refused(path)
 
 

@@ -228,7 +228,7 @@ def test_a_try_that_was_refused_costs_nothing(session: Open, http: Http) -> None
         assert http(trial).post("/v1/chat/completions", json=request).status_code == 200
         assert len(upstream.requests) == 3
     assert (trial.calls[0].lost, trial.calls[0].cut) == (0, False)
-    assert trial.charged_usd == trial.cost_usd
+    assert trial.charged["usd"] == trial.cost_usd
 
 
 def test_what_is_left_shrinks_from_try_to_try(session: Open, http: Http) -> None:

@@ -160,4 +160,6 @@ def test_the_gateway_sums_what_all_trials_spend(trials: Trials) -> None:
         _ask_all(sessions)
         sessions[0].close()
         costs = [session.cost_usd or 0.0 for session in sessions]
-    assert gateway.spent_usd == pytest.approx(sum(costs)) == pytest.approx(2 * 0.0019)
+    spent = {"usd": sum(costs), "input_tokens": 2000, "output_tokens": 100, "turns": 2}
+    assert gateway.spent == pytest.approx(spent)
+    assert sum(costs) == pytest.approx(2 * 0.0019)

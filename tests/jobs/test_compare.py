@@ -47,7 +47,7 @@ def test_a_price_ranks_the_cheapest_first_and_has_no_difference_to_a_share(door:
     assert found["mae"] is None
     assert "AMS and usd_per_pass have different units, so no MAE" in ended.out
     table = pd.read_csv(sweep / "comparisons" / "AMS_vs_full_usd_per_pass.csv")
-    cheapest = table.loc[table["right"].idxmin()]
+    cheapest = table.sort_values("right").iloc[0]
     assert cheapest["right_rank"] == 1
     assert table["difference"].isna().all()
 

@@ -135,10 +135,8 @@ def test_sweeps_that_share_records_are_calibrated_on_each_record_once(door: Door
 def test_the_alpha_preset_ranks_a_finished_sweep_under_alpha_and_grids(door: Door) -> None:
     sweep = finished_sweep(door.outputs)
     ended = door(
-        "experiment=agentmeter_alpha",
-        "name=full",
-        "scoring=agentmeter,agentmeter_half",
-        "scoring.alpha=0,0.6",
+        *("-m", "experiment=agentmeter_alpha", "name=full"),
+        *("scoring=agentmeter,agentmeter_half", "scoring.alpha=0,0.6"),
     )
     assert ended.code == 0, ended.err
     assert "bench: agreement with agentmeter alpha=0.6" in ended.out

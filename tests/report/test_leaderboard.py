@@ -44,6 +44,15 @@ def test_no_line_is_wider_than_the_page_and_none_is_coloured() -> None:
     assert "\x1b" not in text
 
 
+def test_names_of_others_neither_steer_the_terminal_nor_break_the_table() -> None:
+    """An agent called `[/]` ended the leaderboard with an error of markup."""
+    planned, records = some(agent="[/red]", model="a\x1b[2Jb", dataset="[bold]d")
+    text = leaderboard_text(trials_table(planned, records), SCORING)
+    assert {"[/red]", "[bold]d"} <= set(text.split())
+    assert "a\N{REPLACEMENT CHARACTER}[2Jb" in text
+    assert "\x1b" not in text
+
+
 def some(count: int = 6, **changed: str) -> tuple[list[PlannedRow], dict[str, TrialRecord]]:
     """One cell, all passed."""
     agent = changed.pop("agent", "codex")

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -33,7 +34,7 @@ HOSTILE = (
     '"><img src=x onerror="window.hacked = 2">',
     "</td></table></style></title><svg onload='window.hacked = 3'>",
     "{{ 7 * 7 }}{% raw %}",
-    "$\\frac{\\notmath$ 任务 \u202eevil",
+    "$\\frac{\\notmath$ 任务 \u202eevil\x1b[2J",
     "javascript:window.hacked=4",
 )
 
@@ -59,7 +60,7 @@ class Elements(HTMLParser):
 
 def hostile() -> Trials:
     """A sweep in which everything that others name is an attack."""
-    agents = HOSTILE[:2]
+    agents = (HOSTILE[0], f"a · {HOSTILE[1]}", f"b · {HOSTILE[1]}")
     planned = [
         row(agent, f"easy-{task}", model=model, dataset=HOSTILE[2], budget=HOSTILE[0], attempt=1)
         for agent in agents
@@ -89,6 +90,7 @@ def test_names_and_errors_of_others_stay_text(report: Report) -> None:
         assert text in elements.text
     assert "</script><script>window.hacked = 5" in elements.text
     for picture in page.parent.glob("*.svg"):
+        ET.parse(picture)
         assert not re.search("<(script|img|foreignObject)", picture.read_text())
 
 
@@ -222,6 +224,15 @@ def test_odd_sweeps_have_the_sections_that_make_sense(
     assert there <= names
     assert not absent & names
     assert not re.search(r"text='(nan|<NA>|None|inf)'|beneath='[^']*(nan|inf|NA)", said)
+
+
+def test_cells_that_are_called_the_same_do_not_end_the_report(tmp_path: Path) -> None:
+    planned = [row("a · b", task, model="c") for task in TASKS] + [
+        row("a", task, model="b · c") for task in TASKS
+    ]
+    names, said = drawn(findings(tmp_path, planned, {p.key: record(p) for p in planned}))
+    assert {"profile", "heat-map", "budgets", "pairs"} <= names
+    assert said.count("a · b · c") > 4
 
 
 def test_a_budget_is_named_where_there_are_several(tmp_path: Path) -> None:
