@@ -21,8 +21,8 @@ from metrics.uncertainty import Resampling, interval_1645_sd, percentiles, resam
 
 SCORES = ("build", *METRICS)
 """As Table 2 has them, and `state`."""
-AVERAGE = "average"
-"""In place of a name: over all of them."""
+AVERAGE = ""
+"""In place of a name, and nobody's: over all of them."""
 OVERHEAD = {"steps": "turns", "prompt": "input_tokens", "completion": "output_tokens", "usd": "cost_usd"}
 """What Table 3 shows -> column of the trials table."""
 QUADRANTS = {

@@ -196,6 +196,7 @@ def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, mo
         left += wide
     axes.set_yticks(places, [cut(name) for name in parts.index], color=INK)
     axes.set(xlim=(0, most), ylim=(len(parts) - 0.4, -0.6), xlabel=axis)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, form)))
     axes.tick_params(axis="y", length=0)
     figure.legend(loc="outside upper right", ncols=min(len(labels), 4), fontsize=8)
     return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from metrics.tool_bench import loess
-from runner.report.figures import ACCENT, FAINT, INK, MUTED, PAPER, cut
+from runner.report.figures import ACCENT, FAINT, INK, MUTED, cut
 from runner.report.wording import short
 
 MOST_FILES = 20
@@ -100,25 +100,24 @@ def quadrants(points: pd.DataFrame, centres: pd.DataFrame) -> Figure:
     return figure
 
 
-def files(counts: Mapping[str, np.ndarray]) -> Figure:
-    """A box a name over its dots: files of each workspace; what has more than `MOST_FILES` is a star at the end."""
+def files(counts: Sequence[tuple[str, np.ndarray]]) -> Figure:
+    """A box a name over its dots: files of each workspace; what has more than `MOST_FILES` is said at the end."""
     figure = Figure(figsize=(7.2, 0.8 + 0.36 * len(counts)), layout="constrained")
     axes = figure.add_subplot()
-    for place, values in enumerate(counts.values()):
-        within = values[values <= MOST_FILES]
-        axes.scatter(within, np.full(len(within), place), s=12, color=ACCENT, alpha=0.35, lw=0, zorder=2)
-        if len(values) > len(within):
-            axes.text(
-                MOST_FILES + 0.4, place, f"★ {len(values) - len(within)} more, up to {values.max():.0f}",
-                va="center", fontsize=7.5, color=MUTED,
-            )  # fmt: skip
+    names, values = zip(*counts, strict=True)
     axes.boxplot(
-        list(counts.values()), positions=range(len(counts)), orientation="horizontal", widths=0.55, showfliers=False,
+        values, positions=range(len(counts)), orientation="horizontal", widths=0.55, showfliers=False,
         boxprops={"color": MUTED}, whiskerprops={"color": FAINT}, capprops={"color": FAINT},
         medianprops={"color": INK, "lw": 1.6},
     )  # fmt: skip
-    axes.set_yticks(range(len(counts)), [cut(name) for name in counts], color=INK)
-    axes.set(xlim=(-0.5, MOST_FILES + 5), ylim=(len(counts) - 0.4, -0.6), xlabel="files", facecolor=PAPER)
+    for place, files in enumerate(values):
+        within = files[files <= MOST_FILES]
+        axes.scatter(within, np.full(len(within), place), s=12, color=ACCENT, alpha=0.35, lw=0, zorder=3)
+        if more := len(files) - len(within):
+            word = f"★ {more} more, up to {files.max():.0f}"
+            axes.text(MOST_FILES + 0.8, place, word, va="center", fontsize=7.5, color=MUTED)
+    axes.set_yticks(range(len(counts)), [cut(name) for name in names], color=INK)
+    axes.set(xlim=(-0.5, MOST_FILES + 0.5), ylim=(len(counts) - 0.4, -0.6), xlabel="files")
     axes.set_xticks(range(0, MOST_FILES + 1, 5))
     axes.tick_params(axis="y", length=0)
     return figure

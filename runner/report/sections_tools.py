@@ -83,12 +83,12 @@ def _averages(found: Findings, names: tuple[str, ...], table: dict[str, dict[str
     own = cells[["model", "agent"]].assign(
         **{name: [table[cell][name] for cell in cells.index] for name in names}
     )
-    means = lines(tool_bench.averages(own, names))
+    means = tool_bench.averages(own, names)
     words = {tool_bench.AVERAGE: "all of them"}
     rows = [
         [Value(words.get(model, model), model), Value(words.get(agent, agent), agent),
          *(figure(mean[name], ".1%") for name in names)]
-        for (model, agent), mean in means.items()
+        for (model, agent), mean in zip(means.index, means.to_dict("records"), strict=True)
     ]  # fmt: skip
     heads = [Column("model", text=True), Column("agent", text=True), *(Column(title(name)) for name in names)]
     return [Table("Averages; a dash where a pair was not run", heads, rows)]

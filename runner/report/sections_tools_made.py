@@ -65,8 +65,12 @@ def overhead(found: Findings) -> Section | None:
 def files(found: Findings) -> Section | None:
     """How many files were written, against the human reference (RQ4, the paper's Figure 5)."""
     counts = tool_bench.file_counts(found.trials)
-    own = {found.names[at]: counts.get(at, np.array([])) for at in found.contenders.index}
-    shown = {name: values for name, values in {_HUMAN: counts[None], **own}.items() if len(values)}
+    own = [
+        (name, counts[at])
+        for at, name in found.names.items()
+        if at in counts and at in found.contenders.index
+    ]
+    shown = [(name, values) for name, values in [(_HUMAN, counts[None]), *own] if len(values)]
     if not shown:
         return None
     columns = [
@@ -77,7 +81,7 @@ def files(found: Findings) -> Section | None:
     rows = [
         [Value(name, float(at)), figure(len(values), ".0f"),
          *(figure(float(end), ".3g") for end in np.quantile(values, (0, 0.25, 0.5, 0.75, 1)))]
-        for at, (name, values) in enumerate(shown.items())
+        for at, (name, values) in enumerate(shown)
     ]  # fmt: skip
     picture = Picture(
         "tool_files",

@@ -76,22 +76,24 @@ def test_the_published_averages_of_both_frameworks_and_the_bottom_row() -> None:
     names = [str(name) for name in printed if name not in ("model", "agent")]
     found = tool_bench.averages(printed[printed["agent"] != "average"], names)
     expected = printed[printed["agent"] == "average"].set_index("model")[names]
-    ours = found.xs("average", level="agent").reindex(expected.index)
+    ours = found.xs(tool_bench.AVERAGE, level="agent").reindex(expected.index)
     np.testing.assert_allclose(ours, expected, atol=0.01)
     bottom = [
         [73.71, 54.46, 20.34, 34.27, 25.75],
         [80.14, 61.34, 25.79, 41.11, 31.94],
         [76.93, 57.90, 23.07, 37.69, 28.85],
     ]
-    np.testing.assert_allclose(found.xs("average").loc[[*AGENTS, "average"]], bottom, atol=0.01)
+    np.testing.assert_allclose(
+        found.xs(tool_bench.AVERAGE).loc[[*AGENTS, tool_bench.AVERAGE]], bottom, atol=0.01
+    )
 
 
 def test_averages_over_different_pairs_are_not_compared() -> None:
     cells = pd.DataFrame({"model": ["m", "m", "n"], "agent": ["a", "b", "a"], "exec": [0.2, 0.4, 1.0]})
     found = tool_bench.averages(cells, ["exec"])["exec"]
-    assert found["m", "average"] == pytest.approx(0.3)
-    assert found["average", "a"] == 0.6
-    assert found[[("n", "average"), ("average", "b"), ("average", "average")]].isna().all()
+    assert found["m", tool_bench.AVERAGE] == pytest.approx(0.3)
+    assert found[tool_bench.AVERAGE, "a"] == 0.6
+    assert found[[("n", ""), ("", "b"), ("", "")]].isna().all()
 
 
 def test_overhead_is_over_valid_trials_and_says_what_has_no_price() -> None:

@@ -17,6 +17,7 @@ from runner.report.table import SweepFile, trials_table
 from tests.browser import PROGRAMS, browser
 from tests.records_factory import NOON
 from tests.report.plans import SCORING, sweep_of_four
+from tests.report.tool_sweep import sweep_of_tools
 
 Report = Callable[..., Path]
 
@@ -47,6 +48,12 @@ def report(tmp_path: Path) -> Report:
 def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a sweep with one trial of each kind of trouble; for tests that only look."""
     return write_report(findings(tmp_path_factory.mktemp("four"), *sweep_of_four()))
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """What is found of a sweep of CLI-Tool-Bench; for tests that only look."""
+    return findings(tmp_path_factory.mktemp("tools"), *sweep_of_tools())
 
 
 @pytest.fixture(scope="session")

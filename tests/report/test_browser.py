@@ -13,6 +13,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
+from runner.report.findings import Findings
 from runner.report.page import write_report
 from tests.report.conftest import findings
 from tests.report.test_page import hostile
@@ -180,3 +181,21 @@ def test_who_cannot_see_it_is_told(shown: Shown, four: Path) -> None:
     )
     assert wrong == []
     assert page.execute_script("return document.documentElement.lang") == "en"
+
+
+def test_the_sections_on_tools_are_whole_on_paper_and_a_phone_and_told(shown: Shown, tools: Findings) -> None:
+    written = write_report(tools)
+    page = shown(written, 1032, "print")
+    ends: Any = page.execute_script(
+        "return [...document.querySelectorAll('[id^=tool-] :is(table, svg)')]"
+        ".map(x => Math.ceil(x.getBoundingClientRect().right))"
+    )
+    assert len(ends) == 16
+    assert max(ends) <= 1032
+    page = shown(written, PHONE)
+    assert page.execute_script("return document.documentElement.scrollWidth") == PHONE
+    untold = page.execute_script(
+        "return [...document.querySelectorAll('svg')].filter(x => !x.closest('[role=img][aria-label]')).length"
+    )
+    assert untold == 0
+    assert console(page) == []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from runner.records import Verdict
 from runner.report import sections_tools, sections_tools_made
 from runner.report.blocks import Section, Table, Text
@@ -13,6 +11,7 @@ from runner.report.findings import Findings
 from runner.report.page import chapters_of, write_report
 from tests.report.conftest import findings
 from tests.report.plans import sweep_of_four
+from tests.report.test_page import HOSTILE
 from tests.report.tool_sweep import components, sweep_of_tools
 
 NAMES = {
@@ -27,11 +26,6 @@ NAMES = {
     "tool-funnel",
 }
 PICTURES = {f"tool_{name}" for name in ("languages", "lines", "quadrants", "files", "funnel")}
-
-
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    return findings(tmp_path_factory.mktemp("tools"), *sweep_of_tools())
 
 
 def names(found: Findings) -> set[str]:
@@ -141,3 +135,12 @@ def test_what_is_not_shown_is_named(tmp_path: Path) -> None:
     section = sections_tools_made.runtimes(findings(tmp_path, planned, records))
     assert section
     assert "mini_swe_agent" in str([block for block in section.blocks if isinstance(block, Text)])
+
+
+def test_hostile_names_end_no_section(tmp_path: Path) -> None:
+    agents = dict.fromkeys([*HOSTILE, "", "average", "a" * 300, f"b{'a' * 300}"], 0.6)
+    found = findings(tmp_path, *sweep_of_tools(agents))
+    page = write_report(found).read_text()
+    assert names(found) == NAMES
+    assert "<script>window.hacked" not in page
+    assert "<img src=x" not in page

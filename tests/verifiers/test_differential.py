@@ -92,6 +92,8 @@ def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
     assert {name: verdict.components[name] for name in scores} == dict.fromkeys(scores, 1.0)
     assert verdict.components["unstable_cases"] == 0
     assert verdict.components["runtime_median"] > 0
+    assert min(verdict.components[f"runtime_{side}"] for side in ("reference", "candidate")) > 0
+    assert verdict.components["reference_lines"] == 19
     assert verdict.components["workspace_depth"] == 0
     assert len(list((bench.root / "cache" / "results").glob("*.json"))) == 1
 
