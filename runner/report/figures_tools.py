@@ -102,7 +102,8 @@ def quadrants(points: pd.DataFrame, centres: pd.DataFrame) -> Figure:
 
 def files(counts: Sequence[tuple[str, np.ndarray]]) -> Figure:
     """A box a name over its dots: files of each workspace; what has more than `MOST_FILES` is said at the end."""
-    figure = Figure(figsize=(7.2, 0.8 + 0.36 * len(counts)), layout="constrained")
+    figure = Figure(figsize=(7.2, 0.8 + 0.36 * len(counts)))
+    figure.set_layout_engine("constrained", rect=(0, 0, 0.98, 1))  # words at its edge are wider in pixels
     axes = figure.add_subplot()
     names, values = zip(*counts, strict=True)
     axes.boxplot(
@@ -115,7 +116,10 @@ def files(counts: Sequence[tuple[str, np.ndarray]]) -> Figure:
         axes.scatter(within, np.full(len(within), place), s=12, color=ACCENT, alpha=0.35, lw=0, zorder=3)
         if more := len(files) - len(within):
             word = f"★ {more} more, up to {files.max():.0f}"
-            axes.text(MOST_FILES + 0.8, place, word, va="center", fontsize=7.5, color=MUTED)
+            axes.annotate(
+                word, (1, place), (6, 0), xycoords=axes.get_yaxis_transform(), textcoords="offset points",
+                va="center", fontsize=7.5, color=MUTED,
+            )  # fmt: skip
     axes.set_yticks(range(len(counts)), [cut(name) for name in names], color=INK)
     axes.set(xlim=(-0.5, MOST_FILES + 0.5), ylim=(len(counts) - 0.4, -0.6), xlabel="files")
     axes.set_xticks(range(0, MOST_FILES + 1, 5))
