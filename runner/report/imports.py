@@ -211,7 +211,9 @@ def _filled(empty: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
     known = known.set_axis(empty.index)
     for name in known:
         if name in empty and str(empty[name].dtype) == "Int64":
-            known[name] = pd.to_numeric(known[name]).round()  # of units such as millions, which leave binary fractions
+            known[name] = pd.to_numeric(
+                known[name]
+            ).round()  # of units such as millions, which leave binary fractions
     words = known["passed"].map({True: "passed", False: "failed"})
     ended = known["status"].where(known["status"] != "completed")
     outcome = words.where(ended.isna(), words + " (" + ended + ")").fillna(known["status"])
