@@ -179,6 +179,11 @@ class Prices(Rates):
         return all(rates.input is not None and rates.output is not None for rates in (self, *self.tiers))
 
 
+def name_told(model_id: str) -> str:
+    """The last part of a litellm id: what the provider itself calls the model."""
+    return model_id.rpartition("/")[2]
+
+
 class Model(Record):
     """An LLM endpoint with prices. Holds the *name* of the variable with the key, never the key."""
 
@@ -219,6 +224,11 @@ class Model(Record):
     def replayed(self) -> bool:
         """Whether its answers are those of an earlier run; shown wherever the model is shown."""
         return self.backend == "cassette"
+
+    @property
+    def told(self) -> str:
+        """What agents are told it is called: its provider's word, from which they know its window and its tools."""
+        return name_told(self.id)
 
 
 class SpendLimits(Record):

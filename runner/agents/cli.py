@@ -6,7 +6,7 @@ Its command line, environment and files are templates with these placeholders:
     {prompt_json}        the same as a JSON string, which is also a YAML one, quotes included
     {base_url}           the gateway's origin, without `/v1`
     {key}                the trial's key; belongs in `env`, since every process can read a command line
-    {model}              the model's name as the gateway knows it
+    {model}              what its provider calls the model: CLIs know windows and tools by that name
     {context_window}     tokens; may have no value
     {compact_at}         tokens, four fifths of that: for an agent that is told when to compact; may have no value
     {max_output_tokens}  tokens; may have no value

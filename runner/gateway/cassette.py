@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from runner.errors import ConfigError
 from runner.gateway.api import Api, Json
 from runner.gateway.provider import Reply
-from runner.records import ErrorInfo, Model, ModelCall
+from runner.records import ErrorInfo, Model, ModelCall, name_told
 from runner.store import write_atomically
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ class Cassette:
         self._model = model
         self._left = list(_calls(path))
         self._known: dict[int, list[str]] = {}
+        self.told = name_told(self._left[0].model) if self._left else model.told
+        """What the recorded agent was told that its model is called: agents ask accordingly."""
 
     async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """The recorded answer; without one, what `model.mismatch` says, with the difference as the reply's error."""

@@ -41,7 +41,7 @@ def _models(session: Session) -> Any:
     async def models(request: Request) -> Response:
         if not _authorised(session, request):
             return _unauthorised(CHAT)
-        model = {"id": session.spec.model.name, "object": "model", "created": 0, "owned_by": "assay"}
+        model = {"id": session.endpoint.model, "object": "model", "created": 0, "owned_by": "assay"}
         return JSONResponse({"object": "list", "data": [model]})
 
     return models

@@ -83,6 +83,11 @@ class Provider:
         """`key` is the provider's; `script` is set exactly for scripted models."""
         self._model, self._key, self._script, self._litellm = model, key or NO_KEY, script, litellm
 
+    @property
+    def told(self) -> str:
+        """What the agent is told that the model is called."""
+        return self._model.told
+
     async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """Call once, until the flight's deadline. Never raises but for cancellation."""
         flight.clean = self._clean

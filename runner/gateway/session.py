@@ -128,7 +128,7 @@ class Session:
         return Endpoint(
             base_url=BASE_URL,
             key=self.key,
-            model=model.name,
+            model=self._provider.told,
             context_window=model.context_window,
             max_output_tokens=model.max_output_tokens,
         )

@@ -71,6 +71,11 @@ def test_the_same_requests_get_the_same_answers_for_nothing(
     assert agent.post(f"/v1/{path}", json=FORMS[path]("two")).status_code == 403, "each is played once"
 
 
+def test_an_agent_is_told_the_name_of_the_recorded_model(session: Open, http: Http, tmp_path: Path) -> None:
+    recording, _ = _record(session, http, tmp_path, "chat/completions", "one")
+    assert _replay(session, recording).endpoint.model == "x"
+
+
 def test_a_stream_is_replayed_as_a_stream(session: Open, http: Http, tmp_path: Path) -> None:
     recording, _ = _record(session, http, tmp_path, "chat/completions", "one")
     trial = _replay(session, recording)

@@ -205,4 +205,4 @@ def test_what_cannot_be_served_is_said(
 
 
 def test_models_lists_the_one(session: Open, client: Client) -> None:
-    assert [model.id for model in client(session("http://127.0.0.1:1")).models.list()] == ["fake"]
+    assert [model.id for model in client(session("http://127.0.0.1:1")).models.list()] == ["x"]
