@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from metrics import differential as metric
 from runner.case_file import read_cases
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide
-from runner.errors import VerifierError, WorkspaceTooLarge
+from runner.errors import EngineError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Record, SandboxSpec, Task, Verdict
 from runner.sandbox.network import allowed
 from runner.store import write_atomically
@@ -75,9 +75,8 @@ class DifferentialVerifier(Record):
         except (WorkspaceTooLarge, FileNotFoundError) as error:
             # What cannot be taken out cannot be installed, and that is the agent's doing.
             return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
-        with self._installed(task, (workspace, "/"), image, sandboxes) as candidate:
-            results = self._run(task, candidate.image, cases, sandboxes) if candidate.image else None
-        verdict = self._verdict(Comparison(self.rules, cases, reference, results, candidate.output), into)
+        results, output = self._candidate(task, workspace, cases, sandboxes)
+        verdict = self._verdict(Comparison(self.rules, cases, reference, results, output), into)
         depth = {"workspace_depth": float(_depth(workspace))}
         return verdict.model_copy(
             update={
@@ -91,6 +90,22 @@ class DifferentialVerifier(Record):
     def rules(self) -> metric.Rules:
         """How observations are compared."""
         return metric.Rules(self.semantics, self.tau, self.compare_modes)
+
+    def _candidate(
+        self, task: Task, workspace: Path, cases: Sequence[Case], sandboxes: SandboxProvider
+    ) -> tuple[list[CaseResult] | None, str]:
+        """Results, None if there is nothing that could run; and what the installation printed."""
+        image = sandboxes.image(task.environment)
+        with self._installed(task, (workspace, "/"), image, sandboxes) as candidate:
+            if candidate.image is None:
+                return None, candidate.output
+            try:
+                return self._run(task, candidate.image, cases, sandboxes), candidate.output
+            except EngineError as error:
+                # An installation can break its machine so that nothing runs there. That is the agent's doing, or it
+                # could void a trial that it is losing; unless nothing runs on the machine as it was, either.
+                self._run(task, image, cases[:1], sandboxes)
+                return None, f"{candidate.output}\nThe installation broke the machine: {error}"
 
     def _reference(
         self, task: Task, cases: Sequence[Case], image: Image, sandboxes: SandboxProvider
