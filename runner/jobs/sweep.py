@@ -123,7 +123,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
             progress.note(f"Removed {reaped} containers that an earlier runner left.")
         recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
         bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
-        for dataset in {trial.cell.dataset.name: trial.cell.dataset for trial in plan.todo}.values():
+        for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
             dataset.prepare(progress.note)
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
         trials = _Affordable(plan.todo, settings.sweep_usd, lambda: gateway.spent_usd)
