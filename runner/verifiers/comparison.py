@@ -13,6 +13,9 @@ from runner.verifiers.differences import difference
 from runner.verifiers.reference_runs import ReferenceRun, observed
 from runner.verifiers.semantic import JudgeVerdict, Pair
 
+TIMES = {"seconds": "runtime", "cpu_seconds": "cpu"}
+"""Field of a result -> what is said of it. Wall time is the paper's; as the reference's was taken earlier, only that of
+the processor tells a slow tool from a busy hour."""
 SHOWN = 3
 """Differences that are shown readably, each of another class."""
 
@@ -68,13 +71,16 @@ class Comparison:
         """Figures beside the scores; those that have no denominator are left out."""
         scores = list(self._scores.values())
         robustness = metric.robustness(scores)
-        runtime = metric.runtime_ratio([pair for pairs in self._seconds().values() for pair in pairs])
+        ratios = {
+            name: metric.runtime_ratio([pair for pairs in self._pairs(name).values() for pair in pairs])
+            for name in TIMES
+        }
         funnel = {f"ended_{phase}": float(count) for phase, count in metric.funnel(scores).items()}
         figures = {
             "positive_agreement": robustness.positive_agreement,
             "negative_agreement": robustness.negative_agreement,
-            "runtime_mean": runtime.mean,
-            "runtime_median": runtime.median,
+            **{f"{TIMES[name]}_mean": ratio.mean for name, ratio in ratios.items()},
+            **{f"{TIMES[name]}_median": ratio.median for name, ratio in ratios.items()},
             "unstable_cases": float(len(self._reference.unstable)),
         }
         return known(figures) | funnel
@@ -88,8 +94,12 @@ class Comparison:
             "left_out": scored.left_out,
             "unstable_lines": [index + 1 for index in self._reference.unstable],
             "robustness": known(metric.robustness(list(self._scores.values()))._asdict()),
-            "runtime": {
-                name: known(metric.runtime_ratio(pairs)._asdict()) for name, pairs in self._seconds().items()
+            **{
+                TIMES[time]: {
+                    name: known(metric.runtime_ratio(pairs)._asdict())
+                    for name, pairs in self._pairs(time).items()
+                }
+                for time in TIMES
             },
             "how": self._reference.results[0].how,
             "cases": [
@@ -145,12 +155,12 @@ class Comparison:
             yield f"\nline {index + 1}, class {case.command_class}, ended in {phase}: {case.command}"
             yield difference(self._reference.results[index], results[index], phase, self._rules)
 
-    def _seconds(self) -> dict[str, list[tuple[float, float]]]:
-        """By class: seconds of both sides in the cases in which both succeeded."""
+    def _pairs(self, time: str) -> dict[str, list[tuple[float, float]]]:
+        """By class: such seconds of both sides in the cases in which both succeeded."""
         pairs: dict[str, list[tuple[float, float]]] = {}
         for index, score in self._scores.items():
             if score.valid and score.exec and self._results is not None:
-                pair = (self._reference.results[index].seconds, self._results[index].seconds)
+                pair = (getattr(self._reference.results[index], time), getattr(self._results[index], time))
                 pairs.setdefault(self._cases[index].command_class, []).append(pair)
         return pairs
 
