@@ -26,6 +26,6 @@ class Setup(Record):
         digests = sweep.settings.sandbox.prepare(list(recipes), say)
         for name, digest in digests.items():
             print(f"ready: bundle {name} ({digest[:12]})")
-        for dataset in {cell.dataset.name: cell.dataset for cell in sweep.cells}.values():
+        for dataset in {str(cell.dataset.model_dump()): cell.dataset for cell in sweep.cells}.values():
             dataset.prepare(say)
         return 0

@@ -127,7 +127,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
     settings = sweep.settings
     cancel = Event()
     with (
-        _runtime_dir() as runtime,
+        runtime_dir() as runtime,
         Gateway(runtime, settings.gateway) as gateway,
         display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
@@ -135,7 +135,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
             progress.note(f"Removed {reaped} containers that an earlier runner left.")
         recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
         bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
-        for dataset in {trial.cell.dataset.name: trial.cell.dataset for trial in plan.todo}.values():
+        for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
             dataset.prepare(progress.note)
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
         trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent)
@@ -190,7 +190,7 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
 
 
 @contextmanager
-def _runtime_dir() -> Iterator[Path]:
+def runtime_dir() -> Iterator[Path]:
     """A folder for sockets, closed to other users; its name is short, since theirs are limited to 108 bytes."""
     path = Path(tempfile.mkdtemp(prefix="assay-"))
     try:

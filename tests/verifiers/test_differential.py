@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,6 +96,7 @@ def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
     assert verdict.components["runtime_median"] > 0
     assert min(verdict.components[f"runtime_{side}"] for side in ("reference", "candidate")) > 0
     assert verdict.components["reference_lines"] == 19
+    assert 0.5 < verdict.components["cpu_median"] < 2
     assert verdict.components["workspace_depth"] == 0
     assert len(list((bench.root / "cache" / "results").glob("*.json"))) == 1
 
@@ -203,6 +206,19 @@ def test_an_installation_that_never_ends_has_failed(bench: Bench, tmp_path: Path
     assert "ended with deadline" in verdict.output
 
 
+@pytest.mark.parametrize(
+    "deed", ["os.remove('/bin/sh')", "open('/test_data', 'w')", "os.symlink('/nowhere', '/test_data')"]
+)
+def test_an_installation_that_breaks_its_machine_voids_no_trial(
+    bench: Bench, tmp_path: Path, deed: str
+) -> None:
+    """It would say nothing about the agent otherwise, and a losing one could always do this."""
+    verdict = bench.judge(f'{written(TOOL)}\necho "import os; {deed}" > setup.py', tmp_path)
+    assert verdict.reward == 0.0
+    assert verdict.error is None
+    assert "passed" not in ended(verdict)
+
+
 def test_another_command_than_asked_for_is_not_found(bench: Bench, tmp_path: Path) -> None:
     verdict = bench.judge(written(TOOL, PROJECT.replace('tally = "', 'tellie = "')), tmp_path)
     assert (verdict.components["build"], ended(verdict)) == (1.0, {"not_found": 8})
@@ -272,3 +288,16 @@ def test_a_reference_that_was_not_fetched_is_asked_for(bench: Bench, tmp_path: P
     spec = SandboxSpec(name="agent", image=bench.sandboxes.image(task.environment), user="agent")
     with bench.sandboxes.open(spec) as agent, pytest.raises(VerifierError, match="fetch it with job=setup"):
         judge.verify(task, agent, bench.sandboxes, tmp_path)
+
+
+def test_a_sweep_fetches_what_its_dataset_needs(
+    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    make_tool_task(tmp_path / "tasks")
+    words = ("dataset=cli_tool_bench", f"dataset.root={tmp_path / 'tasks'}", "agent=nop", "tracker=none")
+    ran = command(*words, "outputs=kept", "name=mini")
+    assert ran.returncode == 0, ran.stderr
+    assert "Fetching reference reference" in ran.stdout + ran.stderr
+    (record,) = (tmp_path / "kept" / "trials").glob("*/*/record.json")
+    assert json.loads(record.read_text())["verdict"]["components"]["build"] == 0.0
+    assert len(list((tmp_path / "kept" / "references" / "results").glob("*.json"))) == 1
