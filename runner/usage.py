@@ -37,7 +37,7 @@ Examples
   python -m runner job=core_set input=mine k=10 path=core.yaml          few tasks that rank as all do, for
                                                                         dataset.core_set=core.yaml
   python -m runner job=import path=theirs.csv mapping=map.yaml name=theirs      somebody else's trials as a sweep
-  python -m runner dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE.csv    is its judge as people are?
+  python -m runner dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE    does the judge agree with people
   python -m runner job=trajectory job.agent=codex job.task=greet        one trial, step by step
   python -m runner agent=codex model=cassette model.path=DIR            replay what a run with record=DIR kept
 

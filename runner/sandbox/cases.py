@@ -1,7 +1,7 @@
 """Runs the cases of differential testing: one long-lived container a side, one clean machine a case.
 
 `DockerSandboxes.cases(side)` opens a side. Give its box one case (`box.run`), many (`stream`), or two sides the same
-(`stream_pairs`). What happens inside is `runner.sandbox.casebox`'s; why so, docs/adr/0007 says.
+(`stream_pairs`). What happens inside is `runner.sandbox.casebox`'s; why so, docs/adr/0005 says.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ COPYING = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETU
 """Capabilities of a supervisor that puts files back: some of those that every container of the engine's has."""
 MOUNTING = (*COPYING, "FSETID", "NET_ADMIN", "SYS_ADMIN", "SYS_CHROOT")
 """Of one that makes machines: SYS_ADMIN for mounts and namespaces, NET_ADMIN for the loopback of a new one, and what
-files need, since an overlay's own work is done with the capabilities of who mounted it. See docs/adr/0007."""
+files need, since an overlay's own work is done with the capabilities of who mounted it. See docs/adr/0005."""
 _SPARE_MB, _SPARE_PIDS = 64, 16
 """For what is in the container beside its lanes."""
 
