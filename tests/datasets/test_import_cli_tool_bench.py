@@ -30,10 +30,10 @@ def _at_fault(fault: str) -> str:
     return f"if category.name == 'LOG' and i == 1: {fault}\n{authors.BODY}"
 
 
-FORGED = """case = {"class": "COUNT", "command": "tally", "files": {"../../etc/cron.d/x": "boo"}}
+FORGED = """import json
+case = {"class": "COUNT", "command": "tally", "files": {"../../etc/cron.d/x": "boo"}}
 found = {"image": "python:latest", "reference": [], "candidate": ["cd /repo/repo_to_be_tested && pip install ."],
          "classes": {"COUNT": "tally"}, "cases": [case] * 3}
-
 open(sys.argv[3], "w").write(json.dumps(found))
 os._exit(0)"""
 MISBEHAVING = {
@@ -46,7 +46,6 @@ MISBEHAVING = {
     "bad/empty": "undefined_name",
     "bad/endless": "while True: pass",
     "bad/nul": authors.BODY + "\nif i == 2: command += '\\0'",
-    "bad/typed": authors.BODY + "\nif i == 1: files['b'] = b'bytes'",
 }
 
 
@@ -150,7 +149,6 @@ def failed(checkout: Path) -> dict[str, str]:
         ("restless", ("cases.jsonl, line 1: class COUNT: two runs differ in files", "seed does not fix it")),
         ("forger", ("cases.jsonl, line 1: files: file '../../etc/cron.d/x' is no path below",)),
         ("nul", ("cases.jsonl, line 3: command: a NUL byte",)),
-        ("typed", ("cases.jsonl, line 2: files.b: Input should be a valid string",)),
         ("empty", ("no case came", "Warning: COUNT: name 'undefined_name'")),
         ("endless", ("left nothing readable. It ended with deadline",)),
         ("unreferenced", ("its reference is not here: git clone https://code.example/someone/tally.git /",)),
