@@ -209,11 +209,16 @@ def similarity(reference: str, candidate: str) -> float:
 
 def folded(output: str) -> str:
     """The output without ANSI escapes, its runs of white space one blank, its ends stripped."""
-    return " ".join(_ANSI.sub("", output).split())
+    return " ".join(unescaped(output).split())
+
+
+def unescaped(output: str) -> str:
+    """The output without ANSI escapes."""
+    return _ANSI.sub("", output)
 
 
 def _bare(output: str) -> str:
-    return "".join(_ANSI.sub("", output).split())
+    return "".join(unescaped(output).split())
 
 
 def judge_case(

@@ -27,7 +27,7 @@ from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
 from runner.protocols import Agent, Dataset, Executor, SandboxProvider, Tracker
-from runner.records import Budget, CallLimits, Model, Record, Scoring
+from runner.records import Budget, CallLimits, Judge, Model, Record, Scoring
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
 
@@ -178,7 +178,7 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
 
     cells: dict[str, Cell] = {}
     for node in nodes:
-        agent, model, dataset, budget = (part(node, group) for group in AXES)
+        agent, model, dataset, budget = (part(_with_judge(node, pricing), group) for group in AXES)
         if agent.uses_model and model.replayed:
             from runner.gateway.cassette import sealed  # noqa: PLC0415 - brings the gateway's libraries
 
@@ -192,6 +192,18 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
                 "a name of its own (an option file in conf/), or run them as two commands."
             )
     return tuple(cells.values())
+
+
+def _with_judge(node: dict[str, Any], pricing: Pricing) -> dict[str, Any]:
+    """The node with its prices at the dataset's judge model, if it has one."""
+    dataset: Any = node.get("dataset")
+    verifier = dataset.get("verifier") if isinstance(dataset, dict) else None
+    if not isinstance(verifier, dict) or verifier.get("judge") is None:
+        return node
+    judge: Judge = build(verifier["judge"], "dataset.verifier.judge", Judge)
+    model, _ = priced(judge.model, Budget(name="judge", usd=judge.usd), pricing)
+    judge = judge.model_copy(update={"model": model})
+    return {**node, "dataset": {**dataset, "verifier": {**verifier, "judge": judge.model_dump()}}}
 
 
 def to_yaml(composed: Iterable[dict[str, Any]]) -> str:
@@ -273,7 +285,9 @@ def _require_prices(cells: Sequence[Cell]) -> None:
 
 def _require_keys(cells: Sequence[Cell]) -> None:
     """Raises unless the API key of every model that is going to be called is set."""
-    needed = {cell.model.api_key_env: cell.model.name for cell in cells if cell.model.api_key_env}
+    judges = [cell.dataset.verifier.judge for cell in cells]
+    models = [*(cell.model for cell in cells), *(judge.model for judge in judges if judge)]
+    needed = {model.api_key_env: model.name for model in models if model.api_key_env}
     if absent := {variable: model for variable, model in needed.items() if not os.environ.get(variable)}:
         lines = [
             f"model {model} needs its API key: export {variable}=..." for variable, model in absent.items()

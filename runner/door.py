@@ -69,9 +69,10 @@ def check(argv: Sequence[str]) -> list[str]:
         if key == "experiment" and value == "null":
             continue  # Hydra 1.3 fails on it; leaving it out is what is meant
         written = key if value is None else f"{key}={_with_home(value)}"
-        if key in groups(folders):
-            _check_options(folders, key, chosen.get(key, []), several=several)
-            out.append(sign.replace("+", "") + written)
+        group = key.partition("@")[0]  # model@dataset.verifier.judge.model=NAME: an option at another place
+        if group in groups(folders):
+            _check_options(folders, group, chosen.get(key, []), several=several)
+            out.append((sign if "@" in key else sign.replace("+", "")) + written)
         elif re.match(r"hydra\b", key):
             out.append(sign + written)
         else:

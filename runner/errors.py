@@ -3,11 +3,13 @@
     AssayError
     ├── ConfigError              what the user typed or configured is wrong; found before anything starts
     │   ├── TaskError            one task on disk cannot be read, or cannot be run here
+    │   ├── LabelError           a file of human labels cannot be used
     │   └── OutputsError         `outputs/` is not writable, or another runner holds it
     ├── EngineError              the Docker Engine is absent, gone, or refused something it should do
     │   └── ImageError           an image can neither be pulled nor built
     ├── WorkspaceTooLarge        what the agent left exceeds the caps on size or count
     ├── VerifierError            the verifier ran and gave no usable reward
+    │   └── JudgeError           the judge model gave no verdict
     ├── GatewayError             the gateway cannot serve a trial
     └── TrackingError            the tracking store did not take the results
 
@@ -29,6 +31,10 @@ class TaskError(ConfigError):
     """A task directory cannot be read, or asks for what cannot be had here."""
 
 
+class LabelError(ConfigError):
+    """A file of human labels cannot be used; names the row, of which the header is the first."""
+
+
 class OutputsError(ConfigError):
     """`outputs/` cannot be written, or another runner is using it."""
 
@@ -47,6 +53,10 @@ class WorkspaceTooLarge(AssayError):  # noqa: N818 - says what happened
 
 class VerifierError(AssayError):
     """The verifier ended without a usable reward (none written, not a number, out of [0, 1])."""
+
+
+class JudgeError(VerifierError):
+    """The judge model gave no verdict (provider down, budget spent, no sense): that is never a "no"."""
 
 
 class GatewayError(AssayError):

@@ -80,6 +80,7 @@ class Plan(Record):
     def most_usd(self, *, nominal: bool) -> float | None:
         """Upper bound in USD of one try at every trial left to do; None when a budget has no limit in USD.
 
+        What judges may spend is in it, and never nominal.
         An infrastructure retry may spend its trial's budget once more. `nominal` picks the cells whose model is a
         script or a recording: nobody is charged their dollars.
         """
@@ -88,6 +89,8 @@ class Plan(Record):
             for t in self.todo
             if t.cell.model.backend != "none" and (t.cell.model.backend != "provider") is nominal
         ]
+        judges = [] if nominal else [t.cell.dataset.verifier.judge for t in self.todo]
+        limits += [judge.usd for judge in judges if judge]
         return None if None in limits else sum(limit for limit in limits if limit is not None)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ExecResult,
         ExecSpec,
         Image,
+        Judge,
         SandboxSpec,
         Task,
         TrialRecord,
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from runner.sandbox.cases import CaseBox
 
 Job_contra = TypeVar("Job_contra", contravariant=True)
+
+Ask = Callable[[str, str], str]
+"""Puts a question to the judge model: (system prompt, question) -> answer, from any thread.
+
+Metered and recorded at the gateway, apart from the agent's calls. Raises `JudgeError` when there is no answer.
+"""
 
 
 class Configured(Protocol):
@@ -170,12 +177,18 @@ class SandboxProvider(Configured, Protocol):
 class Verifier(Protocol):
     """The judge of the final workspace."""
 
-    def verify(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+    @property
+    def judge(self) -> Judge | None:
+        """The model that it asks; None asks none."""
+
+    def verify(
+        self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, ask: Ask | None = None
+    ) -> Verdict:
         """Judge what the rollout left in `sandbox`, whose processes are dead unless the task keeps them.
 
         Opens its own sandbox from `sandboxes`. What the verifier wrote is copied into the host folder `into`. A
-        missing or malformed reward is a `Verdict` with reward None and its error, never an exception.
-        Raises `EngineError` when our side fails.
+        missing or malformed reward is a `Verdict` with reward None and its error, never an exception. `ask` is given
+        exactly when there is a `judge`. Raises `EngineError` when our side fails, `JudgeError` when the judge does.
         """
 
 

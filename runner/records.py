@@ -228,6 +228,23 @@ class Budget(Record):
     """Of the rollout."""
 
 
+class Judge(Record):
+    """A language model that verifiers ask what no rule can say, and what its answers may cost."""
+
+    model: Model
+    usd: float = Field(gt=0)
+    """USD that the questions of one trial may cost; apart from the agent's budget."""
+    at_once: int = Field(default=4, ge=1)
+    """Questions of one trial under way at once."""
+
+    @field_validator("model")
+    @classmethod
+    def _is_a_language_model(cls, model: Model) -> Model:
+        if model.backend != "provider":
+            raise ValueError("a judge is a provider's model: no script, no recording, not none")
+        return model
+
+
 class CallLimit(Record):
     """How fast a provider may be called; a call waits for its turn. None means no limit."""
 
@@ -501,6 +518,7 @@ class Retry(Record):
     reason: ErrorInfo
     usage: Usage = Usage()
     cost_usd: float | None = 0.0
+    judge_usd: float | None = 0.0
     turns: int = 0
     wall_seconds: float = 0.0
 
@@ -567,6 +585,8 @@ class TrialRecord(Record):
     """All model calls made for it, those of retries included."""
     cost_usd: float | None = None
     """All model calls made for it, retries included; None when any price is missing."""
+    judge_usd: float | None = 0.0
+    """What the verifier's judge model cost, retries included: no part of `cost_usd`. None as there."""
     turns: int = 0
     """U: model calls that answered."""
     interactions: int = 0

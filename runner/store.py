@@ -5,6 +5,7 @@
     ├── trials/<kk>/<key>/             kk = first two digits of the key
     │   ├── record.json                TrialRecord; its presence means that the trial ended
     │   ├── ledger.jsonl               every model call, appended while the trial runs
+    │   ├── judge.jsonl                every call of the verifier's judge model, if it has one
     │   ├── trajectory.json            ATIF, made from the ledger
     │   ├── agent.stdout  agent.stderr verifier.tar  workspace.tar
     │   ├── earlier/<n>/               tries that our side spoiled: same files, their spend is counted
@@ -28,7 +29,7 @@ from pydantic import ValidationError
 from runner.errors import OutputsError
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 
-RECORD, LEDGER = "record.json", "ledger.jsonl"
+RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
 _KEPT = ("earlier", "superseded")
 
 
@@ -162,6 +163,7 @@ def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
 def _retry(folder: Path) -> Retry:
     """A spoiled try, from what it left."""
     usage, cost, turns = ledger_spend(folder / LEDGER)
+    _, judge_usd, _ = ledger_spend(folder / JUDGE_LEDGER)
     reason = ErrorInfo(type="RunnerDied", message="The runner ended before this try did.")
     seconds = 0.0
     try:
@@ -171,4 +173,6 @@ def _retry(folder: Path) -> Retry:
         reason = ErrorInfo.model_validate(record["error"] or stopped)
     except (FileNotFoundError, ValueError, KeyError):
         pass  # the default reason says it: no readable record
-    return Retry(reason=reason, usage=usage, cost_usd=cost, turns=turns, wall_seconds=seconds)
+    return Retry(
+        reason=reason, usage=usage, cost_usd=cost, judge_usd=judge_usd, turns=turns, wall_seconds=seconds
+    )

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 from runner import __version__
 from runner.ending import ending
-from runner.errors import AssayError, ConfigError, EngineError, ImageError, OutputsError, WorkspaceTooLarge
+from runner.errors import (
+    AssayError,
+    ConfigError,
+    EngineError,
+    ImageError,
+    JudgeError,
+    OutputsError,
+    WorkspaceTooLarge,
+)
 from runner.plan import PlannedTrial, identity
 from runner.records import (
     ErrorInfo,
@@ -34,7 +42,7 @@ from runner.records import (
 )
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
-from runner.store import LEDGER
+from runner.store import JUDGE_LEDGER, LEDGER
 from runner.verifiers.harbor import LIVE_FRESH
 
 if TYPE_CHECKING:
@@ -42,13 +50,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.gateway import Gateway, Session
+    from runner.gateway.asking import Asking
     from runner.gateway.egress import Egress
     from runner.protocols import Sandbox, SandboxProvider
     from runner.records import ToolCall
     from runner.store import Store
 
-LASTING = frozenset({ImageError.__name__, ConfigError.__name__, "CassetteMismatch"})
-"""Failures of ours that a repetition cannot mend."""
+LASTING = frozenset({ImageError.__name__, ConfigError.__name__, JudgeError.__name__, "CassetteMismatch"})
+"""Failures of ours that a repetition cannot mend, or not at its price: a judge's would pay for the rollout again."""
 DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages", "__pycache__", "vendor", "target"})
 BACK_OFF_SECONDS = (2.0, 8.0)
 """Before the first and every later repetition of a trial that our side spoiled."""
@@ -76,6 +85,7 @@ class _Rollout:
     result: ExecResult | None = None
     session: Session | None = None
     egress: Egress | None = None
+    asking: Asking | None = None
     verdict: Verdict | None = None
     error: ErrorInfo | None = None
     flags: list[str] = field(default_factory=list)
@@ -135,7 +145,9 @@ def _run(
     if result.ended != "cancelled":
         with _timed(state, "verify"):
             verifier = trial.cell.dataset.verifier
-            state.verdict = verifier.verify(task, sandbox, lab.sandboxes, state.folder)
+            state.asking = asking = _open_asking(trial, lab, state.folder, stack)
+            ask = asking.ask if asking else None
+            state.verdict = verifier.verify(task, sandbox, lab.sandboxes, state.folder, ask)
 
 
 def _open_session(
@@ -157,6 +169,15 @@ def _open_session(
         cassette=find(trial.cell, trial.task.name, trial.attempt) if replayed else None,
     )
     return stack.enter_context(lab.gateway.open(spec))
+
+
+def _open_asking(trial: PlannedTrial, lab: Lab, folder: Path, stack: ExitStack) -> Asking | None:
+    judge = trial.cell.dataset.verifier.judge
+    if judge is None:
+        return None
+    from runner.gateway.asking import Asking  # noqa: PLC0415 - as above
+
+    return stack.enter_context(Asking(lab.gateway, judge, trial.key, folder / JUDGE_LEDGER))
 
 
 def _open_egress(trial: PlannedTrial, lab: Lab, session: Session | None, stack: ExitStack) -> Egress | None:
@@ -277,6 +298,9 @@ def _record(
         cost_usd=_total(
             [state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]
         ),
+        judge_usd=_total(
+            [state.asking.cost_usd if state.asking else 0.0, *(retry.judge_usd for retry in retries)]
+        ),
         turns=state.session.turns if state.session else 0,
         interactions=tools.total(),
         tool_calls=dict(tools),
@@ -327,6 +351,8 @@ def _digests(trial: PlannedTrial, lab: Lab, state: _Rollout) -> dict[str, str]:
         "image": state.image.id if state.image else "",
         "verifier_image": state.verdict.image if state.verdict else "",
     }
+    if judge := cell.dataset.verifier.judge:
+        digests["judge"] = identity(judge)
     if bundle:
         digests[f"bundle:{bundle.name}"] = lab.bundles.get(bundle.name, "")
     return {name: digest for name, digest in digests.items() if digest}

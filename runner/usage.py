@@ -29,6 +29,7 @@ Examples
   python -m runner dataset=cli_tool_bench agent=codex model=gpt                 tools written from scratch
   python -m runner agent=oracle attempts=3 fresh=true         the same tasks three times, finished ones too
   python -m runner experiment=quickstart job=track            rebuild tables and tracked runs from the records
+  python -m runner dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE    does the judge agree with people
   python -m runner job=trajectory job.agent=codex job.task=greet        one trial, step by step
   python -m runner job=import_cli_tool_bench job.root=DIR job.references=DIR job.path=DIR       the authors' tasks
   python -m runner agent=codex model=cassette model.path=DIR            replay what a run with record=DIR kept

@@ -15,12 +15,17 @@ from omegaconf import DictConfig, OmegaConf
 from runner import door
 from runner.config import NO_MODEL, Sweep, build, load, to_yaml
 from runner.errors import ConfigError
+from runner.plan import make_plan
 from runner.records import Budget, BundleRecipe, Prices, Record
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 PLAIN = ("agent=oracle", "dry_run=true")
-NEEDED = {("dataset", "harbor"): "dataset.root=tasks", ("model", "cassette"): "model.path={folder}"}
+NEEDED = {
+    ("dataset", "harbor"): "dataset.root=tasks",
+    ("model", "cassette"): "model.path={folder}",
+    ("job", "import_cli_tool_bench"): "job.root={folder} job.references={folder} job.path={folder}",
+}
 """What an option leaves to the user; `folder` holds a recording."""
 
 
@@ -46,7 +51,7 @@ def loaded(*jobs: tuple[str, ...]) -> Sweep:
 def test_every_option_composes_and_validates(group: str, option: str, tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").touch()
     needed = NEEDED.get((group, option), "fresh=false").format(folder=tmp_path)
-    sweep = loaded((f"{group}={option}", "dry_run=true", needed))
+    sweep = loaded((f"{group}={option}", "dry_run=true", *needed.split()))
     part = getattr(sweep.cells[0] if group in door.AXES else sweep.settings, group)
     named = getattr(part, "name", option)
     assert named in (option, NO_MODEL.name)
@@ -261,3 +266,43 @@ def test_a_preset_sweeps_and_the_command_line_wins(
 
 def test_composed_configuration_is_plain_data() -> None:
     assert json.dumps(loaded(PLAIN).composed)
+
+
+JUDGED = "dataset=cli_tool_bench_judged"
+
+
+def test_a_judge_is_priced_by_the_snapshot_and_its_budget_is_in_the_plan() -> None:
+    sweep = loaded((JUDGED, "dry_run=true", "dataset.verifier.judge.usd=0.25"))
+    judge = sweep.cells[0].dataset.verifier.judge
+    assert judge
+    assert (judge.model.name, judge.usd, judge.model.prices.known) == ("gpt", 0.25, True)
+    plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
+    assert plan.most_usd(nominal=False) == 0.25 * len(plan.todo) > 0
+
+
+def test_a_judge_needs_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="model gpt needs its API key: export OPENAI_API_KEY"):
+        loaded((JUDGED,))
+
+
+def test_a_judge_without_a_price_is_refused() -> None:
+    words = (JUDGED, "dry_run=true", "dataset.verifier.judge.model.id=openai/unheard-of")
+    with pytest.raises(ConfigError, match=r"gpt \(openai/unheard-of\) has no price"):
+        loaded(words)
+
+
+def test_a_semantic_reward_needs_a_judge() -> None:
+    with pytest.raises(ConfigError, match="reward=semantic_match needs a judge"):
+        loaded(("dataset=cli_tool_bench", "dataset.verifier.reward=semantic_match"))
+
+
+def test_a_judge_is_part_of_a_trials_key_only_where_its_word_is_the_reward() -> None:
+    def digests(*words: str) -> list[str]:
+        return [task.digest for task in loaded((*words, "dry_run=true")).cells[0].dataset.tasks()]
+
+    other, dearer = "model@dataset.verifier.judge.model=deepseek", "dataset.verifier.judge.usd=9"
+    semantic = "dataset.verifier.reward=semantic_match"
+    assert digests(JUDGED) == digests("dataset=cli_tool_bench")
+    assert digests(JUDGED, semantic) == digests(JUDGED, semantic, dearer)
+    assert set(digests(JUDGED, semantic)).isdisjoint(digests(JUDGED, semantic, other))

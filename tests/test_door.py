@@ -162,3 +162,11 @@ def test_a_mistake_ends_with_exit_code_2_a_sentence_and_no_trace(
     assert ended.stderr
     assert "Traceback" not in ended.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_at_another_place_is_checked_as_any_option_is() -> None:
+    at = "model@dataset.verifier.judge.model"
+    assert door.check([f"{at}=glm"]) == [f"{at}=glm"]
+    assert door.check([f"+{at}=glm"]) == [f"+{at}=glm"]
+    with pytest.raises(ConfigError, match="Did you mean 'glm'"):
+        door.check([f"{at}=glmm"])

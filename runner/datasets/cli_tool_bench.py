@@ -111,10 +111,9 @@ class CliToolBench(Record):
         environment = self._environment(tool.language)
         install = tool.install or INSTALL[tool.language]
         shaping = [task.digest, identity(tool.reference, tool.tool), install]
-        judging = self.verifier.model_dump(mode="json", exclude={"cache", "lanes"})
         return task.model_copy(
             update={
-                "digest": digest([*shaping, judging]),
+                "digest": digest([*shaping, self.verifier.shaping]),
                 "instruction": instruction,
                 "environment": environment,
                 "agent_timeout_seconds": tool.agent_timeout_seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import socket
@@ -18,12 +19,13 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from runner.errors import ConfigError, GatewayError
+from runner.gateway.api import Json
 from runner.gateway.cassette import Cassette
-from runner.gateway.http import application
+from runner.gateway.http import CHAT, application
 from runner.gateway.limits import Gates
 from runner.gateway.provider import Provider, load_litellm, unload_litellm
 from runner.gateway.scripted import Script, load
-from runner.gateway.session import Session, SessionSpec
+from runner.gateway.session import Answer, Session, SessionSpec
 from runner.records import CallLimits, Model
 
 SOCKET = "gateway.sock"
@@ -67,9 +69,17 @@ class Gateway:
         opening = self._open(spec, cassette or Provider(spec.model, key, script, self._litellm))
         return asyncio.run_coroutine_threadsafe(opening, self._loop).result()
 
+    def ask(self, session: Session, request: Json) -> Answer:
+        """Our own side's chat call, served, metered and recorded as an agent's is; waits for its answer."""
+
+        async def served() -> Answer:
+            return await session.start(CHAT, request, streamed=False, size=len(json.dumps(request)))
+
+        return asyncio.run_coroutine_threadsafe(served(), self._loop).result()
+
     @property
     def spent_usd(self) -> float:
-        """USD of all trials so far, as caps count them; scripts and recordings cost nobody anything."""
+        """USD of all trials so far, their judges included, as caps count them; scripts and recordings cost nothing."""
         return sum(one.charged_usd for one in self._opened if one.spec.model.backend == "provider")
 
     @property

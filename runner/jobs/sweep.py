@@ -115,7 +115,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
     settings = sweep.settings
     cancel = Event()
     with (
-        _runtime_dir() as runtime,
+        runtime_dir() as runtime,
         Gateway(runtime, settings.gateway) as gateway,
         display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
@@ -166,7 +166,7 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
 
 
 @contextmanager
-def _runtime_dir() -> Iterator[Path]:
+def runtime_dir() -> Iterator[Path]:
     """A folder for sockets, closed to other users; its name is short, since theirs are limited to 108 bytes."""
     path = Path(tempfile.mkdtemp(prefix="assay-"))
     try:

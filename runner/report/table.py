@@ -30,7 +30,9 @@ _TYPES = {
         ),
         "Int64",
     ),
-    **dict.fromkeys(("reward", "cost_usd", "wall_seconds", "agent_seconds", "retry_cost_usd"), "float64"),
+    **dict.fromkeys(
+        ("reward", "cost_usd", "judge_usd", "wall_seconds", "agent_seconds", "retry_cost_usd"), "float64"
+    ),
 }
 """Columns that are missing in some rows, with a type that can say so in any file format."""
 
@@ -68,8 +70,9 @@ def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecor
 
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
     `outcome` and `reason` (for people), `flags`, the four token counts, `interactions`, `retries`, `retry_cost_usd`
-    (part of `cost_usd`), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a
-    verifier reported, under its own name or, where a column has that name already, as `verifier_<name>`.
+    (part of `cost_usd`), `judge_usd` (no part of it), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace
+    sizes, and each component that a verifier reported, under its own name or, where a column has that name already, as
+    `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is
     NA, never 0. `planned` must not be empty.
@@ -114,6 +117,7 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         **usage.model_dump(),
         "tokens": usage.input_tokens + usage.output_tokens,
         "cost_usd": record.cost_usd,
+        "judge_usd": record.judge_usd,
         "turns": record.turns,
         "interactions": record.interactions,
         "started_at": record.started_at,

@@ -14,6 +14,7 @@ from runner.sandbox.execution import CHUNK, Frames
 
 COMPLAINT = 2_000
 """Characters of a supervisor's stderr that an error carries."""
+HANGS = 124
 LONGEST_ANSWER = 1 << 30
 """Bytes; far above what the caps on output and changes let through."""
 
@@ -46,13 +47,15 @@ class Lane:
         return answer
 
     def wait(self, seconds: float) -> int:
-        """Exit code of a supervisor that ends by itself; `complaint` is then complete."""
+        """Exit code of a supervisor that ends by itself, `HANGS` if it does not; `complaint` is then complete."""
         until = time.monotonic() + seconds
         try:
             while True:
                 self._receive(until)
         except LaneDied:
             while (state := self._api.exec_inspect(self._run))["Running"]:
+                if time.monotonic() > until:
+                    return HANGS
                 time.sleep(0.01)
             return int(state["ExitCode"])
 

@@ -27,6 +27,9 @@ _MAIN = (
     f"import sys; sys.path.append({CODE!r}); from runner.sandbox.casebox import serve; "
     "sys.exit(serve.main(sys.argv[1:]))"
 )
+_PRELOADED = "/etc/ld.so.preload"
+"""Names libraries that every program loads when it starts. In a candidate's image an agent may have written it; the
+supervisor has an empty one in its place, while cases see the image's own."""
 _SLEEP = "import signal; signal.pause()"
 HOSTNAME = "sandbox"
 """The same for every side: a command must not be able to tell which one it is."""
@@ -59,7 +62,10 @@ def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
         cap_add=list(MOUNTING if how == "overlay" else COPYING),
         log_config=LogConfig(type="none"),
         tmpfs={STAGE: "size=1m"} | {folder.path: f"exec,{size}" for folder in writable},
-        mounts=[Mount(f"{CODE}/runner/sandbox/casebox", str(_PACKAGE), type="bind", read_only=True)],
+        mounts=[
+            Mount(f"{CODE}/runner/sandbox/casebox", str(_PACKAGE), type="bind", read_only=True),
+            Mount(_PRELOADED, str(_PACKAGE / "nothing"), type="bind", read_only=True),
+        ],
         volumes_from=[f"{bundles.runtime_container()}:ro"],
     )
     return {

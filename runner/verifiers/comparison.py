@@ -11,7 +11,11 @@ from metrics import differential as metric
 from runner.cases import Case, CaseResult
 from runner.verifiers.differences import difference
 from runner.verifiers.reference_runs import ReferenceRun, observed
+from runner.verifiers.semantic import JudgeVerdict, Pair
 
+TIMES = {"seconds": "runtime", "cpu_seconds": "cpu"}
+"""Field of a result -> what is said of it. Wall time is the paper's; as the reference's was taken earlier, only that of
+the processor tells a slow tool from a busy hour."""
 SHOWN = 3
 """Differences that are shown readably, each of another class."""
 
@@ -26,16 +30,29 @@ class Comparison:
         reference: ReferenceRun,
         results: Sequence[CaseResult] | None,
         installation: str,
+        verdicts: Mapping[str, JudgeVerdict] | None = None,
     ) -> None:
+        """`verdicts`: those of a judge model on `questions`, by `Pair.digest`; None: no model judges."""
         self._rules, self._cases, self._reference, self._results = rules, cases, reference, results
-        self._installation = installation
+        self._installation, self._verdicts = installation, verdicts
         self._scores = {
-            index: metric.judge_case(
-                observed(reference.results[index]), observed(results[index]) if results else None, rules
-            )
-            for index in range(len(cases))
-            if index not in reference.unstable
+            index: self._score(index) for index in range(len(cases)) if index not in reference.unstable
         }
+
+    @property
+    def questions(self) -> dict[int, Pair]:
+        """Index of each valid case that nothing but its output's wording can fail -> its two outputs."""
+        return {
+            index: self._pair(index, self._results)
+            for index, score in self._scores.items()
+            if score.valid and score.phase is metric.Phase.OUTPUT and self._results
+        }
+
+    def judged(self, verdicts: Mapping[str, JudgeVerdict]) -> Comparison:
+        """The same with a judge model's verdicts."""
+        return Comparison(
+            self._rules, self._cases, self._reference, self._results, self._installation, verdicts
+        )
 
     def scored(self) -> metric.TaskScore:
         """The paper's scores; a class all of whose cases are unstable is left out as one without a valid case is."""
@@ -43,6 +60,8 @@ class Comparison:
         for index, score in self._scores.items():
             classes[self._cases[index].command_class].append(score)
         scored = metric.score(classes)
+        if self._verdicts is not None:
+            return scored
         return scored._replace(
             metrics=_unjudged(scored.metrics),
             classes={name: _unjudged(rates) for name, rates in scored.classes.items()},
@@ -52,27 +71,35 @@ class Comparison:
         """Figures beside the scores; those that have no denominator are left out."""
         scores = list(self._scores.values())
         robustness = metric.robustness(scores)
-        runtime = metric.runtime_ratio([pair for pairs in self._seconds().values() for pair in pairs])
+        ratios = {
+            name: metric.runtime_ratio([pair for pairs in self._pairs(name).values() for pair in pairs])
+            for name in TIMES
+        }
         funnel = {f"ended_{phase}": float(count) for phase, count in metric.funnel(scores).items()}
         figures = {
             "positive_agreement": robustness.positive_agreement,
             "negative_agreement": robustness.negative_agreement,
-            "runtime_mean": runtime.mean,
-            "runtime_median": runtime.median,
+            **{f"{TIMES[name]}_mean": ratio.mean for name, ratio in ratios.items()},
+            **{f"{TIMES[name]}_median": ratio.median for name, ratio in ratios.items()},
             "unstable_cases": float(len(self._reference.unstable)),
         }
         return known(figures) | funnel
 
     def found(self, scored: metric.TaskScore) -> dict[str, Any]:
         """What `differential.json` holds. Lines are those of the cases' file, from 1."""
-        return {
+        judged = {} if self._verdicts is None else {"judged": list(self._words(self._verdicts))}
+        return judged | {
             "scores": known(scored.metrics),
             "classes": scored.classes,
             "left_out": scored.left_out,
             "unstable_lines": [index + 1 for index in self._reference.unstable],
             "robustness": known(metric.robustness(list(self._scores.values()))._asdict()),
-            "runtime": {
-                name: known(metric.runtime_ratio(pairs)._asdict()) for name, pairs in self._seconds().items()
+            **{
+                TIMES[time]: {
+                    name: known(metric.runtime_ratio(pairs)._asdict())
+                    for name, pairs in self._pairs(time).items()
+                }
+                for time in TIMES
             },
             "how": self._reference.results[0].how,
             "cases": [
@@ -96,6 +123,27 @@ class Comparison:
             return "\n".join([*lines, "", self._installation[-3000:]])
         return "\n".join([*lines, *self._differences(self._results)])
 
+    def _score(self, index: int) -> metric.CaseScore:
+        reference = observed(self._reference.results[index])
+        if not self._results:
+            return metric.judge_case(reference, None, self._rules)
+        verdict = (self._verdicts or {}).get(self._pair(index, self._results).digest)
+        return metric.judge_case(
+            reference,
+            observed(self._results[index]),
+            self._rules,
+            same_meaning=verdict.equivalent if verdict else None,
+        )
+
+    def _pair(self, index: int, results: Sequence[CaseResult]) -> Pair:
+        return Pair.of(observed(self._reference.results[index]).stdout, observed(results[index]).stdout)
+
+    def _words(self, verdicts: Mapping[str, JudgeVerdict]) -> Iterator[dict[str, Any]]:
+        """What the judge saw and said, as a person who labels the same pairs needs it."""
+        for index, pair in self.questions.items():
+            case = {"line": index + 1, "class": self._cases[index].command_class}
+            yield case | {"pair": pair.digest, **verdicts[pair.digest].model_dump(), **pair._asdict()}
+
     def _differences(self, results: Sequence[CaseResult]) -> Iterator[str]:
         """The first difference of each of the first classes that have one."""
         seen: dict[str, int] = {}
@@ -107,12 +155,12 @@ class Comparison:
             yield f"\nline {index + 1}, class {case.command_class}, ended in {phase}: {case.command}"
             yield difference(self._reference.results[index], results[index], phase, self._rules)
 
-    def _seconds(self) -> dict[str, list[tuple[float, float]]]:
-        """By class: seconds of both sides in the cases in which both succeeded."""
+    def _pairs(self, time: str) -> dict[str, list[tuple[float, float]]]:
+        """By class: such seconds of both sides in the cases in which both succeeded."""
         pairs: dict[str, list[tuple[float, float]]] = {}
         for index, score in self._scores.items():
             if score.valid and score.exec and self._results is not None:
-                pair = (self._reference.results[index].seconds, self._results[index].seconds)
+                pair = (getattr(self._reference.results[index], time), getattr(self._results[index], time))
                 pairs.setdefault(self._cases[index].command_class, []).append(pair)
         return pairs
 

@@ -14,20 +14,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import model_validator
 
 from metrics import differential as metric
 from runner.case_file import read_cases
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.errors import EngineError, VerifierError, WorkspaceTooLarge
-from runner.records import ErrorInfo, ExecSpec, Image, Record, SandboxSpec, Task, Verdict
+from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.sandbox.network import allowed
 from runner.store import write_atomically
 from runner.verifiers.comparison import Comparison, known
 from runner.verifiers.reference_runs import ReferenceRun, reference_run
+from runner.verifiers.semantic import SemanticJudge, identity
 
 if TYPE_CHECKING:
-    from runner.protocols import Sandbox, SandboxProvider
+    from runner.protocols import Ask, Sandbox, SandboxProvider
 
 WORKSPACE = "/workspace"
 """Where a tool's source lies when it is installed, on both sides."""
@@ -54,8 +57,10 @@ class DifferentialVerifier(Record):
     """τ of the fuzzy match."""
     compare_modes: bool = False
     """Whether permission bits are part of the side effects."""
-    reward: Literal["exec", "state", "exact_match", "fuzzy_match"] = "exact_match"
-    """Which of the paper's scores is the reward."""
+    reward: Literal["exec", "state", "exact_match", "fuzzy_match", "semantic_match"] = "exact_match"
+    """Which of the paper's scores is the reward; the last one needs a judge."""
+    judge: Judge | None = None
+    """Says whether unlike outputs mean the same. None: there is no semantic match."""
     limits: CaseLimits = CaseLimits()
     """Of one case on one side."""
     lanes: int = 2
@@ -63,7 +68,23 @@ class DifferentialVerifier(Record):
     install_seconds: float = 300.0
     """An installation that takes longer has failed."""
 
-    def verify(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+    @model_validator(mode="after")
+    def _has_the_judge_it_needs(self) -> DifferentialVerifier:
+        if self.reward == "semantic_match" and self.judge is None:
+            raise ValueError("reward=semantic_match needs a judge: dataset=cli_tool_bench_judged has one")
+        return self
+
+    @property
+    def shaping(self) -> dict[str, Any]:
+        """What of it can change a reward; the judge only where its word is the reward."""
+        rules = self.model_dump(mode="json", exclude={"cache", "lanes", "judge"})
+        if self.judge and self.reward == "semantic_match":
+            return rules | {"judge": identity(self.judge)}
+        return rules
+
+    def verify(
+        self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, ask: Ask | None = None
+    ) -> Verdict:
         """See `protocols.Verifier`. Raises `VerifierError` when the reference itself is broken."""
         began = time.monotonic()
         cases = _cases(task)
@@ -76,7 +97,11 @@ class DifferentialVerifier(Record):
             # What cannot be taken out cannot be installed, and that is the agent's doing.
             return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
         results, output = self._candidate(task, workspace, cases, sandboxes)
-        verdict = self._verdict(Comparison(self.rules, cases, reference, results, output), into)
+        compared = Comparison(self.rules, cases, reference, results, output)
+        if self.judge and ask:
+            semantic = SemanticJudge(self.judge, self.cache, ask)
+            compared = compared.judged(semantic.verdicts(compared.questions.values()))
+        verdict = self._verdict(compared, into)
         depth = {"workspace_depth": float(_depth(workspace))}
         return verdict.model_copy(
             update={

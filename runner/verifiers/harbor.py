@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from runner.protocols import Sandbox, SandboxProvider
+    from runner.protocols import Ask, Sandbox, SandboxProvider
     from runner.records import Image, Task
 
 LOGS = "/logs/verifier"
@@ -44,7 +44,18 @@ class HarborVerifier(Record):
     reward_key: str = "reward"
     """Which key of `reward.json` is the reward when there are several."""
 
-    def verify(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+    @property
+    def judge(self) -> None:
+        """Tests decide, and no model."""
+
+    def verify(
+        self,
+        task: Task,
+        sandbox: Sandbox,
+        sandboxes: SandboxProvider,
+        into: Path,
+        ask: Ask | None = None,  # noqa: ARG002 - a verifier's signature
+    ) -> Verdict:
         """See `protocols.Verifier`."""
         began = time.monotonic()
         verdict = self._verdict(task, sandbox, sandboxes, into)

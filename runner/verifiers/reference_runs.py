@@ -40,7 +40,7 @@ def reference_run(
     commands = [case.model_dump(exclude={"command_class", "negative"}) for case in cases]
     content = json.dumps([list(shaping), rules.semantics, commands], sort_keys=True)
     path = folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.json"
-    with _exclusive(path.with_suffix(".lock")):
+    with exclusive(path.with_suffix(".lock")):
         if not path.is_file():
             twice = run([*cases, *cases])
             made = _compared(twice[: len(cases)], twice[len(cases) :], rules)
@@ -89,7 +89,8 @@ def _as_promised(cases: Sequence[Case], found: ReferenceRun) -> None:
 
 
 @contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the lock of this file, which is made, against other threads and processes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -13,6 +13,7 @@ from runner.errors import EngineError
 from runner.records import Environment, Image
 from runner.sandbox import base, cases_launch, engine
 from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.inside import PYTHON
 
 BARE = """ARG BASE
 FROM ${BASE} AS base
@@ -121,3 +122,28 @@ def test_where_mounts_are_not_permitted_copies_take_over(
         sandboxes.cases(CaseSide(name="copies", image=image, how="overlay")),
     ):
         pass
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("how", ["overlay", "copy"])
+def test_what_an_agent_left_in_an_image_does_not_reach_the_supervisor(
+    sandboxes: DockerSandboxes, tmp_path: Path, how: str
+) -> None:
+    """A library to be loaded by every program, and things other than files where files are expected."""
+    text = (
+        "ARG BASE\nFROM ${BASE}\nRUN echo /evil.so > /etc/ld.so.preload && rm /etc/passwd /etc/group "
+        "&& ln -s /root/other /etc/passwd "
+        "&& ln -s /root/secret /etc/group && mkdir -p /test_data/old /home/user && touch /home/user/old /tmp/old "
+        "&& chown -R 9999 /test_data /usr/local && chmod 777 /srv\n"
+    )
+    (tmp_path / "Dockerfile").write_text(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    environment = Environment(context=tmp_path, build_args={"BASE": "assay-base"}, digest=digest)
+    side = CaseSide.model_validate({"name": "hostile", "image": sandboxes.image(environment), "how": how})
+    with sandboxes.cases(side) as box:
+        api = engine.connect().api
+        code = "print(open('/etc/ld.so.preload').read())"
+        run = api.exec_create(box._containers[0], [PYTHON, "-I", "-S", "-c", code], user="0")
+        assert api.exec_start(run["Id"]) == b"\n", "no library, and so no complaint of the loader's either"
+        result = box.run(case("ls -A . ~ /tmp; id -un; id -gn"))
+    assert result.stdout == ".:\n\n/home/user:\n\n/tmp:\nuser\nuser\n"

@@ -94,6 +94,7 @@ def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
     assert {name: verdict.components[name] for name in scores} == dict.fromkeys(scores, 1.0)
     assert verdict.components["unstable_cases"] == 0
     assert verdict.components["runtime_median"] > 0
+    assert 0.5 < verdict.components["cpu_median"] < 2
     assert verdict.components["workspace_depth"] == 0
     assert len(list((bench.root / "cache" / "results").glob("*.json"))) == 1
 

@@ -84,6 +84,7 @@ def keep_names() -> None:
         content = path.read_bytes()
         with suppress(OSError):  # it was no mount
             kernel.unmount(str(path))
+        _make_plain(path)
         path.write_bytes(content)
 
 
@@ -115,7 +116,18 @@ def _within(folder: str, device: int) -> Iterator[str]:
 
 def _complete(file: Path, lines: tuple[str, ...]) -> None:
     """Add the lines whose number no other has."""
-    there = file.read_text(errors="surrogateescape").splitlines() if file.is_file() else []
+    _make_plain(file)
+    there = file.read_text(errors="surrogateescape").splitlines()
     numbers = {line.split(":")[_NUMBER] for line in there if line.count(":") >= _NUMBER}
     there += [line for line in lines if line.split(":")[_NUMBER] not in numbers]
     file.write_text("".join(f"{line}\n" for line in there), errors="surrogateescape")
+
+
+def _make_plain(path: Path) -> None:
+    """Make it a file, whatever the image has there: a link leads elsewhere, a pipe is waited for."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif path.is_symlink() or (path.exists() and not path.is_file()):
+        path.unlink()
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
