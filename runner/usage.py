@@ -39,6 +39,7 @@ Examples
   python -m runner job=import path=theirs.csv mapping=map.yaml name=theirs      somebody else's trials as a sweep
   python -m runner dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE    does the judge agree with people
   python -m runner job=trajectory job.agent=codex job.task=greet        one trial, step by step
+  python -m runner job=import_cli_tool_bench job.root=DIR job.references=DIR job.path=DIR       the authors' tasks
   python -m runner agent=codex model=cassette model.path=DIR            replay what a run with record=DIR kept
 
 The same command resumes: finished trials are never run again. The keys of a typed job go without `job.`. `--help GROUP`

@@ -21,7 +21,11 @@ from runner.records import Budget, BundleRecipe, Prices, Record
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 PLAIN = ("agent=oracle", "dry_run=true")
-NEEDED = {("dataset", "harbor"): "dataset.root=tasks", ("model", "cassette"): "model.path={folder}"}
+NEEDED = {
+    ("dataset", "harbor"): "dataset.root=tasks",
+    ("model", "cassette"): "model.path={folder}",
+    ("job", "import_cli_tool_bench"): "job.root={folder} job.references={folder} job.path={folder}",
+}
 """What an option leaves to the user; `folder` holds a recording."""
 OWN_TESTS = {"agentmeter_alpha", "agentmeter_benchmark90", "agentmeter_core30"}
 """Presets that need a sweep or tasks of the user's: tests/jobs/test_presets.py and test_scorings.py."""
@@ -49,7 +53,7 @@ def loaded(*jobs: tuple[str, ...]) -> Sweep:
 def test_every_option_composes_and_validates(group: str, option: str, tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").touch()
     needed = NEEDED.get((group, option), "fresh=false").format(folder=tmp_path)
-    sweep = loaded((f"{group}={option}", "dry_run=true", needed))
+    sweep = loaded((f"{group}={option}", "dry_run=true", *needed.split()))
     part = getattr(sweep.cells[0] if group in door.AXES else sweep.settings, group)
     named = getattr(part, "name", option)
     assert named in (option, NO_MODEL.name)
