@@ -129,8 +129,8 @@ def _unknown(labels: Iterable[Label], judge: Judge, cache: Path) -> list[Label]:
     return unknown
 
 
-def _capped(judge: Judge, sweep_usd: float | None) -> Judge:
-    return judge.model_copy(update={"usd": min(judge.usd, sweep_usd or judge.usd)})
+def _capped(judge: Judge, cap: float | None) -> Judge:
+    return judge.model_copy(update={"usd": min(judge.usd, cap or judge.usd)})
 
 
 def _by_class(rated: Iterable[Rated]) -> dict[str, list[Rated]]:
