@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.bundle]
 
 PROMPT = "start: {{ task }} {% raw %} ${HOME} `id` 'x' \"y\" é🙂\n" + "specification " * 28_000 + "end"
 """Longer than one argument of a command line may be."""
-ERROR = LOOK + "sh -c 'echo the reason >&2; exit 7'"
+ERROR = LOOK + "getent hosts looked-up.example; sh -c 'echo the reason >&2; exit 7'"
 FAULTS = (
     Behaviour(status_code=429, retry_after=1),
     Behaviour(status_code=500),
@@ -100,7 +100,9 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert record.usage_difference == OwnUsage(**{name: 0 for name, said in own if said is not None})
     assert record.turns == 3
     assert set(record.tool_calls) == {agent.tools["execute"][0]}
-    assert not {"agent_usage_differs", "agent_usage_unreadable", "empty_rollout"} & set(record.flags)
+    assert {one.host for one in record.egress} == {"looked-up.example"}, "no other name"
+    marks = {"agent_usage_differs", "agent_usage_unreadable", "empty_rollout", "lookups_unheard"}
+    assert not marks & set(record.flags)
 
     known = {name for names in agent.tools.values() for name in names}
     assert set(offered(calls[0].request["tools"])) <= known, "each has its kind"
