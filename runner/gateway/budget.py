@@ -196,6 +196,7 @@ class Meter:
         self.turns += 1
         if usage is None:
             self._usd += hold.usd
+            self._lost.append(Usage(input_tokens=hold.input_tokens, output_tokens=hold.output_tokens))
             self.cost_usd = None
             return None
         cost = self._count(usage)

@@ -240,10 +240,15 @@ def test_what_is_left_shrinks_from_try_to_try(session: Open, http: Http) -> None
     assert (trial.calls[0].attempts, trial.calls[0].lost, trial.refusal) == (2, 1, None)
 
 
-def test_an_answer_without_usage_still_counts_against_the_caps(session: Open, http: Http) -> None:
-    """Its cost is unknown, not 0, and the caps charge what it might have been."""
+@pytest.mark.parametrize(
+    "budget", [Budget(usd=0.001), Budget(output_tokens=100), Budget(input_tokens=15)], ids=str
+)
+def test_an_answer_without_usage_still_counts_against_the_caps(
+    session: Open, http: Http, budget: Budget
+) -> None:
+    """Its cost is unknown, not 0, and each cap charges what it might have been."""
     with FakeUpstream(Behaviour(text="ok", usage=None)) as upstream:
-        trial = session(upstream.url, budget=Budget(usd=0.001))
+        trial = session(upstream.url, budget=budget)
         answers = [
             http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 200}) for _ in range(2)
         ]
