@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 
@@ -11,6 +12,13 @@ from pydantic import ValidationError
 
 from runner.cases import Case
 from runner.errors import TaskError
+
+SIGNS = "();<>|&\n"
+"""What ends a word of a shell's, and is none."""
+BEFORE = frozenset(
+    ("!", "{", "if", "then", "elif", "else", "while", "until", "do", "env", "exec", "time", "xargs")
+)
+"""Words after which a command's name still comes."""
 
 
 def read_cases(path: Path, classes: Collection[str] = (), tool: str | None = None) -> tuple[Case, ...]:
@@ -37,9 +45,32 @@ def read_cases(path: Path, classes: Collection[str] = (), tool: str | None = Non
     return tuple(cases)
 
 
-def calls(tool: str, text: str) -> bool:
+def names(tool: str, text: str) -> bool:
     """Whether a text names a command: as a word of its own, no part of a path or of a longer name."""
     return re.search(rf"(?<![\w./-]){re.escape(tool)}(?![\w/-]|\.\w)", text) is not None
+
+
+def calls(tool: str, command: str) -> bool:
+    """Whether a shell that is given `command` executes `tool`: it is the first word of a simple command, assignments,
+    redirections and `BEFORE` left out. A name within quotes (`sh -c 'tool'`) is not seen.
+    """
+    words = shlex.shlex(command, posix=True, punctuation_chars=SIGNS)
+    words.whitespace, words.whitespace_split, words.commenters = " \t\r", True, ""
+    first, redirected = True, False
+    try:
+        for word in words:
+            if re.fullmatch(rf"[{SIGNS}]+", word):
+                redirected = "<" in word or ">" in word
+                first = first or not redirected
+            elif redirected:
+                redirected = False
+            elif first and word == tool:
+                return True
+            else:
+                first = first and (word in BEFORE or re.match(r"[A-Za-z_]\w*=", word) is not None)
+    except ValueError:  # a quote that nothing closes, and the tool was not called before it
+        return False
+    return False
 
 
 def _case(line: str, classes: Collection[str], tool: str | None) -> Case:

@@ -113,8 +113,8 @@ class Generator(Record):
         return names
 
     def prompt(self, repository: str) -> str:
-        """Raises `TaskError` if it is absent, a link or no text."""
-        return _text(self.root / "agent_prompt" / repository / "agent_prompt.txt")
+        """Raises `TaskError` if it is absent, lies behind a link or is no text."""
+        return self._text(f"agent_prompt/{repository}/agent_prompt.txt")
 
     def generate(self, repository: str, image: Image, sandboxes: SandboxProvider) -> Generated:
         """What the generator yields with this seed, the same in two sandboxes, every class whole.
@@ -172,7 +172,17 @@ class Generator(Record):
         for name in [*own, *sorted(path.name for path in base.glob("*.py"))]:
             target = into / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(_text(base / name), "utf-8")
+            target.write_text(self._text(f"run_differential_test/{name}"), "utf-8")
+
+    def _text(self, name: str) -> str:
+        """A file of the checkout. Raises `TaskError` if any part of its path below the root is a link."""
+        path = self.root / name
+        try:
+            if path.resolve(strict=True) != self.root.resolve() / name:
+                raise TaskError(f"{name} lies behind a link: replace it by what it points to.")
+            return path.read_text("utf-8")
+        except (OSError, RuntimeError, UnicodeDecodeError) as error:
+            raise TaskError(f"{path.parent.name}/{path.name} cannot be read: {error}.") from error
 
 
 def shown(text: str) -> str:
@@ -278,12 +288,3 @@ def _only_file(packed: Path) -> bytes:
             if member.isreg() and (stream := archive.extractfile(member)):
                 return stream.read()
     raise FileNotFoundError("no regular file")
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.is_symlink():
-            raise TaskError(f"{path.name} is a link: replace it by what it points to.")
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"{path.parent.name}/{path.name} cannot be read: {error}.") from error

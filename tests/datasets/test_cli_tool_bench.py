@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.case_file import calls, read_cases
+from runner.case_file import calls, names, read_cases
 from runner.datasets.cli_tool_bench import CliToolBench
 from runner.datasets.references import Reference, fetch, solution
 from runner.door import ROOT
@@ -68,7 +68,7 @@ def test_every_class_has_fifty_distinct_cases_good_and_bad(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_tool_goes_by_another_name_than_the_published_one(name: str) -> None:
     text = (SHIPPED / name / "instruction.md").read_text() + (SHIPPED / name / "cases.jsonl").read_text()
-    assert not [known for known in PUBLISHED - FORMATS.get(name, set()) if calls(known, text.lower())]
+    assert not [known for known in PUBLISHED - FORMATS.get(name, set()) if names(known, text.lower())]
 
 
 def test_the_generator_writes_the_cases_that_are_there(tmp_path: Path) -> None:
@@ -113,6 +113,7 @@ def test_the_authors_lines_are_read_as_they_are(tmp_path: Path) -> None:
             {"command": "/opt/tally count a"},
             "its command does not call 'tally', as the prompt names the tool.",
         ),
+        ({"command": "other tally"}, "its command does not call 'tally', as the prompt names the tool."),
         ({"command": "tally.py count a"}, "its command does not call 'tally', as the prompt names the tool."),
         ({"negativ": True}, "negativ: Extra inputs are not permitted."),
     ],
@@ -249,9 +250,37 @@ def test_a_package_with_another_digest_is_an_error(tmp_path: Path, package: str,
 
 
 def test_names_are_words_of_their_own() -> None:
-    assert calls("tally", "cat x|tally count; echo")
-    assert calls("tally", "Use `tally`.")
-    assert not calls("tally", "tally-ho /usr/bin/tally tally.py tally/x mytally")
+    assert names("tally", "cat x|tally count; echo")
+    assert names("tally", "Use `tally`.")
+    assert not names("tally", "tally-ho /usr/bin/tally tally.py tally/x mytally")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tally count a",
+        "cat x|tally count; echo",
+        "cd sub && A=1 B='x y' tally count a",
+        "< a tally count -",
+        "echo a > tally; tally",
+        "ls\ntally count a",
+        "cat <<END | tally count -\nit's\nEND",
+        "echo $(tally count a)",
+        "ls | xargs tally count",
+        "tally count 'a",
+    ],
+)
+def test_what_a_command_calls_is_the_word_that_is_executed(command: str) -> None:
+    assert calls("tally", command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["other tally", "echo x > tally", "other; ./tally", "echo 'x; tally'", "A=tally other", "other '' tally",
+     "cat tally | sort", "other 'a; tally"],
+)  # fmt: skip
+def test_a_command_that_only_says_the_name_does_not_call_it(command: str) -> None:
+    assert not calls("tally", command)
 
 
 def test_cases_without_classes_and_tools_are_read_too(tmp_path: Path) -> None:

@@ -198,18 +198,21 @@ def test_an_unknown_language_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "part",
-    ["run_differential_test/repo/{}/start.py", "agent_prompt/{}/agent_prompt.txt"],
-    ids=["script", "prompt"],
+    [
+        f"run_differential_test/repo/{GOOD}/start.py",
+        f"agent_prompt/{GOOD}/agent_prompt.txt",
+        "run_differential_test/repo/someone",
+        "agent_prompt/someone",
+    ],
+    ids=["script", "prompt", "owner of a script", "owner of a prompt"],
 )
 def test_a_link_out_of_the_checkout_is_not_followed(tmp_path: Path, part: str) -> None:
     root = authors.checkout(tmp_path / "checkout")
     authors.add(root, GOOD)
-    link = root / part.format(GOOD)
-    link.unlink()
-    (tmp_path / "secret").write_text("secret")
-    link.symlink_to(tmp_path / "secret")
+    (root / part).rename(tmp_path / "secret")
+    (root / part).symlink_to(tmp_path / "secret")
     generator = Generator(root=root, seed=0, seconds=1, cases_per_class=3)
-    with pytest.raises(TaskError, match="is a link"):
+    with pytest.raises(TaskError, match="lies behind a link"):
         _read(generator)
 
 
