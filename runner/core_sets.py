@@ -42,6 +42,8 @@ class CoreSetFile(Record):
     """With the full set, on the cells it was chosen with: too good to be true."""
     agreement: AgreementFigures
     """With the full set, on the held-out cells."""
+    random_spearman: float | None
+    """Mean Spearman of random sets of the same size on the held-out cells: what the choice has to beat."""
     cost_usd: float
     full_cost_usd: float
     unpriced: int

@@ -57,7 +57,7 @@ class Calibrate(Record):
             raise ConfigError("Which trials? Add inputs=[SWEEP,...]: names, folders, or files of trials.")
         sources = [read_source(word, sweep.settings.outputs) for word in self.inputs]
         trials = pd.concat([contenders(source.trials) for source in sources], ignore_index=True)
-        if "key" in trials:  # two sweeps may share records
+        if "key" in trials:  # two sweeps may share records, or be one import twice
             trials = trials[trials["key"].isna() | ~trials["key"].duplicated()]
         trials = check(trials, one_dataset=True)
         efforts, found = effort(trials), calibrate(trials, self.quantiles, self.tau_quantile)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -58,6 +59,7 @@ class CoreSet(Record):
             held_out=found.held_out,
             fitted=AgreementFigures(**figures(found.fitted)),
             agreement=AgreementFigures(**figures(found.agreement)),
+            random_spearman=None if math.isnan(found.random_spearman) else found.random_spearman,
             cost_usd=round(found.cost_usd, 6),
             full_cost_usd=round(found.full_cost_usd, 6),
             unpriced=found.unpriced,
@@ -74,12 +76,14 @@ def _said(core: CoreSetFile, tasks: int, shortfall: float | None, path: Path) ->
     """The choice for people: its tasks, what it is worth, and what it saves."""
     saved = f"{1 - core.cost_usd / core.full_cost_usd:.0%}" if core.full_cost_usd else "an unknown share"
     search = "greedy" if shortfall is None else f"every set was tried; greedy alone: {shortfall:.3f} less"
+    random = "-" if core.random_spearman is None else f"{core.random_spearman:.3f}"
     chosen = f"{len(core.names)} of {tasks} tasks of {core.dataset}"
     return "\n".join(
         [
             f"{chosen}, chosen with {len(core.chosen_with)} cells ({search}):",
             *(f"  {tier:<7} {', '.join(names)}" for tier, names in core.tasks.items()),
             f"On {len(core.held_out)} held-out cells: {_words(core.agreement)}",
+            f"Random sets of the same size, on the same held-out cells: Spearman {random}",
             f"On the cells it was chosen with, which flatters it: {_words(core.fitted)}",
             f"Cost {core.cost_usd:.2f} USD of {core.full_cost_usd:.2f}: {saved} saved; {core.unpriced} unpriced.",
             f"Written to {path}. To run it: dataset.core_set={path}",

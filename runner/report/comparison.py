@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from pathlib import Path
@@ -11,14 +13,15 @@ import pandas as pd
 
 from metrics.ams import ams, tier_scores
 from metrics.checks import check
+from metrics.errors import TableError
 from metrics.ranking import agreement
 from metrics.table import summary
 from metrics.uncertainty import BETTER
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Record, Scoring
-from runner.report.rescoring import agreement_words, figures, plain_table, written
-from runner.report.sources import Source, contenders, digest, labelled
+from runner.report.rescoring import agreement_words, figures, labels, plain_table, written
+from runner.report.sources import Source, contenders, digest, labelled, read_source
 from runner.report.wording import number
 from runner.store import write_atomically
 
@@ -28,6 +31,7 @@ METRICS = {**BETTER, "mean_reward": 1, "turns": -1}
 """What cells can be compared by -> whether more of it is better or worse."""
 _SHARES = {"AMS", "pass_rate", "mean_reward"}
 """Metrics in [0, 1], so that a difference between two of them has a meaning."""
+_CELL = ("agent", "model", "dataset", "budget")
 _AGREEMENT = ("Spearman", "Kendall", "top 1", "top 3", "MAE")
 
 
@@ -52,9 +56,9 @@ class Side(NamedTuple):
         return {
             "source": self.source.name,
             "metric": self.metric,
-            "scoring": self.scoring.title,
-            "alpha": self.scoring.alpha,
             "tasks": None if self.tasks is None else sorted(self.tasks),
+            "path": str(self.source.path),
+            "trials": self.source.digest,
             "digest": digest(labelled(self.source.trials, self.scoring), self.scoring),
         }
 
@@ -101,14 +105,16 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     cells["difference"] = cells["right"] - cells["left"] if comparable else math.nan
     cells = cells.sort_values("left_rank", kind="stable")
     cells.insert(0, "cell", [" · ".join(map(str, key)) for key in cells.index])
-    name = _slug(f"{left.metric}_vs_{right.name}")
-    if left.scoring.title != right.scoring.title or left.scoring.alpha != right.scoring.alpha:
-        name = _slug(f"{name}_{right.scoring.title}_alpha_{right.scoring.alpha:g}")
-    comparison = Comparison(name=name, left=left.said(), right=right.said(), agreement=figures(found))
+    said = _scorings(left, right)
+    comparison = Comparison(
+        name=_name(left, right),
+        left=left.said() | {"scoring": said[0]},
+        right=right.said() | {"scoring": said[1]},
+        agreement=figures(found),
+    )
     table = plain_table(f"{left.name} against {right.name}", ("cells", *_AGREEMENT))
     table.add_row(str(found.cells), *agreement_words(found))
-    notes = [f"Scored by {left.scoring.title}, alpha {left.scoring.alpha:g}; on the right by"]
-    notes[0] += f" {right.scoring.title}, alpha {right.scoring.alpha:g}."
+    notes = [f"Scored by {said[0]}; on the right by {said[1]}."]
     notes += [f"Not all could be said: {found.why}."] if found.why else []
     return (
         comparison,
@@ -126,12 +132,47 @@ def keep(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
 
 
 def kept(sweep: Path, state: str) -> dict[Path, Comparison]:
-    """File -> what this sweep was compared with, as long as its trials and scoring are still those: `state` is their
-    `digest`.
+    """File -> what this sweep was compared with, as long as its trials and scoring are still those (`state` is their
+    `digest`), and the trials on the right. A right side that is gone contradicts nothing.
     """
     files = sorted((sweep / COMPARISONS).glob("*.json"))
     found = {file: Comparison.model_validate_json(file.read_bytes()) for file in files}
-    return {file: each for file, each in found.items() if each.left["digest"] == state}
+    return {
+        file: each for file, each in found.items() if each.left["digest"] == state and _stands(each, sweep)
+    }
+
+
+def _stands(found: Comparison, sweep: Path) -> bool:
+    """Whether the right side's trials are still those that were compared."""
+    path = Path(found.right["path"])
+    if not path.exists():
+        return True
+    try:
+        return bool(read_source(str(path), sweep.parent).digest == found.right["trials"])
+    except (ConfigError, TableError):  # what can no longer be read is no longer that
+        return False
+
+
+def _scorings(left: Side, right: Side) -> list[str]:
+    """What people call the two sides' scorings: each with its alpha, and with every key that tells it from another of
+    its title.
+    """
+    scorings = [left.scoring, right.scoring]
+    return [
+        name if "alpha=" in name else f"{name} alpha={scoring.alpha:g}"
+        for name, scoring in zip(labels(scorings), scorings, strict=True)
+    ]
+
+
+def _name(left: Side, right: Side) -> str:
+    """Of the file: with a digest where the right side is scored otherwise or on fewer tasks, as its words are many."""
+    name = f"{left.metric}_vs_{right.name}"
+    if left.scoring == right.scoring and right.tasks is None:
+        return _slug(name)
+    if left.scoring != right.scoring:
+        name = f"{name}_{right.scoring.title}_alpha_{right.scoring.alpha:g}"
+    what = json.dumps([right.scoring.model_dump(mode="json"), sorted(right.tasks or ())])
+    return f"{_slug(name)}_{hashlib.sha256(what.encode()).hexdigest()[:8]}"
 
 
 def _cells(side: Side) -> pd.DataFrame:
@@ -143,12 +184,12 @@ def _cells(side: Side) -> pd.DataFrame:
         if absent := side.tasks - set(trials["task"]):
             raise ConfigError(f"{side.source.name} has no task {', '.join(sorted(absent))} of the core set.")
         trials = trials[trials["task"].isin(side.tasks)]
-    trials = check(trials, side.scoring if side.metric == "AMS" else None)
+    trials = check(trials, side.scoring if side.metric == "AMS" else None, columns=_CELL)
     if side.metric == "AMS":
         scores = ams(tier_scores(trials, side.scoring), side.scoring)["AMS"]
     else:
         scores = summary(trials, side.scoring.attempts)[side.metric]
-    cells = trials.groupby("cell")[["agent", "model", "dataset", "budget"]].first()
+    cells = trials.groupby("cell")[[*_CELL]].first()
     return cells.assign(score=scores)
 
 

@@ -68,8 +68,9 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
     written then.
     """
     ours = check(_ours(read_table(file), mapping))
-    rows = [_planned(row) for _, row in ours.iterrows()]
-    absent = _absent(ours) if mapping.planned == "grid" else []
+    content = hashlib.sha256(file.read_bytes() + mapping.model_dump_json().encode()).hexdigest()
+    rows = [_planned(row, content) for _, row in ours.iterrows()]
+    absent = _absent(ours, content) if mapping.planned == "grid" else []
     known = _filled(trials_table(rows, {}), ours)
     table = pd.concat([known, trials_table(absent, {})], ignore_index=True) if absent else known
     plan = SweepFile(
@@ -189,20 +190,24 @@ def _with_tokens(ours: pd.DataFrame) -> pd.DataFrame:
     return ours.assign(tokens=parts[0] + parts[1]) if ours["tokens"].isna().all() else ours
 
 
-def _planned(row: pd.Series[Any]) -> PlannedRow:
-    """A row as a planned trial; its key digests what it is."""
+def _planned(row: pd.Series[Any], content: str) -> PlannedRow:
+    """A row as a planned trial; its key digests what it is and the content that it is from, so that only what is read
+    twice has one key, and not another trial of the same cell and task.
+    """
     values = {name: str(row[name]) for name in NAMES if name != "status"} | {"attempt": int(row["attempt"])}
-    key = hashlib.sha256("\n".join(["imported", *map(str, values.values())]).encode()).hexdigest()[:32]
+    key = hashlib.sha256("\n".join(["imported", content, *map(str, values.values())]).encode()).hexdigest()[
+        :32
+    ]
     return PlannedRow(key=key, **values)
 
 
-def _absent(ours: pd.DataFrame) -> list[PlannedRow]:
+def _absent(ours: pd.DataFrame, content: str) -> list[PlannedRow]:
     """What each cell lacks of the tasks that its dataset has in any cell, as its first attempt."""
     cells = ours.drop_duplicates("cell")[["cell", "agent", "model", "dataset", "budget"]]
     tasks = ours.drop_duplicates(["dataset", "task"])[["dataset", "task", "tier", "category", "language"]]
     there = set(zip(ours["cell"], ours["task"], strict=True))
     grid = cells.merge(tasks, on="dataset").assign(attempt=1)
-    return [_planned(row) for _, row in grid.iterrows() if (row["cell"], row["task"]) not in there]
+    return [_planned(row, content) for _, row in grid.iterrows() if (row["cell"], row["task"]) not in there]
 
 
 def _filled(empty: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:

@@ -50,7 +50,7 @@ def agreement(found: Findings) -> Section | None:
 def _side(side: Mapping[str, Any]) -> Value:
     tasks = "" if side["tasks"] is None else f", {len(side['tasks'])} tasks"
     name = f"{side['source']} by {side['metric']}{tasks}"
-    return Value(name, name, f"{side['scoring']}, alpha {side['alpha']:g}")
+    return Value(name, name, side["scoring"])
 
 
 def sensitivity(found: Findings) -> Section | None:

@@ -32,6 +32,8 @@ class Source(NamedTuple):
 
     name: str
     """Of the sweep or the file."""
+    path: Path
+    """The sweep's folder, or the file."""
     folder: Path | None
     """The sweep's; None for a file."""
     scoring: Scoring | None
@@ -78,13 +80,13 @@ def read_source(word: str, outputs: Path) -> Source:
     if folders:
         folder = folders[0].absolute()
         plan, _, trials = sweep_trials(folder, folder.parent)
-        return Source(plan.name, folder, plan.scoring, trials)
+        return Source(plan.name, folder, folder, plan.scoring, trials)
     if not path.is_file():
         read_sweep(outputs / word)  # names the sweeps that there are
     trials = read_table(path)
     if "cell" not in trials and all(name in trials for name in _CELL):
         trials = trials.assign(cell=trials[list(_CELL)].astype(str).agg("·".join, axis=1))
-    return Source(path.name, None, None, check(trials))
+    return Source(path.name, path.absolute(), None, None, check(trials))
 
 
 def read_table(path: Path) -> pd.DataFrame:

@@ -72,10 +72,40 @@ def test_the_agreement_is_on_the_left_sweeps_run_until_its_trials_change(door: D
 def test_a_typed_scoring_is_the_right_sides(door: Door) -> None:
     sweep = finished_sweep(door.outputs)
     ended = door("job=compare", "left=full", "scoring.alpha=1")
-    assert "alpha 0.6; on the right by agentmeter, alpha 1." in ended.out
-    found = kept(sweep, "AMS_vs_full_AMS_agentmeter_alpha_1")
-    assert (found["left"]["alpha"], found["right"]["alpha"]) == (0.6, 1.0)
+    assert "Scored by agentmeter alpha=0.6; on the right by agentmeter alpha=1.0." in ended.out
+    [file] = (sweep / "comparisons").glob("AMS_vs_full_AMS_agentmeter_alpha_1_*.json")
+    found = kept(sweep, file.stem)
+    assert [found[side]["scoring"] for side in ("left", "right")] == [
+        "agentmeter alpha=0.6", "agentmeter alpha=1.0"
+    ]  # fmt: skip
     assert found["agreement"]["mae"] > 0  # type: ignore[operator]
+
+
+def test_scorings_of_one_title_and_alpha_are_told_apart_and_kept_side_by_side(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    said = "Scored by agentmeter tiers.easy.tau=0.12 alpha=0.6; on the right by agentmeter tiers.easy.tau={} alpha=0.6."
+    for tau in ("0.01", "0.02"):
+        ended = door("job=compare", "left=full", f"scoring.tiers.easy.tau={tau}")
+        assert said.format(tau) in ended.out
+    assert len(list((sweep / "comparisons").glob("*.json"))) == 2
+
+
+def test_a_comparison_stands_until_the_trials_on_its_right_change(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    other = load_trials(sweep, door.outputs)[1].assign(reason="")
+    other.to_csv("other.csv", index=False)
+
+    def agreements() -> int:
+        return sum(name.startswith("agreement") for name in tracked_runs(sweep, "none")[-1].metrics)
+
+    assert door("job=compare", "left=full", "right=other.csv").code == 0
+    assert agreements()
+    other.assign(reward=0.5).to_csv("other.csv", index=False)
+    assert not agreements()
+    other.assign(reward=7).to_csv("other.csv", index=False)
+    assert not agreements(), "what can no longer be scored"
+    Path("other.csv").unlink()
+    assert agreements(), "nothing says otherwise"
 
 
 def test_fewer_than_three_common_cells_have_no_agreement_and_a_reason(door: Door) -> None:
@@ -94,6 +124,17 @@ def test_fewer_than_three_common_cells_have_no_agreement_and_a_reason(door: Door
     ended = door("job=compare", "left=full", "right=two.csv")
     assert ended.code == 2
     assert ended.err.startswith("TableError: cost_usd is negative: row 1, 2, 3, 4, 5 and 19 more")
+
+
+def test_a_file_without_what_names_a_cell_is_refused_with_the_columns_it_lacks(door: Door) -> None:
+    finished_sweep(door.outputs)
+    pd.DataFrame({
+        "cell": ["a", "b"], "dataset": "bench", "task": "easy-1", "tier": "easy", "attempt": 1, "status": "completed",
+        "finished_at": None, "reward": 1.0, "passed": True, "tokens": 10, "cost_usd": 0.1, "turns": 2,
+    }).to_csv("cell.csv", index=False)  # fmt: skip
+    ended = door("job=compare", "left=full:pass_rate", "right=cell.csv:pass_rate")
+    assert ended.code == 2
+    assert ended.err.startswith("TableError: No column agent, model, budget")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +166,11 @@ def test_a_core_set_is_chosen_compared_with_the_full_set_and_taken_by_a_dataset(
     assert core.full_cost_usd == pytest.approx(load_trials(sweep, door.outputs)[1]["cost_usd"].sum())
     assert "6 of 12 tasks of bench, chosen with 6 cells" in ended.out
     assert "On 3 held-out cells: Spearman " in ended.out
+    assert core.random_spearman is not None
+    assert (
+        f"Random sets of the same size, on the same held-out cells: Spearman {core.random_spearman:.3f}"
+        in ended.out
+    )
     saved = 1 - core.cost_usd / core.full_cost_usd
     assert f"{saved:.0%} saved" in ended.out
 

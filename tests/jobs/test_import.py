@@ -178,3 +178,28 @@ def test_published_results_are_imported_as_they_are(door: Door, ending: str) -> 
     trials = load_trials(folder, door.outputs)[1]
     assert trials["cost_usd"].isna().all()
     assert trials["truth_tests"].tolist() == published["truth_tests"].tolist()
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_two_imports_of_the_same_cells_with_other_content_are_no_calibration(door: Door, first: str) -> None:
+    for name, reward in (("a", "1"), ("b", "0")):
+        rows = (f"x,m,t{n},E,1,ok,{reward},{n},1,1,1,1,2026-05-01T10:00:00Z" for n in range(1, 7))
+        door("job=import", f"path={table(*rows)}", f"mapping={EXAMPLE}", f"name={name}")
+    second = {"a": "b", "b": "a"}[first]
+    ended = door("job=calibrate", f"inputs=[{first},{second}]")
+    assert ended.code == 2
+    assert ended.err.startswith("TableError: Two rows of one cell, task and attempt")
+    assert not Path("tiers.yaml").exists()
+
+
+def test_one_file_imported_twice_is_calibrated_on_once(door: Door) -> None:
+    rows = (
+        f"x,m,t{n},E,{k},ok,{k - 1},{n},1,1,1,1,2026-05-01T10:00:00Z" for n in range(1, 7) for k in (1, 2)
+    )
+    file = table(*rows)
+    counted = mapping(constants={"dataset": "theirs", "interactions": 3})
+    for name in ("a", "b"):
+        door("job=import", f"path={file}", f"mapping={counted}", f"name={name}")
+    ended = door("job=calibrate", "inputs=[a,b]")
+    assert ended.code == 0, ended.err
+    assert "12 valid trials of 1 cells" in ended.out

@@ -54,6 +54,15 @@ def test_both_presets_differ_in_name_alone() -> None:
     assert yaml.safe_load(core.replace("core30", "benchmark90")) == yaml.safe_load(full)
 
 
+def test_a_cap_below_what_table_1_spends_is_not_called_enough() -> None:
+    tiers = yaml.safe_load((CONF / "scoring/agentmeter.yaml").read_text())["tiers"]
+    dearest = max(max(tier["budgets"]) for tier in tiers.values())
+    header = (CONF / "budget/default.yaml").read_text().partition("name:")
+    assert yaml.safe_load("name:" + header[2])["usd"] < dearest
+    assert "Enough for any" not in header[0]
+    assert f"{dearest:g} USD" in header[0]
+
+
 @pytest.mark.parametrize(("option", "factor"), [("agentmeter_half", 0.5), ("agentmeter_double", 2)])
 def test_the_other_grids_are_multiples_of_table_1(option: str, factor: float) -> None:
     published = yaml.safe_load((CONF / "scoring/agentmeter.yaml").read_text())["tiers"]
