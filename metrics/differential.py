@@ -226,6 +226,9 @@ def judge_case(
 ) -> CaseScore:
     """One case. `candidate` is None if it could not be installed. `same_meaning` is the judge model's word on outputs
     that are no exact match; None: not asked.
+
+    `fuzzy_match` is `similarity` ≥ τ, or an exact match. **Ruling:** the paper has no second clause; without it "abc"
+    and "a b c" (0.6) would pass the strict metric and fail the lenient one.
     """
     valid = reference.exit_code == 0
     if candidate is None:
@@ -248,7 +251,6 @@ def judge_case(
         scored,
         phase=Phase.PASSED if equal else Phase.OUTPUT,
         exact_match=equal,
-        # Without any blanks equal texts may be unlike with them: what the strict match takes the lenient one does too.
         fuzzy_match=equal or similarity(reference.stdout, candidate.stdout) >= rules.tau,
         semantic_match=equal or same_meaning,
     )

@@ -133,16 +133,18 @@ def overhead(trials: pd.DataFrame) -> pd.DataFrame:
 
 def runtimes(trials: pd.DataFrame) -> pd.DataFrame:
     """Table 4; index cell, those with a runtime. Columns: `tasks`, those in which **every** such cell has one;
-    `reference` and `candidate`, mean seconds of a case over them; `relative` = candidate / reference.
+    `reference` and `candidate`, mean seconds of a case over them; `relative` = candidate / reference; `cpu`, mean
+    of `cpu_median` over them, NaN where it is not given.
 
     Both sides of a cell are timed on the same cases, so each cell has its own reference. No common task: NaN.
     """
     sides = ["runtime_reference", "runtime_candidate"]
-    rows = trials.loc[valid(trials)].reindex(columns=["cell", "task", *sides]).dropna()
-    each = rows.astype(dict.fromkeys(sides, "float64")).groupby(["cell", "task"])[sides].mean()
+    times = [*sides, "cpu_median"]
+    rows = trials.loc[valid(trials)].reindex(columns=["cell", "task", *times]).dropna(subset=sides)
+    each = rows.astype(dict.fromkeys(times, "float64")).groupby(["cell", "task"])[times].mean()
     cells = each.index.unique("cell")
     common = each.groupby("task").filter(lambda task: len(task) == len(cells)).groupby("cell")
-    means = common[sides].mean().set_axis(["reference", "candidate"], axis=1).reindex(cells)
+    means = common[times].mean().set_axis(["reference", "candidate", "cpu"], axis=1).reindex(cells)
     relative = means["candidate"] / means["reference"]
     return means.assign(tasks=common.size().reindex(cells, fill_value=0), relative=relative)
 

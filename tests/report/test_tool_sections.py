@@ -91,6 +91,7 @@ def test_what_tools_took_and_how_fast_they_are(tools: Findings) -> None:
     assert {line["tasks"] for line in fast.values()} == {
         "4"
     }  # all but what never ran and what is not installed
+    assert {line["CPU"] for line in fast.values()} == {"0.50"}
     assert float(fast["mini_swe_agent", "glm"]["relative"]) < float(fast["codex", "glm"]["relative"]) < 1
 
 
@@ -120,7 +121,9 @@ def test_few_cells_and_few_figures_make_a_page_too(tmp_path: Path) -> None:
         "tool-runtime",
     }
     bare = {
-        name: 0.0 for name in components(0.0, 0) if not name.startswith(("reference", "ended", "runtime"))
+        name: 0.0
+        for name in components(0.0, 0)
+        if not name.startswith(("reference", "ended", "runtime", "cpu"))
     }
     verdict = Verdict(reward=0.0, components=bare)
     found = findings(

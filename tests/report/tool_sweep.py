@@ -18,7 +18,11 @@ CASES = 20
 def components(share: float, lines: int, **changed: float) -> dict[str, float]:
     """What the verifier finds of a tool of which such a share of the cases is right; of 0 it cannot be installed."""
     right = round(share * CASES)
-    built = {"runtime_reference": 0.2, "runtime_candidate": 0.05 + 0.1 * share} if share else {}
+    built = (
+        {"runtime_reference": 0.2, "runtime_candidate": 0.05 + 0.1 * share, "cpu_median": 0.5}
+        if share
+        else {}
+    )
     wrong = Phase.OUTPUT if share else Phase.INSTALL
     ended = dict.fromkeys(Phase, 0.0) | {Phase.PASSED: float(right)} | {wrong: float(CASES - right)}
     return {
