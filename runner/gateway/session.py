@@ -8,7 +8,7 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -275,7 +275,10 @@ class Session:
     def _book(self, call: Call, hold: Hold, flight: Flight, reply: Reply | None) -> None:
         """Count what a try came to, however it ended."""
         answer = (reply and reply.response) or flight.answer
-        call.usage = call.api.usage(answer) if answer else None
+        call.usage = None
+        if answer:
+            with suppress(AttributeError, TypeError, ValueError, OverflowError):  # counts that are no numbers
+                call.usage = call.api.usage(answer)
         if reply and reply.response:
             call.cost_usd = self._meter.settle(hold, call.usage)
         elif flight.open:

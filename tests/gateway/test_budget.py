@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -256,6 +259,58 @@ def test_an_answer_without_usage_still_counts_against_the_caps(
     assert trial.calls[0].usage is None
     assert trial.cost_usd is None
     assert trial.usage == Usage()
+
+
+COUNTS = dict.fromkeys(("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"), "many")
+ODD_ANSWERS: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {
+        "object": "chat.completion",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}],
+    },
+    "/v1/responses": {"object": "response", "created_at": 1, "status": "completed", "output": []},
+    "/v1/messages": {"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"},
+}
+
+
+class _OddCounts(BaseHTTPRequestHandler):
+    """A provider whose counts are no numbers."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        body = json.dumps({"id": "x", "model": "x", "usage": COUNTS} | ODD_ANSWERS[self.path]).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("path", "model"),
+    [
+        ("/v1/chat/completions", "openai/x"),
+        ("/v1/responses", "openai/x"),
+        ("/v1/messages", "anthropic/x"),
+    ],
+)
+def test_counts_that_are_no_numbers_leak_no_hold_and_lose_no_spend(
+    session: Open, http: Http, path: str, model: str
+) -> None:
+    """Reading them raised before the call was settled: its hold stayed, and what it cost was forgotten."""
+    body: dict[str, Any] = {"input": "x"} if path == "/v1/responses" else HELLO
+    bound = "max_output_tokens" if path == "/v1/responses" else "max_tokens"
+    with ThreadingHTTPServer(("127.0.0.1", 0), _OddCounts) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        trial = session(url, id=model, budget=Budget(usd=0.001), seconds=10)
+        statuses = [http(trial).post(path, json=body | {bound: 200}).status_code for _ in range(2)]
+        server.shutdown()
+    assert statuses[1] == 403
+    assert trial.refusal == "usd"
+    assert trial.charged["usd"] >= 0.0009
 
 
 def test_a_missing_cache_rate_makes_the_cost_unknown_but_not_the_cap(session: Open, http: Http) -> None:
