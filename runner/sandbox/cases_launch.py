@@ -22,6 +22,7 @@ from runner.sandbox.reaper import owned
 How = Literal["overlay", "copy"]
 
 CODE = f"{OURS}/cases"
+"""A mount of the engine's, empty but for our package: what a candidate's image holds there would be imported first."""
 _PACKAGE = Path(__file__).with_name("casebox")
 _MAIN = (
     f"import sys; sys.path.append({CODE!r}); from runner.sandbox.casebox import serve; "
@@ -61,7 +62,7 @@ def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
         cap_drop=["ALL"],
         cap_add=list(MOUNTING if how == "overlay" else COPYING),
         log_config=LogConfig(type="none"),
-        tmpfs={STAGE: "size=1m"} | {folder.path: f"exec,{size}" for folder in writable},
+        tmpfs=dict.fromkeys((STAGE, CODE), "size=1m") | {folder.path: f"exec,{size}" for folder in writable},
         mounts=[
             Mount(f"{CODE}/runner/sandbox/casebox", str(_PACKAGE), type="bind", read_only=True),
             Mount(_PRELOADED, str(_PACKAGE / "nothing"), type="bind", read_only=True),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -73,6 +76,29 @@ def attack(sides: tuple[CaseBox, CaseBox]) -> Callable[..., CaseResult]:
         return result
 
     return attack
+
+
+TRAP = """ARG BASE
+FROM ${BASE}
+ENV PYTHONPATH=/opt/assay/cases PYTHONSTARTUP=/opt/assay/cases/runner/__init__.py PYTHONHOME=/opt/assay/cases
+RUN mkdir -p /opt/assay/cases/runner/sandbox && cd /opt/assay/cases && \\
+    echo 'raise SystemExit("taken")' > runner/__init__.py && cp runner/__init__.py runner/sandbox/ && \\
+    for name in runner sitecustomize usercustomize json; do cp runner/__init__.py $name.py; done
+"""
+
+
+@pytest.mark.parametrize("how", ["overlay", "copy"])
+def test_no_code_of_a_candidates_image_runs_as_the_supervisor(
+    sandboxes: DockerSandboxes, tmp_path: Path, how: Literal["overlay", "copy"]
+) -> None:
+    """Its installation, which is root's, may have put modules where those of the supervisor are imported from."""
+    (tmp_path / "Dockerfile").write_text(TRAP)
+    digest = hashlib.sha256(TRAP.encode()).hexdigest()
+    environment = Environment(context=tmp_path, build_args={"BASE": base.tag()}, digest=digest)
+    side = CaseSide(name="trap", image=sandboxes.image(environment), how=how)
+    with sandboxes.cases(side) as box:
+        result = box.run(Case(command_class="t", command="echo mine"))
+    assert (result.stdout, result.how) == ("mine\n", how)
 
 
 def python(script: str) -> dict[str, object]:
