@@ -182,6 +182,28 @@ def test_changes_are_what_is_there_in_the_end(run: Run, command: str, expected: 
     assert [c.path for c in result.changes] == sorted(c.path for c in result.changes)
 
 
+LINKED = "mkdir real p; echo x > real/a; echo y > p/environ; echo z > p/kmsg; ln -s real link"
+"""Prep: a folder, a link to it, and a folder with names that are also somewhere else."""
+GONE: Seen = [("changed", "symlink", "p"), ("deleted", "file", "p/environ"), ("deleted", "file", "p/kmsg")]
+REPLACED: list[tuple[str, Seen]] = [
+    ("rm link; mkdir link", [("changed", "directory", "link")]),
+    ("rm link; cp -r real link", [("changed", "directory", "link"), ("added", "file", "link/a")]),
+    (
+        "rm -r real link; ln -s p real",
+        [("deleted", "symlink", "link"), ("changed", "symlink", "real"), ("deleted", "file", "real/a")],
+    ),
+    ("rm -r p; ln -s /proc/1 p", GONE),
+    ("rm -r p; ln -s /proc p", GONE),
+]
+
+
+@pytest.mark.parametrize(("command", "expected"), REPLACED, ids=[command for command, _ in REPLACED])
+def test_no_link_is_followed_where_a_folder_was_or_will_be(run: Run, command: str, expected: Seen) -> None:
+    """Else what the link leads to would be told, as it is outside the case's machine."""
+    result = run(command, prep=LINKED)
+    assert (sorted(seen(result)), result.truncated) == (sorted(expected), ())
+
+
 def test_a_change_tells_mode_size_content_and_target(run: Run) -> None:
     result = run(
         "umask 077; printf 0123456789abcdefghijklmnopqrst > n; chmod 4755 n; ln -s ../a l; mkdir -m 1777 m; rm b"

@@ -34,7 +34,7 @@ class Content(NamedTuple):
     """What a file or link holds."""
 
     digest: str | None
-    """None when there was no time to read it."""
+    """None when there was no time to read it, or it cannot be read."""
     text: str
 
 
@@ -103,7 +103,12 @@ class Tree:
 
     def content(self, path: bytes, clock: Clock) -> Content:
         """See `Side`. Reads no further than the time allows."""
-        place = self._root + path
+        try:
+            return self._read(self._root + path, clock)
+        except OSError:
+            return Content(None, "")
+
+    def _read(self, place: bytes, clock: Clock) -> Content:
         if os.path.islink(place):
             target = os.readlink(place)
             return Content(hashlib.sha256(target).hexdigest(), readable(target[: clock.text_bytes]))
@@ -169,18 +174,18 @@ class Changes:
 
     def compare(self, path: bytes) -> None:
         """Note what differs at this path and, on either side, below."""
-        left = [path]
+        left = [(path, True, True)]
         while left and self.has_time():
-            path = left.pop()
-            old, new = self.before.look(path), self.after.look(path)
+            path, was_within, is_within = left.pop()
+            # Where the parent is no folder, it may be a link, through which the kernel would lead elsewhere.
+            old = self.before.look(path) if was_within else None
+            new = self.after.look(path) if is_within else None
             self.note(path, old, new)
-            names = {
-                name
-                for side, state in ((self.before, old), (self.after, new))
-                if state and state.kind == "directory"
-                for name in side.names(path)
-            }
-            left.extend(self.inside(path, names))
+            was_folder, is_folder = (state is not None and state.kind == "directory" for state in (old, new))
+            names = set(self.before.names(path)) if was_folder else set()
+            if is_folder:
+                names.update(self.after.names(path))
+            left.extend((inner, was_folder, is_folder) for inner in self.inside(path, names))
 
     def inside(self, path: bytes, names: Collection[bytes]) -> list[bytes]:
         """The paths of a directory's entries, last first; those that are too long are left out, and said to be."""
