@@ -72,6 +72,8 @@ def _post(session: Session, api: Api) -> Any:
             raw = await _read(request)
         except ClientDisconnect:
             return Response(status_code=400)  # nothing was asked, and nobody is there
+        if not _authorised(session, request):  # the trial ended while the body came
+            return _unauthorised(api)
         if raw is None:
             return _json(session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
         body = _parse(raw)

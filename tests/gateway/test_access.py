@@ -92,6 +92,23 @@ def test_a_key_is_dead_when_its_trial_ends(session: Open, http: Http) -> None:
     assert len(trial.calls) == trial.turns == 1
 
 
+def test_a_body_that_ends_after_its_trial_is_not_served(session: Open) -> None:
+    """The key was looked at before the body was read, so such a call reached the provider and no ledger."""
+    body = json.dumps(HELLO).encode()
+    with FakeUpstream(OK) as upstream, socket.socket(socket.AF_UNIX) as agent:
+        trial = session(upstream.url)
+        agent.connect(str(trial.socket_dir / "gateway.sock"))
+        head = f"Authorization: Bearer {trial.key}\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n"
+        agent.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\n{head}\r\n".encode())
+        assert agent.recv(100).startswith(b"HTTP/1.1 100 ")  # so the body is being read
+        agent.sendall(body[:10])
+        trial.close()
+        agent.sendall(body[10:])
+        assert agent.recv(100).startswith(b"HTTP/1.1 401 ")
+        assert upstream.requests == []
+    assert trial.calls == ()
+
+
 def test_the_socket_is_for_any_user_of_the_sandbox_and_nobody_else_on_the_host(session: Open) -> None:
     folder = session("http://127.0.0.1:1").socket_dir
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder.parent, folder, folder / "gateway.sock")]
