@@ -223,11 +223,9 @@ class Session:
         shutil.rmtree(self.socket_dir, ignore_errors=True)
 
     async def _serve(self, call: Call) -> Answer:
-        complaint = call.api.complaint(call.request)
-        if complaint:
-            return self._malformed(call, 400, complaint)
         try:
-            return await self._admitted(call)
+            complaint = call.api.complaint(call.request)
+            return self._malformed(call, 400, complaint) if complaint else await self._admitted(call)
         except asyncio.CancelledError as cancelled:
             reason = ErrorInfo(type="Cancelled", message=" ".join(map(str, cancelled.args)), phase="gateway")
             self._record(call, HUNG_UP, error=reason)

@@ -250,6 +250,19 @@ def test_a_request_that_breaks_the_gateway_is_answered_and_recorded(session: Ope
     assert len(trial.calls) == 3
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_a_part_whose_type_is_no_text_is_on_the_ledger(session: Open, http: Http, path: str) -> None:
+    """The look at a request for what cannot be served failed off the ledger, and the agent got no JSON."""
+    odd = [{"role": "user", "content": [{"type": []}]}]
+    with FakeUpstream(OK) as upstream:
+        trial = session(upstream.url)
+        answer = http(trial).post(f"/v1/{path}", json={"messages": odd, "input": odd, "max_tokens": 9})
+    assert "error" in answer.json()
+    (call,) = trial.calls
+    assert call.status_code == answer.status_code
+    assert (call.error is None) == (call.status_code == 200)  # a provider may take it
+
+
 def until(true: Callable[[], bool]) -> None:
     """Wait for something that is about to come true."""
     end = time.monotonic() + 10
