@@ -1,8 +1,11 @@
 """What one trial has spent at the gateway, and whether it may make another call.
 
 A call is *refused* for what is spent and *waits* for what is merely held by calls under way: so parallel calls
-cannot overrun a budget together, and none is refused for money that in the end was not spent. What a call may write is
-bounded by what is left; what it reads is known only afterwards, so one call may overrun by its own input.
+cannot overrun a budget together, and none is refused for money that in the end was not spent.
+
+What a call reads is known only afterwards: it is refused when what it surely reads costs more than is left, and what it
+may write is bounded by the rest. So one call may overrun by its input beyond that; and by its output, where neither the
+agent nor the model nor a cap on tokens bounds it.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ from runner.records import Budget, Model, Prices, Rates, Record, Usage
 PER_MILLION = 1e-6
 LEAST_OUTPUT = 16
 """Tokens. Below this a bound on output is no answer, and some providers refuse it."""
+SURE_INPUT = 4
+"""One in so many of the estimated input tokens is taken as sure. Much of a long conversation comes from the provider's
+cache for a fraction of the price, and bytes / 4 is too much for some texts (and by far for images, of which even this
+share may be more than they cost): with the whole estimate a trial would end well below its cap."""
 UNITS = {
     "turns": "model calls",
     "input_tokens": "input tokens",
@@ -42,10 +49,12 @@ class Refusal(Record):
     def message(self) -> str:
         """Told to the agent: which budget, what was spent, what the limit is."""
         name = "deadline" if self.kind == "deadline" else f"budget of {UNITS[self.kind]}"
-        return (
-            f"The {name} of this trial is spent: {self.spent:.6g} of {self.limit:.6g} {UNITS[self.kind]}. "
-            "No further model call is served."
-        )
+        figures = f"{self.spent:.6g} of {self.limit:.6g} {UNITS[self.kind]}"
+        if self.spent < self.limit:
+            return (
+                f"The {name} of this trial is spent but for a rest that does not cover this call: {figures}."
+            )
+        return f"The {name} of this trial is spent: {figures}. No further model call is served."
 
 
 class _Level(NamedTuple):
@@ -240,19 +249,20 @@ class Meter:
 
     def _levels(self, input_tokens: int) -> Iterator[_Level]:
         """Each budget that has a limit, and what a call with so much input means to it."""
-        limits, held = self._budget, self._held
+        limits, held, sure = self._budget, self._held, input_tokens // SURE_INPUT
         if self._started is not None and self._seconds is not None:
             passed = time.monotonic() - self._started - self.waited_seconds
             yield _Level("deadline", passed, 0.0, self._seconds, 0.0, 0.0)
         if limits.turns is not None:
             yield _Level("turns", self.charged["turns"], len(held), limits.turns, 1, 1)
         if limits.usd is not None:
-            least = self._capped(Usage(output_tokens=LEAST_OUTPUT))
+            least = self._capped(Usage(input_tokens=sure, output_tokens=LEAST_OUTPUT))
             need = self._capped(Usage(input_tokens=input_tokens, output_tokens=LEAST_OUTPUT))
             yield _Level("usd", self._usd, sum(hold.usd for hold in held), limits.usd, least, need)
         if limits.input_tokens is not None:
             under_way = sum(hold.input_tokens for hold in held)
-            yield _Level("input_tokens", self._spent_input, under_way, limits.input_tokens, 1, input_tokens)
+            spent, least = self._spent_input, max(1, sure)
+            yield _Level("input_tokens", spent, under_way, limits.input_tokens, least, input_tokens)
         if limits.output_tokens is not None:
             least = min(LEAST_OUTPUT, limits.output_tokens or 1)
             spent = self._spent_output
@@ -278,7 +288,8 @@ class Meter:
             left = limits.output_tokens - self._spent_output - self._held_output
         rate = _rates(Usage(input_tokens=input_tokens), self._model.prices).output
         if limits.usd is not None and rate:
-            usd = limits.usd - self._usd - sum(hold.usd for hold in self._held)
+            sure = self._capped(Usage(input_tokens=input_tokens // SURE_INPUT))
+            usd = limits.usd - self._usd - sum(hold.usd for hold in self._held) - sure
             affordable = max(LEAST_OUTPUT, int(usd / rate / PER_MILLION))
         bounds = [bound for bound in (wanted, left, affordable, most) if bound is not None]
         at_most = min(bounds, default=0)

@@ -134,13 +134,13 @@ CLIPS = [
 def test_output_is_clipped_to_what_usd_are_left(
     session: Open, http: Http, path: str, body: dict[str, Any], field: str, model: str
 ) -> None:
-    """At 10 USD per million, what is left of 0.01 USD after a call of 0.0019 pays for 810 tokens."""
+    """At 10 USD per million, what is left of 0.01 USD after a call of 0.0019 pays for 810 tokens, less the input."""
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, id=model, budget=Budget(usd=0.01), max_output_tokens=9000)
         for _ in range(2):
             assert http(trial).post(f"/v1/{path}", json=body | {field: 5000}).status_code == 200
         sent = [request[field.replace("completion_", "")] for request in upstream.requests]
-    assert sent == [1000, 810]
+    assert sent == pytest.approx([999, 809], abs=1)
 
 
 def test_usd_that_are_no_bound_send_none(session: Open, http: Http) -> None:
@@ -150,7 +150,7 @@ def test_usd_that_are_no_bound_send_none(session: Open, http: Http) -> None:
         unknown = session(upstream.url, budget=Budget(usd=0.05), name="unknown")
         for trial in (rich, poor, unknown):
             http(trial).post("/v1/chat/completions", json=HELLO)
-        assert [request.get("max_tokens") for request in upstream.requests] == [None, 5000, None]
+        assert [request.get("max_tokens") for request in upstream.requests] == [None, 4999, None]
 
 
 def test_too_little_for_an_answer_is_nothing(session: Open, http: Http) -> None:
@@ -164,7 +164,7 @@ def test_too_little_for_an_answer_is_nothing(session: Open, http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    "budget", [Budget(input_tokens=1500), Budget(usd=0.003), Budget(output_tokens=60)], ids=str
+    "budget", [Budget(input_tokens=1500), Budget(usd=0.0035), Budget(output_tokens=60)], ids=str
 )
 def test_parallel_calls_overrun_no_further_than_one_after_the_other(
     session: Open, http: Http, budget: Budget
@@ -179,6 +179,30 @@ def test_parallel_calls_overrun_no_further_than_one_after_the_other(
             assert {post.result().status_code for post in posts} == {200, 403}
         assert len(upstream.requests) == (1 if budget.output_tokens else 2)
         assert upstream.most_at_once == 1
+
+
+@pytest.mark.parametrize("budget", [Budget(usd=0.05), Budget(input_tokens=40_000)], ids=str)
+def test_input_that_surely_costs_more_than_is_left_is_not_sent(
+    session: Open, http: Http, budget: Budget
+) -> None:
+    """A megabyte, some 250k tokens for 0.5 USD, was sent at a cap of 0.05; a smaller call is served after it."""
+    long = {"messages": [{"role": "user", "content": "words " * 170_000}]}
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, budget=budget)
+        answers = [http(trial).post("/v1/chat/completions", json=body) for body in (long, HELLO)]
+        assert len(upstream.requests) == 1
+    assert [answer.status_code for answer in answers] == [403, 200]
+    assert "does not cover this call: 0 of" in answers[0].json()["error"]["message"]
+
+
+def test_a_long_conversation_is_not_refused_far_below_its_cap(session: Open, http: Http) -> None:
+    """Its whole estimate, 0.05 USD as fresh input, is more than is left; most of it comes from a cache, or may."""
+    long = {"messages": [{"role": "user", "content": "words " * 17_000}]}
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, budget=Budget(usd=0.03), max_output_tokens=9000)
+        assert http(trial).post("/v1/chat/completions", json=long).status_code == 200
+        (request,) = upstream.requests
+    assert request["max_tokens"] == pytest.approx(1725, abs=2), "0.03 USD less a quarter of 25.5k tokens"
 
 
 def test_output_is_clipped_to_what_the_model_can(session: Open, http: Http) -> None:
