@@ -190,10 +190,16 @@ def _extend(known: Json, delta: Json) -> None:
 
 def _extend_calls(known: list[Json], deltas: Iterable[Json]) -> None:
     for delta in deltas:
-        index = delta.get("index", max(len(known) - 1, 0))
+        index = delta.get("index", _unnumbered(known, delta.get("id")))
         while len(known) <= index:
             known.append({"type": "function", "function": {"arguments": ""}})
         _extend(known[index], {key: value for key, value in delta.items() if key != "index"})
+
+
+def _unnumbered(known: list[Json], id_: str | None) -> int:
+    """Where a piece of a call without a number belongs: to the call with its id, or a new one; without, the last."""
+    places = [at for at, call in enumerate(known) if not id_ or call.get("id") == id_]
+    return places[-1] if places else len(known)
 
 
 def _asks_usage(request: Json) -> bool:

@@ -72,6 +72,13 @@ def error(message: str) -> bytes:
     return _named({"type": "error", "error": {"type": "overloaded_error", "message": message}})
 
 
+def failed(message: str) -> bytes:
+    """Instead of the rest of an answer, as `POST /v1/responses` has it."""
+    why = {"code": "server_error", "message": message}
+    response = {"id": "resp_failed", "object": "response", "status": "failed", "output": [], "error": why}
+    return _named({"type": "response.failed", "sequence_number": 0, "response": response})
+
+
 def _block(block: Json) -> tuple[Json, list[Json]]:
     """How a part of a message begins, and what follows."""
     if block["type"] == "tool_use":

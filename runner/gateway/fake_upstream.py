@@ -43,6 +43,8 @@ class Behaviour(Record):
     """Close it after so many events of a streamed answer."""
     error_after: int | None = None
     """Send an error after so many events of a streamed answer, and no more."""
+    failed: bool = False
+    """Send `error_after` as `response.failed`, as the responses API has it."""
     streams: bool = True
     """Whether it streams when asked to."""
     seconds: float = 0.0
@@ -147,7 +149,7 @@ class FakeUpstream:
             self.hung_up += 1
             raise
         if behaviour.error_after is not None:
-            yield fake_stream.error(behaviour.message)
+            yield (fake_stream.failed if behaviour.failed else fake_stream.error)(behaviour.message)
             return
         if behaviour.cut_after is not None:
             raise ConnectionAbortedError  # the server closes a connection whose body it cannot finish

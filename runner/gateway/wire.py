@@ -129,8 +129,8 @@ class Flight:
         self._stream = stream = self._api.stream(outlet.request)
         async for data in _events(response):
             event = self.clean(data)
-            if event.get("type") == "error" or event.get("error"):
-                raise httpx.ReadError(f"the provider's stream says: {json.dumps(event.get('error', event))}")
+            if failure := _failure(event):
+                raise httpx.ReadError(f"the provider's stream says: {json.dumps(failure)}")
             outlet.put(stream.pass_on(event))
         if stream.ending is None:
             raise httpx.ReadError("the provider's stream broke off before its end")
@@ -185,6 +185,14 @@ def _streaming(request: httpx.Request, api: Api) -> httpx.Request:
     return httpx.Request(
         request.method, request.url, headers=headers, content=content, extensions=request.extensions
     )
+
+
+def _failure(event: Json) -> object:
+    """What an event says went wrong: an error, or a whole response that carries one."""
+    response = event.get("response")
+    within = response.get("error") if isinstance(response, dict) else None
+    named = event if event.get("type") in ("error", "response.failed") else None
+    return event.get("error") or within or named
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[Json]:

@@ -11,6 +11,7 @@ import pytest
 
 from runner.gateway import Session, provider
 from runner.gateway import http as door
+from runner.gateway.chat import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ModelCall, Usage
 from tests.gateway.test_failures import until
@@ -174,6 +175,29 @@ def test_an_error_in_a_stream_is_an_error(session: Open, http: Http, name: str, 
         answer = http(trial).post(APIS[name][0].path, json=_asked(name))
     assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
     assert trial.calls[0].attempts == 2
+
+
+def test_a_response_that_failed_is_no_answer(session: Open, http: Http) -> None:
+    """It was recorded as an answer, with status 200 and a turn."""
+    failed = Behaviour(text="One two.", error_after=4, failed=True, message="Out of order.")
+    with FakeUpstream(failed) as upstream:
+        trial = session(upstream.url, stream="through")
+        http(trial).post("/v1/responses", json=_asked("responses"))
+    (call,) = trial.calls
+    assert (call.status_code, call.lost, call.response, trial.turns) == (502, 1, None, 0)
+    assert call.cut
+    assert call.error is not None
+    assert "Out of order." in call.error.message
+
+
+def test_parallel_calls_without_numbers_stay_apart() -> None:
+    """Their arguments were run together in one call."""
+    stream = Chat().stream({})
+    for id_, piece in (("a", "{"), (None, "}"), ("b", "[]")):
+        call = {"function": {"arguments": piece}} | ({"id": id_} if id_ else {})
+        stream.pass_on({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+    calls = stream.answer["choices"][0]["message"]["tool_calls"]
+    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [("a", "{}"), ("b", "[]")]
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
