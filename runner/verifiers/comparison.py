@@ -106,7 +106,10 @@ class Comparison:
                 }
                 for time in TIMES
             },
-            "how": self._reference.results[0].how,
+            "how": {
+                "reference": self._reference.results[0].how,
+                "candidate": self._results[0].how if self._results else None,
+            },
             "cases": [
                 {"line": index + 1, "class": self._cases[index].command_class, **asdict(score)}
                 for index, score in self._scores.items()
