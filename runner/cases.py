@@ -142,15 +142,17 @@ class CaseResult(Record):
     """deadline: killed at `limits.seconds`. prep: the files or the prep script failed, so the command was never run,
     and stdout and stderr are the script's. lost: twice in a row its supervisor died with it; stderr is then its own."""
     stdout: str = ""
-    """At most `limits.output_bytes` of it; bytes that are no UTF-8 written `\\xNN`."""
+    """At most `limits.output_bytes` of it; see `binary`."""
     stderr: str = ""
+    binary: tuple[Literal["stdout", "stderr"], ...] = ()
+    """What is no UTF-8: there such bytes are written `\\xNN`, and backslashes doubled, so no two outputs look alike."""
     stdout_bytes: int = 0
     """What it really wrote."""
     stderr_bytes: int = 0
     changes: tuple[Change, ...] = ()
     """ΔS of the command alone, in the order of paths: files and prep are before it."""
     truncated: tuple[Literal["stdout", "stderr", "entries", "diff_seconds"], ...] = ()
-    """What a cap cut: two results of which one is cut are equal only as far as they are kept."""
+    """What a cap cut: a result that is cut equals none that is not; two are compared as far as they are kept."""
     seconds: float = 0.0
     """Wall seconds from the command's start to its end."""
     cpu_seconds: float = 0.0

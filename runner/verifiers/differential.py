@@ -7,6 +7,7 @@ both times are quarantined. The candidate's machine holds neither the reference 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tarfile
 import time
@@ -23,6 +24,7 @@ from runner.case_file import read_cases
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.errors import EngineError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
+from runner.sandbox import casebox
 from runner.sandbox.network import allowed
 from runner.store import write_atomically
 from runner.verifiers.comparison import Comparison, known
@@ -153,7 +155,7 @@ class DifferentialVerifier(Record):
                     )
                 return self._run(task, installed.image, cases, sandboxes)
 
-        shaping = [image.id, task.solution.name, task.verifier.install, self.limits.model_dump()]
+        shaping = [image.id, task.solution.name, task.verifier.install, self.limits.model_dump(), _engine()]
         return reference_run(self.cache / "results", shaping, cases, self.rules, run)
 
     @contextmanager
@@ -221,6 +223,14 @@ def _cases(task: Task) -> tuple[Case, ...]:
     if task.verifier.cases is None:
         raise VerifierError(f"{task.name} has no cases, which differential testing needs.")
     return read_cases(task.verifier.cases)
+
+
+def _engine() -> str:
+    """Digest of what looks at cases: another version may see other things."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(casebox.__file__).parent.glob("*.py")):
+        digest.update(hashlib.sha256(source.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _merged(case: Case) -> Case:

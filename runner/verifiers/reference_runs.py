@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from metrics.differential import Change, Observation, Rules, effective, exact
-from runner.cases import Case, CaseResult
+from runner.cases import FILES_ROOT, Case, CaseResult
+from runner.cases import Change as CaseChange
 from runner.errors import VerifierError
 from runner.records import Record
 from runner.store import write_atomically
 
 Run = Callable[[Sequence[Case]], list[CaseResult]]
 """Runs cases on one side; a result a case, in their order."""
+
+_CUT = ("entries", "diff_seconds")
+"""Reasons in `CaseResult.truncated` that are ΔS's."""
 
 
 class ReferenceRun(Record):
@@ -38,7 +42,7 @@ def reference_run(
     run at once wait for the first. Raises `VerifierError` for a case that does not end as its file says.
     """
     commands = [case.model_dump(exclude={"command_class", "negative"}) for case in cases]
-    content = json.dumps([list(shaping), rules.semantics, commands], sort_keys=True)
+    content = json.dumps([list(shaping), rules.semantics, rules.compare_modes, commands], sort_keys=True)
     path = folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.json"
     with exclusive(path.with_suffix(".lock")):
         if not path.is_file():
@@ -51,15 +55,26 @@ def reference_run(
 
 
 def observed(result: CaseResult) -> Observation:
-    """What the metrics see of a result; of output that was cut, also how much it was."""
-    cut = f"\n[{result.stdout_bytes} bytes]" if "stdout" in result.truncated else ""
+    """What the metrics see of a result; of output that was cut or is no UTF-8, also that.
+
+    ΔS that was cut holds a change more for each reason, at a path that no file can have. So it is never equal to one
+    that is complete; two that were cut for the same reasons are compared as far as they are kept, and files that there
+    was no time to read by their sizes.
+    """
+    notes = [f"\n[{result.stdout_bytes} bytes]"] if "stdout" in result.truncated else []
+    notes += ["\n[not UTF-8]"] if "stdout" in result.binary else []
     changes = {
         change.path: Change("deleted")
         if change.change == "deleted"
-        else Change(change.kind, change.digest or "", change.mode)
+        else Change(change.kind, _content(change), change.mode)
         for change in result.changes
     }
-    return Observation(result.exit_code, result.stdout + cut, changes, result.seconds)
+    cut = {f"{FILES_ROOT}/\0{reason}": Change("file") for reason in result.truncated if reason in _CUT}
+    return Observation(result.exit_code, "".join([result.stdout, *notes]), changes | cut, result.seconds)
+
+
+def _content(change: CaseChange) -> str:
+    return change.digest or ("" if change.size is None else f"{change.size} bytes")
 
 
 def _compared(first: Sequence[CaseResult], second: Sequence[CaseResult], rules: Rules) -> ReferenceRun:

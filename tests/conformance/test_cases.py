@@ -13,6 +13,7 @@ from runner.records import Environment
 from runner.sandbox import base, engine
 from runner.sandbox.cases import CaseBox, stream, stream_pairs
 from runner.sandbox.docker import DockerSandboxes
+from runner.verifiers.reference_runs import observed
 
 pytestmark = pytest.mark.docker
 
@@ -294,6 +295,11 @@ def test_output_beyond_the_cap_is_dropped_counted_and_said(run: Run) -> None:
 def test_output_that_is_no_text_is_readable_and_still_told_apart(run: Run) -> None:
     assert run(r"printf 'a\377\0\303\251\n'").stdout == "a\\xff\0é\n"
     assert run(r"printf '\376'").stdout != run(r"printf '\377'").stdout
+    byte, written = run(r"printf '\377'"), run(r"printf '\\xff'")
+    assert (byte.stdout, byte.binary, written.stdout, written.binary) == (r"\xff", ("stdout",), r"\xff", ())
+    assert observed(byte).stdout != observed(written).stdout
+    both = run(r"printf '\377\\xff'; printf '\376' >&2")
+    assert (both.stdout, both.binary) == (r"\xff\\xff", ("stdout", "stderr"))
 
 
 def test_what_runs_in_the_background_ends_with_the_case(run: Run) -> None:

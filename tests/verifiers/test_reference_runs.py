@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from metrics.differential import Rules
+from metrics.differential import Rules, effective
 from runner.cases import Case, CaseResult, Change
 from runner.errors import VerifierError
 from runner.verifiers.reference_runs import Run, observed, reference_run
@@ -70,7 +70,8 @@ def test_a_run_is_kept_for_exactly_the_same_cases(tmp_path: Path) -> None:
     assert asked == [12]
     kept(tmp_path, run, CASES[:2])
     kept(tmp_path, run, CASES, semantics="artifact")
-    assert asked == [12, 4, 12]
+    kept(tmp_path, run, CASES, compare_modes=True)
+    assert asked == [12, 4, 12, 12]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +115,22 @@ def test_output_that_was_cut_counts_with_its_length() -> None:
     cut = result(stdout="x" * 9, stdout_bytes=100, truncated=("stdout",))
     longer = result(stdout="x" * 9, stdout_bytes=200, truncated=("stdout",))
     assert observed(cut).stdout != observed(longer).stdout
+
+
+@pytest.mark.parametrize("semantics", ["paper", "artifact"])
+@pytest.mark.parametrize("reason", ["entries", "diff_seconds"])
+def test_changes_that_were_cut_never_equal_complete_ones(
+    semantics: Literal["paper", "artifact"], reason: str
+) -> None:
+    complete, cut = result(changes=changed()), result(changes=changed(), truncated=(reason,))
+    one, other, again = (effective(observed(r).changes, Rules(semantics)) for r in (complete, cut, cut))
+    assert one != other
+    assert other == again
+
+
+def test_files_that_were_not_read_are_told_apart_by_size() -> None:
+    small, large = (result(changes=changed(digest=None, size=size)) for size in (1, 2))
+    assert observed(small).changes != observed(large).changes
 
 
 def test_a_deletion_is_a_deletion_whatever_was_there() -> None:

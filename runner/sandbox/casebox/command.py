@@ -38,8 +38,18 @@ class Stream:
 
     @property
     def text(self) -> str:
-        r"""Bytes that are no UTF-8 written `\xNN`."""
-        return self._kept.decode(errors="backslashreplace")
+        r"""Where it is no UTF-8, such bytes are written `\xNN` and backslashes doubled."""
+        kept = self._kept.replace(b"\\", b"\\\\") if self.binary else self._kept
+        return kept.decode(errors="backslashreplace")
+
+    @property
+    def binary(self) -> bool:
+        """Whether what is kept is no UTF-8."""
+        try:
+            self._kept.decode()
+        except UnicodeDecodeError:
+            return True
+        return False
 
     @property
     def cut(self) -> bool:

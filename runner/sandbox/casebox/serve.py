@@ -167,6 +167,7 @@ def _result(ending: command.Ending) -> dict[str, Any]:
         "ended": "deadline" if ending.exit_code is None else "exited",
         **{name: stream.text for name, stream in streams.items()},
         **{f"{name}_bytes": stream.total for name, stream in streams.items()},
+        "binary": [name for name, stream in streams.items() if stream.binary],
         "truncated": [name for name, stream in streams.items() if stream.cut],
         "seconds": ending.seconds,
         "cpu_seconds": ending.cpu_seconds,
