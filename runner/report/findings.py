@@ -43,8 +43,9 @@ class Findings(NamedTuple):
 
     @property
     def rivals(self) -> Draws:
-        """Draws of the contenders."""
-        at = [place for place, cell in enumerate(self.draws.cells) if cell in self.contenders.index]
+        """Draws of the contenders that planned the same tasks."""
+        own = self.contenders[~self.contenders["other_tasks"]].index
+        at = [place for place, cell in enumerate(self.draws.cells) if cell in own]
         return Draws(
             tuple(self.draws.cells[place] for place in at),
             tuple(self.draws.datasets[place] for place in at),

@@ -16,7 +16,7 @@ from metrics.ams import ams, tier_scores
 from metrics.table import summary, valid
 from metrics.uncertainty import Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
-from runner.report.criteria import Winner, verdict, winners
+from runner.report.criteria import Winner, not_comparable, other_tasks, verdict, winners
 from runner.report.wording import CONTROL, MARKS, model_name, number, short, span, spend, usd
 
 WIDTH = 100
@@ -34,8 +34,9 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     Columns: what the cell is; `bound`, `rank` (1 is best, NA for bounds); those of `metrics.table.summary`; `AMS` and
     `why` it is missing; `<statistic>_low` and `_high` (bootstrap over tasks) and `wilson_low` and `_high` of the pass
     rate; `trials` planned, `invalid` among them (never run or refused included); `spend_usd` of all trials, invalid
-    ones and retries included, and `unpriced`, the trials whose spend is unknown and so not in it. `draws` are those of
-    the same trials, drawn here if there are none yet.
+    ones and retries included, and `unpriced`, the trials whose spend is unknown and so not in it. `other_tasks`:
+    other cells planned other tasks, so it is not comparable. `draws` are those of the same trials, drawn here if there
+    are none yet.
     """
     cells = trials.groupby("cell")[_CELL].first()
     cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
@@ -43,6 +44,10 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     ends = [wilson(*pair, scoring.confidence) for pair in zip(cells["passes"], cells["planned"], strict=True)]
     cells[["wilson_low", "wilson_high"]] = pd.DataFrame(ends, index=cells.index)
 
+    others = other_tasks(trials[~trials["agent"].isin(BOUNDS)])
+    cells["other_tasks"] = [
+        others.get(str(cell), False) for cell in cells.index
+    ]  # bounds compete with nobody
     ran = trials["ran"]
     cells["trials"] = trials.groupby("cell").size()
     cells["invalid"] = (~valid(trials)).groupby(trials["cell"]).sum()
@@ -162,6 +167,7 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
         f"{(~ran & ~refused).sum()} not run, {refused.sum()} refused. Spent, invalid trials and retries included: "
         f"{spent} USD."
     )
+    yield from not_comparable(cells)
     for why, of in cells[cells["why"] != ""].groupby("why"):
         yield f"No AMS for {len(of)} cells: {why}."
     if trials["scripted"].any():

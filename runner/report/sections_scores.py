@@ -10,7 +10,7 @@ from typing import Any
 from metrics.ranking import delta_best, gap_to_best, pareto
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
-from runner.report.criteria import verdict, winners
+from runner.report.criteria import not_comparable, verdict, winners
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.wording import agent_name, model_name, number, short, span, spend, usd
@@ -77,6 +77,7 @@ def leaderboard(found: Findings) -> Section:
     )
     rows = [_leader(cell, found) for cell in lines(cells).values()]
     blocks: list[Block] = [Table(f"{len(found.contenders)} cells, best AMS first", columns, rows)]
+    blocks.extend(map(Text, not_comparable(cells)))
     for why, of in cells[cells["why"] != ""].groupby("why"):
         blocks.append(Text(f"No AMS for {len(of)} of {len(cells)} cells: {why}."))
     return Section("leaderboard", "Leaderboard", blocks)

@@ -61,17 +61,17 @@ def pass_profile(found: Findings) -> Section | None:
     if cells.empty:
         return None
     scores = lines(found.tiers)
-    tiers = [tier for tier in found.scoring.tiers if scores[cells.index[0], tier]["tasks"]]
+    tiers = [tier for tier in found.scoring.tiers if any(scores[cell, tier]["tasks"] for cell in cells.index)]
     if not tiers:  # the scoring knows none of the tasks' tiers
         return None
-    planned = {tier: int(scores[cells.index[0], tier]["tasks"]) for tier in tiers}
     names = list(found.names.values())[: len(cells)]  # bounds come last
-    passes = pd.DataFrame(
-        {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in tiers}, index=names
+    passes, planned = (
+        pd.DataFrame({tier: [scores[cell, tier][of] for cell in cells.index] for tier in tiers}, index=names)
+        for of in ("passes", "tasks")
     )
     said = "; ".join(
-        f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {planned[tier]}" for tier in tiers)
-        for name, line in zip(names, passes.to_dict("records"), strict=True)
+        f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {of[tier]:g}" for tier in tiers)
+        for name, line, of in zip(names, passes.to_dict("records"), planned.to_dict("records"), strict=True)
     )
     picture = Picture(
         "pass_profile",

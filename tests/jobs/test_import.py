@@ -203,3 +203,21 @@ def test_one_file_imported_twice_is_calibrated_on_once(door: Door) -> None:
     ended = door("job=calibrate", "inputs=[a,b]")
     assert ended.code == 0, ended.err
     assert "12 valid trials of 1 cells" in ended.out
+
+
+def test_cells_of_other_tasks_are_named_and_compete_with_nobody(door: Door) -> None:
+    rows = [f"{who},m,t{n},E,1,ok,1,5,1,1,1,1,2026-05-01T10:00:00Z" for who in "ab" for n in (1, 2, 3)]
+    alone = "c,m,t1,E,1,ok,1,1,1,1,1,1,2026-05-01T10:00:00Z"
+    ended = door("job=import", f"path={table(*rows, alone)}", f"mapping={EXAMPLE}", "name=theirs")
+    assert ended.code == 0, ended.err
+    said = "1 of 3 cells planned other tasks than the others; not comparable"
+    assert said in " ".join(ended.out.split())
+    page = " ".join((door.outputs / "theirs/report/index.html").read_text().split())
+    assert said in page
+    assert "c · m: easy 1 of 1" in page, "its own denominator"
+    assert "a · m: easy 3 of 3" in page
+    pairs = page.partition('id="pairs')[2].partition("</section>")[0]
+    assert "AMS of 1 pairs" in pairs
+    criteria = page.partition('id="criteria')[2].partition("</section>")[0]
+    assert "a · m" in criteria
+    assert "c · m" not in criteria, "the cheapest, of one task"
