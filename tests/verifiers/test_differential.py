@@ -247,6 +247,8 @@ def test_the_first_difference_is_shown_readably_of_a_private_workspace_too(
     found = json.loads((tmp_path / FOUND).read_text())
     assert found["cases"][0]["phase"] == "output"
     assert found["classes"]["LOG"]["state"] == 0.0
+    assert set(found["how"]) == {"reference", "candidate"}
+    assert None not in found["how"].values()
 
 
 def test_the_artifact_hears_stderr_and_the_reward_is_the_chosen_score(bench: Bench, tmp_path: Path) -> None:
