@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -71,9 +72,14 @@ def load_litellm() -> ModuleType:
 
 
 async def unload_litellm(litellm: ModuleType) -> None:
-    """Close the connections that litellm keeps for the running event loop."""
-    await litellm.close_litellm_async_clients()
-    litellm.in_memory_llm_clients_cache.flush_cache()
+    """Close the clients that litellm keeps for the running event loop: another's, which it would close with them, have
+    calls under way.
+    """
+    cache = litellm.in_memory_llm_clients_cache
+    ours = f"-{id(asyncio.get_running_loop())}"  # how litellm ends the names of a loop's clients
+    for name in [name for name in cache.cache_dict if name.endswith(ours)]:
+        await cache.cache_dict[name].close()
+        cache.delete_cache(name)
 
 
 class Provider:

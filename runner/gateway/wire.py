@@ -166,16 +166,10 @@ class Wire(httpx.AsyncBaseTransport):
         return await self._client.send(request, stream=True)
 
 
-CLIENTS = 10_000
-"""Kept at a time."""
-
-
 def install(litellm: ModuleType) -> None:
     """Put a wire beneath every client that litellm makes. It takes a client of ours for some providers only."""
     handler = litellm.AsyncHTTPHandler
     handler.create_async_transport = staticmethod(_wire)
-    # litellm keeps 200 clients and closes the oldest, calls under way included.
-    litellm.in_memory_llm_clients_cache.max_size_in_memory = CLIENTS
 
 
 def _wire(

@@ -274,6 +274,25 @@ def test_a_gateway_that_closes_ends_its_sessions(tmp_path: Path) -> None:
     gateway.close()
 
 
+def test_a_gateway_that_closes_cuts_no_call_of_another(session: Open, http: Http, tmp_path: Path) -> None:
+    with (
+        FakeUpstream(Behaviour(text="slow", seconds=2)) as slow,
+        FakeUpstream(Behaviour(text="done")) as upstream,
+    ):
+        trial = session(slow.url)
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
+            while not slow.requests:
+                time.sleep(0.01)
+            model = Model(name="m", id="openai/x", api_key_env="FAKE_API_KEY", api_base=upstream.url)
+            with Gateway(tmp_path / "g") as other:
+                spec = SessionSpec(trial="t", task="t", model=model, ledger=tmp_path / "ledger")
+                with other.open(spec) as another:
+                    assert http(another).post("/v1/chat/completions", json=HELLO).status_code == 200
+            assert answer.result().status_code == 200
+        assert [call.attempts for call in trial.calls] == [1]
+
+
 def test_a_gateway_that_is_never_used_costs_nothing(tmp_path: Path) -> None:
     with Gateway(tmp_path / "g"):
         assert not (tmp_path / "g").exists()
