@@ -281,14 +281,6 @@ def _record(
         status, error = Status.AGENT_ERROR, verdict.error
     reward = verdict.reward if verdict and status.finished else None
     tools = Counter(call.name for call in _tool_calls(calls))
-    if any(call.replayed and call.error for call in calls):
-        state.flags.append("cassette_mismatch")
-    if any(call.cut for call in calls):
-        state.flags.append("calls_cut")  # what they cost is not known, and not in `cost_usd`
-    own = state.own_usage
-    difference = own.beyond(state.session.usage) if own and state.session else None
-    if difference and any(count for _, count in difference):
-        state.flags.append("agent_usage_differs")
     finished = datetime.now(UTC)
     _write_trajectory(trial, state.folder, calls)
     return TrialRecord(
@@ -305,8 +297,8 @@ def _record(
         cost_usd=_total(
             [state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]
         ),
-        agent_usage=own,
-        usage_difference=difference,
+        agent_usage=state.own_usage,
+        usage_difference=_difference(state),
         judge_usd=_total(
             [state.asking.cost_usd if state.asking else 0.0, *(retry.judge_usd for retry in retries)]
         ),
@@ -332,6 +324,11 @@ def _flags(trial: PlannedTrial, state: _Rollout, calls: Sequence[ModelCall]) -> 
     return [
         flag
         for flag, holds in {
+            "cassette_mismatch": any(call.replayed and call.error for call in calls),
+            "calls_cut": any(
+                call.cut for call in calls
+            ),  # what they cost is not known, and not in `cost_usd`
+            "agent_usage_differs": any(count for _, count in _difference(state) or ()),
             "no_model_call": state.session is not None and not called,
             "empty_rollout": called and not (tools and (_changed(state) or _said(calls))),
             "egress_refused": state.egress is not None
@@ -348,6 +345,11 @@ def _flags(trial: PlannedTrial, state: _Rollout, calls: Sequence[ModelCall]) -> 
         }.items()
         if holds
     ]
+
+
+def _difference(state: _Rollout) -> OwnUsage | None:
+    """What the agent itself counted, less what the gateway did; None where one of them counted nothing."""
+    return state.own_usage.beyond(state.session.usage) if state.own_usage and state.session else None
 
 
 def _digests(trial: PlannedTrial, lab: Lab, state: _Rollout) -> dict[str, str]:

@@ -23,8 +23,7 @@ from runner.sandbox import archive, engine, inside
 from runner.sandbox.cases import CaseBox, stream, stream_pairs
 from runner.sandbox.cases_lane import Lane
 from runner.sandbox.cases_launch import arguments
-from runner.sandbox.docker import DockerSandboxes
-from tests.cases_factory import files_to_prompt
+from tests.cases_factory import files_to_prompt, prepared
 
 BARE = """
 import json, subprocess, sys, time
@@ -49,8 +48,7 @@ def main() -> None:
         if given
         else _cases()
     )
-    sandboxes, client = DockerSandboxes(), engine.connect()
-    sandboxes.prepare((), print)
+    sandboxes, client = prepared(), engine.connect()
     images = {files: files_to_prompt(sandboxes, files) for files in (SMALL, LARGE)}
     some = cases[:: max(1, len(cases) // 48)]
     _against_bare(client, images[SMALL], some)

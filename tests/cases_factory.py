@@ -1,4 +1,4 @@
-"""Images with a real tool in them, and its real cases."""
+"""What tests of cases share: a prepared provider of sandboxes, and an image with a real tool in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from runner.records import Environment, Image
-from runner.sandbox import bundles
+from runner.sandbox import base, bundles, engine
 from runner.sandbox.docker import DockerSandboxes
 
 FILES_TO_PROMPT = ("files-to-prompt==0.6", "click==8.3.1")
@@ -20,6 +20,14 @@ RUN python3 -m compileall -q /usr/local/lib/python3.13/dist-packages && mkdir /r
     for n in $(seq FILES); do echo "line $n" > file$n.py; done
 WORKDIR /repository
 """
+
+
+def prepared() -> DockerSandboxes:
+    """A provider that can open machines for cases."""
+    base.ensure(engine.connect(), print)
+    sandboxes = DockerSandboxes()
+    sandboxes.prepare((), print)
+    return sandboxes
 
 
 def files_to_prompt(sandboxes: DockerSandboxes, repository_files: int = 26) -> Image:

@@ -11,6 +11,11 @@ from runner.datasets.task_files import tree_digest
 from runner.door import ROOT
 from runner.verifiers.differential import DifferentialVerifier
 
+SCORES = (
+    *("build", "exec", "state", "exact_match", "fuzzy_match"),
+    *("positive_agreement", "negative_agreement"),
+)
+"""Components that are 1 for a tool that is the reference."""
 TOOL = """\
 import sys
 from pathlib import Path

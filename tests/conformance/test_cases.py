@@ -10,10 +10,11 @@ import pytest
 
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.records import Environment
-from runner.sandbox import base, engine
+from runner.sandbox import base
 from runner.sandbox.cases import CaseBox, stream, stream_pairs
 from runner.sandbox.docker import DockerSandboxes
 from runner.verifiers.reference_runs import observed
+from tests.cases_factory import prepared
 
 pytestmark = pytest.mark.docker
 
@@ -36,10 +37,7 @@ Seen = list[tuple[str, str, str]]
 
 @pytest.fixture(scope="module")
 def sandboxes() -> DockerSandboxes:
-    base.ensure(engine.connect(), print)
-    provider = DockerSandboxes()
-    provider.prepare((), print)
-    return provider
+    return prepared()
 
 
 @pytest.fixture(scope="module", params=["overlay", "copy"])

@@ -14,6 +14,7 @@ from runner.records import Environment, Image
 from runner.sandbox import base, cases_launch, engine
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.inside import PYTHON
+from tests.cases_factory import prepared
 
 BARE = """ARG BASE
 FROM ${BASE} AS base
@@ -65,10 +66,7 @@ def test_a_case_is_the_line_of_the_file() -> None:
 
 @pytest.fixture(scope="module")
 def sandboxes() -> DockerSandboxes:
-    base.ensure(engine.connect(), print)
-    provider = DockerSandboxes()
-    provider.prepare((), print)
-    return provider
+    return prepared()
 
 
 def bare(sandboxes: DockerSandboxes, folder: Path, shell: str = "sh") -> Image:

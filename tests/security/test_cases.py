@@ -18,6 +18,7 @@ from runner.sandbox import base, engine
 from runner.sandbox.cases import CaseBox
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.inside import PYTHON
+from tests.cases_factory import prepared
 
 pytestmark = pytest.mark.docker
 
@@ -34,10 +35,7 @@ CLEAN = (
 
 @pytest.fixture(scope="module")
 def sandboxes() -> DockerSandboxes:
-    base.ensure(engine.connect(), print)
-    provider = DockerSandboxes()
-    provider.prepare((), print)
-    return provider
+    return prepared()
 
 
 @pytest.fixture(scope="module", params=["overlay", "copy"])

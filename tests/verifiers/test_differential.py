@@ -23,7 +23,7 @@ from runner.sandbox.engine import connect
 from runner.verifiers.comparison import Comparison
 from runner.verifiers.differential import FOUND
 from runner.verifiers.reference_runs import ReferenceRun
-from tests.tool_task_factory import PROJECT, TOOL, make_tool_task, seal, tool_dataset
+from tests.tool_task_factory import PROJECT, SCORES, TOOL, make_tool_task, seal, tool_dataset
 
 pytestmark = pytest.mark.docker
 
@@ -82,16 +82,7 @@ def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
     verdict = bench.judge(REFERENCE, tmp_path)
     assert verdict.error is None
     assert (verdict.reward, ended(verdict)) == (1.0, {"passed": 8})
-    scores = (
-        "build",
-        "exec",
-        "state",
-        "exact_match",
-        "fuzzy_match",
-        "positive_agreement",
-        "negative_agreement",
-    )
-    assert {name: verdict.components[name] for name in scores} == dict.fromkeys(scores, 1.0)
+    assert {name: verdict.components[name] for name in SCORES} == dict.fromkeys(SCORES, 1.0)
     assert verdict.components["unstable_cases"] == 0
     assert verdict.components["runtime_median"] > 0
     assert min(verdict.components[f"runtime_{side}"] for side in ("reference", "candidate")) > 0

@@ -25,7 +25,7 @@ from runner.store import Store
 from runner.trial import Lab, run_to_the_end
 from runner.verifiers.reference_runs import ReferenceRun
 from tests.prompt_examples import HEADING, chosen, section
-from tests.tool_task_factory import tool_dataset
+from tests.tool_task_factory import SCORES, tool_dataset
 
 pytestmark = pytest.mark.docker
 
@@ -85,16 +85,7 @@ def test_the_reference_is_worth_one_and_the_prompt_is_true(attempt: Try, cache: 
     record = attempt(name, Oracle())
     assert (record.status, record.reward) == ("completed", 1.0), record
     assert record.verdict
-    scores = (
-        "build",
-        "exec",
-        "state",
-        "exact_match",
-        "fuzzy_match",
-        "positive_agreement",
-        "negative_agreement",
-    )
-    assert {score: record.verdict.components[score] for score in scores} == dict.fromkeys(scores, 1.0)
+    assert {score: record.verdict.components[score] for score in SCORES} == dict.fromkeys(SCORES, 1.0)
     assert record.verdict.components["unstable_cases"] == 0
     (kept,) = set((cache / "results").glob("*.json")) - before
     results = ReferenceRun.model_validate_json(kept.read_bytes()).results
