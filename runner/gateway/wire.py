@@ -152,11 +152,23 @@ class Wire(httpx.AsyncBaseTransport):
         As many connections as there are calls: those are limited by the gates, where waiting is measured.
         """
         self._client = httpx.AsyncClient(verify=verify, limits=httpx.Limits(max_connections=None))
+        self._under_way = 0
+        # litellm looks at `_pool.connections` of a transport before it closes a client that fell out of its cache; it
+        # takes one without for idle. This one stands for all of its connections.
+        self._pool, self.connections = self, [self]
+
+    def is_idle(self) -> bool:
+        """Whether no call is under way."""
+        return not self._under_way
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Called by the clients that litellm makes."""
+        """Called by the clients that litellm makes. With a flight, it returns when the whole answer is there."""
         flight = FLIGHT.get()
-        return await (flight.send(request, self._onward) if flight else self._onward(request))
+        self._under_way += 1
+        try:
+            return await (flight.send(request, self._onward) if flight else self._onward(request))
+        finally:
+            self._under_way -= 1
 
     async def aclose(self) -> None:
         """Called with the client that it is beneath."""

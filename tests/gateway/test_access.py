@@ -20,6 +20,7 @@ from runner.errors import ConfigError, GatewayError
 from runner.gateway import Gateway, Session, SessionSpec
 from runner.gateway import http as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.gateway.provider import load_litellm
 from runner.gateway.server import CONNECTIONS, provider_key
 from runner.gateway.trajectory import atif
 from runner.records import Model, Usage
@@ -289,6 +290,27 @@ def test_a_gateway_that_closes_cuts_no_call_of_another(session: Open, http: Http
                 spec = SessionSpec(trial="t", task="t", model=model, ledger=tmp_path / "ledger")
                 with other.open(spec) as another:
                     assert http(another).post("/v1/chat/completions", json=HELLO).status_code == 200
+            assert answer.result().status_code == 200
+        assert [call.attempts for call in trial.calls] == [1]
+
+
+def test_a_client_that_falls_out_of_litellms_cache_is_not_closed_under_its_call(
+    session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps 200, and closes an older one a quarter of an hour later, unless it sees that it is at work."""
+    cache = load_litellm().in_memory_llm_clients_cache
+    monkeypatch.setattr(cache, "max_size_in_memory", 1)
+    monkeypatch.setattr(cache.evicted_client_closer, "_grace_seconds", 0.0)
+    with FakeUpstream(Behaviour(text="slow", seconds=2)) as slow, FakeUpstream(OK) as upstream:
+        trial = session(slow.url)
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
+            while not slow.requests:
+                time.sleep(0.01)
+            for name in ("one", "two", "three"):
+                assert (
+                    http(session(upstream.url, name=name)).post("/v1/chat/completions", json=HELLO).is_success
+                )
             assert answer.result().status_code == 200
         assert [call.attempts for call in trial.calls] == [1]
 
