@@ -10,7 +10,7 @@ run: setup  ## set up, then run the quickstart sweep; more with ARGS="fresh=true
 	$(BIN)/python -m runner experiment=quickstart $(ARGS)
 
 test: bundles browser ## set up, then run every test; more with ARGS="-k gateway"
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 3 $(ARGS)
 
 check: lint types test ## all that a change must pass
 
