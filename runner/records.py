@@ -133,6 +133,8 @@ class Task(Record):
     solution_env: dict[str, str] = {}
     refused: str | None = None
     """Why this task cannot be run here (several containers, a GPU, a malformed file). Counted in the plan."""
+    flags: tuple[str, ...] = ()
+    """What is wrong with it as published and mended here; among the flags of every trial's record."""
 
 
 # --- configuration that is data --------------------------------------------------------------------------------------

@@ -291,7 +291,7 @@ def _record(
         passed=None if reward is None else reward >= cell.dataset.pass_threshold,
         verdict=verdict,
         error=error,
-        flags=tuple(state.flags + _flags(trial, state, calls)),
+        flags=(*trial.task.flags, *state.flags, *_flags(trial, state, calls)),
         agent_exit_code=state.result.exit_code if state.result else None,
         usage=sum((retry.usage for retry in retries), state.session.usage if state.session else Usage()),
         cost_usd=_total(

@@ -1,0 +1,189 @@
+"""Where NL2Repo tasks have their hidden tests from: the published image, an sdist of a pinned version, a folder.
+
+Fetched once into a cache, checked by digest, and never part of an agent's sandbox:
+
+    <cache>/upstream/<identity>/source/      as upstream publishes it
+    <cache>/oracle/<identity>/               Task.solution: solve.sh, and the source without the hidden tests
+    <cache>/suites/<digest>/                 what `runner.suites` describes
+    <cache>/nl2repo_images/<digest>/         build context of the image in which a task is done and judged
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import ssl
+import tempfile
+import tomllib
+import urllib.request
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from runner.datasets.references import FETCH_SECONDS, SOLVE, _made, _run, _unpack, _wheels
+from runner.datasets.task_files import digest, tree_digest
+from runner.errors import ConfigError
+from runner.records import Record
+from runner.suites import HIDDEN, SUITE, Suite, covered, packaging
+
+DOCUMENTS = ("README*", "LICEN[CS]E*", "COPYING*", "CHANGE*", "HISTORY*", "NEWS*", "AUTHORS*", "PKG-INFO")
+"""At the top of upstream's folder: what its packaging may read, and says nothing of its code (section 3.1.3)."""
+
+
+class Source(Record):
+    """`source.yaml` of a task."""
+
+    kind: Literal["sdist", "folder", "none"]
+    """none: only `image` has the tests, and there is no upstream code to check them with."""
+    package: str = ""
+    """sdist: name on the package index. folder: path from this file."""
+    version: str = ""
+    digest: str = ""
+    """sdist: `sha256:` of the file. folder: `sha256:` of its tree."""
+    license: str = ""
+    """SPDX. Of what is fetched; nothing of it is in this repository."""
+    image: str | None = None
+    """The authors' image of the task; its working directory holds packaging files and tests, which then are taken."""
+    packages: tuple[str, ...] = ()
+    """What library and tests need, as `name==version --hash=..`; part of the image, and so the agent's too."""
+    plugins: tuple[str, ...] = ()
+    """Modules of pytest plugins among the packages."""
+    env: dict[str, str] = {}
+    command_seconds: float = Field(default=600.0, gt=0)
+    lines: int | None = None
+    """Of upstream's code without tests: the tier (Table 2)."""
+    category: str = "unknown"
+    """One of the paper's nine (Table 1). The authors do not publish which task is in which: ours."""
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.kind == "none" and not self.image:
+            raise ValueError("kind=none needs an image, or there are no tests at all")
+        if self.kind != "none" and not (self.package and self.digest):
+            raise ValueError(f"kind={self.kind} needs a package and a digest")
+        return self
+
+    @property
+    def shaping(self) -> dict[str, object]:
+        """What of it can change a result."""
+        return self.model_dump(mode="json", exclude={"license", "lines", "category"})
+
+
+def upstream(source: Source, cache: Path) -> Path:
+    """Where upstream's source lies, or will; pure."""
+    identity = digest([source.kind, source.package, source.version, source.digest])
+    return cache / "upstream" / _short(identity)
+
+
+def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str], None]) -> Path:
+    """Upstream's source, fetched unless it is there; `here` is the folder of `source.yaml`.
+
+    Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
+    """
+    target = upstream(source, cache)
+    with _made(target, f"upstream {source.package} {source.version}".rstrip(), say) as place:
+        if place and source.kind == "sdist":
+            _from_index(source, place / "source")
+        elif place:
+            _same(tree_digest(here / source.package), source)
+            shutil.copytree(here / source.package, place / "source", symlinks=True)
+    return target / "source"
+
+
+def write_oracle(source: Path, deleted: tuple[str, ...], into: Path) -> None:
+    """What `oracle` applies: upstream's source less the hidden tests."""
+    shutil.copytree(source, into / "source", symlinks=True)
+    for path in _files(into / "source"):
+        if covered(path, deleted):
+            (into / "source" / path).unlink()
+    (into / "solve.sh").write_text(SOLVE)
+
+
+def write_suite(suite: Suite, source: Path | None, into: Path) -> None:
+    """The suite as the verifier takes it; without a source its files are in the image."""
+    (into / SUITE).write_text(suite.model_dump_json(indent=1))
+    (into / HIDDEN).mkdir()
+    for path in hidden(_files(source), suite.deleted) if source else ():
+        target = into / HIDDEN / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / path, target)  # type: ignore[operator]
+
+
+def hidden(paths: Iterable[str], deleted: tuple[str, ...]) -> list[str]:
+    """Of upstream's files, those that are laid over a workspace: tests, packaging, and what packaging reads."""
+    return [
+        path
+        for path in paths
+        if covered(path, deleted)
+        or packaging(path)
+        or ("/" not in path and any(fnmatchcase(path, glob) for glob in DOCUMENTS))
+    ]
+
+
+def _files(folder: Path) -> list[str]:
+    return [
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+def _from_index(source: Source, into: Path) -> None:
+    """Ask uv where the sdist is, and unpack it unbuilt: nothing of it runs on this machine."""
+    from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "pyproject.toml").write_text(
+            f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
+            f'dependencies = ["{source.package}=={source.version}"]\n'
+        )
+        _run([find_uv_bin(), "lock", "--quiet", "--no-build", "--no-config"], folder)
+        address = _address(tomllib.loads((place / "uv.lock").read_text()), source)
+        packed = place / address.rpartition("/")[2]
+        with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=ssl.create_default_context()) as answer:  # noqa: S310 - the index's own
+            packed.write_bytes(answer.read())
+        _same(f"sha256:{hashlib.sha256(packed.read_bytes()).hexdigest()}", source)
+        _unpack(packed, place / "unpacked")
+        (top,) = (place / "unpacked").iterdir()
+        shutil.move(top, into)
+
+
+def _address(lock: dict[str, object], source: Source) -> str:
+    name = re.sub(r"[-_.]+", "-", source.package).lower()
+    packages: list[dict[str, dict[str, str]]] = lock["package"]  # type: ignore[assignment]
+    found = next((package.get("sdist") for package in packages if package["name"] == name), None)
+    if not found:
+        raise ConfigError(f"upstream {source.package} {source.version}: the package index has no sdist of it.")
+    return found["url"]
+
+
+def write_context(images: Path, packages: tuple[str, ...], workspace: dict[str, Path], into: Path) -> None:
+    """Build context of a task's image: ours and what locks name, `packages`, and files of the agent's workspace."""
+    shutil.copytree(images, into, dirs_exist_ok=True)
+    for name in ("judge", "tools"):
+        _wheels(images / f"{name}.lock", into / name)
+    (into / "packages").mkdir()
+    if packages:
+        lock = into / "packages.lock"
+        lock.write_text("\n".join(packages))
+        _wheels(lock, into / "packages")
+    for name, origin in workspace.items():
+        target = into / "workspace" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(origin, target)
+
+
+def _same(found: str, source: Source) -> None:
+    if found != source.digest:
+        raise ConfigError(
+            f"upstream {source.package}: what came has digest {found}, and source.yaml says {source.digest}."
+        )
+
+
+def _short(identity: str) -> str:
+    return identity.removeprefix("sha256:")[:24]

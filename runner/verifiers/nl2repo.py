@@ -1,0 +1,191 @@
+"""The verifier of NL2Repo-Bench: upstream's own tests on a copy of the workspace, in a sandbox of their own.
+
+Only files travel. On the copy the named files are deleted and upstream's packaging files and tests laid over it
+(`judged_copy`); then the task's commands run by a shell, those before the first with pytest as the installation. Tests
+never have a network. Results come from a plugin of ours over a pipe to a process of root's, test by test, so that a
+suite that is ended keeps what it proved; exit codes, what is printed, and files mean nothing.
+
+What this cannot exclude: the candidate's code runs in pytest's own process. Code that is written to be judged can make
+an object that equals everything, or rewrite the reporter from within and mend it before it is looked at. It gains nothing
+by files, plugins, hooks at Python's start, packages named like the judge's, words, exit codes or patched reports: each is
+a test in `tests/security/test_suites.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from runner.errors import VerifierError, WorkspaceTooLarge
+from runner.records import Environment, ErrorInfo, ExecResult, ExecSpec, Image, Record, SandboxSpec, Task, Verdict
+from runner.suites import HIDDEN, Suite, packaging, read_suite, tests
+from runner.verifiers import pytest_inside
+from runner.verifiers.judged_copy import write_copy
+from runner.verifiers.suite_results import Reported, counts, junit, passed, read_reports, summary
+
+if TYPE_CHECKING:
+    from runner.protocols import Ask, Sandbox, SandboxProvider
+
+USER, UID = "agent", 1000
+"""Who installs and tests: nobody with rights."""
+WORKSPACE = "/workspace"
+PLACE = "/opt/assay-judge"
+GRACE_SECONDS = 30.0
+
+
+class SuiteVerifier(Record):
+    """Installs the workspace's copy and runs the hidden suite on it."""
+
+    cache: Path
+    """Absolute folder for what is fetched; safe to delete."""
+    install_network: Literal["none", "open"] = "none"
+    """open: installations may use the package index. So may code of the candidate's that they run, which could fetch the
+    library that it should have written: it is for tasks whose image lacks what they install."""
+
+    @property
+    def judge(self) -> None:
+        """Tests decide, and no model."""
+
+    @property
+    def shaping(self) -> dict[str, str]:
+        """What of it can change a reward."""
+        return {"install_network": self.install_network, "judge": _judge_digest()}
+
+    def verify(
+        self,
+        task: Task,
+        sandbox: Sandbox,
+        sandboxes: SandboxProvider,
+        into: Path,
+        ask: Ask | None = None,  # noqa: ARG002 - a verifier's signature
+    ) -> Verdict:
+        """See `protocols.Verifier`. Raises `VerifierError` when the suite is not here."""
+        began = time.monotonic()
+        suite = suite_of(task)
+        workspace = into / "workspace.tar"
+        try:
+            sandbox.get(sandbox.workdir, workspace)
+        except (WorkspaceTooLarge, FileNotFoundError) as error:
+            return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
+        reported, image, output = self.run(task, suite, workspace, sandboxes, into)
+        verdict = _verdict(suite, reported, into, output)
+        return verdict.model_copy(update={"image": image.id, "seconds": time.monotonic() - began})
+
+    def run(
+        self, task: Task, suite: Suite, workspace: Path, sandboxes: SandboxProvider, into: Path
+    ) -> tuple[Reported, Image, str]:
+        """What the suite reports of a workspace's tar; the image, and what the commands printed."""
+        environment = task.verifier.environment or task.environment
+        image = sandboxes.image(environment)
+        first = next(at for at, command in enumerate(suite.commands) if tests(command))
+        split = first if self.install_network == "open" and first else 0
+        with ExitStack() as stack:
+            place = stack.enter_context(_open(task, image, environment, sandboxes, network="open" if split else "none"))
+            _lay_out(task, suite, workspace, place, into)
+            results = []
+            if split:
+                results.append(_launch(place, suite, (0, split)))
+                place = stack.enter_context(_open(task, place.snapshot(), environment, sandboxes, network="none"))
+            results.append(_launch(place, suite, (split, len(suite.commands))))
+        reports = "".join(result.stdout for result in results)
+        return read_reports(reports), image, "".join(result.stderr for result in results)
+
+
+def suite_of(task: Task) -> Suite:
+    """The suite of a task. Raises `VerifierError` when it is not here."""
+    try:
+        return read_suite(task.verifier.tests or Path())
+    except FileNotFoundError as error:
+        raise VerifierError(f"The hidden tests of {task.name} are not here: fetch them with job=setup.") from error
+
+
+def _open(
+    task: Task,
+    image: Image,
+    environment: Environment,
+    sandboxes: SandboxProvider,
+    *,
+    network: Literal["none", "open"],
+) -> Sandbox:
+    spec = SandboxSpec(
+        name=f"{task.name}-suite", image=image, environment=environment, user="root", network=network
+    )
+    return sandboxes.open(spec)  # type: ignore[return-value] - entered by the caller
+
+
+def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Path) -> None:
+    """Put the copy at its place. Without hidden files of its own a suite's are those of the image."""
+    hidden = (task.verifier.tests or Path()) / HIDDEN
+    if not any(hidden.iterdir()):
+        hidden = into / "hidden.tar"
+        place.get(WORKSPACE, hidden)
+    copy = into / "judged.tar"
+    write_copy(workspace, hidden, copy, suite.deleted, packaging, UID)
+    place.put(copy, "/")
+    copy.unlink()
+
+
+def _launch(place: Sandbox, suite: Suite, between: tuple[int, int]) -> ExecResult:
+    """Run the commands from the first number to before the second."""
+    start, end = between
+    spec = {
+        "commands": suite.commands[start:end],
+        "first": start,
+        "seconds": suite.command_seconds,
+        "workdir": WORKSPACE,
+        "user": USER,
+        "plugins": suite.plugins,
+        "env": suite.env,
+    }
+    folder = f"{PLACE}-{start}"
+    command = ExecSpec(
+        argv=("python3", "-I", "-S", f"{folder}/launch.py", f"{folder}/spec.json"),
+        cwd="/",
+        user="root",
+        files={f"{folder}/spec.json": json.dumps(spec)},
+        uploads={folder: Path(pytest_inside.__file__).parent},
+        timeout_seconds=suite.command_seconds * (end - start) + GRACE_SECONDS,
+    )
+    return place.exec(command)
+
+
+def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdict:
+    """The verdict; everything else goes to files in `into`."""
+    for index, command in enumerate(suite.commands):
+        if tests(command):
+            (into / f"junit-{index}.xml").write_bytes(junit(command, index, reported))
+    text = summary(reported, suite.commands)
+    (into / "verifier.stdout").write_text(f"{text}\n\n{output}")
+    good = len(passed(reported, suite.expected))
+    installs = [ended for ended in reported.commands if not tests(suite.commands[ended["command"]])]
+    components = {
+        "tests_passed": float(good),
+        "tests_published": float(suite.count),
+        "install": float(all(ended["code"] == 0 for ended in installs)),
+        "forged": float(bool(reported.forged)),
+        **{f"tests_{name}" if not name.startswith("failure_") else name: value
+           for name, value in counts(reported, suite.expected).items()},
+    }  # fmt: skip
+    error = None
+    if good > suite.count:
+        message = f"{good} tests passed and {suite.count} are published: the count or the suite is wrong."
+        error = ErrorInfo(type="VerifierError", message=message, phase="verify")
+    return Verdict(
+        reward=None if error else good / suite.count,
+        components=components,
+        mode="separate",
+        output=text[-4000:],
+        error=error,
+    )
+
+
+def _judge_digest() -> str:
+    """Digest of what runs inside: another version may judge otherwise."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(pytest_inside.__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()

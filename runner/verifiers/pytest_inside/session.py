@@ -1,0 +1,190 @@
+"""One pytest session of a hidden suite: reports each test as it ends, and traps who tampers with the judging.
+
+Started by `launch.py`'s `pytest` as `python3 -I -S`: no `sitecustomize`, no `.pth` file and no variable of the
+environment comes before it, and pytest and its plugins are imported from a folder of root's before anything of the
+candidate can be. The candidate's code then runs in this very process, so no defence in it is perfect. Two traps make
+forging more than a line: tests that must fail stand among the others, and the functions that make reports are looked at
+before every report leaves.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import random
+import site
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from types import FunctionType, ModuleType
+from typing import Any
+
+JUDGE = "/opt/judge"
+"""Root's folder with pytest and the suite's plugins."""
+WATCHED = (
+    *("_pytest.main", "_pytest.python", "_pytest.reports", "_pytest.runner", "_pytest.skipping", "_pytest.unittest"),
+    *("_pytest.outcomes", "_pytest.nodes", "_pytest.raises", "_pytest.python_api", "_pytest.recwarn"),
+    *("pluggy._callers", "pluggy._hooks", "pluggy._manager", "pluggy._result", "unittest.case", "json.encoder"),
+    "__main__",
+)
+"""Modules whose functions decide what becomes of a test, or tell of it."""
+MESSAGE = 1000
+"""Characters of an error that are told."""
+EVENTS: dict[tuple[str, str], str] = {
+    ("setup", "failed"): "error",
+    ("teardown", "failed"): "error",
+    ("call", "failed"): "failed",
+    ("setup", "skipped"): "skipped",
+    ("call", "skipped"): "skipped",
+}
+
+
+def _session() -> int:
+    """Import the judge, then open the candidate's places, then run."""
+    descriptor, _, word = os.environ.pop("ASSAY_REPORT", "").partition(":")
+    plugins = os.environ.pop("ASSAY_PLUGINS", "").split()
+    sys.path.insert(0, JUDGE)
+    import pytest  # noqa: PLC0415 - not before its place is on the path
+
+    for name in plugins:
+        importlib.import_module(name)
+    sys.argv[0] = "pytest"
+    given = [argument for name in plugins for argument in ("-p", name)]
+    mine = [_reporter(pytest, int(descriptor), word)] if descriptor else []
+    for folder in [*site.getsitepackages(), site.getusersitepackages()]:
+        site.addsitedir(folder)
+    for builtin in (site.setquit, site.setcopyright, site.sethelper):
+        builtin()
+    return int(pytest.main([*given, *sys.argv[1:]], plugins=mine))
+
+
+class Seal:
+    """The functions of some modules, as they were when it was made."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        modules = [sys.modules[name] for name in names if name in sys.modules]
+        self._kept = [entry for module in modules for entry in _functions(module)]
+
+    def broken(self) -> list[str]:
+        """Names of those that are not what they were."""
+        return [
+            f"{owner.__name__}.{name}"
+            for owner, name, found, code in self._kept
+            if owner.__dict__.get(name) is not found or _code(found) is not code
+        ]
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[Any, str, object, object]]:
+    """Owner, name, function and code of each function of a module and of the classes that it defines."""
+    owners = [
+        module,
+        *(of for of in vars(module).values() if isinstance(of, type) and of.__module__ == module.__name__),
+    ]
+    for owner in owners:
+        for name, found in list(vars(owner).items()):
+            if (code := _code(found)) is not None:
+                yield owner, name, found, code
+
+
+def _code(found: object) -> object:
+    inner = getattr(found, "fget", None) or getattr(found, "__func__", found)
+    return inner.__code__ if isinstance(inner, FunctionType) else None
+
+
+def _reporter(pytest: Any, descriptor: int, word: str) -> object:
+    """The plugin that reports; made late, because pytest's marks are needed to make it."""
+    os.set_inheritable(descriptor, False)
+    tell = _teller(descriptor, word)
+
+    class Reporter:
+        def __init__(self) -> None:
+            self._traps: dict[Any, str] = {}
+            self._so_far: dict[str, dict[str, object]] = {}
+
+        @pytest.hookimpl(trylast=True)
+        def pytest_configure(self, config: Any) -> None:
+            config.option.maxfail = 0
+            config.option.continue_on_collection_errors = True
+            self._seal = Seal(WATCHED)
+
+        @pytest.hookimpl(trylast=True)
+        def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+            for at in reversed(_borders(pytest, items)):
+                secret = f"{random.getrandbits(64):x}"
+                module = items[min(at, len(items) - 1)].getparent(pytest.Module)
+                trap = pytest.Function.from_parent(module, name=f"test_{secret}", callobj=_must_fail(secret))
+                self._traps[trap] = secret
+                items.insert(at, trap)
+
+        def pytest_collectreport(self, report: Any) -> None:
+            if report.failed:
+                tell({"event": "collection", "id": report.nodeid, "message": str(report.longrepr)[-MESSAGE:]})
+
+        def pytest_runtest_logstart(self, nodeid: str) -> None:
+            self._so_far[nodeid] = {"outcome": "passed", "seconds": 0.0}
+
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
+            report = yield
+            if item in self._traps:
+                self._spring(self._traps[item], report, call)
+            else:
+                self._add(report, call)
+            return report
+
+        def _spring(self, secret: str, report: Any, call: Any) -> None:
+            """A test that must fail did, with its own words, or else nothing of this session is believed."""
+            if report.when == "call" and not (report.failed and call.excinfo and secret in str(call.excinfo.value)):
+                tell({"event": "forged", "message": "a test that fails was reported as another"})
+
+        def _add(self, report: Any, call: Any) -> None:
+            """One phase of a test; its last one tells."""
+            result = self._so_far.setdefault(report.nodeid, {"outcome": "passed", "seconds": 0.0})
+            result["seconds"] = float(str(result["seconds"])) + call.duration
+            outcome = EVENTS.get((report.when, report.outcome))
+            if hasattr(report, "wasxfail") and report.when == "call":
+                outcome = "xfailed" if report.skipped else "xpassed"
+            if outcome and result["outcome"] in ("passed", "xpassed"):
+                why = call.excinfo.typename if call.excinfo else ""
+                result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
+            if report.when == "teardown":
+                if broken := self._seal.broken():
+                    tell({"event": "forged", "message": f"changed: {', '.join(broken[:5])}"})
+                tell({"event": "test", "id": report.nodeid, **self._so_far.pop(report.nodeid)})
+
+        def pytest_sessionfinish(self) -> None:
+            if broken := self._seal.broken():
+                tell({"event": "forged", "message": f"changed: {', '.join(broken[:5])}"})
+            tell({"event": "end"})
+
+    return Reporter()
+
+
+def _teller(descriptor: int, word: str) -> Any:
+    write, dumps = os.write, json.dumps
+
+    def tell(report: dict[str, object]) -> None:
+        with suppress(OSError):
+            write(descriptor, f"{word} {dumps(report)}\n".encode())
+
+    return tell
+
+
+def _borders(pytest: Any, items: list[Any]) -> list[int]:
+    """Where traps go: before the first module's tests and after some module's, where no fixture is cut in two."""
+    modules = [item.getparent(pytest.Module) for item in items]
+    ends = [at for at in range(1, len(items) + 1) if at == len(items) or modules[at] is not modules[at - 1]]
+    places = {0, random.choice(ends)} if ends else set()
+    return sorted(at for at in places if modules[min(at, len(items) - 1)] is not None)
+
+
+def _must_fail(secret: str) -> Any:
+    def check() -> None:
+        raise AssertionError(secret)
+
+    return check
+
+
+if __name__ == "__main__":
+    sys.exit(_session())

@@ -1,0 +1,179 @@
+"""What a hidden suite reported, as results of tests: who counts, why others fail, and JUnit XML of each command."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+from xml.etree import ElementTree
+
+from pydantic import ValidationError
+
+from metrics.nl2repo import FAILURES, failure_kind
+from runner.records import Record
+
+Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML cannot hold."""
+
+
+class Result(Record):
+    """One test, as one command reported it."""
+
+    id: str
+    outcome: Outcome
+    seconds: float = 0.0
+    kind: str = ""
+    """Class of the exception."""
+    message: str = ""
+    command: int
+
+
+class Reported(NamedTuple):
+    """What one run of all commands reported."""
+
+    results: tuple[Result, ...]
+    """The first of each (command, id); a second word on the same test is no better than the first."""
+    uncollected: Mapping[str, str]
+    """File whose collection failed -> the end of the error."""
+    forged: tuple[str, ...]
+    """Why nothing of it is believed."""
+    commands: tuple[dict[str, Any], ...]
+    """How each command ended: `command`, `code` (None: its time limit) and `seconds`."""
+
+
+def read_reports(text: str) -> Reported:
+    """The lines that `launch.py` wrote. What does not look like one of its reports is left out."""
+    results: dict[tuple[int, str], Result] = {}
+    uncollected: dict[str, str] = {}
+    forged: list[str] = []
+    commands: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        report = _object(line)
+        event = report.pop("event", None)
+        if event == "test":
+            try:
+                result = Result.model_validate(report)
+            except ValidationError:
+                continue
+            results.setdefault((result.command, result.id), result)
+        elif event == "collection":
+            uncollected[str(report.get("id"))] = str(report.get("message"))
+        elif event == "forged":
+            forged.append(str(report.get("message")))
+        elif event == "command":
+            commands.append(report)
+    return Reported(tuple(results.values()), uncollected, tuple(dict.fromkeys(forged)), tuple(commands))
+
+
+def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
+    """Ids of the tests that count as passed: expected ones, passed in every command that ran them."""
+    if reported.forged:
+        return set()
+    outcomes: dict[str, set[str]] = {}
+    for result in reported.results:
+        outcomes.setdefault(result.id, set()).add(result.outcome)
+    return {id_ for id_, of in outcomes.items() if of == {"passed"} and (expected is None or id_ in expected)}
+
+
+def counts(reported: Reported, expected: Collection[str] | None) -> dict[str, float]:
+    """Figures of a verdict, over the tests that count.
+
+    Each of `OUTCOMES` but passed; `unreported`: expected tests of which nothing was heard; `extra`: reported tests that
+    nobody expects; `uncollected` files; `failure_<kind>`: expected tests that did not pass, by the failure taxonomy
+    (section 4.3.7).
+    """
+    mine = {result.id: result for result in reported.results if expected is None or result.id in expected}
+    outcomes = Counter(result.outcome for result in mine.values())
+    good = passed(reported, expected)
+    late = any(command["code"] is None for command in reported.commands)
+    kinds = Counter(
+        _kind(id_, mine.get(id_), reported.uncollected, late=late)
+        for id_ in (expected or mine)
+        if id_ not in good
+    )
+    return {
+        **{outcome: float(outcomes[outcome]) for outcome in OUTCOMES if outcome != "passed"},
+        "unreported": float(len(set(expected or ()) - mine.keys())),
+        "extra": float(len({result.id for result in reported.results} - mine.keys())),
+        "uncollected": float(len(reported.uncollected)),
+        **{f"failure_{kind}": float(kinds[kind]) for kind in FAILURES},
+    }
+
+
+def _kind(id_: str, result: Result | None, uncollected: Mapping[str, str], *, late: bool) -> str:
+    if result:
+        return failure_kind(result.kind, result.message)
+    file = id_.partition("::")[0]
+    if file in uncollected:
+        return failure_kind(*_last_error(uncollected[file]))
+    return failure_kind("timeout" if late else "", "")
+
+
+def _last_error(text: str) -> tuple[str, str]:
+    """Class and message of the last exception that a traceback of pytest's names."""
+    found = re.findall(r"^E\s+([\w.]+(?:Error|Exception|Failed|Exit))\b:? ?(.*)$", text, re.MULTILINE)
+    return found[-1] if found else ("ImportError" if "ImportError" in text else "", text)
+
+
+def junit(command: str, index: int, reported: Reported) -> bytes:
+    """JUnit XML of one command."""
+    results = [result for result in reported.results if result.command == index]
+    outcomes = Counter(result.outcome for result in results)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=_printable(command),
+        tests=str(len(results)),
+        failures=str(outcomes["failed"]),
+        errors=str(outcomes["error"]),
+        skipped=str(outcomes["skipped"] + outcomes["xfailed"]),
+        time=f"{sum(result.seconds for result in results):.3f}",
+    )
+    for result in results:
+        _case(suite, result)
+    for name, message in reported.uncollected.items():
+        case = ElementTree.SubElement(suite, "testcase", classname="", name=_printable(name), time="0")
+        ElementTree.SubElement(case, "error", message="collection failure").text = _printable(message)
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def _case(suite: ElementTree.Element, result: Result) -> None:
+    path, _, name = result.id.partition("::")
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=_printable(path), name=_printable(name), time=f"{result.seconds:.3f}"
+    )
+    tags = {"failed": "failure", "error": "error", "skipped": "skipped", "xfailed": "skipped"}
+    if tag := tags.get(result.outcome):
+        kind = "pytest.xfail" if result.outcome == "xfailed" else _printable(result.kind)
+        ElementTree.SubElement(case, tag, type=kind, message=result.outcome).text = _printable(result.message)
+    elif result.outcome == "xpassed":
+        ElementTree.SubElement(case, "system-out").text = "passed, and was expected to fail"
+
+
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _object(line: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def summary(reported: Reported, commands: Sequence[str]) -> str:
+    """For people: how each command ended, and what came of its tests."""
+    lines = [f"FORGED: {reason}; nothing of this run is believed" for reason in reported.forged]
+    for ended in reported.commands:
+        index = int(ended["command"])
+        outcomes = Counter(result.outcome for result in reported.results if result.command == index)
+        found = ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in OUTCOMES if outcomes[outcome])
+        how = "its time limit" if ended["code"] is None else f"exit code {ended['code']}"
+        lines.append(f"$ {commands[index]}\n  {how} after {ended['seconds']:.1f} s; {found or 'no tests'}")
+    return "\n".join(lines)
