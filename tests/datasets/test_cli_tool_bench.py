@@ -233,7 +233,7 @@ def archive_of(folder: Path, archive: Path) -> Reference:
 def test_a_reference_may_be_an_archive(tmp_path: Path) -> None:
     folder = make_tool_task(tmp_path / "tasks")
     reference = archive_of(folder / "reference", folder / "reference.tar.gz")
-    fetch(reference, "tally", folder, lambda: tmp_path, print, tmp_path / "cache")
+    fetch(reference, "tally", folder, lambda _: tmp_path, print, tmp_path / "cache")
     assert (solution(reference, "tally", tmp_path / "cache") / "source" / "tally.py").is_file()
 
 
@@ -246,7 +246,7 @@ def test_a_package_with_another_digest_is_an_error(tmp_path: Path, package: str,
         source="pypi", package=package, version="3.1.1", digest=digest, license="MIT", entry="m:f", lines=1
     )
     with pytest.raises(ConfigError, match="uv pip install"):
-        fetch(reference, "tally", tmp_path, lambda: tmp_path, print, tmp_path / "cache")
+        fetch(reference, "tally", tmp_path, lambda _: tmp_path, print, tmp_path / "cache")
 
 
 def test_names_are_words_of_their_own() -> None:

@@ -107,7 +107,7 @@ def test_a_repository_becomes_a_task_that_the_dataset_takes(imported: Path, tmp_
     assert all(case.files and not case.prep for case in cases)
     (task,) = tally.tool_dataset(imported.parent, tmp_path).tasks()
     assert not task.refused
-    fetch(tool.reference, "tally", imported, lambda: tmp_path, print, tmp_path)
+    fetch(tool.reference, "tally", imported, lambda _: tmp_path, print, tmp_path)
     source = solution(tool.reference, "tally", tmp_path) / "source"
     assert (source / "tally.py").read_text() == tally.TOOL
 

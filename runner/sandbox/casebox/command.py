@@ -18,7 +18,7 @@ from runner.sandbox.casebox import kernel, person
 CHUNK = 1 << 16
 CANNOT_START = 126
 KILLED = 128 + signal.SIGKILL
-_IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
+IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
 """By the supervisor, and so by what it executes, unless it is undone."""
 _REPORT = struct.Struct("idd")
 """Wait status, wall seconds, processor seconds."""
@@ -172,7 +172,7 @@ def _shell(order: Order, walls: Walls, outputs: tuple[int, int]) -> NoReturn:
         for standard, descriptor in enumerate((nothing, *outputs)):
             os.dup2(descriptor, standard)
         os.setsid()
-        for ignored in _IGNORED:
+        for ignored in IGNORED:
             signal.signal(ignored, signal.SIG_DFL)
         walls.become()
         os.chdir(order.workdir)

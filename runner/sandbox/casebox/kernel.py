@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import struct
+from collections.abc import Container
 from pathlib import Path
 
 NEWNS, NEWIPC, NEWNET, NEWPID, NEWCGROUP = 0x00020000, 0x08000000, 0x40000000, 0x20000000, 0x02000000
@@ -23,6 +24,10 @@ _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER, _
 )
 _SECCOMP_MODE_FILTER = 2
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+_RT_SIGACTION = {"x86_64": 13, "aarch64": 134}
+_SIGNALS = 64
+_DEFAULT = bytes(32)
+"""The kernel's `struct sigaction` of a signal that does what it does by default."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -52,6 +57,20 @@ def own_mounts() -> None:
 def enter(namespace: int, kind: int) -> None:
     """Go to the namespace of a file descriptor."""
     _check(_libc.setns(namespace, kind))
+
+
+def default_signals(but: Container[int]) -> None:
+    """Let every signal but these do what it does by default, and none be blocked.
+
+    Programs inherit from whatever started the engine what is ignored and blocked. This asks the kernel itself, since
+    the C library keeps 32 and 33 to its own use and refuses to set them. Raises `KeyError` on an architecture that is
+    not in the table.
+    """
+    call = _RT_SIGACTION[os.uname().machine]
+    for number in range(1, _SIGNALS + 1):
+        if number not in but and number not in (signal.SIGKILL, signal.SIGSTOP):
+            _check(_libc.syscall(ctypes.c_long(call), number, _DEFAULT, None, ctypes.c_size_t(_SIGNALS // 8)))
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def drop_bounding_set() -> None:

@@ -49,6 +49,7 @@ class Setting:
 def main(arguments: list[str]) -> int:
     """Run one of the two; exit code 1 with a sentence on stderr when this container cannot do what is asked."""
     work, setting = arguments[0], Setting(**json.loads(arguments[1]))
+    kernel.default_signals(but=command.IGNORED)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
