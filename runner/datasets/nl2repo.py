@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from runner.datasets import nl2repo_folder, upstream
 from runner.datasets.nl2repo_folder import DOCUMENT, Published
-from runner.datasets.references import _made
+from runner.datasets.references import made
 from runner.datasets.task_files import digest, tree_digest
 from runner.datasets.upstream import Source
 from runner.errors import ConfigError, TaskError
@@ -91,18 +91,18 @@ class Nl2RepoBench(Record):
         cache = self.verifier.cache
         fetched = upstream.fetch_upstream(source, here, cache, say) if source.kind != "none" else None
         task = self.complete(Task(name=folder.name, dataset=self.name, directory=folder), suite)
-        with _made(_there(task.verifier.tests), f"the suite of {folder.name}", say) as place:
+        with made(_there(task.verifier.tests), f"the suite of {folder.name}", say) as place:
             if place:
                 upstream.write_suite(suite, None if source.image else fetched, place)
         if fetched and task.solution:
-            with _made(task.solution, f"the oracle of {folder.name}", say) as place:
+            with made(task.solution, f"the oracle of {folder.name}", say) as place:
                 if place:
                     upstream.write_oracle(fetched, suite.deleted, place)
         for environment, revealed in ((task.environment, self.reveal_tests), (task.verifier.environment, False)):
-            with _made(_there(environment and environment.context), f"the image of {folder.name}", say) as place:
+            with made(_there(environment and environment.context), f"the image of {folder.name}", say) as place:
                 if place:
                     files = self._workspace(folder, fetched, suite, revealed=revealed)
-                    upstream.write_context(self.image, source.packages, files, place)
+                    upstream.write_context(self.image, source, files, place)
                     if environment is task.verifier.environment and source.image:
                         shutil.copyfile(self.published, place / "Dockerfile")
         return task
@@ -152,9 +152,9 @@ class Nl2RepoBench(Record):
         )
 
     def truth_digest(self, suite: Suite, source: Source) -> str:
-        """Of what a ground truth rests on."""
+        """Of what a ground truth rests on; not the deletion list, for what it takes from upstream is laid back."""
         images = [tree_digest(self.image), self.published.read_text() if source.image else ""]
-        ran = suite.model_dump(mode="json", exclude={"expected", "count"})
+        ran = suite.model_dump(mode="json", exclude={"expected", "count", "deleted"})
         return digest([ran, source.shaping, images])
 
     def _task(self, folder: Path, documents: dict[str, list[str]]) -> Task:
@@ -205,7 +205,7 @@ class Nl2RepoBench(Record):
         document = hashlib.sha256((task.directory / DOCUMENT).read_bytes()).hexdigest()
         tests = [source.shaping, suite.deleted] if revealed else None
         dockerfile = self.published.read_text() if published else ""
-        parts = [tree_digest(self.image), dockerfile, build_args, source.packages, document, tests]
+        parts = [tree_digest(self.image), dockerfile, build_args, source.packages, source.withheld, document, tests]
         return Environment(
             context=self.verifier.cache / "nl2repo_images" / _short(parts),
             build_args=build_args,

@@ -82,10 +82,10 @@ def context(images: Path, language: str, cache: Path) -> Path:
 
 def fetch_context(images: Path, language: str, cache: Path, say: Callable[[str], None]) -> Path:
     """Make the build context of a language's image. Raises `ConfigError` with what a failed client said."""
-    with _made(context(images, language, cache), f"the image of {language} tools", say) as place:
+    with made(context(images, language, cache), f"the image of {language} tools", say) as place:
         if place:
             shutil.copytree(images / language, place, dirs_exist_ok=True)
-            _wheels(place / "wheels.lock", place / WHEELS)
+            install_wheels(place / "wheels.lock", place / WHEELS)
     return context(images, language, cache)
 
 
@@ -101,7 +101,7 @@ def fetch(
 
     Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
     """
-    with _made(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
+    with made(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
         if place:
             source = place / "source"
             if reference.source == "pypi":
@@ -116,7 +116,7 @@ def fetch(
 
 
 @contextmanager
-def _made(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path | None]:
+def made(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path | None]:
     """An empty folder that becomes `target` when the block is done; None if that is there already."""
     if target.is_dir():
         yield None
@@ -138,7 +138,7 @@ def _from_pypi(reference: Reference, tool: str, into: Path) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".lock") as lock:
         lock.write("\n".join([pinned, *reference.requires]))
         lock.flush()
-        _wheels(Path(lock.name), code)
+        install_wheels(Path(lock.name), code)
     for leftover in [*code.glob("*.dist-info"), code / "bin"]:
         shutil.rmtree(leftover, ignore_errors=True)
     (code / ".lock").unlink(missing_ok=True)
@@ -171,12 +171,12 @@ def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> 
     """The package, its command renamed; it must need no other, and runs no script when it is installed."""
     with tempfile.TemporaryDirectory() as folder:
         npm = [str(javascript / NODE), str(javascript / NPM)]
-        _run(
+        run_client(
             [*npm, "pack", "--silent", "--ignore-scripts", f"{reference.package}@{reference.version}"], folder
         )
         (packed,) = Path(folder).glob("*.tgz")
         _same(_integrity(packed), reference)
-        _unpack(packed, Path(folder, "unpacked"))
+        unpack(packed, Path(folder, "unpacked"))
         shutil.move(Path(folder, "unpacked", "package"), into)
     about = json.loads((into / "package.json").read_text())
     if about.get("dependencies"):
@@ -201,10 +201,10 @@ def _from_go(reference: Reference, tool: str, into: Path, golang: Path) -> None:
         # Digests decide here, ours of the module and its own of the others: no database of checksums is asked.
         env = {"GOPATH": folder, "GOFLAGS": "-modcacherw", "GOSUMDB": "off", "GOTOOLCHAIN": "local"}
         wanted = f"{reference.package}@{reference.version}"
-        module = json.loads(_run([go, "mod", "download", "-json", wanted], folder, env))
+        module = json.loads(run_client([go, "mod", "download", "-json", wanted], folder, env))
         _same(module["Sum"], reference)
         shutil.copytree(module["Dir"], into)
-        _run([go, "mod", "vendor"], str(into), env)
+        run_client([go, "mod", "vendor"], str(into), env)
     if reference.entry:
         (into / reference.entry).rename((into / reference.entry).with_name(tool))
         return
@@ -219,19 +219,19 @@ def _from_here(reference: Reference, place: Path, into: Path) -> None:
         shutil.copytree(place, into, symlinks=True)
         return
     _same(f"sha256:{hashlib.sha256(place.read_bytes()).hexdigest()}", reference)
-    _unpack(place, into)
+    unpack(place, into)
 
 
-def _wheels(lock: Path, into: Path) -> None:
+def install_wheels(lock: Path, into: Path) -> None:
     """Install what a lock pins, and nothing else, as plain folders."""
     from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
 
     options = ("--quiet", "--no-config", "--no-deps", "--only-binary", ":all:", "--require-hashes")
     python = ("--python-version", "3.13", "--link-mode", "copy")
-    _run([find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", str(lock)])
+    run_client([find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", str(lock)])
 
 
-def _run(command: list[str], folder: str | None = None, settings: Mapping[str, str] | None = None) -> str:
+def run_client(command: list[str], folder: str | None = None, settings: Mapping[str, str] | None = None) -> str:
     """Run a package client as this machine's user would, but for these settings; returns what it printed."""
     authorities = os.environ.get("SSL_CERT_FILE")
     env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
@@ -244,7 +244,7 @@ def _run(command: list[str], folder: str | None = None, settings: Mapping[str, s
     return done.stdout
 
 
-def _unpack(packed: Path, into: Path) -> None:
+def unpack(packed: Path, into: Path) -> None:
     with tarfile.open(packed) as archive:
         archive.extractall(into, filter="data")
 

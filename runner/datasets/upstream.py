@@ -24,7 +24,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from runner.datasets.references import FETCH_SECONDS, SOLVE, _made, _run, _unpack, _wheels
+from runner.datasets.references import FETCH_SECONDS, SOLVE, install_wheels, made, run_client, unpack
 from runner.datasets.task_files import digest, tree_digest
 from runner.errors import ConfigError
 from runner.records import Record
@@ -50,6 +50,8 @@ class Source(Record):
     """The authors' image of the task; its working directory holds packaging files and tests, which then are taken."""
     packages: tuple[str, ...] = ()
     """What library and tests need, as `name==version --hash=..`; part of the image, and so the agent's too."""
+    withheld: tuple[str, ...] = ()
+    """Top-level names that our own tools would bring along, and that are what the agent has to write."""
     plugins: tuple[str, ...] = ()
     """Modules of pytest plugins among the packages."""
     env: dict[str, str] = {}
@@ -85,7 +87,7 @@ def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str],
     Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
     """
     target = upstream(source, cache)
-    with _made(target, f"upstream {source.package} {source.version}".rstrip(), say) as place:
+    with made(target, f"upstream {source.package} {source.version}".rstrip(), say) as place:
         if place and source.kind == "sdist":
             _from_index(source, place / "source")
         elif place:
@@ -142,13 +144,13 @@ def _from_index(source: Source, into: Path) -> None:
             f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
             f'dependencies = ["{source.package}=={source.version}"]\n'
         )
-        _run([find_uv_bin(), "lock", "--quiet", "--no-build", "--no-config"], folder)
+        run_client([find_uv_bin(), "lock", "--quiet", "--no-build", "--no-config"], folder)
         address = _address(tomllib.loads((place / "uv.lock").read_text()), source)
         packed = place / address.rpartition("/")[2]
         with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=ssl.create_default_context()) as answer:  # noqa: S310 - the index's own
             packed.write_bytes(answer.read())
         _same(f"sha256:{hashlib.sha256(packed.read_bytes()).hexdigest()}", source)
-        _unpack(packed, place / "unpacked")
+        unpack(packed, place / "unpacked")
         (top,) = (place / "unpacked").iterdir()
         shutil.move(top, into)
 
@@ -162,16 +164,19 @@ def _address(lock: dict[str, object], source: Source) -> str:
     return found["url"]
 
 
-def write_context(images: Path, packages: tuple[str, ...], workspace: dict[str, Path], into: Path) -> None:
-    """Build context of a task's image: ours and what locks name, `packages`, and files of the agent's workspace."""
+def write_context(images: Path, source: Source, workspace: dict[str, Path], into: Path) -> None:
+    """Build context of a task's image: ours, what locks name, the source's packages, the agent's workspace."""
     shutil.copytree(images, into, dirs_exist_ok=True)
     for name in ("judge", "tools"):
-        _wheels(images / f"{name}.lock", into / name)
+        install_wheels(images / f"{name}.lock", into / name)
+    for name in source.withheld:
+        for path in (into / "tools").glob(f"{name}*"):
+            shutil.rmtree(path)
     (into / "packages").mkdir()
-    if packages:
+    if source.packages:
         lock = into / "packages.lock"
-        lock.write_text("\n".join(packages))
-        _wheels(lock, into / "packages")
+        lock.write_text("\n".join(source.packages))
+        install_wheels(lock, into / "packages")
     for name, origin in workspace.items():
         target = into / "workspace" / name
         target.parent.mkdir(parents=True, exist_ok=True)

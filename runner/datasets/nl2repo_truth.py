@@ -1,0 +1,69 @@
+"""The ground truth of a task: upstream's own code against its own tests, in our environment, twice (section 3.1.3)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from runner.datasets import nl2repo_folder
+from runner.datasets.nl2repo import TRUTH, Nl2RepoBench
+from runner.errors import TaskError
+from runner.protocols import SandboxProvider
+from runner.records import ExecSpec, SandboxSpec, Task
+from runner.store import write_atomically
+from runner.suites import Suite, Truth
+from runner.verifiers.suite_results import Reported, passed, summary
+
+RUNS = 2
+
+
+def ground_truth(
+    dataset: Nl2RepoBench, folder: Path, sandboxes: SandboxProvider, say: Callable[[str], None]
+) -> Truth:
+    """Find a task's truth, and write it beside its `source.yaml`.
+
+    Raises `TaskError` when upstream fails one of the tests that it passed at another time, or passes none;
+    `ConfigError` when something cannot be fetched, `EngineError`.
+    """
+    source, here = dataset.source(folder)
+    if source.kind == "none":
+        raise TaskError("There is no upstream code to check its tests with: its source has kind=none.")
+    suite = dataset.bare_suite(nl2repo_folder.read(folder), source)
+    task = dataset.make(folder, suite, say)
+    runs = [_run(dataset, task, suite, sandboxes) for _ in range(RUNS)]
+    found = [passed(run, None) for run in runs]
+    if unsteady := sorted(found[0] ^ found[1]):
+        raise TaskError(
+            f"{len(unsteady)} tests pass at one time and not at another, such as {unsteady[0]}: no ground truth."
+        )
+    if not found[0]:
+        raise TaskError(f"Upstream passes none of its tests here:\n{summary(runs[0], suite.commands)}")
+    truth = _truth(runs[0], found[0], dataset.truth_digest(suite, source))
+    write_atomically(here / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
+    return truth
+
+
+def _run(dataset: Nl2RepoBench, task: Task, suite: Suite, sandboxes: SandboxProvider) -> Reported:
+    """Once: what `oracle` leaves, judged."""
+    environment = task.environment
+    spec = SandboxSpec(
+        name=f"{task.name}-truth", image=sandboxes.image(environment), environment=environment, user="agent"
+    )
+    solution = task.solution or Path()
+    with tempfile.TemporaryDirectory() as place, sandboxes.open(spec) as sandbox:
+        sandbox.exec(ExecSpec(argv=("bash", "/solution/solve.sh"), uploads={"/solution": solution}))
+        sandbox.kill()
+        workspace = Path(place, "workspace.tar")
+        sandbox.get(sandbox.workdir, workspace)
+        reported, _, _ = dataset.verifier.run(task, suite, workspace, sandboxes, Path(place))
+    return reported
+
+
+def _truth(reported: Reported, good: set[str], digest: str) -> Truth:
+    others: dict[str, set[str]] = {"skipped": set(), "xfailed": set(), "failed": set()}
+    for result in reported.results:
+        if result.id not in good:
+            others[result.outcome if result.outcome in others else "failed"].add(result.id)
+    named = {name: tuple(sorted(ids)) for name, ids in others.items()}
+    return Truth(passed=tuple(sorted(good)), **named, digest=digest)

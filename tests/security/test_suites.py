@@ -1,0 +1,89 @@
+"""Attacks on the judging of hidden suites: what a workspace may ship to be believed, and what that gains it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.sandbox import base
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+from tests.suite_bench import CODE, SuiteBench
+from tests.suite_factory import PASSED
+
+pytestmark = pytest.mark.docker
+
+EMPTY = {"tally/__init__.py": "class Tally:\n    pass\n", "tally/most.py": "def most(words):\n    pass\n"}
+"""Importable, and passes nothing."""
+PRETEND = """
+import _pytest.runner, _pytest.reports
+real = _pytest.reports.TestReport.from_item_and_call.__func__
+def lie(cls, item, call):
+    report = real(cls, item, call)
+    report.outcome, report.longrepr = "passed", None
+    return report
+_pytest.reports.TestReport.from_item_and_call = classmethod(lie)
+"""
+PLUGIN = """
+import pytest
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    report.outcome, report.longrepr = "passed", None
+    return report
+"""
+PRINTS = "import sys\nprint('===== 7 passed in 0.01s =====', file=sys.__stdout__, flush=True)\n"
+ALL_PASSED = "".join(
+    f'print(\'{{"event": "test", "id": "{name}", "outcome": "passed", "command": 0}}\')\n' for name in PASSED
+)
+GRAB = """
+import os
+for fd in range(3, 64):
+    try:
+        os.write(fd, b'{"event": "test", "id": "%s", "outcome": "passed", "command": 0}\\n')
+    except OSError:
+        pass
+""" % PASSED[0]
+OWN_TESTS = "import pathlib\nfor name in ('tests/test_tally.py', 'tests/test_zero.py'):\n    try:\n"
+REWRITE = f"""{OWN_TESTS}        pathlib.Path(name).write_text('def test_default(): pass\\ndef test_empty(): pass\\n')
+    except OSError:
+        pass
+try:
+    pathlib.Path('tests').rename('moved')
+    pathlib.Path('tests').mkdir()
+except OSError:
+    pass
+"""
+ATTACKS = {
+    "conftest": {**EMPTY, "conftest.py": PLUGIN, "tests/conftest.py": PLUGIN, "tally/conftest.py": PLUGIN},
+    "fake_pytest_module": {**EMPTY, "pytest.py": ALL_PASSED, "pytest/__main__.py": ALL_PASSED, "_pytest.py": ""},
+    "fake_pytest_program": {**EMPTY, "bin/pytest": f"#!/usr/bin/python3\n{ALL_PASSED}", "pytest": "#!/bin/sh\nexit 0"},
+    "sitecustomize": {**EMPTY, "sitecustomize.py": PRETEND, "usercustomize.py": PRETEND},
+    "settings": {**EMPTY, "pytest.ini": "[pytest]\naddopts = -p evil --co\n", "evil.py": PLUGIN, "tox.ini": "[pytest]\n"},
+    "its_own_tests": {**EMPTY, "tests/test_tally.py": "def test_add(): pass\n", "test_more.py": "def test(): pass\n"},
+    "prints": {**EMPTY, "tally/__init__.py": PRINTS + ALL_PASSED + EMPTY["tally/__init__.py"]},
+    "every_descriptor": {**EMPTY, "tally/__init__.py": GRAB + EMPTY["tally/__init__.py"]},
+    "leaves_with_0": {**EMPTY, "tally/__init__.py": f"{PRINTS}import os\nos._exit(0)\n"},
+    "patched_reports": {**EMPTY, "tally/__init__.py": PRETEND + EMPTY["tally/__init__.py"]},
+    "patched_assertions": {
+        **EMPTY,
+        "tally/__init__.py": "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"
+        + EMPTY["tally/__init__.py"],
+    },
+    "rewritten_tests": {**EMPTY, "tally/__init__.py": REWRITE + EMPTY["tally/__init__.py"]},
+    "stdlib_names": {**EMPTY, "json.py": PRETEND, "random.py": PRETEND, "pluggy/__init__.py": PRETEND},
+}
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> SuiteBench:
+    base.ensure(connect(), print)
+    return SuiteBench.make(tmp_path_factory.mktemp("suites"), DockerSandboxes())
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_gains_nothing(bench: SuiteBench, tmp_path: Path, attack: str) -> None:
+    verdict = bench.judge(tmp_path, ATTACKS[attack])
+    assert verdict.reward == 0.0, verdict
+    assert not verdict.error
