@@ -1,28 +1,50 @@
-"""Scores of NL2Repo-Bench (section 4.2, 4.3.7): pass rates, tasks passed whole, why tests fail."""
+"""Scores of NL2Repo-Bench (sections 4.2, 4.3.7): pass rates, tasks passed whole, why tests fail."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 
-FAILURES = ("import", "signature", "assertion", "timeout", "other")
-"""The failure taxonomy (section 4.3.7): import or dependency; missing attribute or signature; assertion; time limit."""
-_IMPORT = re.compile(r"ImportError|ModuleNotFoundError")
-_SIGNATURE = re.compile(
-    r"unexpected keyword argument|positional argument|missing \d+ required|got multiple values|no attribute"
-)
-_TIMEOUT = re.compile(r"timeout", re.IGNORECASE)
+import pandas as pd
+
+from metrics.failures import FAILURES
+from metrics.table import per_task, select, valid
 
 
-def failure_kind(exception: str, message: str) -> str:
-    """Which of `FAILURES` a test's failure is, from the class of its exception and the end of its traceback."""
-    if _IMPORT.search(exception):
-        return "import"
-    if "AttributeError" in exception or "NameError" in exception or (
-        "TypeError" in exception and _SIGNATURE.search(message)
-    ):
-        return "signature"
-    if _TIMEOUT.search(exception):
-        return "timeout"
-    if "AssertionError" in exception or exception in ("Failed", "Failure"):
-        return "assertion"
-    return "other"
+def scored(trials: pd.DataFrame) -> bool:
+    """Whether the table is of hidden suites."""
+    return "tests_published" in trials and bool(trials["tests_published"].notna().any())
+
+
+def overall(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
+    """Tables 3 and 4; index cell. Columns: `score`, mean pass rate over **planned** tasks, 0 without a valid trial;
+    `whole`, tasks passed whole (Pass@1); `tasks`; `tier <name>` and `category <name>`, the score of these tasks.
+    """
+    tasks = per_task(trials, select(trials, attempts), ["reward", "passed"])
+    strata = trials.drop_duplicates(["cell", "task"])[["cell", "task", "category"]]
+    tasks = tasks.merge(strata, on=["cell", "task"])
+    cells = tasks.groupby("cell")
+    table = pd.DataFrame(
+        {"score": cells["reward"].mean(), "whole": cells["passed"].sum(), "tasks": cells.size()}
+    )
+    for stratum in ("tier", "category"):
+        by = tasks.groupby(["cell", stratum])["reward"].mean().unstack(stratum)  # noqa: PD010 - nothing to aggregate
+        table = table.join(by.add_prefix(f"{stratum} "))
+    return table
+
+
+def weighted(tiers: Mapping[str, float], tasks: Mapping[str, int]) -> float:
+    """The overall score that tier scores make up, weighted by each tier's tasks (Table 2). Raises `KeyError`."""
+    return sum(score * tasks[tier] for tier, score in tiers.items()) / sum(tasks[tier] for tier in tiers)
+
+
+def failures(trials: pd.DataFrame) -> pd.DataFrame:
+    """Section 4.3.7, over **valid** trials; index cell. Columns: `failed`, expected tests that did not pass; `of`, all
+    expected ones; and the share of each of `FAILURES` among those that failed, NaN if none did.
+    """
+    rows = trials[valid(trials)]
+    names = [f"failure_{kind}" for kind in FAILURES]
+    counts = rows.reindex(columns=names).astype(float).set_axis(list(FAILURES), axis=1)
+    sums = counts.groupby(rows["cell"]).sum()
+    failed = sums.sum(axis=1)
+    of = rows["tests_published"].astype(float).groupby(rows["cell"]).sum()
+    return sums.div(failed.where(failed > 0), axis=0).assign(failed=failed, of=of)

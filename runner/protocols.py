@@ -7,7 +7,7 @@ suite in `tests/conformance/` and a fake that ships (oracle and nop, the scripte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
@@ -89,6 +89,10 @@ class Agent(Configured, Protocol):
     @property
     def uses_model(self) -> bool:
         """False for oracle and nop: their cells do not multiply with the models."""
+
+    @property
+    def tools(self) -> Mapping[Any, tuple[str, ...]]:
+        """Kind of tool -> names under which the agent's tools of that kind appear in its calls."""
 
     @property
     def bundle(self) -> BundleRecipe | None:

@@ -673,6 +673,10 @@ class TrialRecord(Record):
     """I: tool calls the model made."""
     tool_calls: dict[str, int] = {}
     """Tool name -> calls."""
+    tool_kinds: tuple[str, ...] = ()
+    """Kind of each tool call in their order, by the agent's own table (`agent.tools`)."""
+    own_finish: bool | None = None
+    """Whether the agent ended its work itself; None without a model. See `runner.behaviour`."""
 
     started_at: datetime
     finished_at: datetime

@@ -1,7 +1,7 @@
 """A hidden pytest suite, as a dataset prepares it and a verifier runs it.
 
-    <suite>/suite.json      `Suite`
-    <suite>/hidden/         upstream's packaging files and tests, laid over the workspace
+<suite>/suite.json      `Suite`
+<suite>/hidden/         upstream's packaging files and tests, laid over the workspace
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ TESTING = re.compile(r"(?<![\w.-])(pytest|py\.test)(?![\w-])")
 
 PACKAGING = (
     *("setup.py", "pyproject.toml", "setup.cfg", "requirements*.txt", "tox.ini", "pytest.ini", ".pytest.ini"),
-    *("poetry.lock", "Pipfile", "Pipfile.lock", "environment.yml", "conda-env.yaml", "MANIFEST.in", "manifest.in"),
+    *(
+        "poetry.lock",
+        "Pipfile",
+        "Pipfile.lock",
+        "environment.yml",
+        "conda-env.yaml",
+        "MANIFEST.in",
+        "manifest.in",
+    ),
     *("pytest.toml", ".pytest.toml", "conftest.py", "sitecustomize.py", "usercustomize.py"),
 )
 """Names that no candidate ships, anywhere: the authors' list, and what pytest or Python reads unasked."""
@@ -54,10 +62,10 @@ class Truth(Record):
     failed: tuple[str, ...] = ()
     """Not passed for any other reason; nobody is asked to pass them."""
     digest: str
-    """Of what was run: source, commands, deletion list, image, judge."""
+    """Of what was run: source, commands, image."""
 
 
-def tests(command: str) -> bool:
+def runs_tests(command: str) -> bool:
     """Whether a command runs tests; what comes before the first that does installs."""
     return TESTING.search(command) is not None
 
@@ -66,13 +74,27 @@ def targets(command: str) -> list[str]:
     """Paths that a command's pytest is given; none where it collects everything."""
     match = TESTING.search(command)
     words = command[match.end() :].split() if match else []
-    ends = next((at for at, word in enumerate(words) if re.fullmatch(r"&&|\|\||;|\||>.*|2>.*", word)), len(words))
-    return [word.partition("::")[0].strip("'\"").rstrip("/") for word in words[:ends] if _is_path(words, word)]
+    ends = next(
+        (at for at, word in enumerate(words) if re.fullmatch(r"&&|\|\||;|\||>.*|2>.*", word)), len(words)
+    )
+    return [
+        word.partition("::")[0].strip("'\"").rstrip("/") for word in words[:ends] if _is_path(words, word)
+    ]
 
 
 def _is_path(words: list[str], word: str) -> bool:
     before = words[words.index(word) - 1] if words.index(word) else ""
-    return not word.startswith("-") and before not in ("-k", "-m", "-p", "-n", "-c", "-o", "-W", "--timeout", "--maxfail")
+    return not word.startswith("-") and before not in (
+        "-k",
+        "-m",
+        "-p",
+        "-n",
+        "-c",
+        "-o",
+        "-W",
+        "--timeout",
+        "--maxfail",
+    )
 
 
 def covered(path: str, paths: tuple[str, ...]) -> bool:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from runner import __version__, workspace
+from runner.behaviour import kinds, own_finish
 from runner.ending import ending
 from runner.errors import (
     AssayError,
@@ -280,7 +281,8 @@ def _record(
     if verdict and verdict.error and verdict.reward == 0.0:  # what it left cannot be judged, by its own doing
         status, error = Status.AGENT_ERROR, verdict.error
     reward = verdict.reward if verdict and status.finished else None
-    tools = Counter(call.name for call in _tool_calls(calls))
+    names = [call.name for call in _tool_calls(calls)]
+    used, tools = kinds(names, cell.agent.tools), Counter(names)
     finished = datetime.now(UTC)
     _write_trajectory(trial, state.folder, calls)
     return TrialRecord(
@@ -305,6 +307,8 @@ def _record(
         turns=state.session.turns if state.session else 0,
         interactions=tools.total(),
         tool_calls=dict(tools),
+        tool_kinds=used,
+        own_finish=own_finish(status, used, cell.agent.tools) if state.session else None,
         started_at=started,
         finished_at=finished,
         wall_seconds=(finished - started).total_seconds(),

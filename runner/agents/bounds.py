@@ -17,6 +17,11 @@ class Oracle(Record):
     uses_model: bool = False
     bundle: BundleRecipe | None = None
 
+    @property
+    def tools(self) -> dict[str, tuple[str, ...]]:
+        """None: it calls no model."""
+        return {}
+
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
         """Upload the solution, which no other agent ever gets, and run it. Raises `TaskError` if there is none."""
         if task.solution is None:
@@ -38,6 +43,11 @@ class Nop(Record):
     version: str = "1"
     uses_model: bool = False
     bundle: BundleRecipe | None = None
+
+    @property
+    def tools(self) -> dict[str, tuple[str, ...]]:
+        """None: it calls no model."""
+        return {}
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
         """End at once."""

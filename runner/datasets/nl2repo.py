@@ -22,7 +22,7 @@ from runner.datasets.task_files import digest, tree_digest
 from runner.datasets.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
-from runner.suites import Suite, Truth, covered
+from runner.suites import Suite, Truth
 from runner.verifiers.nl2repo import SuiteVerifier
 from runner.yaml_files import read_yaml
 
@@ -36,7 +36,9 @@ that it gives, and the packaging files, so that `pip install -e .` installs the 
 suite that you do not have: whatever the document says may be tested.{tests}
 Work on your own until the whole project is done; nobody answers questions.
 """
-REVEALED = " Those tests are in the directory already; they must pass as they are, and are put back before judging."
+REVEALED = (
+    " Those tests are in the directory already; they must pass as they are, and are put back before judging."
+)
 
 
 class Nl2RepoBench(Record):
@@ -98,13 +100,11 @@ class Nl2RepoBench(Record):
             with made(task.solution, f"the oracle of {folder.name}", say) as place:
                 if place:
                     upstream.write_oracle(fetched, suite.deleted, place)
-        for environment, revealed in ((task.environment, self.reveal_tests), (task.verifier.environment, False)):
-            with made(_there(environment and environment.context), f"the image of {folder.name}", say) as place:
-                if place:
-                    files = self._workspace(folder, fetched, suite, revealed=revealed)
-                    upstream.write_context(self.image, source, files, place)
-                    if environment is task.verifier.environment and source.image:
-                        shutil.copyfile(self.published, place / "Dockerfile")
+        self._make_image(task.environment, (folder, suite, fetched), say, revealed=self.reveal_tests)
+        judged_in = task.verifier.environment
+        if judged_in and judged_in != task.environment:
+            published = self.published if source.image else None
+            self._make_image(judged_in, (folder, suite, fetched), say, dockerfile=published)
         return task
 
     def source(self, folder: Path) -> tuple[Source, Path]:
@@ -131,8 +131,14 @@ class Nl2RepoBench(Record):
         if truth is None and source.image:
             return bare
         if truth is None or truth.digest != self.truth_digest(bare, source):
-            word = "nobody has checked" if truth is None else "its source or its commands are not those that were checked"
-            raise TaskError(f"{word} that upstream passes its own tests here: run job=verify_ground_truth.".capitalize())
+            word = (
+                "nobody has checked"
+                if truth is None
+                else "its source or its commands are not those that were checked"
+            )
+            raise TaskError(
+                f"{word} that upstream passes its own tests here: run job=verify_ground_truth.".capitalize()
+            )
         if len(truth.passed) != published.count:
             raise TaskError(
                 f"Upstream passes {len(truth.passed)} of its tests here, and {published.count} are published: name "
@@ -205,7 +211,15 @@ class Nl2RepoBench(Record):
         document = hashlib.sha256((task.directory / DOCUMENT).read_bytes()).hexdigest()
         tests = [source.shaping, suite.deleted] if revealed else None
         dockerfile = self.published.read_text() if published else ""
-        parts = [tree_digest(self.image), dockerfile, build_args, source.packages, source.withheld, document, tests]
+        parts = [
+            tree_digest(self.image),
+            dockerfile,
+            build_args,
+            source.packages,
+            source.withheld,
+            document,
+            tests,
+        ]
         return Environment(
             context=self.verifier.cache / "nl2repo_images" / _short(parts),
             build_args=build_args,
@@ -214,17 +228,29 @@ class Nl2RepoBench(Record):
             digest=digest(parts),
         )
 
-    def _workspace(
-        self, folder: Path, fetched: Path | None, suite: Suite, *, revealed: bool
-    ) -> dict[str, Path]:
-        """Files that the agent finds: the document, and the tests if they are revealed."""
+    def _make_image(
+        self,
+        environment: Environment,
+        of: tuple[Path, Suite, Path | None],
+        say: Callable[[str], None],
+        *,
+        revealed: bool = False,
+        dockerfile: Path | None = None,
+    ) -> None:
+        """The build context of an image; `of` is the task's folder, its suite and upstream's source."""
+        folder, suite, fetched = of
         files = {DOCUMENT: folder / DOCUMENT}
         if revealed and fetched is None:
-            raise ConfigError(f"{folder.name}: its tests are in an image of the authors', and cannot be revealed.")
+            raise ConfigError(
+                f"{folder.name}: its tests are in an image of the authors', and cannot be revealed."
+            )
         if revealed and fetched:
-            paths = (path.relative_to(fetched).as_posix() for path in fetched.rglob("*") if path.is_file())
-            files |= {path: fetched / path for path in sorted(paths) if covered(path, suite.deleted)}
-        return files
+            files |= upstream.tests_of(fetched, suite.deleted)
+        with made(_there(environment.context), f"the image of {folder.name}", say) as place:
+            if place:
+                upstream.write_context(self.image, self.source(folder)[0], files, place)
+                if dockerfile:
+                    shutil.copyfile(dockerfile, place / "Dockerfile")
 
 
 WORKDIR = "/workspace"

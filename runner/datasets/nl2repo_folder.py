@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.errors import TaskError
 from runner.records import Record
-from runner.suites import covered, targets, tests
+from runner.suites import covered, runs_tests, targets
 
 DOCUMENT, COUNT, COMMANDS, FILES = PARTS = (
     "start.md",
@@ -45,7 +45,9 @@ def folders(root: Path) -> list[Path]:
     """Folders that are tasks, or so like one that leaving them out would be a silent loss; sorted."""
     if not root.is_dir():
         return []
-    return sorted(child for child in root.iterdir() if any((child / part).exists() for part in (*PARTS, NOTE)))
+    return sorted(
+        child for child in root.iterdir() if any((child / part).exists() for part in (*PARTS, NOTE))
+    )
 
 
 def read(folder: Path) -> Published:
@@ -54,12 +56,12 @@ def read(folder: Path) -> Published:
     if not count.isascii() or not count.isdigit() or int(count) < 1:
         raise TaskError(f"{COUNT} holds {count[:40]!r}, which is no number of tests.")
     commands, deleted = _strings(folder / COMMANDS), _strings(folder / FILES)
-    if not any(map(tests, commands)):
+    if not any(map(runs_tests, commands)):
         raise TaskError(f"{COMMANDS} has no command that runs pytest, so nothing would be tested.")
     for path in deleted:
         if path.startswith("/") or ".." in Path(path).parts:
             raise TaskError(f"{FILES}: {path!r} leaves the workspace.")
-    open_ones = [path for command in commands if tests(command) for path in targets(command) or ["."]]
+    open_ones = [path for command in commands if runs_tests(command) for path in targets(command) or ["."]]
     installs = any(re.search(r"\b(install|setup\.py|poetry|uv|make)\b", command) for command in commands)
     flags = [NOT_DELETED] if any(not covered(path, deleted) for path in open_ones) else []
     flags += [] if installs else [NO_INSTALL]
@@ -103,7 +105,7 @@ def _uncovered(commands: tuple[str, ...], deleted: tuple[str, ...]) -> list[str]
     return [
         path
         for command in commands
-        if tests(command)
+        if runs_tests(command)
         for path in targets(command)
         if path != "." and not covered(path, deleted)
     ]

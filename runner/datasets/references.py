@@ -231,7 +231,9 @@ def install_wheels(lock: Path, into: Path) -> None:
     run_client([find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", str(lock)])
 
 
-def run_client(command: list[str], folder: str | None = None, settings: Mapping[str, str] | None = None) -> str:
+def run_client(
+    command: list[str], folder: str | None = None, settings: Mapping[str, str] | None = None
+) -> str:
     """Run a package client as this machine's user would, but for these settings; returns what it printed."""
     authorities = os.environ.get("SSL_CERT_FILE")
     env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
@@ -245,6 +247,7 @@ def run_client(command: list[str], folder: str | None = None, settings: Mapping[
 
 
 def unpack(packed: Path, into: Path) -> None:
+    """Extract a tar file, and nothing outside `into`."""
     with tarfile.open(packed) as archive:
         archive.extractall(into, filter="data")
 

@@ -20,7 +20,7 @@ import urllib.request
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -109,10 +109,17 @@ def write_suite(suite: Suite, source: Path | None, into: Path) -> None:
     """The suite as the verifier takes it; without a source its files are in the image."""
     (into / SUITE).write_text(suite.model_dump_json(indent=1))
     (into / HIDDEN).mkdir()
-    for path in hidden(_files(source), suite.deleted) if source else ():
+    if source is None:
+        return
+    for path in hidden(_files(source), suite.deleted):
         target = into / HIDDEN / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / path, target)  # type: ignore[operator]
+        shutil.copyfile(source / path, target)
+
+
+def tests_of(source: Path, deleted: tuple[str, ...]) -> dict[str, Path]:
+    """Relative path and file of each of upstream's tests."""
+    return {path: source / path for path in _files(source) if covered(path, deleted)}
 
 
 def hidden(paths: Iterable[str], deleted: tuple[str, ...]) -> list[str]:
@@ -134,20 +141,43 @@ def _files(folder: Path) -> list[str]:
     ]
 
 
-def _from_index(source: Source, into: Path) -> None:
-    """Ask uv where the sdist is, and unpack it unbuilt: nothing of it runs on this machine."""
-    from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
+def sdist_digest(package: str, version: str) -> str:
+    """What the package index says of an sdist. Raises `ConfigError` when it has none."""
+    with tempfile.TemporaryDirectory() as folder:
+        return str(_sdist(package, version, Path(folder))["hash"])
 
+
+def locked(requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """Requirements and all that they need, as `name==version --hash=..`. Raises `ConfigError`."""
+    from uv import find_uv_bin  # noqa: PLC0415 - as above
+
+    if not requirements:
+        return ()
+    options = (
+        "--quiet",
+        "--no-config",
+        "--python-version",
+        "3.13",
+        "--generate-hashes",
+        "--no-annotate",
+        "--no-header",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = Path(folder, "requirements.in")
+        wanted.write_text("\n".join(requirements))
+        command = [find_uv_bin(), "pip", "compile", *options, "--only-binary", ":all:", str(wanted)]
+        text = run_client(command, folder)
+    return tuple(re.sub(r"\s*\\\n\s*", " ", text).strip().splitlines())
+
+
+def _from_index(source: Source, into: Path) -> None:
+    """Fetch an sdist and unpack it unbuilt: nothing of it runs on this machine."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        (place / "pyproject.toml").write_text(
-            f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
-            f'dependencies = ["{source.package}=={source.version}"]\n'
-        )
-        run_client([find_uv_bin(), "lock", "--quiet", "--no-build", "--no-config"], folder)
-        address = _address(tomllib.loads((place / "uv.lock").read_text()), source)
+        address = str(_sdist(source.package, source.version, place)["url"])
         packed = place / address.rpartition("/")[2]
-        with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=ssl.create_default_context()) as answer:  # noqa: S310 - the index's own
+        trusted = ssl.create_default_context()
+        with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
             packed.write_bytes(answer.read())
         _same(f"sha256:{hashlib.sha256(packed.read_bytes()).hexdigest()}", source)
         unpack(packed, place / "unpacked")
@@ -155,13 +185,21 @@ def _from_index(source: Source, into: Path) -> None:
         shutil.move(top, into)
 
 
-def _address(lock: dict[str, object], source: Source) -> str:
-    name = re.sub(r"[-_.]+", "-", source.package).lower()
-    packages: list[dict[str, dict[str, str]]] = lock["package"]  # type: ignore[assignment]
-    found = next((package.get("sdist") for package in packages if package["name"] == name), None)
+def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
+    """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index."""
+    from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
+
+    (place / "pyproject.toml").write_text(
+        f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
+        f'dependencies = ["{package}=={version}"]\n'
+    )
+    run_client([find_uv_bin(), "lock", "--quiet", "--no-build", "--no-config"], str(place))
+    name = re.sub(r"[-_.]+", "-", package).lower()
+    packages = tomllib.loads((place / "uv.lock").read_text())["package"]
+    found: dict[str, Any] | None = next((of.get("sdist") for of in packages if of["name"] == name), None)
     if not found:
-        raise ConfigError(f"upstream {source.package} {source.version}: the package index has no sdist of it.")
-    return found["url"]
+        raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
+    return found
 
 
 def write_context(images: Path, source: Source, workspace: dict[str, Path], into: Path) -> None:

@@ -1,4 +1,4 @@
-"""`job=verify_ground_truth`: upstream's code must pass its own tests here, twice; the result is stored with the task."""
+"""`job=verify_ground_truth`: upstream's code must pass its own tests, twice; the result is stored with the task."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class VerifyGroundTruth(Record):
         dataset, sandboxes = only_dataset(sweep), sweep.settings.sandbox
         say = partial(print, flush=True)
         sandboxes.prepare([], say)
-        failures = []
+        failures: list[str] = []
         chosen = self._chosen(dataset)
         for number, folder in enumerate(chosen, start=1):
             said = check(dataset, folder, sandboxes, say, failures)
@@ -49,7 +49,11 @@ class VerifyGroundTruth(Record):
         wanted = self.tasks or dataset.include
         if absent := sorted({*wanted} - folders.keys()):
             raise ConfigError(f"job.tasks: {dataset.root} has no task {absent[0]!r}.")
-        return [folder for name, folder in folders.items() if name in wanted or (not wanted and _has(dataset, folder))]
+        return [
+            folder
+            for name, folder in folders.items()
+            if name in wanted or (not wanted and _has(dataset, folder))
+        ]
 
 
 def check(
@@ -58,19 +62,26 @@ def check(
     sandboxes: SandboxProvider,
     say: Callable[[str], None],
     failures: list[str],
+    count: Path | None = None,
 ) -> str:
-    """The outcome of one task for people; why it failed is added to `failures`."""
+    """The outcome of one task for people; why it failed is added to `failures`. `count` names a file for the number of
+    tests that pass, where none is published yet.
+    """
     from runner.datasets import nl2repo_folder, nl2repo_truth  # noqa: PLC0415 - as below
 
     try:
         truth = nl2repo_truth.ground_truth(dataset, folder, sandboxes, say)
+        if count:
+            count.write_text(str(len(truth.passed)))
         published = nl2repo_folder.read(folder).count
     except TaskError as error:
         failures.append(f"{folder.name}: {error}")
         return "FAILED"
     others = f"{len(truth.skipped)} skipped, {len(truth.xfailed)} xfailed, {len(truth.failed)} failed"
     if len(truth.passed) != published:
-        failures.append(f"{folder.name}: {len(truth.passed)} tests pass, and {published} are published ({others}).")
+        failures.append(
+            f"{folder.name}: {len(truth.passed)} tests pass, and {published} are published ({others})."
+        )
         return "FAILED"
     return f"{published} tests pass, twice ({others})"
 
@@ -81,7 +92,9 @@ def only_dataset(sweep: Sweep) -> Nl2RepoBench:
 
     dataset = sweep.cells[0].dataset
     if not isinstance(dataset, Nl2RepoBench):
-        raise ConfigError(f"dataset {dataset.name} has no hidden suites: choose dataset=nl2repo dataset.root=DIR.")
+        raise ConfigError(
+            f"dataset {dataset.name} has no hidden suites: choose dataset=nl2repo dataset.root=DIR."
+        )
     return dataset
 
 

@@ -18,7 +18,9 @@ from markupsafe import Markup
 from metrics.table import valid
 from runner.report import (
     figures,
+    sections_behaviour,
     sections_compared,
+    sections_nl2repo,
     sections_scores,
     sections_sweep,
     sections_tools,
@@ -46,6 +48,12 @@ OF_A_DATASET: tuple[SectionOf, ...] = (
     sections_tools_made.files,
     sections_tools_made.robustness,
     sections_tools_made.funnel,
+    sections_nl2repo.scores,
+    sections_nl2repo.failures,
+    sections_nl2repo.rounds,
+    sections_behaviour.turns,
+    sections_behaviour.tools,
+    sections_behaviour.workflow,
     sections_trials.pass_profile,
     sections_trials.budgets,
     sections_trials.pairs,
@@ -55,6 +63,7 @@ OF_A_DATASET: tuple[SectionOf, ...] = (
 )
 """Said of each dataset by itself, in this order."""
 OF_THE_SWEEP: tuple[SectionOf, ...] = (
+    sections_nl2repo.revealed,
     sections_compared.agreement,
     sections_compared.sensitivity,
     sections_sweep.coverage,

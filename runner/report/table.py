@@ -16,6 +16,7 @@ from runner.records import OwnUsage, PlannedRow, Record, Scoring, TrialRecord
 
 _TYPES = {
     "passed": "boolean",
+    "own_finish": "boolean",
     **dict.fromkeys(
         (
             "input_tokens",
@@ -102,8 +103,8 @@ def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecor
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
     `ran` (whether it has a record), `outcome` and `reason` (for people), `flags`, the four token counts,
     `agent_tokens_difference` (input and output as the agent itself says, less what the gateway counted),
-    `interactions`, `retries`, `retry_cost_usd` (part of `cost_usd`), `judge_usd` (no part of it), `wall_seconds`,
-    `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a verifier reported, under its own
+    `interactions`, `tool_kinds`, `own_finish`, `retries`, `retry_cost_usd` (part of `cost_usd`), `judge_usd` (no part
+    of it), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a verifier reported, under its own
     name or, where a column has that name already, as `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is
@@ -155,6 +156,8 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         "judge_usd": record.judge_usd,
         "turns": record.turns,
         "interactions": record.interactions,
+        "tool_kinds": " ".join(record.tool_kinds),
+        "own_finish": record.own_finish,
         "started_at": record.started_at,
         "finished_at": record.finished_at,
         "wall_seconds": record.wall_seconds,

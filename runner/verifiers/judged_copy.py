@@ -49,9 +49,9 @@ def write_copy(
 def _upstream(hidden: Path) -> Iterator[tuple[str, bytes]]:
     """Relative path and content of each regular file."""
     if hidden.is_dir():
-        for path in sorted(hidden.rglob("*")):
-            if path.is_file():
-                yield path.relative_to(hidden).as_posix(), path.read_bytes()
+        for file in sorted(hidden.rglob("*")):
+            if file.is_file():
+                yield file.relative_to(hidden).as_posix(), file.read_bytes()
         return
     with tarfile.open(hidden) as archive:
         for path, member, content in _members(archive):

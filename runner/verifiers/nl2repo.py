@@ -1,14 +1,14 @@
 """The verifier of NL2Repo-Bench: upstream's own tests on a copy of the workspace, in a sandbox of their own.
 
 Only files travel. On the copy the named files are deleted and upstream's packaging files and tests laid over it
-(`judged_copy`); then the task's commands run by a shell, those before the first with pytest as the installation. Tests
+(`judged_copy`); then a shell runs the task's commands, those before the first with pytest as the installation. Tests
 never have a network. Results come from a plugin of ours over a pipe to a process of root's, test by test, so that a
 suite that is ended keeps what it proved; exit codes, what is printed, and files mean nothing.
 
 What this cannot exclude: the candidate's code runs in pytest's own process. Code that is written to be judged can make
-an object that equals everything, or rewrite the reporter from within and mend it before it is looked at. It gains nothing
-by files, plugins, hooks at Python's start, packages named like the judge's, words, exit codes or patched reports: each is
-a test in `tests/security/test_suites.py`.
+an object that equals everything, or rewrite the reporter from within and mend it before it is looked at. It gains
+nothing by files, plugins, hooks at Python's start, packages named like the judge's, words, exit codes or patched
+reports: each is a test in `tests/security/test_suites.py`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from runner.errors import VerifierError, WorkspaceTooLarge
-from runner.records import Environment, ErrorInfo, ExecResult, ExecSpec, Image, Record, SandboxSpec, Task, Verdict
-from runner.suites import HIDDEN, Suite, packaging, read_suite, tests
+from runner.records import (
+    ErrorInfo,
+    ExecResult,
+    ExecSpec,
+    Image,
+    Record,
+    SandboxSpec,
+    Task,
+    Verdict,
+)
+from runner.suites import HIDDEN, Suite, packaging, read_suite, runs_tests
 from runner.verifiers import pytest_inside
 from runner.verifiers.judged_copy import write_copy
 from runner.verifiers.suite_results import Reported, counts, junit, passed, read_reports, summary
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from runner.protocols import Ask, Sandbox, SandboxProvider
 
 USER, UID = "agent", 1000
@@ -43,8 +54,8 @@ class SuiteVerifier(Record):
     cache: Path
     """Absolute folder for what is fetched; safe to delete."""
     install_network: Literal["none", "open"] = "none"
-    """open: installations may use the package index. So may code of the candidate's that they run, which could fetch the
-    library that it should have written: it is for tasks whose image lacks what they install."""
+    """open: installations may use the package index. So may code of the candidate's that they run, which could fetch
+    the library that it should have written: it is for tasks whose image lacks what they install."""
 
     @property
     def judge(self) -> None:
@@ -79,17 +90,16 @@ class SuiteVerifier(Record):
         self, task: Task, suite: Suite, workspace: Path, sandboxes: SandboxProvider, into: Path
     ) -> tuple[Reported, Image, str]:
         """What the suite reports of a workspace's tar; the image, and what the commands printed."""
-        environment = task.verifier.environment or task.environment
-        image = sandboxes.image(environment)
-        first = next(at for at, command in enumerate(suite.commands) if tests(command))
-        split = first if self.install_network == "open" and first else 0
+        image = sandboxes.image(task.verifier.environment or task.environment)
+        first = next(at for at, command in enumerate(suite.commands) if runs_tests(command))
+        split = first if self.install_network == "open" else 0
+        results = []
         with ExitStack() as stack:
-            place = stack.enter_context(_open(task, image, environment, sandboxes, network="open" if split else "none"))
+            place = stack.enter_context(_open(task, image, sandboxes, "open" if split else "none"))
             _lay_out(task, suite, workspace, place, into)
-            results = []
             if split:
                 results.append(_launch(place, suite, (0, split)))
-                place = stack.enter_context(_open(task, place.snapshot(), environment, sandboxes, network="none"))
+                place = stack.enter_context(_open(task, place.snapshot(), sandboxes, "none"))
             results.append(_launch(place, suite, (split, len(suite.commands))))
         reports = "".join(result.stdout for result in results)
         return read_reports(reports), image, "".join(result.stderr for result in results)
@@ -100,21 +110,19 @@ def suite_of(task: Task) -> Suite:
     try:
         return read_suite(task.verifier.tests or Path())
     except FileNotFoundError as error:
-        raise VerifierError(f"The hidden tests of {task.name} are not here: fetch them with job=setup.") from error
+        raise VerifierError(
+            f"The hidden tests of {task.name} are not here: fetch them with job=setup."
+        ) from error
 
 
 def _open(
-    task: Task,
-    image: Image,
-    environment: Environment,
-    sandboxes: SandboxProvider,
-    *,
-    network: Literal["none", "open"],
-) -> Sandbox:
+    task: Task, image: Image, sandboxes: SandboxProvider, network: Literal["none", "open"]
+) -> AbstractContextManager[Sandbox]:
+    environment = task.verifier.environment or task.environment
     spec = SandboxSpec(
         name=f"{task.name}-suite", image=image, environment=environment, user="root", network=network
     )
-    return sandboxes.open(spec)  # type: ignore[return-value] - entered by the caller
+    return sandboxes.open(spec)
 
 
 def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Path) -> None:
@@ -156,12 +164,12 @@ def _launch(place: Sandbox, suite: Suite, between: tuple[int, int]) -> ExecResul
 def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdict:
     """The verdict; everything else goes to files in `into`."""
     for index, command in enumerate(suite.commands):
-        if tests(command):
+        if runs_tests(command):
             (into / f"junit-{index}.xml").write_bytes(junit(command, index, reported))
     text = summary(reported, suite.commands)
     (into / "verifier.stdout").write_text(f"{text}\n\n{output}")
     good = len(passed(reported, suite.expected))
-    installs = [ended for ended in reported.commands if not tests(suite.commands[ended["command"]])]
+    installs = [ended for ended in reported.commands if not runs_tests(suite.commands[ended["command"]])]
     components = {
         "tests_passed": float(good),
         "tests_published": float(suite.count),

@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from pydantic import ValidationError
 
-from metrics.nl2repo import FAILURES, failure_kind
+from metrics.failures import FAILURES, failure_kind
 from runner.records import Record
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
@@ -123,7 +123,7 @@ def junit(command: str, index: int, reported: Reported) -> bytes:
     """JUnit XML of one command."""
     results = [result for result in reported.results if result.command == index]
     outcomes = Counter(result.outcome for result in results)
-    suite = ElementTree.Element(
+    suite = ET.Element(
         "testsuite",
         name=_printable(command),
         tests=str(len(results)),
@@ -135,24 +135,25 @@ def junit(command: str, index: int, reported: Reported) -> bytes:
     for result in results:
         _case(suite, result)
     for name, message in reported.uncollected.items():
-        case = ElementTree.SubElement(suite, "testcase", classname="", name=_printable(name), time="0")
-        ElementTree.SubElement(case, "error", message="collection failure").text = _printable(message)
-    root = ElementTree.Element("testsuites")
+        case = ET.SubElement(suite, "testcase", classname="", name=_printable(name), time="0")
+        ET.SubElement(case, "error", message="collection failure").text = _printable(message)
+    root = ET.Element("testsuites")
     root.append(suite)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text
 
 
-def _case(suite: ElementTree.Element, result: Result) -> None:
+def _case(suite: ET.Element, result: Result) -> None:
     path, _, name = result.id.partition("::")
-    case = ElementTree.SubElement(
+    case = ET.SubElement(
         suite, "testcase", classname=_printable(path), name=_printable(name), time=f"{result.seconds:.3f}"
     )
     tags = {"failed": "failure", "error": "error", "skipped": "skipped", "xfailed": "skipped"}
     if tag := tags.get(result.outcome):
         kind = "pytest.xfail" if result.outcome == "xfailed" else _printable(result.kind)
-        ElementTree.SubElement(case, tag, type=kind, message=result.outcome).text = _printable(result.message)
+        ET.SubElement(case, tag, type=kind, message=result.outcome).text = _printable(result.message)
     elif result.outcome == "xpassed":
-        ElementTree.SubElement(case, "system-out").text = "passed, and was expected to fail"
+        ET.SubElement(case, "system-out").text = "passed, and was expected to fail"
 
 
 def _printable(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
-from tests.suite_bench import CODE, SuiteBench
+from tests.suite_bench import SuiteBench
 from tests.suite_factory import PASSED
 
 pytestmark = pytest.mark.docker
@@ -41,10 +41,13 @@ GRAB = """
 import os
 for fd in range(3, 64):
     try:
-        os.write(fd, b'{"event": "test", "id": "%s", "outcome": "passed", "command": 0}\\n')
+        os.write(fd, REPORT)
     except OSError:
         pass
-""" % PASSED[0]
+"""
+GRAB = GRAB.replace(
+    "REPORT", repr(b'{"event": "test", "id": "' + PASSED[0].encode() + b'", "outcome": "passed"}\n')
+)
 OWN_TESTS = "import pathlib\nfor name in ('tests/test_tally.py', 'tests/test_zero.py'):\n    try:\n"
 REWRITE = f"""{OWN_TESTS}        pathlib.Path(name).write_text('def test_default(): pass\\ndef test_empty(): pass\\n')
     except OSError:
@@ -57,11 +60,29 @@ except OSError:
 """
 ATTACKS = {
     "conftest": {**EMPTY, "conftest.py": PLUGIN, "tests/conftest.py": PLUGIN, "tally/conftest.py": PLUGIN},
-    "fake_pytest_module": {**EMPTY, "pytest.py": ALL_PASSED, "pytest/__main__.py": ALL_PASSED, "_pytest.py": ""},
-    "fake_pytest_program": {**EMPTY, "bin/pytest": f"#!/usr/bin/python3\n{ALL_PASSED}", "pytest": "#!/bin/sh\nexit 0"},
+    "fake_pytest_module": {
+        **EMPTY,
+        "pytest.py": ALL_PASSED,
+        "pytest/__main__.py": ALL_PASSED,
+        "_pytest.py": "",
+    },
+    "fake_pytest_program": {
+        **EMPTY,
+        "bin/pytest": f"#!/usr/bin/python3\n{ALL_PASSED}",
+        "pytest": "#!/bin/sh\nexit 0",
+    },
     "sitecustomize": {**EMPTY, "sitecustomize.py": PRETEND, "usercustomize.py": PRETEND},
-    "settings": {**EMPTY, "pytest.ini": "[pytest]\naddopts = -p evil --co\n", "evil.py": PLUGIN, "tox.ini": "[pytest]\n"},
-    "its_own_tests": {**EMPTY, "tests/test_tally.py": "def test_add(): pass\n", "test_more.py": "def test(): pass\n"},
+    "settings": {
+        **EMPTY,
+        "pytest.ini": "[pytest]\naddopts = -p evil --co\n",
+        "evil.py": PLUGIN,
+        "tox.ini": "[pytest]\n",
+    },
+    "its_own_tests": {
+        **EMPTY,
+        "tests/test_tally.py": "def test_add(): pass\n",
+        "test_more.py": "def test(): pass\n",
+    },
     "prints": {**EMPTY, "tally/__init__.py": PRINTS + ALL_PASSED + EMPTY["tally/__init__.py"]},
     "every_descriptor": {**EMPTY, "tally/__init__.py": GRAB + EMPTY["tally/__init__.py"]},
     "leaves_with_0": {**EMPTY, "tally/__init__.py": f"{PRINTS}import os\nos._exit(0)\n"},

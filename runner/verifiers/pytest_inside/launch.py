@@ -77,7 +77,7 @@ def _run(
     deadline = began + float(str(spec["seconds"]))
     judged = "pytest" in command or "py.test" in command
     shell = subprocess.Popen(
-        ["bash", "-c", command],
+        ["/bin/bash", "-c", command],
         cwd=str(spec["workdir"]),
         env={**env, CHANNEL: f"{ours}:{word}"} if judged else env,
         stdin=subprocess.DEVNULL,

@@ -12,10 +12,10 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import random
+import secrets
 import site
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from types import FunctionType, ModuleType
 from typing import Any
@@ -23,15 +23,29 @@ from typing import Any
 JUDGE = "/opt/judge"
 """Root's folder with pytest and the suite's plugins."""
 WATCHED = (
-    *("_pytest.main", "_pytest.python", "_pytest.reports", "_pytest.runner", "_pytest.skipping", "_pytest.unittest"),
+    *(
+        "_pytest.main",
+        "_pytest.python",
+        "_pytest.reports",
+        "_pytest.runner",
+        "_pytest.skipping",
+        "_pytest.unittest",
+    ),
     *("_pytest.outcomes", "_pytest.nodes", "_pytest.raises", "_pytest.python_api", "_pytest.recwarn"),
-    *("pluggy._callers", "pluggy._hooks", "pluggy._manager", "pluggy._result", "unittest.case", "json.encoder"),
+    *(
+        "pluggy._callers",
+        "pluggy._hooks",
+        "pluggy._manager",
+        "pluggy._result",
+        "unittest.case",
+        "json.encoder",
+    ),
     "__main__",
 )
 """Modules whose functions decide what becomes of a test, or tell of it."""
 MESSAGE = 1000
 """Characters of an error that are told."""
-EVENTS: dict[tuple[str, str], str] = {
+OUTCOMES: dict[tuple[str, str], str] = {
     ("setup", "failed"): "error",
     ("teardown", "failed"): "error",
     ("call", "failed"): "failed",
@@ -92,76 +106,94 @@ def _code(found: object) -> object:
     return inner.__code__ if isinstance(inner, FunctionType) else None
 
 
-def _reporter(pytest: Any, descriptor: int, word: str) -> object:
-    """The plugin that reports; made late, because pytest's marks are needed to make it."""
-    os.set_inheritable(descriptor, False)
-    tell = _teller(descriptor, word)
+class Reporter:
+    """The plugin that reports."""
 
-    class Reporter:
-        def __init__(self) -> None:
-            self._traps: dict[Any, str] = {}
-            self._so_far: dict[str, dict[str, object]] = {}
+    def __init__(self, pytest: Any, tell: Callable[[dict[str, object]], None]) -> None:
+        self._pytest, self._tell = pytest, tell
+        self._traps: dict[Any, str] = {}
+        self._so_far: dict[str, dict[str, Any]] = {}
+        self._seal = Seal(WATCHED)
 
-        @pytest.hookimpl(trylast=True)
-        def pytest_configure(self, config: Any) -> None:
-            config.option.maxfail = 0
-            config.option.continue_on_collection_errors = True
-            self._seal = Seal(WATCHED)
+    def pytest_configure(self, config: Any) -> None:
+        """Every test runs, whatever others do."""
+        config.option.maxfail = 0
+        config.option.continue_on_collection_errors = True
 
-        @pytest.hookimpl(trylast=True)
-        def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-            for at in reversed(_borders(pytest, items)):
-                secret = f"{random.getrandbits(64):x}"
-                module = items[min(at, len(items) - 1)].getparent(pytest.Module)
-                trap = pytest.Function.from_parent(module, name=f"test_{secret}", callobj=_must_fail(secret))
-                self._traps[trap] = secret
-                items.insert(at, trap)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Set the traps."""
+        for at in reversed(_borders(self._pytest, items)):
+            secret = secrets.token_hex(8)
+            module = items[min(at, len(items) - 1)].getparent(self._pytest.Module)
+            trap = self._pytest.Function.from_parent(
+                module, name=f"test_{secret}", callobj=_must_fail(secret)
+            )
+            self._traps[trap] = secret
+            items.insert(at, trap)
 
-        def pytest_collectreport(self, report: Any) -> None:
-            if report.failed:
-                tell({"event": "collection", "id": report.nodeid, "message": str(report.longrepr)[-MESSAGE:]})
+    def pytest_collectreport(self, report: Any) -> None:
+        """Tell what could not be collected."""
+        if report.failed:
+            message = str(report.longrepr)[-MESSAGE:]
+            self._tell({"event": "collection", "id": report.nodeid, "message": message})
 
-        def pytest_runtest_logstart(self, nodeid: str) -> None:
-            self._so_far[nodeid] = {"outcome": "passed", "seconds": 0.0}
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
+        """Hear of one phase of a test, after everybody else; pluggy's wrapper."""
+        report = yield
+        if item in self._traps:
+            self._spring(self._traps[item], report, call)
+        else:
+            self._add(report, call)
+        return report
 
-        @pytest.hookimpl(wrapper=True, tryfirst=True)
-        def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
-            report = yield
-            if item in self._traps:
-                self._spring(self._traps[item], report, call)
-            else:
-                self._add(report, call)
-            return report
+    def pytest_sessionfinish(self) -> None:
+        """Look at the judge a last time."""
+        self._look()
+        self._tell({"event": "end"})
 
-        def _spring(self, secret: str, report: Any, call: Any) -> None:
-            """A test that must fail did, with its own words, or else nothing of this session is believed."""
-            if report.when == "call" and not (report.failed and call.excinfo and secret in str(call.excinfo.value)):
-                tell({"event": "forged", "message": "a test that fails was reported as another"})
+    def _spring(self, secret: str, report: Any, call: Any) -> None:
+        """A test that must fail did, with its own words, or else nothing of this session is believed."""
+        caught = report.failed and call.excinfo and secret in str(call.excinfo.value)
+        if report.when == "call" and not caught:
+            self._tell({"event": "forged", "message": "a test that fails was reported as another"})
 
-        def _add(self, report: Any, call: Any) -> None:
-            """One phase of a test; its last one tells."""
-            result = self._so_far.setdefault(report.nodeid, {"outcome": "passed", "seconds": 0.0})
-            result["seconds"] = float(str(result["seconds"])) + call.duration
-            outcome = EVENTS.get((report.when, report.outcome))
-            if hasattr(report, "wasxfail") and report.when == "call":
-                outcome = "xfailed" if report.skipped else "xpassed"
-            if outcome and result["outcome"] in ("passed", "xpassed"):
-                why = call.excinfo.typename if call.excinfo else ""
-                result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
-            if report.when == "teardown":
-                if broken := self._seal.broken():
-                    tell({"event": "forged", "message": f"changed: {', '.join(broken[:5])}"})
-                tell({"event": "test", "id": report.nodeid, **self._so_far.pop(report.nodeid)})
+    def _add(self, report: Any, call: Any) -> None:
+        """One phase of a test; its last one tells."""
+        result = self._so_far.setdefault(report.nodeid, {"outcome": "passed", "seconds": 0.0})
+        result["seconds"] += call.duration
+        outcome = OUTCOMES.get((report.when, report.outcome))
+        if hasattr(report, "wasxfail") and report.when == "call":
+            outcome = "xfailed" if report.skipped else "xpassed"
+        if outcome and result["outcome"] in ("passed", "xpassed"):
+            why = call.excinfo.typename if call.excinfo else ""
+            result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
+        if report.when == "teardown":
+            self._look()
+            self._tell({"event": "test", "id": report.nodeid, **self._so_far.pop(report.nodeid)})
 
-        def pytest_sessionfinish(self) -> None:
-            if broken := self._seal.broken():
-                tell({"event": "forged", "message": f"changed: {', '.join(broken[:5])}"})
-            tell({"event": "end"})
-
-    return Reporter()
+    def _look(self) -> None:
+        if broken := self._seal.broken():
+            self._tell({"event": "forged", "message": f"changed: {', '.join(broken[:5])}"})
 
 
-def _teller(descriptor: int, word: str) -> Any:
+HOOKS: dict[str, dict[str, bool]] = {
+    "pytest_configure": {"trylast": True},
+    "pytest_collection_modifyitems": {"trylast": True},
+    "pytest_runtest_makereport": {"wrapper": True, "tryfirst": True},
+}
+"""How `Reporter`'s hooks are called; marked when pytest is there."""
+
+
+def _reporter(pytest: Any, descriptor: int, word: str) -> Reporter:
+    """The plugin, and the end of the pipe for nobody else."""
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - its own signature
+    for name, marks in HOOKS.items():
+        pytest.hookimpl(**marks)(getattr(Reporter, name))
+    return Reporter(pytest, _teller(descriptor, word))
+
+
+def _teller(descriptor: int, word: str) -> Callable[[dict[str, object]], None]:
+    """What writes a report; it holds what it needs, so that a module patched later changes nothing."""
     write, dumps = os.write, json.dumps
 
     def tell(report: dict[str, object]) -> None:
@@ -175,7 +207,7 @@ def _borders(pytest: Any, items: list[Any]) -> list[int]:
     """Where traps go: before the first module's tests and after some module's, where no fixture is cut in two."""
     modules = [item.getparent(pytest.Module) for item in items]
     ends = [at for at in range(1, len(items) + 1) if at == len(items) or modules[at] is not modules[at - 1]]
-    places = {0, random.choice(ends)} if ends else set()
+    places = {0, secrets.choice(ends)} if ends else set()
     return sorted(at for at in places if modules[min(at, len(items) - 1)] is not None)
 
 

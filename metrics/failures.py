@@ -1,0 +1,30 @@
+"""Why a test fails (NL2Repo-Bench, section 4.3.7); loads nothing, since verifiers need it."""
+
+from __future__ import annotations
+
+import re
+
+FAILURES = ("import", "signature", "assertion", "timeout", "other")
+"""The failure taxonomy (section 4.3.7): import or dependency; missing attribute or signature; assertion; time limit."""
+_IMPORT = re.compile(r"ImportError|ModuleNotFoundError")
+_SIGNATURE = re.compile(
+    r"unexpected keyword argument|positional argument|missing \d+ required|got multiple values|no attribute"
+)
+_TIMEOUT = re.compile(r"timeout", re.IGNORECASE)
+
+
+def failure_kind(exception: str, message: str) -> str:
+    """Which of `FAILURES` a test's failure is, from the class of its exception and the end of its traceback."""
+    if _IMPORT.search(exception):
+        return "import"
+    if (
+        "AttributeError" in exception
+        or "NameError" in exception
+        or ("TypeError" in exception and _SIGNATURE.search(message))
+    ):
+        return "signature"
+    if _TIMEOUT.search(exception):
+        return "timeout"
+    if "AssertionError" in exception or exception in ("Failed", "Failure"):
+        return "assertion"
+    return "other"

@@ -1,0 +1,138 @@
+"""Hidden suites on real sandboxes: what partial repositories score, and what is recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from runner.datasets.nl2repo_truth import ground_truth
+from runner.errors import VerifierError
+from runner.sandbox import base
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+from runner.verifiers.nl2repo import suite_of
+from tests.suite_bench import CODE, SuiteBench
+from tests.suite_factory import PASSED, add_upstream, make_folder, suite_dataset
+
+pytestmark = pytest.mark.docker
+
+MOST = "tally/most.py"
+INSTALLED = ("pip install --no-deps -e .", "cd tests && python -m pytest -p no:cacheprovider .")
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> SuiteBench:
+    base.ensure(connect(), print)
+    return SuiteBench.make(tmp_path_factory.mktemp("suites"), DockerSandboxes())
+
+
+def test_whole_code_scores_1_and_every_outcome_is_recorded(bench: SuiteBench, tmp_path: Path) -> None:
+    verdict = bench.judge(tmp_path, CODE)
+    assert verdict.reward == 1.0, verdict
+    assert verdict.components["tests_skipped"] == 0.0  # of those that count
+    assert (
+        verdict.components["tests_extra"] == 2.0
+    )  # the skipped one and the expected failure: nobody needs them
+    suite = ET.fromstring((tmp_path / "junit-0.xml").read_bytes())[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("9", "0", "2")
+    names = {f"{case.get('classname')}::{case.get('name')}" for case in suite if not len(case)}
+    assert names == set(PASSED)
+
+
+def test_nothing_scores_0(bench: SuiteBench, tmp_path: Path) -> None:
+    verdict = bench.judge(tmp_path, {})
+    assert (verdict.reward, verdict.error) == (0.0, None)
+    assert verdict.components["failure_import"] == 7.0
+    assert verdict.components["tests_uncollected"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("files", "passed", "failure"),
+    [
+        ({MOST: ""}, 2, "failure_import"),  # the file that imports it is not collected; the other one runs
+        ({MOST: CODE[MOST].replace("max(", "min(")}, 6, "failure_assertion"),
+        (
+            {"tally/__init__.py": CODE["tally/__init__.py"].replace(", times=1", "").replace("times", "1")},
+            5,
+            "failure_signature",
+        ),
+        ({"tally/__init__.py": "import nowhere\n"}, 0, "failure_import"),
+    ],
+    ids=["half_the_modules_gone", "one_function_wrong", "a_parameter_missing", "broken_import"],
+)
+def test_partial_code_scores_what_its_junit_says(
+    bench: SuiteBench, tmp_path: Path, files: dict[str, str], passed: int, failure: str
+) -> None:
+    verdict = bench.judge(tmp_path, {**CODE, **files})
+    assert verdict.reward == pytest.approx(passed / 7)
+    assert verdict.components[failure] == 7 - passed
+    suite = ET.fromstring((tmp_path / "junit-0.xml").read_bytes())[0]
+    assert sum(not len(case) for case in suite) == passed
+
+
+def test_a_suite_that_is_ended_keeps_what_it_proved(bench: SuiteBench, tmp_path: Path) -> None:
+    hangs = CODE["tally/__init__.py"].replace(
+        "self.counts[word] = ", "__import__('time').sleep(0 if times else 9)\n        self.counts[word] = "
+    )
+    slow = CODE[MOST].replace("tally = Tally(words)", "__import__('time').sleep(999)")
+    verdict = bench.judge(tmp_path, {"tally/__init__.py": hangs, MOST: slow}, command_seconds=15.0)
+    assert verdict.reward == pytest.approx(3 / 7)  # what stands before the first that hangs
+    assert verdict.components["failure_timeout"] == 4.0
+
+
+def test_commands_are_a_shells_and_the_installation_counts(bench: SuiteBench, tmp_path: Path) -> None:
+    verdict = bench.judge(
+        tmp_path, CODE, commands=["touch x && " + INSTALLED[0], INSTALLED[1]], expected=PASSED
+    )
+    assert (verdict.reward, verdict.components["install"]) == (1.0, 1.0), verdict
+
+
+def test_a_repository_that_is_no_repository_is_worth_0(bench: SuiteBench, tmp_path: Path) -> None:
+    verdict = bench.judge(
+        tmp_path,
+        CODE,
+        script="rm -rf tally && ln -s / tally && mkdir -p tests && ln -s /etc/passwd tests/test_zero.py",
+    )
+    assert verdict.reward == 0.0
+    assert not verdict.error
+
+
+def test_more_passed_than_published_is_an_error(bench: SuiteBench, tmp_path: Path) -> None:
+    verdict = bench.judge(tmp_path, CODE, count=5)
+    assert verdict.reward is None
+    assert verdict.error
+    assert "7 tests passed and 5 are published" in verdict.error.message
+
+
+def test_a_suite_that_is_not_here_is_our_failure(bench: SuiteBench, tmp_path: Path) -> None:
+    task = bench.task.model_copy(
+        update={"verifier": bench.task.verifier.model_copy(update={"tests": tmp_path})}
+    )
+    with pytest.raises(VerifierError, match="fetch them with job=setup"):
+        suite_of(task)
+
+
+def test_the_ground_truth_is_what_upstream_passes_twice(bench: SuiteBench) -> None:
+    folder = bench.root / "tasks" / "tally"
+    truth = ground_truth(bench.dataset, folder, bench.sandboxes, print)
+    assert truth.passed == PASSED
+    assert (len(truth.skipped), len(truth.xfailed), len(truth.failed)) == (1, 1, 0)
+    assert bench.task.refused is None
+
+
+def test_tests_that_pass_at_one_time_only_are_no_ground_truth(bench: SuiteBench, tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tasks")
+    flaky = "import random\n\n\ndef test_flaky():\n    assert False\n\n\ndef test_steady():\n    pass\n"
+    add_upstream(folder, {"tests/test_zero.py": flaky, "tally/__init__.py": ""})
+    dataset = suite_dataset(tmp_path / "tasks", bench.root / "cache")
+    truth = ground_truth(dataset, folder, bench.sandboxes, print)
+    assert truth.passed == ("tests/test_zero.py::test_steady",)
+    assert truth.failed == ("tests/test_zero.py::test_flaky",)
+
+
+def test_the_agent_never_sees_a_hidden_test(bench: SuiteBench) -> None:
+    context = bench.task.environment.context
+    assert context
+    assert not [path for path in context.rglob("*") if path.name.startswith("test_zero")]
