@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from metrics.failures import FAILURES
@@ -30,11 +28,6 @@ def overall(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
         by = tasks.groupby(["cell", stratum])["reward"].mean().unstack(stratum)  # noqa: PD010 - nothing to aggregate
         table = table.join(by.add_prefix(f"{stratum} "))
     return table
-
-
-def weighted(tiers: Mapping[str, float], tasks: Mapping[str, int]) -> float:
-    """The overall score that tier scores make up, weighted by each tier's tasks (Table 2). Raises `KeyError`."""
-    return sum(score * tasks[tier] for tier, score in tiers.items()) / sum(tasks[tier] for tier in tiers)
 
 
 def failures(trials: pd.DataFrame) -> pd.DataFrame:

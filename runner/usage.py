@@ -27,6 +27,7 @@ Examples
   python -m runner -m agent=codex,mini_swe_agent model=glm,kimi name=mine       four cells, one leaderboard
   python -m runner dataset=harbor dataset.root=~/tasks        tasks of your own, in Harbor's format
   python -m runner dataset=cli_tool_bench agent=codex model=gpt                 tools written from scratch
+  python -m runner dataset=nl2repo dataset.root=test_files agent=openhands model=glm    whole repositories, hidden tests
   python -m runner agent=oracle attempts=3 fresh=true         the same tasks three times, finished ones too
   python -m runner job=report name=quickstart                 write its report page and tables from the records
   python -m runner experiment=quickstart job=track            rebuild tables and tracked runs from the records
@@ -40,6 +41,9 @@ Examples
   python -m runner dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE    does the judge agree with people
   python -m runner job=trajectory job.agent=codex job.task=greet        one trial, step by step
   python -m runner job=import_cli_tool_bench job.root=DIR job.references=DIR job.path=DIR       the authors' tasks
+  python -m runner dataset=nl2repo dataset.root=test_files job=verify_ground_truth      does upstream pass its own tests
+  python -m runner dataset=nl2repo dataset.root=DIR job=make_nl2repo_task job.package=NAME job.version=1.0.0  your own
+  python -m runner job=spec_coverage job.path=PACKAGE job.document=start.md             what a document leaves out
   python -m runner agent=codex model=cassette model.path=DIR            replay what a run with record=DIR kept
 
 The same command resumes: finished trials are never run again. The keys of a typed job go without `job.`. `--help GROUP`

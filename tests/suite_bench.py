@@ -46,9 +46,16 @@ class SuiteBench:
         (task,) = self.dataset.tasks()
         return task  # type: ignore[no-any-return]
 
-    def judge(self, into: Path, files: Mapping[str, str], script: str = "true", **suite: Any) -> Verdict:
+    def judge(
+        self,
+        into: Path,
+        files: Mapping[str, str],
+        script: str = "true",
+        task: Task | None = None,
+        **suite: Any,
+    ) -> Verdict:
         """The verdict on these files, after a shell script of the agent's; `suite` changes the suite."""
-        task = self.task
+        task = task or self.task
         with tempfile.TemporaryDirectory() as place:
             if suite:
                 task = self._other_suite(task, Path(place, "suite"), suite)

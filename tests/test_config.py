@@ -23,11 +23,19 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 PLAIN = ("agent=oracle", "dry_run=true")
 NEEDED = {
     ("dataset", "harbor"): "dataset.root=tasks",
+    ("dataset", "nl2repo"): "dataset.root=tasks",
+    ("dataset", "nl2repo_revealed"): "dataset.root=tasks",
+    ("job", "make_nl2repo_task"): "job.package=x job.version=1.0.0",
+    ("job", "spec_coverage"): "job.path={folder} job.document={folder}/1.jsonl",
+    ("job", "spec_inventory"): "job.path={folder}",
     ("model", "cassette"): "model.path={folder}",
     ("job", "import_cli_tool_bench"): "job.root={folder} job.references={folder} job.path={folder}",
 }
 """What an option leaves to the user; `folder` holds a recording."""
-OWN_TESTS = {"agentmeter_alpha", "agentmeter_benchmark90", "agentmeter_core30"}
+OWN_TESTS = {
+    *("agentmeter_alpha", "agentmeter_benchmark90", "agentmeter_core30"),
+    *("nl2repo", "nl2repo_reveal", "nl2repo_rounds"),
+}
 """Presets that need a sweep or tasks of the user's: tests/jobs/test_presets.py and test_scorings.py."""
 
 

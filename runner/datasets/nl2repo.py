@@ -116,28 +116,28 @@ class Nl2RepoBench(Record):
                 except ConfigError as error:
                     raise TaskError(str(error)) from error
         raise TaskError(
-            f"Nobody says where its hidden tests are: write {self.sources / folder.name / SOURCE} (an sdist, a folder or "
-            "the published image)."
+            f"Nobody says where its hidden tests are: write {self.sources / folder.name / SOURCE} (an sdist, a folder "
+            "or the published image)."
         )
 
-    def suite(self, folder: Path, truth: Truth | None = None) -> Suite:
-        """What judges a task. `truth` None: the one that is stored. Raises `TaskError` where that is missing or not
-        of this task, or says another count than was published.
+    def suite(self, folder: Path) -> Suite:
+        """What judges a task. Raises `TaskError` where its truth is missing, or is of something else, or says another
+        count than was published.
         """
         published = nl2repo_folder.read(folder)
         source, here = self.source(folder)
         bare = self.bare_suite(published, source)
-        truth = truth or _stored(here)
+        truth = _stored(here)
         if truth is None and source.image:
             return bare
-        if truth is None or truth.digest != self.truth_digest(bare, source):
-            word = (
-                "nobody has checked"
-                if truth is None
-                else "its source or its commands are not those that were checked"
-            )
+        if truth is None:
             raise TaskError(
-                f"{word} that upstream passes its own tests here: run job=verify_ground_truth.".capitalize()
+                "Nobody has checked that upstream passes its own tests here: run job=verify_ground_truth."
+            )
+        if truth.digest != self.truth_digest(bare, source):
+            raise TaskError(
+                "Its source, commands or image are not those whose ground truth is stored: run "
+                "job=verify_ground_truth."
             )
         if len(truth.passed) != published.count:
             raise TaskError(

@@ -50,8 +50,8 @@ def turns(found: Findings) -> Section:
         for at, cell in lines(found.cells).items() if at in values
     ]  # fmt: skip
     note = (
-        "An agent without a tool to say that it is done is taken to have finished when it exits well: one that stops to "
-        "ask looks the same."
+        "An agent without a tool to say that it is done is taken to have finished when it exits well: one that stops "
+        "to ask looks the same."
     )
     return Section(
         "behaviour-turns", "Behaviour: turns and endings", [Table("Turns", columns, rows), Text(note)]

@@ -132,7 +132,7 @@ def test_without_a_source_or_a_truth_nothing_can_be_judged(tmp_path: Path) -> No
     with_truth(dataset, folder)
     assert only(dataset).refused is None
     add_upstream(folder, env={"X": "1"})
-    assert "are not those that were checked" in str(only(dataset).refused)
+    assert "are not those whose ground truth is stored" in str(only(dataset).refused)
     (folder / SOURCE).write_text("kind: sdist")
     assert "needs a package and a digest" in str(only(dataset).refused)
     (folder / TRUTH).write_text("{")

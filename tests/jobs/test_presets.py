@@ -9,6 +9,7 @@ import yaml
 
 from runner.door import CONF
 from tests.jobs.sweeps import Door
+from tests.suite_factory import make_folder
 from tests.tasks_factory import make_task
 
 KEYS = ("ANTHROPIC", "DASHSCOPE", "DEEPSEEK", "MINIMAX", "OPENAI", "ZAI")
@@ -61,6 +62,22 @@ def test_a_cap_below_what_table_1_spends_is_not_called_enough() -> None:
     assert yaml.safe_load("name:" + header[2])["usd"] < dearest
     assert "Enough for any" not in header[0]
     assert f"{dearest:g} USD" in header[0]
+
+
+@pytest.mark.parametrize(
+    ("preset", "cells"),
+    [
+        ("nl2repo", 24),
+        ("nl2repo_reveal", 2),
+        ("nl2repo_rounds", 4),
+    ],
+)
+def test_the_settings_of_nl2repo_bench(door: Door, preset: str, cells: int) -> None:
+    make_folder(door.outputs / "tasks")
+    ended = door(f"experiment={preset}", f"dataset.root={door.outputs / 'tasks'}", "dry_run=true")
+    assert ended.code == 0, ended.err
+    assert f"{cells} cells, {cells} trials planned" in ended.out
+    assert "Nobody says where its hidden tests are" in ended.out
 
 
 @pytest.mark.parametrize(("option", "factor"), [("agentmeter_half", 0.5), ("agentmeter_double", 2)])

@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from runner.agents.bounds import Oracle
+from runner.config import NO_MODEL, Cell
+from runner.gateway import Gateway
+from runner.plan import make_plan
+from runner.records import Budget, Status
 from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
+from runner.store import Store
+from runner.trial import Lab, run_to_the_end
 from tests.suite_bench import SuiteBench
 from tests.suite_factory import PASSED
 
@@ -108,3 +115,31 @@ def test_gains_nothing(bench: SuiteBench, tmp_path: Path, attack: str) -> None:
     verdict = bench.judge(tmp_path, ATTACKS[attack])
     assert verdict.reward == 0.0, verdict
     assert not verdict.error
+
+
+COPY = """
+export PIP_NO_INDEX=0 PIP_RETRIES=0
+python3 -m pip install --index-url https://index.example/simple --target . tally && exit 1
+python3 -m pip download --index-url http://192.0.2.1/simple --trusted-host 192.0.2.1 tally && exit 1
+ls; exit 0
+"""
+
+
+def test_who_copies_the_library_from_the_package_index_reaches_none(
+    bench: SuiteBench, tmp_path: Path
+) -> None:
+    """By `sandbox.network=gateway`, and by what a task of this benchmark declares."""
+    (tmp_path / "solution").mkdir()
+    (tmp_path / "solution" / "solve.sh").write_text(COPY)
+    for mode in ("task", "gateway"):
+        sandboxes, store = DockerSandboxes.model_validate({"network": mode}), Store(tmp_path / mode)
+        sandboxes.prepare((), print)
+        cell = Cell(agent=Oracle(), model=NO_MODEL, dataset=bench.dataset, budget=Budget(), attempts=1)
+        (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
+        copying = trial.task.model_copy(update={"solution": tmp_path / "solution"})
+        lab = Lab(sandboxes, Gateway(tmp_path), store, "test", {})
+        record = run_to_the_end(trial.model_copy(update={"task": copying}), lab, 0, lambda: False)
+        assert (record.status, record.reward) == (Status.COMPLETED, 0.0), record
+        assert "no_install_step" in record.flags
+        printed = (store.folder(trial.key) / "agent.stdout").read_text()
+        assert printed.split()[-1] == "start.md", printed

@@ -8,13 +8,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from runner.datasets.nl2repo_truth import ground_truth
-from runner.errors import VerifierError
+from runner.errors import TaskError, VerifierError
+from runner.records import Environment
 from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.verifiers.nl2repo import suite_of
 from tests.suite_bench import CODE, SuiteBench
-from tests.suite_factory import PASSED, add_upstream, make_folder, suite_dataset
+from tests.suite_factory import PASSED, UPSTREAM, add_upstream, make_folder, suite_dataset, write
 
 pytestmark = pytest.mark.docker
 
@@ -90,11 +91,10 @@ def test_commands_are_a_shells_and_the_installation_counts(bench: SuiteBench, tm
 
 
 def test_a_repository_that_is_no_repository_is_worth_0(bench: SuiteBench, tmp_path: Path) -> None:
-    verdict = bench.judge(
-        tmp_path,
-        CODE,
-        script="rm -rf tally && ln -s / tally && mkdir -p tests && ln -s /etc/passwd tests/test_zero.py",
+    script = (
+        "ln -s / tally && mkdir tests && ln -s /etc/passwd tests/test_zero.py && ln -s /opt pyproject.toml"
     )
+    verdict = bench.judge(tmp_path, {}, script=script)
     assert verdict.reward == 0.0
     assert not verdict.error
 
@@ -136,3 +136,24 @@ def test_the_agent_never_sees_a_hidden_test(bench: SuiteBench) -> None:
     context = bench.task.environment.context
     assert context
     assert not [path for path in context.rglob("*") if path.name.startswith("test_zero")]
+
+
+def test_tests_of_a_published_image(bench: SuiteBench, tmp_path: Path) -> None:
+    """Its own files are hidden ones; what the candidate ships in their place, or beside them, is not used."""
+    context = tmp_path / "authors"
+    hidden = {path: text for path, text in UPSTREAM.items() if not path.startswith("tally/")}
+    write(context / "workspace", hidden)
+    write(context, {"Dockerfile": "ARG BASE\nFROM ${BASE}\nCOPY workspace /workspace\nWORKDIR /workspace\n"})
+    authors = Environment(context=context, build_args={"BASE": "assay-base"}, digest=f"sha256:{'a' * 24}")
+    image = bench.sandboxes.image(authors)
+    folder = make_folder(tmp_path / "tasks")
+    write(folder, {"source.yaml": f"kind: none\nimage: {image.reference}\n"})
+    dataset = suite_dataset(tmp_path / "tasks", bench.root / "cache")
+    dataset.prepare(print)
+    (task,) = dataset.tasks()
+    assert (task.refused, task.solution) == (None, None)
+    own = {"tests/test_zero.py": "def test_default(): pass\n", "tests/test_own.py": "def test_own(): pass\n"}
+    verdict = bench.judge(tmp_path, {**CODE, **own}, task=task)
+    assert verdict.reward == 1.0, verdict
+    with pytest.raises(TaskError, match="no upstream code"):
+        ground_truth(dataset, folder, bench.sandboxes, print)

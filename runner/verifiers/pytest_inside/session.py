@@ -15,6 +15,7 @@ import os
 import secrets
 import site
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from types import FunctionType, ModuleType
@@ -112,7 +113,8 @@ class Reporter:
     def __init__(self, pytest: Any, tell: Callable[[dict[str, object]], None]) -> None:
         self._pytest, self._tell = pytest, tell
         self._traps: dict[Any, str] = {}
-        self._so_far: dict[str, dict[str, Any]] = {}
+        self._names: dict[Any, str] = {}
+        self._so_far: dict[Any, dict[str, Any]] = {}
         self._seal = Seal(WATCHED)
 
     def pytest_configure(self, config: Any) -> None:
@@ -121,7 +123,12 @@ class Reporter:
         config.option.continue_on_collection_errors = True
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Set the traps."""
+        """Set the traps, and give tests of one id, which plugins may collect, a name each: their id, `#2`, `#3`.."""
+        seen: Counter[str] = Counter()
+        for item in items:
+            seen[item.nodeid] += 1
+            again = seen[item.nodeid]
+            self._names[item] = f"{item.nodeid}#{again}" if again > 1 else item.nodeid
         for at in reversed(_borders(self._pytest, items)):
             secret = secrets.token_hex(8)
             module = items[min(at, len(items) - 1)].getparent(self._pytest.Module)
@@ -143,7 +150,7 @@ class Reporter:
         if item in self._traps:
             self._spring(self._traps[item], report, call)
         else:
-            self._add(report, call)
+            self._add(item, report, call)
         return report
 
     def pytest_sessionfinish(self) -> None:
@@ -157,9 +164,9 @@ class Reporter:
         if report.when == "call" and not caught:
             self._tell({"event": "forged", "message": "a test that fails was reported as another"})
 
-    def _add(self, report: Any, call: Any) -> None:
+    def _add(self, item: Any, report: Any, call: Any) -> None:
         """One phase of a test; its last one tells."""
-        result = self._so_far.setdefault(report.nodeid, {"outcome": "passed", "seconds": 0.0})
+        result = self._so_far.setdefault(item, {"outcome": "passed", "seconds": 0.0})
         result["seconds"] += call.duration
         outcome = OUTCOMES.get((report.when, report.outcome))
         if hasattr(report, "wasxfail") and report.when == "call":
@@ -169,7 +176,7 @@ class Reporter:
             result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
         if report.when == "teardown":
             self._look()
-            self._tell({"event": "test", "id": report.nodeid, **self._so_far.pop(report.nodeid)})
+            self._tell({"event": "test", "id": self._names.get(item, item.nodeid), **self._so_far.pop(item)})
 
     def _look(self) -> None:
         if broken := self._seal.broken():

@@ -1,0 +1,151 @@
+"""Scores and behaviour of NL2Repo-Bench on tables small enough to check by hand, and on the paper's own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from metrics import behaviour, nl2repo
+from metrics.failures import failure_kind
+from tests.metrics.tables import line, table, trial
+from tests.metrics.test_published import published
+
+LATEST = "latest_completed"
+
+
+def suite(task: str, passed: int, of: int = 10, **other: Any) -> dict[str, Any]:
+    failed = {"failure_import": float(of - passed), "failure_assertion": 0.0}
+    return trial(
+        task,
+        passed / of,
+        **{"model": "m", "category": "Testing", "tests_published": float(of), **failed, **other},
+    )
+
+
+def worked(kinds: str, reward: float = 0.5, **other: Any) -> dict[str, Any]:
+    return trial("easy-1", reward) | {"model": "m", "tool_kinds": kinds, "own_finish": True} | other
+
+
+def test_scores_are_means_over_planned_tasks() -> None:
+    rows = table(
+        suite("easy-1", 10),
+        suite("easy-2", 5, category="Networking Tools"),
+        suite("hard-1", 0),
+        trial("hard-2", None, model="m", category="Testing"),
+    )
+    found = line(nl2repo.overall(rows, LATEST), "a")
+    assert (found["score"], found["whole"], found["tasks"]) == (pytest.approx(1.5 / 4), 1, 4)
+    assert (found["tier easy"], found["tier hard"]) == (0.75, 0)
+    assert (found["category Testing"], found["category Networking Tools"]) == (pytest.approx(1 / 3), 0.5)
+
+
+def test_failures_are_shares_of_what_failed() -> None:
+    rows = table(
+        suite("easy-1", 4), suite("easy-2", 8, failure_import=0.0, failure_assertion=2.0), suite("easy-3", 10)
+    )
+    found = line(nl2repo.failures(rows), "a")
+    assert (found["failed"], found["of"]) == (8, 30)
+    assert (found["import"], found["assertion"], found["timeout"]) == (0.75, 0.25, 0)
+    assert math.isnan(line(nl2repo.failures(table(suite("easy-1", 10))), "a")["import"])
+
+
+@pytest.mark.parametrize(
+    ("exception", "message", "kind"),
+    [
+        ("ModuleNotFoundError", "No module named 'x'", "import"),
+        ("ImportError", "cannot import name", "import"),
+        ("AttributeError", "'A' object has no attribute 'b'", "signature"),
+        ("TypeError", "f() got an unexpected keyword argument 'x'", "signature"),
+        ("TypeError", "f() takes 1 positional argument but 2 were given", "signature"),
+        ("TypeError", "unsupported operand type(s)", "other"),
+        ("AssertionError", "assert 1 == 2", "assertion"),
+        ("Failed", "DID NOT RAISE", "assertion"),
+        ("TimeoutError", "", "timeout"),
+        ("ValueError", "no", "other"),
+        ("", "", "other"),
+    ],
+)
+def test_why_a_test_failed(exception: str, message: str, kind: str) -> None:
+    assert failure_kind(exception, message) == kind
+
+
+def test_turns_and_endings() -> None:
+    rows = table(
+        worked("edit", turns=20),
+        worked("edit", turns=200, task="easy-2"),
+        worked("edit", turns=50, task="easy-3", own_finish=False),
+        worked("edit", turns=1, task="easy-4", model="none", cell="nop"),
+    )
+    found = line(behaviour.turns(rows, LATEST), "a")
+    assert (found["trials"], found["mean"], found["max"]) == (3, 90, 200)
+    assert found["sd"] == pytest.approx(96.437, abs=0.001)
+    assert found["turns_per_score"] == pytest.approx(180)
+    ends = line(behaviour.endings(rows), "a")
+    assert (ends["early_stop"], ends["non_finish"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert list(behaviour.endings(rows).index) == ["a"], "an agent without a model has no turns"
+
+
+def test_no_score_is_infinitely_many_turns_each() -> None:
+    assert math.isinf(line(behaviour.turns(table(worked("edit", 0.0)), LATEST), "a")["turns_per_score"])
+
+
+def test_tool_calls_are_means_of_valid_trials() -> None:
+    rows = table(worked("edit edit execute"), worked("strange", task="easy-2"), worked("", task="easy-3"))
+    found = line(behaviour.tool_calls(rows), "a")
+    assert (found["edit"], found["other"], found["total"], found["trials"]) == (
+        pytest.approx(2 / 3),
+        pytest.approx(1 / 3),
+        pytest.approx(4 / 3),
+        3,
+    )
+
+
+def test_transitions_and_patterns_stay_within_a_trial() -> None:
+    rows = table(worked("edit execute edit edit"), worked("read search execute read", task="easy-2"))
+    found = behaviour.transitions(rows)
+    assert line(found, ("a", "edit"))["execute"] == 1
+    assert int(found.to_numpy().sum()) == 6
+    shares = line(behaviour.patterns(rows), "a")
+    assert (shares["edit_test"], shares["navigation"], shares["blind_editing"]) == (
+        pytest.approx(2 / 6),
+        pytest.approx(3 / 6),
+        pytest.approx(1 / 6),
+    )
+
+
+def test_tables_without_kinds_say_nothing() -> None:
+    assert not behaviour.recorded(table(trial("easy-1")))
+    assert not behaviour.recorded(table(worked("")))
+    assert behaviour.recorded(table(worked("edit")))
+    assert not nl2repo.scored(table(trial("easy-1")))
+
+
+def test_two_cells_have_no_correlation() -> None:
+    rows = table(worked("edit"), worked("edit edit", 1.0, cell="b"))
+    assert behaviour.correlations(rows, LATEST)["r"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "r"),
+    [
+        ("task_tracker", "plan", 0.711),
+        ("execute_bash", "execute", 0.371),
+        ("str_replace_editor", "edit", 0.161),
+    ],
+)
+def test_table_5_follows_from_tables_6_and_7(tool: str, kind: str, r: float) -> None:
+    """Within 0.01, with DeepSeek-V3.2 at the 27.6 of Table 3, and not at the 22.2 of Table 6."""
+    names = {"DeepSeek-v3.1": "DeepSeek-V3.1", "Deepseek-V3.2": "DeepSeek-V3.2", "Qwen3-T": "Qwen3-thinking"}
+    scores = published("nl2repo_main").set_index("model")["pass_rate_percent"] / 100
+    calls = published("nl2repo_tools")
+    calls = calls[calls["tool"] == tool]
+    rows = pd.DataFrame(
+        [
+            worked(" ".join([kind] * int(count)), float(scores[names.get(model, model)]), cell=model)
+            for model, count in zip(calls["model"], calls["calls"], strict=True)
+        ]
+    )
+    assert line(behaviour.correlations(rows, LATEST), kind)["r"] == pytest.approx(r, abs=0.01)
