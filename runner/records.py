@@ -654,7 +654,8 @@ class TrialRecord(Record):
     error: ErrorInfo | None = None
     flags: tuple[str, ...] = ()
     """What a reader must know: no_model_call, empty_rollout (it used no tool, or changed nothing and said nothing),
-    agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, ..."""
+    agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
+    suite's judge was tampered with), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()

@@ -342,6 +342,7 @@ def _flags(trial: PlannedTrial, state: _Rollout, calls: Sequence[ModelCall]) -> 
             and not state.egress.hears_lookups,
             "image_built_instead_of_pulled": bool(state.image and state.image.note),
             "verified_live": verdict is not None and verdict.mode == "live",
+            "forged_results": verdict is not None and bool(verdict.components.get("forged")),
             "unjudged": verdict is not None and verdict.reward is None,
             "output_truncated": state.result is not None
             and state.result.output_bytes > len(state.result.stdout) + len(state.result.stderr) + 4096,

@@ -115,6 +115,12 @@ def test_a_document_covers_what_it_names_with_the_right_signature(package: Path)
     assert found.share == pytest.approx(5 / 8)
 
 
+def test_of_overloads_the_best_counts(tmp_path: Path) -> None:
+    overloads = "@overload\ndef f(a): ...\n@overload\ndef f(a, b): ...\ndef f(*args): ...\n"
+    write(tmp_path, {"mine.py": f"from typing import overload\n{overloads}"})
+    assert coverage(inventory(tmp_path), "Call `f(a, b)`.").right == ("mine.f",)
+
+
 def test_an_api_of_nothing_is_covered() -> None:
     assert coverage([], "").share == 1.0
 

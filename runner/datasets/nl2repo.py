@@ -84,6 +84,8 @@ class Nl2RepoBench(Record):
     def prepare(self, say: Callable[[str], None]) -> None:
         """Fetch upstream's sources and what images are made of. Raises `ConfigError` when a client fails."""
         for task in self.tasks():
+            for flag in () if task.refused else task.flags:
+                say(f"{task.name} is flagged {flag}: {nl2repo_folder.REMARKS[flag]}")
             if not task.refused:
                 self.make(task.directory, self.suite(task.directory), say)
 

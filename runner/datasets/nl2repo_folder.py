@@ -23,6 +23,13 @@ SHORT = 1000
 NOT_DELETED = "tests_not_deleted"
 """Flag: a collected test is in no deleted file, so that the authors' own scoring would count an agent's."""
 NO_INSTALL = "no_install_step"
+"""Flag: nothing is ever installed."""
+REMARKS = {
+    NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's take their place, and no "
+    "other test counts",
+    NO_INSTALL: "none of its commands installs anything; they run as they are",
+}
+"""Flag -> what is wrong and what becomes of it."""
 
 
 class Published(Record):

@@ -83,6 +83,8 @@ def plan_text(plan: Plan, cap: SpendLimits = NO_CAP) -> str:
     images = sorted({_image_name(trial) for trial in plan.todo})
     lines += ["", f"{len(images)} images:", *(f"  {name}" for name in images)]
     lines += [f"  refused: {task.name}: {task.refused}" for task in plan.refused]
+    flagged = {trial.task.name: trial.task.flags for trial in plan.trials if trial.task.flags}
+    lines += [f"  flagged: {name}: {', '.join(flags)}" for name, flags in flagged.items()]
     most, nominal = plan.most_usd(nominal=False), plan.most_usd(nominal=True)
     bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
     again = "each repetition after a failure of ours may spend a trial's budget again"

@@ -10,6 +10,9 @@ from runner.records import Record
 from runner.specification.inventory import Entry, parameters
 
 
+_ORDER = ("right", "otherwise", "missing")
+
+
 class Coverage(Record):
     """What a document says of a public API; modules are named by what they hold and are not counted."""
 
@@ -28,14 +31,17 @@ class Coverage(Record):
 
 def coverage(entries: Iterable[Entry], document: str) -> Coverage:
     """Compare. A signature is right when some mention has the same parameter names in the same order; annotations and
-    defaults may be left out. Dunder methods other than `__init__` are not asked for.
+    defaults may be left out. Of several definitions of one name (overloads) the best counts. Dunder methods other than
+    `__init__` are not asked for.
     """
-    found: dict[str, list[str]] = {"right": [], "otherwise": [], "missing": []}
+    best: dict[str, str] = {}
     for entry in entries:
         dunder = entry.short.startswith("__") and entry.short != "__init__"
         if entry.public and entry.kind != "module" and not dunder:
-            found[_verdict(entry, document)].append(entry.name)
-    return Coverage(**{name: tuple(names) for name, names in found.items()})
+            verdict = _verdict(entry, document)
+            best[entry.name] = min(best.get(entry.name, verdict), verdict, key=_ORDER.index)
+    named = {word: tuple(name for name, of in best.items() if of == word) for word in _ORDER}
+    return Coverage(**named)
 
 
 def _verdict(entry: Entry, document: str) -> str:

@@ -24,8 +24,8 @@ def write_copy(
     deleted: tuple[str, ...],
     foreign: Callable[[str], bool],
     user: int,
-) -> None:
-    """Write the copy's tar, its names below `workspace/`.
+) -> frozenset[str]:
+    """Write the copy's tar, its names below `workspace/`; returns the relative paths of what is upstream's.
 
     `workspace` and `hidden` are a tar taken out of a sandbox and a folder, or a tar as well. `foreign` says of a
     relative path whether no candidate may ship it. `user` is the numeric owner of what is the candidate's.
@@ -44,6 +44,7 @@ def write_copy(
             _folder(copy, path, ROOT_FOLDER if covered(path, deleted) else SHARED_FOLDER)
         for path, content in upstream.items():
             _file(copy, path, content, 0, 0o644)
+    return frozenset(upstream)
 
 
 def _upstream(hidden: Path) -> Iterator[tuple[str, bytes]]:

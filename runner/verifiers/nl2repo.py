@@ -34,7 +34,7 @@ from runner.records import (
 from runner.suites import HIDDEN, Suite, packaging, read_suite, runs_tests
 from runner.verifiers import pytest_inside
 from runner.verifiers.judged_copy import write_copy
-from runner.verifiers.suite_results import Reported, counts, junit, passed, read_reports, summary
+from runner.verifiers.suite_results import Reported, counts, junit, only_of, passed, read_reports, summary
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -96,13 +96,16 @@ class SuiteVerifier(Record):
         results = []
         with ExitStack() as stack:
             place = stack.enter_context(_open(task, image, sandboxes, "open" if split else "none"))
-            _lay_out(task, suite, workspace, place, into)
+            hidden = _lay_out(task, suite, workspace, place, into)
             if split:
                 results.append(_launch(place, suite, (0, split)))
                 place = stack.enter_context(_open(task, place.snapshot(), sandboxes, "none"))
             results.append(_launch(place, suite, (split, len(suite.commands))))
         reports = "".join(result.stdout for result in results)
-        return read_reports(reports), image, "".join(result.stderr for result in results)
+        reported = read_reports(reports)
+        if suite.expected is None:
+            reported = only_of(reported, hidden)
+        return reported, image, "".join(result.stderr for result in results)
 
 
 def suite_of(task: Task) -> Suite:
@@ -125,16 +128,17 @@ def _open(
     return sandboxes.open(spec)
 
 
-def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Path) -> None:
-    """Put the copy at its place. Without hidden files of its own a suite's are those of the image."""
+def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Path) -> frozenset[str]:
+    """Put the copy at its place; returns the paths of hidden files. A suite without any has those of the image."""
     hidden = (task.verifier.tests or Path()) / HIDDEN
     if not any(hidden.iterdir()):
         hidden = into / "hidden.tar"
         place.get(WORKSPACE, hidden)
     copy = into / "judged.tar"
-    write_copy(workspace, hidden, copy, suite.deleted, packaging, UID)
+    paths = write_copy(workspace, hidden, copy, suite.deleted, packaging, UID)
     place.put(copy, "/")
     copy.unlink()
+    return paths
 
 
 def _launch(place: Sandbox, suite: Suite, between: tuple[int, int]) -> ExecResult:

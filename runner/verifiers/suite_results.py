@@ -69,6 +69,14 @@ def read_reports(text: str) -> Reported:
     return Reported(tuple(results.values()), uncollected, tuple(dict.fromkeys(forged)), tuple(commands))
 
 
+def only_of(reported: Reported, files: Collection[str]) -> Reported:
+    """The same without the tests that are in none of these files; ids may leave out leading folders of a file."""
+    ends = {path[at:] for path in files for at in (0, *(n + 1 for n, sign in enumerate(path) if sign == "/"))}
+    return reported._replace(
+        results=tuple(result for result in reported.results if result.id.partition("::")[0] in ends)
+    )
+
+
 def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
     """Ids of the tests that count as passed: expected ones, passed in every command that ran them."""
     if reported.forged:

@@ -115,6 +115,7 @@ def test_gains_nothing(bench: SuiteBench, tmp_path: Path, attack: str) -> None:
     verdict = bench.judge(tmp_path, ATTACKS[attack])
     assert verdict.reward == 0.0, verdict
     assert not verdict.error
+    assert bool(verdict.components["forged"]) is attack.startswith("patched")
 
 
 COPY = """

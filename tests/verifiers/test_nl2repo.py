@@ -146,13 +146,13 @@ def test_tests_of_a_published_image(bench: SuiteBench, tmp_path: Path) -> None:
     write(context, {"Dockerfile": "ARG BASE\nFROM ${BASE}\nCOPY workspace /workspace\nWORKDIR /workspace\n"})
     authors = Environment(context=context, build_args={"BASE": "assay-base"}, digest=f"sha256:{'a' * 24}")
     image = bench.sandboxes.image(authors)
-    folder = make_folder(tmp_path / "tasks")
+    folder = make_folder(tmp_path / "tasks", **{"test_commands.json": '["pytest"]'})
     write(folder, {"source.yaml": f"kind: none\nimage: {image.reference}\n"})
     dataset = suite_dataset(tmp_path / "tasks", bench.root / "cache")
     dataset.prepare(print)
     (task,) = dataset.tasks()
     assert (task.refused, task.solution) == (None, None)
-    own = {"tests/test_zero.py": "def test_default(): pass\n", "tests/test_own.py": "def test_own(): pass\n"}
+    own = {"tests/test_zero.py": "def test_default(): pass\n", "test_own.py": "def test_own(): pass\n"}
     verdict = bench.judge(tmp_path, {**CODE, **own}, task=task)
     assert verdict.reward == 1.0, verdict
     with pytest.raises(TaskError, match="no upstream code"):
