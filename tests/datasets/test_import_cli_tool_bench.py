@@ -33,7 +33,7 @@ def _at_fault(fault: str) -> str:
 FORGED = """import json
 case = {"class": "COUNT", "command": "tally", "files": {"../../etc/cron.d/x": "boo"}}
 found = {"image": "python:latest", "reference": [], "candidate": ["cd /repo/repo_to_be_tested && pip install ."],
-         "classes": {"COUNT": "tally"}, "cases": [case] * 3}
+         "classes": {"COUNT": "tally"}, "cases": [case] * 3, "masks": False}
 open(sys.argv[3], "w").write(json.dumps(found))
 os._exit(0)"""
 MISBEHAVING = {
@@ -113,10 +113,13 @@ def test_a_repository_becomes_a_task_that_the_dataset_takes(imported: Path, tmp_
 
 
 @pytest.mark.docker
-def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(checkout: Path, imported: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(
+    checkout: Path, imported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [f"job.repositories=[{GOOD}]", f"job.categories={checkout}/categories.yaml"]
     assert main(_import(checkout, "again", *words)) == 0
     assert tree_digest(checkout.with_name("again") / imported.name) == tree_digest(imported)
+    assert "2 classes, 6 cases; its script masks outputs, which is not taken over" in capsys.readouterr().out
     # into the same folder: an imported task is replaced
     assert main(_import(checkout, "again", *words, seed=SEED + 1)) == 0
     other = checkout.with_name("again") / imported.name / "cases.jsonl"
@@ -164,7 +167,7 @@ def test_what_is_not_imported_is_named_with_its_reason(
 
 
 def _generated(image: str = "node:latest", *commands: str) -> Generated:
-    return Generated(image=image, reference=(), candidate=commands, classes={"A": "a"}, cases=())
+    return Generated(image=image, reference=(), candidate=commands, classes={"A": "a"}, cases=(), masks=False)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +181,7 @@ def _generated(image: str = "node:latest", *commands: str) -> Generated:
             ["mkdir -p /repo", "cd /repo/repo_to_be_tested && go install -buildvcs=false ."],
             "go install -buildvcs=false .",
         ),
+        (["cd /repo/repo_to_be_tested/tools/it && go install ."], "(cd tools/it && go install .)"),
     ],
 )
 def test_installations_as_the_authors_write_them(commands: list[str], install: str) -> None:
