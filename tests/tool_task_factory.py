@@ -34,6 +34,7 @@ def main():
         Path("log").mkdir()
         Path("log/total.txt").write_text(f"{len(words)}\\n")
         Path(file).unlink()
+        print(len(words), "words")
     else:
         sys.exit(f"no such command: {command}")
 """
@@ -95,7 +96,7 @@ source = "folder"
 package = "reference"
 digest = "{digest}"
 license = "MIT"
-lines = 19
+lines = 20
 
 [classes]
 COUNT = "how often each word occurs"
