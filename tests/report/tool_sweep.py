@@ -37,6 +37,8 @@ def components(share: float, lines: int, **changed: float) -> dict[str, float]:
         **{f"ended_{phase}": count for phase, count in ended.items()},
         "reference_lines": float(lines),
         "reference_files": float(lines // 200),
+        "reference_depth": 3.0,
+        "workspace_depth": 2.0,
         **changed,
     }
 
