@@ -32,6 +32,8 @@ class Behaviour(Record):
     reasoning: str = ""
     calls: tuple[tuple[str, str], ...] = ()
     """(tool name, arguments) of the tool calls made, several of them in parallel."""
+    texts: tuple[tuple[str, str], ...] = ()
+    """(tool name, text) of the calls of tools that take any text, which only the responses API has."""
     usage: Usage | None = DEFAULT_USAGE
     """None leaves the counts out of the answer."""
     status_code: int = 200
@@ -272,6 +274,9 @@ def _responses_body(behaviour: Behaviour, number: int, model: str) -> dict[str, 
         output.append(
             {"type": "function_call", "status": "completed", "name": name, "arguments": arguments} | ids
         )
+    for index, (name, text) in enumerate(behaviour.texts):
+        ids = {"id": f"ctc_{number}_{index}", "call_id": f"text_{number}_{index}"}
+        output.append({"type": "custom_tool_call", "status": "completed", "name": name, "input": text} | ids)
     body: dict[str, Any] = {
         "id": f"resp_{number}",
         "object": "response",
