@@ -57,11 +57,17 @@ class Reference(Record):
     """Of code, without what it requires: the task's tier."""
     files: int | None = None
     """Of the package as it is published, without its metadata and what it requires; None: nobody has counted."""
+    depth: int | None = None
+    """Folders above the deepest of those files; None: nobody has looked."""
 
     @property
     def size(self) -> dict[str, float]:
         """What is known of it, under the names that the trials table has for it."""
-        known = {"reference_lines": self.lines, "reference_files": self.files}
+        known = {
+            "reference_lines": self.lines,
+            "reference_files": self.files,
+            "reference_depth": self.depth,
+        }
         return {name: float(value) for name, value in known.items() if value is not None}
 
 
@@ -72,7 +78,9 @@ def solution(reference: Reference, tool: str, cache: Path) -> Path:
 
 def identity(reference: Reference, tool: str) -> str:
     """Digest of everything that shapes a reference's source."""
-    return digest([reference.model_dump(mode="json", exclude={"lines", "files", "license"}), tool, SOLVE])
+    return digest(
+        [reference.model_dump(mode="json", exclude={"lines", "files", "depth", "license"}), tool, SOLVE]
+    )
 
 
 def context(images: Path, language: str, cache: Path) -> Path:

@@ -50,7 +50,7 @@ def test_six_tasks_are_shipped_and_none_is_refused(tmp_path: Path) -> None:
     assert Counter(task.language for task in tasks) == {"python": 4, "javascript": 2}
     assert {task.tier for task in tasks} == {"easy", "medium", "hard"}
     assert {task.environment.network for task in tasks} == {"no-network"}
-    assert tasks[0].verifier.reference == {"reference_lines": 1118, "reference_files": 9}
+    assert tasks[0].verifier.reference == {"reference_lines": 1118, "reference_files": 9, "reference_depth": 1}
 
 
 @pytest.mark.parametrize("name", NAMES)
