@@ -592,14 +592,16 @@ class Retry(Record):
 
 
 class EgressAttempt(Record):
-    """What a rollout asked of the network beyond its model: a request at the proxy, or a lookup of a name."""
+    """What a rollout asked of the network beyond its model: a request at the proxy, a lookup of a name, or connections
+    and packets to bare addresses, which lead nowhere.
+    """
 
     host: str
     """Name or address as asked for; `(others)` stands for all beyond the first 256, `(unreadable)` for lookups of what
-    is no host's name."""
+    is no host's name, `(addresses)` for all bare addresses, of which only the number is known."""
     port: int
-    """53 of a lookup."""
-    way: Literal["proxy", "dns"] = "proxy"
+    """53 of a lookup, 0 of what is not known."""
+    way: Literal["proxy", "dns", "direct"] = "proxy"
     allowed: bool
     """Whether it may be reached through the proxy; a lookup is told in any case that there is no such name."""
     count: int

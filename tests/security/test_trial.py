@@ -37,6 +37,8 @@ for host, port in (("nowhere.invalid", 443), ("other.example", 443), ("other.exa
     with socket.create_connection(("127.0.0.1", 4181)) as s:
         s.sendall(f"CONNECT {host}:{port} HTTP/1.1\\r\\n\\r\\n".encode())
         print(os.environ["https_proxy"], s.recv(100).decode().split()[1])
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    socket.socket(type=kind).connect_ex(("203.0.113.1", 443))
 END
 getent hosts other.example || getent hosts nowhere.invalid || true
 """
@@ -81,6 +83,7 @@ def test_a_tasks_allowed_hosts_hold_for_agent_and_judge(run: Callable[..., tuple
         EgressAttempt(host="localhost", port=80, allowed=False, count=1),
         EgressAttempt(host="other.example", port=53, way="dns", allowed=False, count=2),
         EgressAttempt(host="nowhere.invalid", port=53, way="dns", allowed=True, count=2),
+        EgressAttempt(host="(addresses)", port=0, way="direct", allowed=False, count=2),
     }
     assert "egress_refused" in record.flags
     assert "lookups_unheard" not in record.flags
