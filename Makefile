@@ -10,7 +10,8 @@ run: setup  ## set up, then run the quickstart sweep; more with ARGS="fresh=true
 	$(BIN)/python -m runner experiment=quickstart $(ARGS)
 
 test: bundles browser ## set up, then run every test; more with ARGS="-k gateway"
-	$(BIN)/python -m pytest -n 3 $(ARGS)
+	$(BIN)/python -m pytest -n 3 $(or $(ARGS),--ignore=tests/metrics)
+	$(if $(ARGS),,$(BIN)/python -m pytest -n 3 tests/metrics --cov)
 
 check: lint types test ## all that a change must pass
 

@@ -28,6 +28,10 @@ BETTER = {"AMS": 1, "pass_rate": 1, "passes": 1, "usd_per_pass": -1, "tokens_per
 """Statistics that are drawn, and whether more of them is better or worse."""
 
 
+_PAIRS_AT_ONCE = 256
+"""Of which all resamples are in memory."""
+
+
 class Resampling(Scoring, Protocol):
     """Scoring with the bootstrap's own settings."""
 
@@ -84,11 +88,15 @@ def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
     AMS; passes (tasks) and pass_rate (passes / planned tasks) of the selected attempts; usd_per_pass and
     tokens_per_pass (totals over all valid trials / passes among them), all as `metrics.table.summary` defines them.
     A stratum's resamples depend on the seed, its name and its number of tasks only: other cells or datasets in the
-    table change nothing. One unknown cost makes a cell's USD per pass NaN throughout.
+    table change nothing. One unknown cost makes a cell's USD per pass NaN throughout; without any valid trial both
+    prices per pass are.
     """
     tasks = _tasks(trials, scoring)
     datasets = tasks.groupby("cell")["dataset"].first()
     statistics = _statistics(resampled_sums(tasks, COLUMNS, scoring), scoring)
+    silent = ~tasks.groupby("cell")["valid"].any().to_numpy(bool)
+    for name in ("usd_per_pass", "tokens_per_pass"):
+        statistics[name][:, silent] = np.nan
     return Draws(
         tuple(datasets.index),
         tuple(datasets),
@@ -172,11 +180,38 @@ def pairwise(draws: Draws, statistic: str = "AMS", confidence: float = 0.95) -> 
     Columns: `dataset`, `left`, `right`; `lead` of left over right on the tasks as they are, in the statistic's unit,
     >= 0; `low`, `high`: its percentile interval; `wins`: share of resamples in which left is strictly better; `p`:
     two-sided, twice the smaller share of resamples in which the lead is on either side of 0 or at it, of
-    resamples + 1; `p_holm`: corrected for all pairs of the dataset. NaN where a cell has no value.
+    resamples + 1; `p_holm` and `p_joint`: corrected for all pairs of the dataset, by `holm` and by `_joint`. NaN where
+    a cell has no value; `p_joint` also where a lead is infinite.
     """
     pairs = [_against_later(draws, statistic, one, confidence) for one in range(len(draws.cells))]
     table = pd.concat(pairs, ignore_index=True)
-    return table.assign(p_holm=table.groupby("dataset")["p"].transform(holm))
+    table = table.assign(p_holm=table.groupby("dataset")["p"].transform(holm), p_joint=np.nan)
+    for _, of in table.groupby("dataset"):
+        table.loc[of.index, "p_joint"] = _joint(of, draws, statistic)
+    return table
+
+
+def _joint(pairs: pd.DataFrame, draws: Draws, statistic: str) -> pd.Series[float]:
+    """Step-down p of each pair against the largest deviation in a resample (Westfall and Young 1993, algorithm 4.1).
+
+    A pair's p is the share of resamples, of resamples + 1, in which any pair with no greater lead deviates from its
+    own observed lead by at least this pair's lead, and is no smaller than that of any pair with a greater lead. Unlike
+    Holm's, the least p is 1 / (resamples + 1) however many pairs there are. `pairs` are rows of `pairwise`.
+    """
+    ends = pairs[["low", "high", "lead"]].to_numpy(float)
+    rising = pairs[np.isfinite(ends).all(axis=1)].sort_values("lead", kind="stable")
+    left, right = (pd.Index(draws.cells).get_indexer(rising[side]) for side in ("left", "right"))
+    leads, drawn = rising["lead"].to_numpy(float), draws.drawn[statistic]
+    largest, p = np.zeros((len(drawn), 1)), []
+    for start in range(0, len(rising), _PAIRS_AT_ONCE):
+        some = slice(start, start + _PAIRS_AT_ONCE)
+        deviation = np.abs(lead(drawn[:, left[some]], drawn[:, right[some]], statistic) - leads[some])
+        so_far = np.maximum.accumulate(np.hstack([largest, deviation]), axis=1)
+        reached = so_far[:, 1:] >= leads[some] - 1e-12  # sums of floats: what is as large must count
+        p.append((reached.sum(axis=0) + 1) / (len(drawn) + 1))
+        largest = so_far[:, -1:]
+    stepped = np.maximum.accumulate(np.concatenate([*p, []])[::-1])[::-1]
+    return pd.Series(stepped, index=rising.index, dtype=float).reindex(pairs.index)
 
 
 def _against_later(draws: Draws, statistic: str, one: int, confidence: float) -> pd.DataFrame:
