@@ -4,7 +4,7 @@ Columns read beside those of `metrics.table`: the scores of a task (`SCORES`, eq
 `reference_files` and `reference_depth` (of the human-written tool), `runtime_reference` and `runtime_candidate` (mean
 seconds of a case that both sides finished), `positive_agreement`, `negative_agreement`, `ended_<phase>` (valid cases),
 `workspace_files`, `workspace_lines`, `workspace_depth`, `turns`, `input_tokens`, `output_tokens`, `tokens`, `cost_usd`,
-`judge_usd`. Shares are in [0, 1]; NaN is missing.
+`judge_usd`, `unstable_cases`. Shares are in [0, 1]; NaN is missing.
 """
 
 from __future__ import annotations
@@ -239,6 +239,12 @@ def robustness(trials: pd.DataFrame) -> pd.DataFrame:
     values = rows.reindex(columns=list(names.values())).astype(float).set_axis(list(names), axis=1)
     cells = values.groupby(rows["cell"])
     return cells.mean().join(cells.count().add_suffix("_trials"))
+
+
+def unstable(trials: pd.DataFrame) -> dict[str, int]:
+    """Task -> its quarantined cases, in which the reference did not do the same twice; only tasks that have some."""
+    cases = trials.reindex(columns=["task", "unstable_cases"]).groupby("task")["unstable_cases"].max()
+    return {str(task): int(count) for task, count in cases.items() if count > 0}
 
 
 def funnel(trials: pd.DataFrame) -> pd.DataFrame:

@@ -215,6 +215,8 @@ def funnel(found: Findings) -> Section | None:
             figures.stacked, shares.rename(index=found.names), list(_ENDS.values()), "valid cases", ".0%", 1.0
         ),
     )
-    return Section(
-        "tool-funnel", "Tools: where cases ended", [picture, Table("Where cases ended", columns, rows)]
-    )
+    blocks: list[Block] = [picture, Table("Where cases ended", columns, rows)]
+    if quarantined := tool_bench.unstable(found.trials):
+        tasks = ", ".join(f"{task} ({count})" for task, count in quarantined.items())
+        blocks.append(Text(f"Count nowhere, as their reference was not the same twice: cases of {tasks}."))
+    return Section("tool-funnel", "Tools: where cases ended", blocks)

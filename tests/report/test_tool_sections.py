@@ -150,6 +150,15 @@ def test_what_is_not_shown_is_named(tmp_path: Path) -> None:
     assert "mini_swe_agent" in str([block for block in section.blocks if isinstance(block, Text)])
 
 
+def test_quarantined_cases_are_listed_by_task(tmp_path: Path) -> None:
+    verdict = Verdict(reward=0.5, components=components(0.5, 900, unstable_cases=2.0))
+    planned, records = sweep_of_tools({"codex": 0.5}, reward=0.5, passed=False, verdict=verdict)
+    section = sections_tools_made.funnel(findings(tmp_path, planned, records))
+    assert section
+    (text,) = [block.text for block in section.blocks if isinstance(block, Text)]
+    assert text.endswith("easy-1 (2), easy-2 (2), easy-3 (2), hard-1 (2), hard-2 (2), hard-3 (2).")
+
+
 def test_hostile_names_end_no_section(tmp_path: Path) -> None:
     found = findings(tmp_path, *sweep_of_tools(dict.fromkeys([HOSTILE[1], HOSTILE[4], ""], 0.6)))
     page = write_report(found).read_text()
