@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -21,6 +20,7 @@ import pytest
 from runner.records import Status
 from runner.store import Store
 from tests.tasks_factory import make_task
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,24 +68,27 @@ class Command:
         keys = [path.parent.name for path in self.outputs.glob("trials/*/*/record.json")]
         return {record.task: record.status for record in Store(self.outputs).load(keys).values()}
 
-    def containers(self) -> list[str]:
+    def containers(self, **filters: str) -> list[str]:
         """Containers of rollouts of this sweep that still exist."""
         with contextlib.closing(docker.from_env()) as client:
-            found = client.api.containers(all=True, filters={"label": f"assay.sweep={self.sweep}"})
-            return [entry["Id"] for entry in found]
+            mine = {"label": f"assay.sweep={self.sweep}", **filters}
+            return [entry["Id"] for entry in client.api.containers(all=True, filters=mine)]
+
+    def hurry(self) -> bool:
+        """Whether somebody could be told to hurry.
+
+        Nothing of a task may change between two runs, or it is another trial: the slow one is ended from outside.
+        """
+        running = self.containers(status="running")
+        with contextlib.closing(docker.from_env()) as client:
+            for key in running:
+                client.containers.get(key).exec_run(["touch", "/app/hurry"])
+        return bool(running)
 
 
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
     return Command(tmp_path)
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for something that a process started here must bring about."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def quick_and_slow(command: Command) -> None:
@@ -94,13 +97,6 @@ def quick_and_slow(command: Command) -> None:
     make_task(
         command.tasks, "b-slow", "touch /app/done; until test -e /app/hurry; do sleep 0.1; done", toml=slow
     )
-
-
-def hurry(command: Command) -> None:
-    """Nothing of a task may change between two runs, or it is another trial: the slow one is ended from outside."""
-    with contextlib.closing(docker.from_env()) as client:
-        for key in command.containers():
-            client.containers.get(key).exec_run(["touch", "/app/hurry"])
 
 
 def test_a_sweep_runs_resumes_and_starts_afresh(command: Command) -> None:
@@ -143,7 +139,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(command: Command) -> N
     process = command.start()
     until(lambda: command.records().get("a-quick") is Status.COMPLETED and command.containers())
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, output
     assert "resumes" in output
     assert command.records() == {"a-quick": Status.COMPLETED, "b-slow": Status.CANCELLED}
@@ -153,10 +149,8 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(command: Command) -> N
     quick = next(path for path in records if json.loads(path.read_text())["task"] == "a-quick")
     before = quick.read_bytes()
     process = command.start()
-    until(command.containers)
-    time.sleep(1)
-    hurry(command)
-    output, _ = process.communicate(timeout=60)
+    until(command.hurry)
+    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert command.records()["b-slow"].finished, output
     assert quick.read_bytes() == before
 
