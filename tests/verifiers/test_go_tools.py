@@ -21,6 +21,8 @@ from tests.module_proxy import publish, served
 from tests.tool_task_factory import SCORES, make_tool_task, tool_dataset
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"
+BUSY_SECONDS = 900
+"""Of a machine that has much else to do, and must make the image with the toolchain first."""
 MODULE, VERSION = "tools.example/wordcount/v2", "v2.1.0"
 NEEDED = {
     "go.mod": "module words.example/split\n\ngo 1.21\n",
@@ -194,6 +196,7 @@ def judged(tmp_path: Path, cache: Path, proxy: tuple[Path, list[str]]) -> Callab
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(BUSY_SECONDS)
 def test_the_reference_is_worth_one_and_what_cannot_be_installed_nothing(
     judged: Callable[[str], Verdict],
 ) -> None:
