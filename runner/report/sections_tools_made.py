@@ -55,13 +55,13 @@ def overhead(found: Findings) -> Section | None:
     columns = [AGENT, MODEL, Column("trials", "valid ones, every attempt: the denominator")]
     for name, meaning in heads.values():
         columns += [Column(name, meaning), Column("min"), Column("max")]
-    columns.append(Column("unpriced", "of the trials"))
-    judged = any(of["judge_max"] > 0 for of in table.values())
+    unpriced, judged = (any(of[what] > 0 for of in table.values()) for what in ("unpriced", "judge_max"))
+    columns += [Column("unpriced", "of the trials")] * unpriced
     columns += [Column("judge's USD", "mean of a trial's questions to it, apart from the agent's")] * judged
     rows = [
         [*about(cell, found), figure(table[at]["trials"], ".0f"),
          *(figure(table[at][f"{what}_{how}"], style) for what, style in styles.items() for how in _HOW),
-         figure(table[at]["unpriced"], ".0f"), *[figure(table[at]["judge_mean"], usd)] * judged]
+         *[figure(table[at]["unpriced"], ".0f")] * unpriced, *[figure(table[at]["judge_mean"], usd)] * judged]
         for at, cell in lines(found.cells).items() if at in table
     ]  # fmt: skip
     return Section("tool-overhead", "Tools: steps and cost", [Table("What a trial took", columns, rows)])
