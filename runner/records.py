@@ -391,7 +391,8 @@ class BundleRecipe(Record):
     package: str
     version: str
     lock: Path | None = None
-    """pypi: requirements file with hashes that pins the package and everything beneath it."""
+    """pypi: requirements file with hashes that pins the package and all beneath it. npm: `package-lock.json` that does;
+    without one, or with one of another version, what the registry has that day lies beneath the package."""
     node: bool = False
     """npm: whether the agent needs the node runtime at run time (a native binary does not)."""
 
