@@ -53,8 +53,6 @@ class Behaviour(Record):
     """Whether it streams when asked to."""
     seconds: float = 0.0
     """Wait before answering."""
-    pace: float = 0.0
-    """Seconds between the events of a streamed answer."""
     held: Literal["answer", "end"] | None = None
     """What waits for `FakeUpstream.release`: the whole answer, or the last event of a streamed one."""
 
@@ -158,7 +156,7 @@ class FakeUpstream:
                 if one is events[-1] and behaviour.held == "end":
                     await asyncio.to_thread(self._released.wait)
                 yield one
-                await asyncio.sleep(behaviour.pace)
+                await asyncio.sleep(0)  # each leaves by itself
         except asyncio.CancelledError:
             self.hung_up += 1
             raise

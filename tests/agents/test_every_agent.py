@@ -134,7 +134,7 @@ def test_a_refused_agent_ends_by_itself_and_is_judged(run: Run, agent: CliAgent)
     assert "stream" not in calls[0].dropped, "not collected"
     assert record.usage == outcome.served
     refused = calls[-1].started_at
-    assert (record.finished_at - refused).total_seconds() < 30
+    assert (record.finished_at - refused).total_seconds() < 90
 
 
 @pytest.mark.timeout(WAIT)
@@ -161,6 +161,6 @@ def test_an_agent_at_its_deadline_is_stopped_and_judged(long_trial: Long, agent:
     outcome = long_trial(agent.name)
     record = outcome.record
     assert (record.status, record.reward) == (Status.TIMEOUT, 1.0), record
-    assert DEADLINE_SECONDS <= record.seconds.agent < DEADLINE_SECONDS + 15
+    assert DEADLINE_SECONDS <= record.seconds.agent < DEADLINE_SECONDS + 60
     assert record.usage == outcome.served
     assert outcome.hung_up == 1, "nobody pays for an answer that nobody waits for"

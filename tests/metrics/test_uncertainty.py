@@ -147,9 +147,9 @@ def test_a_missing_tier_gives_no_interval_of_ams_and_one_of_the_rest() -> None:
 
 def test_2000_resamples_of_24_cells_and_90_tasks_take_well_under_two_seconds() -> None:
     trials = pd.concat([some_trials(f"c{n}", tasks=45, seed=n) for n in range(24)])
-    started = time.perf_counter()
+    started = time.process_time()
     bootstrap(trials, SCORING.model_copy(update={"resamples": 2000}))
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_every_statistic_as_observed_is_that_of_the_summary() -> None:
