@@ -6,7 +6,8 @@ a task together. Cells of one dataset see the same resampled tasks, so their dra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -87,9 +88,9 @@ def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
 
     AMS; passes (tasks) and pass_rate (passes / planned tasks) of the selected attempts; usd_per_pass and
     tokens_per_pass (totals over all valid trials / passes among them), all as `metrics.table.summary` defines them.
-    A stratum's resamples depend on the seed, its name and its number of tasks only: other cells or datasets in the
-    table change nothing. One unknown cost makes a cell's USD per pass NaN throughout; without any valid trial both
-    prices per pass are.
+    A stratum's resamples depend on the seed, its name and its number of tasks only: other cells, of whatever tasks, or
+    datasets in the table change nothing. One unknown cost makes a cell's USD per pass NaN throughout; without any valid
+    trial both prices per pass are.
     """
     tasks = _tasks(trials, scoring)
     datasets = tasks.groupby("cell")["dataset"].first()
@@ -109,21 +110,33 @@ def resampled_sums(tasks: pd.DataFrame, columns: Sequence[str], scoring: Resampl
     """Sums of `columns` over resamples of the tasks, by tier; shape (1 + resamples, columns, cells), cells sorted.
 
     `tasks` has a row per planned (cell, task), with their `dataset` and `tier`. The first sum is that of the tasks as
-    they are. A cell sums over its own tasks only; one NaN among them makes its sums NaN.
+    they are. Cells that planned the same tasks of a tier are resampled together, others by themselves; one NaN among a
+    cell's tasks makes its sums NaN.
     """
     cells = sorted(tasks["cell"].unique())
     totals: dict[str, np.ndarray] = {}
-    for (dataset, tier), stratum in tasks.groupby(["dataset", "tier"]):
-        names = sorted(stratum["task"].unique())
-        values = np.zeros((len(names), len(columns), len(cells)))
-        rows = pd.Index(names).get_indexer(stratum["task"])
-        values[rows, :, pd.Index(cells).get_indexer(stratum["cell"])] = stratum[list(columns)]
+    for dataset, tier, names, stratum in _strata(tasks):
+        own = pd.Index(stratum["cell"].unique())
+        values = np.zeros((len(names), len(columns), len(own)))
+        rows = pd.Index(list(names)).get_indexer(pd.Index(stratum["task"]))
+        values[rows, :, own.get_indexer(pd.Index(stratum["cell"]))] = stratum[list(columns)]
         rng = np.random.default_rng([scoring.seed, crc32(f"{dataset}\n{tier}".encode())])
         drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=scoring.resamples)
         times = np.vstack([np.ones(len(names)), drawn])  # the first is the sample itself
-        sums = (times @ values.reshape(len(names), -1)).reshape(len(times), len(columns), len(cells))
-        totals[str(tier)] = totals.get(str(tier), 0.0) + sums
+        sums = (times @ values.reshape(len(names), -1)).reshape(len(times), len(columns), len(own))
+        total = totals.setdefault(tier, np.zeros((len(times), len(columns), len(cells))))
+        total[:, :, pd.Index(cells).get_indexer(own)] += sums
     return totals
+
+
+def _strata(tasks: pd.DataFrame) -> Iterator[tuple[str, str, tuple[str, ...], pd.DataFrame]]:
+    """Dataset, tier, the tasks of it that the same cells planned, and the rows of these cells."""
+    for (dataset, tier), rows in tasks.groupby(["dataset", "tier"]):
+        sharing: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+        for cell, of in rows.groupby("cell")["task"]:
+            sharing[tuple(sorted(of))].append(str(cell))
+        for names, cells in sharing.items():
+            yield str(dataset), str(tier), names, rows[rows["cell"].isin(cells)]
 
 
 def _statistics(totals: Mapping[str, np.ndarray], scoring: Resampling) -> dict[str, np.ndarray]:

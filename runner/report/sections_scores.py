@@ -62,7 +62,7 @@ def leaderboard(found: Findings) -> Section:
     scoring, cells = found.scoring, found.cells
     resampling = f"{scoring.confidence:.0%} interval, bootstrap over tasks, {scoring.resamples} resamples"
     columns = (
-        Column("#", "rank by AMS, then passes, then USD per pass; bounds have none"),
+        Column("#", "rank by AMS, then passes, then USD per pass; bounds and cells of other tasks have none"),
         AGENT,
         MODEL,
         Column("AMS", f"AgentMeter Score, alpha {scoring.alpha:g}; beneath it the {resampling}"),

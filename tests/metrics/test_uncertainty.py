@@ -261,6 +261,20 @@ def test_of_equal_cells_the_joint_p_errs_in_few_families() -> None:
     assert 0 < wrong / families <= 0.08  # 5 % and two standard errors
 
 
+def test_a_cell_of_other_tasks_changes_no_interval_and_has_its_own() -> None:
+    """It was drawn from everybody's tasks: its score was unknown as soon as a resample held none of its own, and the
+    others were resampled among tasks that they never planned.
+    """
+    rows = [trial(f"{tier}-{n}", float(n % 2)) for tier in ("easy", "hard") for n in range(4)]
+    one, odd = table(*rows), table(*rows[1:], trial("easy-9")).assign(cell="odd")
+    alone, together = bootstrap(one, SCORING), bootstrap(pd.concat([one, odd], ignore_index=True), SCORING)
+    fewer = bootstrap(odd, SCORING)
+    for name, drawn in together.drawn.items():
+        np.testing.assert_allclose(drawn[:, 0], alone.drawn[name][:, 0])
+        np.testing.assert_allclose(drawn[:, 1], fewer.drawn[name][:, 0])
+    assert np.isfinite(together.drawn["AMS"]).all()
+
+
 def test_a_cell_whose_trials_never_ran_has_no_price_in_any_resample() -> None:
     ran = [trial("easy-1"), trial("hard-1", 0.0)]
     never = [trial("easy-1", None, None, cell="b"), trial("hard-1", None, None, cell="b")]
