@@ -25,7 +25,7 @@ from runner.sandbox.engine import connect
 from runner.store import Store
 from runner.trial import Lab, run_to_the_end
 from runner.verifiers.differential import FOUND
-from runner.verifiers.reference_runs import ReferenceRun
+from runner.verifiers.reference_runs import Shelf
 from tests.prompt_examples import HEADING, section
 from tests.tool_task_factory import SCORES, tool_dataset
 
@@ -113,7 +113,7 @@ def test_the_reference_is_worth_one_nothing_is_worth_nothing_and_the_prompt_is_t
     cases = read_cases(SHIPPED / name / "cases.jsonl")
     worth_one_on_every_metric(attempt(SHIPPED / name, Oracle()), tmp_path / "outputs", len(cases))
     (kept,) = set((cache / "results").glob("*.json")) - before
-    results = ReferenceRun.model_validate_json(kept.read_bytes()).results
+    results = Shelf.model_validate_json(kept.read_bytes()).of(cases).results
     prompt = (SHIPPED / name / "instruction.md").read_text()
     assert HEADING + prompt.partition(HEADING)[2] == section(cases, results)
     worth_nothing(attempt(SHIPPED / name, Nop()))
