@@ -78,7 +78,8 @@ def test_the_overall_table_counts_what_never_ran_and_what_was_not_installed(tool
 
 
 def test_languages_tiers_and_quadrants(tools: Findings) -> None:
-    assert told(sections_tools.languages(tools))["codex", "kimi"]["javascript (of 2)"] == "55.0%"
+    languages = told(sections_tools.languages(tools))["codex", "kimi"]
+    assert (languages["javascript (of 2)"], languages["go (of 1)"]) == ("55.0%", "0.0%")
     assert told(sections_tools.against_lines(tools))["codex", "kimi"]["easy (of 3)"] == "67.0%"
     assert sections_tools.quadrants(tools)
 
