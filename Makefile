@@ -9,7 +9,7 @@ help:       ## this list
 run: setup  ## set up, then run the quickstart sweep; more with ARGS="fresh=true"
 	$(BIN)/python -m runner experiment=quickstart $(ARGS)
 
-test: bundles browser ## set up, then run every test; more with ARGS="-k gateway"
+test: bundles browser ## set up, then run every test, those of metrics/ to its last branch; some with ARGS="-k gateway"
 	$(BIN)/python -m pytest -n 3 $(or $(ARGS),--ignore=tests/metrics)
 	$(if $(ARGS),,$(BIN)/python -m pytest -n 3 tests/metrics --cov)
 
