@@ -211,7 +211,8 @@ def _from_go(reference: Reference, into: Path, golang: Path) -> None:
     go = str(golang / GO)
     with tempfile.TemporaryDirectory() as folder:
         # Digests decide here, ours of the module and its own of the others: no database of checksums is asked.
-        env = {"GOPATH": folder, "GOFLAGS": "-modcacherw", "GOSUMDB": "off", "GOTOOLCHAIN": "local"}
+        off = {"GOSUMDB": "off", "GOWORK": "off", "GOTOOLCHAIN": "local"}
+        env = {"GOMODCACHE": folder, "GOFLAGS": "-modcacherw", **off}
         wanted = f"{reference.package}@{reference.version}"
         module = json.loads(_run([go, "mod", "download", "-json", wanted], folder, env))
         _same(module["Sum"], reference)

@@ -143,6 +143,22 @@ def test_a_command_in_a_folder_of_its_module_gets_the_tasks_name(
     assert [str(path.relative_to(source)) for path in source.rglob("main.go")] == ["cmd/tally/main.go"]
 
 
+def test_a_workspace_and_a_cache_of_the_users_change_nothing(
+    tmp_path: Path,
+    proxy: tuple[Path, list[str]],
+    client: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a workspace nothing can be vendored, and a cache's files are read-only."""
+    (tmp_path / "go.work").write_text("go 1.21\n")
+    monkeypatch.setenv("GOWORK", str(tmp_path / "go.work"))
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "users"))
+    reference = tool(proxy[0])
+    fetch(reference, "tally", tmp_path, client, print, tmp_path)
+    assert (solution(reference, "tally", tmp_path) / "source" / "vendor" / "modules.txt").is_file()
+    assert not (tmp_path / "users").exists()
+
+
 def test_a_module_that_is_not_what_the_task_says_is_no_reference(
     tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
 ) -> None:
