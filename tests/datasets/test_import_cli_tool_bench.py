@@ -134,7 +134,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(
 def failed(checkout: Path) -> dict[str, str]:
     """What a user reads of each bad repository."""
     names = {*MISBEHAVING, "bad/unreferenced", "bad/listed-only"}
-    said = {}
+    said: dict[str, str] = {}
     for some, seconds in ((names - {ENDLESS}, 60), ({ENDLESS}, 2)):
         words = [f"job.repositories=[{','.join(some)}]", f"job.seconds={seconds}"]
         with redirect_stderr(StringIO()) as errors:
