@@ -38,6 +38,7 @@ class Command:
         self.environment = os.environ | {"CI": "true"}
         # Keys are made of contents, so equal tasks of two tests have equal keys; the sweep's name tells them apart.
         self.sweep = f"made-{uuid4().hex[:8]}"
+        self.started: list[subprocess.Popen[str]] = []
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         common = (
@@ -49,7 +50,7 @@ class Command:
             ),
             *(f"outputs={self.outputs}", "tracker=none", f"name={self.sweep}", "executor.workers=2"),
         )
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "runner", *common, *arguments],
             cwd=ROOT,
             env=self.environment,
@@ -57,10 +58,12 @@ class Command:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        self.started.append(process)
+        return process
 
     def run(self, *arguments: str) -> tuple[int, str]:
         process = self.start(*arguments)
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=2 * PATIENCE_SECONDS)
         return process.returncode, output
 
     def records(self) -> dict[str, Status]:
@@ -87,8 +90,12 @@ class Command:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
-    return Command(tmp_path)
+def command(tmp_path: Path) -> Iterator[Command]:
+    command = Command(tmp_path)
+    yield command
+    for process in command.started:
+        with process:
+            process.kill()
 
 
 def quick_and_slow(command: Command) -> None:
@@ -163,14 +170,14 @@ def test_a_killed_runner_loses_no_finished_trial_and_the_next_leaves_nothing_run
     until(lambda: command.records().get("a-quick") is Status.COMPLETED and len(command.containers()) == 1)
     (left,) = command.containers()
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert command.records() == {"a-quick": Status.COMPLETED}
 
     process = command.start()
     until(lambda: [found for found in command.containers() if found != left])  # its own trial has begun
     assert left not in command.containers()
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, output
     assert command.containers() == []
 
@@ -181,7 +188,7 @@ def test_a_second_runner_on_the_same_outputs_is_refused(command: Command) -> Non
     until(command.containers)
     code, output = command.run()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert code == 2
     assert f"process {process.pid}" in output
     assert "outputs=DIR" in output
@@ -278,7 +285,7 @@ def test_the_engine_goes_away_in_mid_run(
     process = command.start("executor.retries=0")
     until(lambda: command.records().get("a-quick") is Status.COMPLETED)
     shut()
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=2 * PATIENCE_SECONDS)
     assert process.returncode == 3, output
     assert "the same command resumes" in output
     records = command.records()
@@ -290,5 +297,5 @@ def test_the_engine_goes_away_in_mid_run(
     process = command.start()
     until(lambda: all(command.records().get(name) is Status.COMPLETED for name in "cdef"))
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert command.containers() == []
