@@ -157,10 +157,11 @@ def _winners(best: Sequence[Winner], cells: pd.DataFrame) -> Table:
 
 def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
     """What a reader needs beneath the table."""
+    beneath = "; beneath it the Wilson interval of the rate" if cells["wilson_low"].notna().any() else ""
     yield (
         f"AMS: AgentMeter Score, scoring {scoring.title}, alpha {scoring.alpha:g}; beneath it the "
-        f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned; beneath it the "
-        "Wilson interval of the rate. inv.: trials that say nothing about the cell; their tasks count as failed."
+        f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned{beneath}. "
+        "inv.: trials that say nothing about the cell; their tasks count as failed."
     )
     if cells["rank"].notna().sum() > 2:  # noqa: PLR2004 - two have one lead between them
         yield "clear: of these two cells alone, not corrected for the choice of the best among all."

@@ -120,6 +120,7 @@ def test_passes_that_may_be_fractions_have_no_wilson_interval() -> None:
     for attempts in ("mean", "pass@2"):
         cells = cell_scores(trials, SCORING.model_copy(update={"attempts": attempts}))
         assert cells[ends].isna().all(axis=None)
+        assert "Wilson" not in leaderboard_text(trials, SCORING.model_copy(update={"attempts": attempts}))
     assert cell_scores(trials, SCORING)[ends].notna().all(axis=None)
 
 
