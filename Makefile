@@ -1,7 +1,7 @@
 # Each target does what its line says and only delegates; `make` alone lists them. All of them can be repeated.
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types fmt bench smoke-llm pictures setup bundles docker browser venv lock clean
+.PHONY: help run test every-case check lint types fmt bench smoke-llm pictures setup bundles docker browser venv lock clean
 
 help:       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -9,8 +9,12 @@ help:       ## this list
 run: setup  ## set up, then run the quickstart sweep; more with ARGS="fresh=true"
 	$(BIN)/python -m runner experiment=quickstart $(ARGS)
 
-test: bundles browser ## set up, then run every test; more with ARGS="-k gateway"
-	$(BIN)/python -m pytest -n 3 $(ARGS)
+test: bundles browser ## set up, then run every test, those of metrics/ to its last branch; some with ARGS="-k gateway"
+	$(BIN)/python -m pytest -n 3 $(or $(ARGS),--ignore=tests/metrics)
+	$(if $(ARGS),,$(BIN)/python -m pytest -n 3 tests/metrics --cov)
+
+every-case: setup ## every case of every tool that is shipped, where `make test` runs each tenth; more with ASSAY_CASES=FILE
+	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/verifiers/test_shipped_tools.py $(ARGS)
 
 check: lint types test ## all that a change must pass
 

@@ -117,28 +117,20 @@ def pass_curve(trials: pd.DataFrame, most: int) -> pd.DataFrame:
     return curve.groupby("cell").mean().rename_axis("k", axis=1)
 
 
-def cache_view(trials: pd.DataFrame, rates: pd.DataFrame | None = None) -> pd.DataFrame:
+def cache_view(trials: pd.DataFrame, rates: pd.DataFrame) -> pd.DataFrame:
     """What caches did for each cell, over all **valid** trials; index cell.
 
     Columns: `cache_share` = ΣH / ΣX, the share of input read from a cache; `creation_share` = ΣA / ΣX; `fresh_share`,
-    the rest, not below 0; `usd`, as charged. With `rates` (index model, columns `p_in` and `p_out`, USD per token):
+    the rest, not below 0; `usd`, as charged. By `rates` (index model, columns `p_in` and `p_out`, USD per token):
     `usd_uncached` = Σ(p_in·X + p_out·Y), what the same calls cost without caches, `usd_uncached_per_pass`, and
     `cache_saving` = 1 − usd / usd_uncached. A model without rates: NaN. Higher rates of long calls are not seen here,
     where a trial's calls are summed up.
     """
     rows = trials[valid(trials)]
-    names = [
-        "input_tokens",
-        "cache_creation_tokens",
-        "cache_hit_tokens",
-        "output_tokens",
-        "cost_usd",
-        "passed",
-    ]
-    spent = rows[names].astype(float)
-    if rates is not None:
-        each = rates[["p_in", "p_out"]].reindex(rows["model"]).set_index(rows.index)
-        spent["uncached"] = each["p_in"] * spent["input_tokens"] + each["p_out"] * spent["output_tokens"]
+    counts = ["input_tokens", "cache_creation_tokens", "cache_hit_tokens", "output_tokens"]
+    spent = rows[[*counts, "cost_usd", "passed"]].astype(float)
+    each = rates[["p_in", "p_out"]].reindex(rows["model"]).set_index(rows.index)
+    spent["uncached"] = each["p_in"] * spent["input_tokens"] + each["p_out"] * spent["output_tokens"]
     sums = spent.groupby(rows["cell"]).sum(skipna=False).reindex(sorted(trials["cell"].unique()))
     read = sums["input_tokens"].where(sums["input_tokens"] > 0)
     table = pd.DataFrame(
@@ -149,8 +141,7 @@ def cache_view(trials: pd.DataFrame, rates: pd.DataFrame | None = None) -> pd.Da
     )
     table["fresh_share"] = (1 - table["cache_share"] - table["creation_share"]).clip(lower=0)
     table["usd"] = sums["cost_usd"]
-    if rates is not None:
-        table["usd_uncached"] = sums["uncached"]
-        table["usd_uncached_per_pass"] = per_pass(sums["uncached"], sums["passed"])
-        table["cache_saving"] = 1 - sums["cost_usd"] / sums["uncached"].where(sums["uncached"] > 0)
+    table["usd_uncached"] = sums["uncached"]
+    table["usd_uncached_per_pass"] = per_pass(sums["uncached"], sums["passed"])
+    table["cache_saving"] = 1 - sums["cost_usd"] / sums["uncached"].where(sums["uncached"] > 0)
     return table.rename_axis("cell")

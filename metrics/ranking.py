@@ -32,11 +32,11 @@ class Agreement(NamedTuple):
     top1: bool | None
     """Whether the best cell is the same."""
     topk: bool | None
-    """Whether the k best are the same set."""
+    """Whether the k best are the same set; None with no more than k cells, which always are."""
     overlap: float
-    """Share of the k best that are in both sets."""
+    """Share of the k best that are in both sets; NaN where there is no `topk`."""
     mae: float
-    """Mean absolute difference of the scores, in their unit."""
+    """Mean absolute difference of the scores, in their unit; NaN where one of them is infinite."""
     why: str
     """Empty, or the reason of what is missing."""
 
@@ -45,7 +45,8 @@ def agreement(left: pd.Series[float], right: pd.Series[float], k: int = 3) -> Ag
     """Agreement of two scorings, each a Series of scores by cell, greater is better (negate a price).
 
     Cells that are missing or NaN on one side are left out of both. Equal scores are put in order by cell name, on
-    both sides alike. Fewer than three common cells: all is missing. All scores of one side equal: no correlation.
+    both sides alike. Fewer than three common cells: all is missing. All scores of one side equal: no correlation. An
+    infinite score (a price without a pass) has a rank and no difference. No more than k cells: no k best.
     """
     both = pd.DataFrame({"left": left, "right": right}).astype(float).dropna().sort_index()
     cells = len(both)
@@ -55,15 +56,21 @@ def agreement(left: pd.Series[float], right: pd.Series[float], k: int = 3) -> Ag
     best = [list(both.sort_values(side, ascending=False, kind="stable").index) for side in ("left", "right")]
     common = set(best[0][:k]) & set(best[1][:k])
     spearman, kendall, why = _correlations(both)
+    few, infinite = cells <= k, int(np.isinf(both).any(axis=1).sum())
+    reasons = (
+        why,
+        f"{cells} common cells are the {k} best on both sides" if few else "",
+        f"{infinite} cells have an infinite score, so there is no mean difference" if infinite else "",
+    )
     return Agreement(
         cells=cells,
         spearman=spearman,
         kendall=kendall,
         top1=best[0][0] == best[1][0],
-        topk=len(common) == min(k, cells),
-        overlap=len(common) / min(k, cells),
-        mae=float((both["left"] - both["right"]).abs().mean()),
-        why=why,
+        topk=None if few else len(common) == k,
+        overlap=float("nan") if few else len(common) / k,
+        mae=float("nan") if infinite else float((both["left"] - both["right"]).abs().mean()),
+        why="; ".join(filter(None, reasons)),
     )
 
 

@@ -8,6 +8,7 @@ own table.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,6 +57,20 @@ def _latest(rows: pd.DataFrame) -> np.ndarray:
     return np.sort(latest)
 
 
+def other_tasks(trials: pd.DataFrame) -> frozenset[str]:
+    """Cells that planned other tasks than most cells of their dataset, so that they compare with none of them.
+
+    Of several sets of tasks that equally many cells planned, the largest is most cells'. Needs `cell`, `dataset` and
+    `task`.
+    """
+    odd: set[str] = set()
+    for _, rows in trials.groupby("dataset"):
+        planned = {str(cell): tuple(sorted(set(tasks))) for cell, tasks in rows.groupby("cell")["task"]}
+        usual = max((count, len(tasks), tasks) for tasks, count in Counter(planned.values()).items())[2]
+        odd.update(cell for cell, tasks in planned.items() if tasks != usual)
+    return frozenset(odd)
+
+
 def moments(values: pd.Series) -> pd.Series:
     """As UTC timestamps; text is read as ISO 8601, in one form or several, and what is not is NaT."""
     if values.dtype.kind == "M":
@@ -91,7 +106,7 @@ def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
       trial contributes zero. `passes` may be fractional when attempts are averaged.
     * tokens_per_pass, usd_per_pass: totals over all **valid trials** (every attempt, failures included:
       AgentMeter section 3.5) divided by the passes among those same trials, so that they do not depend on the
-      selection. No pass is infinity; one unknown cost makes USD per pass NaN.
+      selection. No pass is infinity; one unknown cost makes USD per pass NaN, no valid trial makes both NaN.
     * turns: mean over valid trials; NaN if there is none.
     """
     tasks = per_task(trials, select(trials, attempts), ["reward", "passed"]).groupby("cell")
@@ -105,7 +120,8 @@ def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     ended = rows.set_index("cell").astype(float).groupby("cell")
     totals = ended.sum(skipna=False).reindex(cells.index)
     passes = totals["passed"].fillna(0.0)
-    cells["tokens_per_pass"] = per_pass(totals["tokens"], passes)
-    cells["usd_per_pass"] = per_pass(totals["cost_usd"], passes)
+    tried = cells["valid"] > 0
+    cells["tokens_per_pass"] = per_pass(totals["tokens"], passes).where(tried)
+    cells["usd_per_pass"] = per_pass(totals["cost_usd"], passes).where(tried)
     cells["turns"] = ended["turns"].mean()
     return cells

@@ -1,15 +1,17 @@
 """The analyses of CLI-Tool-Bench (sections 4 and 5) over any trials table that holds its scores.
 
-Columns read beside those of `metrics.table`: the scores of a task (`SCORES`, eq. 4), `language`, `reference_lines` and
-`reference_files` (of the human-written tool), `runtime_reference` and `runtime_candidate` (mean seconds of a case that
-both sides finished), `positive_agreement`, `negative_agreement`, `ended_<phase>` (valid cases), `workspace_files`,
-`turns`, `input_tokens`, `output_tokens`, `tokens`, `cost_usd`. Shares are in [0, 1]; NaN is missing.
+Columns read beside those of `metrics.table`: the scores of a task (`SCORES`, eq. 4), `language`, `reference_lines`,
+`reference_files` and `reference_depth` (of the human-written tool), `runtime_reference` and `runtime_candidate` (mean
+seconds of a case that both sides finished), `positive_agreement`, `negative_agreement`, `ended_<phase>` (valid cases),
+`workspace_files`, `workspace_lines`, `workspace_depth`, `turns`, `input_tokens`, `output_tokens`, `tokens`, `cost_usd`,
+`judge_usd`, `unstable_cases`. Shares are in [0, 1]; NaN is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,8 +25,14 @@ SCORES = ("build", *METRICS)
 """As Table 2 has them, and `state`."""
 AVERAGE = ""
 """In place of a name, and nobody's: over all of them."""
-OVERHEAD = {"steps": "turns", "prompt": "input_tokens", "completion": "output_tokens", "usd": "cost_usd"}
-"""What Table 3 shows -> column of the trials table."""
+OVERHEAD = {
+    "steps": "turns",
+    "prompt": "input_tokens",
+    "completion": "output_tokens",
+    "usd": "cost_usd",
+    "judge": "judge_usd",
+}
+"""What Table 3 shows -> column of the trials table; and what the judge cost, which is nothing of the agent's."""
 QUADRANTS = {
     (False, True): "cheap and good",
     (True, True): "dear and good",
@@ -120,10 +128,10 @@ def overhead(trials: pd.DataFrame) -> pd.DataFrame:
     """Table 3: what a trial took, over all **valid** trials; index cell.
 
     Columns: `trials` (the denominator), `unpriced` among them (in no figure in USD), and `<what>_mean`, `_min` and
-    `_max` of each of `OVERHEAD`: model calls, tokens, tokens, USD.
+    `_max` of each of `OVERHEAD`: model calls, tokens, tokens, USD, and USD of the judge's; missing ones are in none.
     """
     rows = trials[valid(trials)]
-    cells = rows[list(OVERHEAD.values())].astype(float).groupby(rows["cell"])
+    cells = rows.reindex(columns=list(OVERHEAD.values())).astype(float).groupby(rows["cell"])
     table = pd.DataFrame({"trials": cells.size(), "unpriced": cells.size() - cells["cost_usd"].count()})
     for what, column in OVERHEAD.items():
         for how, values in (("mean", cells.mean()), ("min", cells.min()), ("max", cells.max())):
@@ -205,18 +213,20 @@ def _quadrant(points: pd.DataFrame, middle: pd.Series[float]) -> list[str]:
     return [QUADRANTS[bool(more), bool(better)] for more, better in zip(dear, good, strict=True)]
 
 
-def file_counts(trials: pd.DataFrame) -> dict[str | None, np.ndarray]:
-    """Files of each **valid** trial's workspace by cell (section 4.4), and under None those of the references, one per
-    task; whole numbers in ascending order. Workspaces and references that nobody counted are left out.
+def sizes(trials: pd.DataFrame, what: Literal["files", "lines", "depth"]) -> dict[str | None, np.ndarray]:
+    """`workspace_<what>` of each **valid** trial by cell (section 4.4); under None `reference_<what>`, one per task; in
+    ascending order. Workspaces and references that nobody measured are left out.
+
+    Depth: folders above the deepest file. Lines: all those of a workspace's files, and only the code of a reference.
     """
-    rows = trials[valid(trials)]
-    counts: dict[str | None, np.ndarray] = {
-        str(cell): np.sort(files.dropna().to_numpy(float))
-        for cell, files in rows.groupby("cell")["workspace_files"]
+    own, human = f"workspace_{what}", f"reference_{what}"
+    rows = trials[valid(trials)].reindex(columns=["cell", own])
+    found: dict[str | None, np.ndarray] = {
+        str(cell): np.sort(values.dropna().to_numpy(float)) for cell, values in rows.groupby("cell")[own]
     }
-    said = trials.reindex(columns=["dataset", "task", "reference_files"]).dropna()
-    references = said.drop_duplicates(["dataset", "task"])["reference_files"]
-    return {None: np.sort(references.to_numpy(float)), **counts}
+    said = trials.reindex(columns=["dataset", "task", human]).dropna()
+    references = said.drop_duplicates(["dataset", "task"])[human]
+    return {None: np.sort(references.to_numpy(float)), **found}
 
 
 def robustness(trials: pd.DataFrame) -> pd.DataFrame:
@@ -229,6 +239,12 @@ def robustness(trials: pd.DataFrame) -> pd.DataFrame:
     values = rows.reindex(columns=list(names.values())).astype(float).set_axis(list(names), axis=1)
     cells = values.groupby(rows["cell"])
     return cells.mean().join(cells.count().add_suffix("_trials"))
+
+
+def unstable(trials: pd.DataFrame) -> dict[str, int]:
+    """Task -> its quarantined cases, in which the reference did not do the same twice; only tasks that have some."""
+    cases = trials.reindex(columns=["task", "unstable_cases"]).groupby("task")["unstable_cases"].max()
+    return {str(task): int(count) for task, count in cases.items() if count > 0}
 
 
 def funnel(trials: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,8 @@ a task together. Cells of one dataset see the same resampled tasks, so their dra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -26,6 +27,10 @@ COLUMNS = ("planned", *PARTS, *SPEND)
 """What is summed over tasks."""
 BETTER = {"AMS": 1, "pass_rate": 1, "passes": 1, "usd_per_pass": -1, "tokens_per_pass": -1}
 """Statistics that are drawn, and whether more of them is better or worse."""
+
+
+_PAIRS_AT_ONCE = 256
+"""Of which all resamples are in memory."""
 
 
 class Resampling(Scoring, Protocol):
@@ -83,12 +88,16 @@ def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
 
     AMS; passes (tasks) and pass_rate (passes / planned tasks) of the selected attempts; usd_per_pass and
     tokens_per_pass (totals over all valid trials / passes among them), all as `metrics.table.summary` defines them.
-    A stratum's resamples depend on the seed, its name and its number of tasks only: other cells or datasets in the
-    table change nothing. One unknown cost makes a cell's USD per pass NaN throughout.
+    A stratum's resamples depend on the seed, its name and its number of tasks only: other cells, of whatever tasks, or
+    datasets in the table change nothing. One unknown cost makes a cell's USD per pass NaN throughout; without any valid
+    trial both prices per pass are.
     """
     tasks = _tasks(trials, scoring)
     datasets = tasks.groupby("cell")["dataset"].first()
     statistics = _statistics(resampled_sums(tasks, COLUMNS, scoring), scoring)
+    silent = ~tasks.groupby("cell")["valid"].any().to_numpy(bool)
+    for name in ("usd_per_pass", "tokens_per_pass"):
+        statistics[name][:, silent] = np.nan
     return Draws(
         tuple(datasets.index),
         tuple(datasets),
@@ -101,21 +110,33 @@ def resampled_sums(tasks: pd.DataFrame, columns: Sequence[str], scoring: Resampl
     """Sums of `columns` over resamples of the tasks, by tier; shape (1 + resamples, columns, cells), cells sorted.
 
     `tasks` has a row per planned (cell, task), with their `dataset` and `tier`. The first sum is that of the tasks as
-    they are. A cell sums over its own tasks only; one NaN among them makes its sums NaN.
+    they are. Cells that planned the same tasks of a tier are resampled together, others by themselves; one NaN among a
+    cell's tasks makes its sums NaN.
     """
     cells = sorted(tasks["cell"].unique())
     totals: dict[str, np.ndarray] = {}
-    for (dataset, tier), stratum in tasks.groupby(["dataset", "tier"]):
-        names = sorted(stratum["task"].unique())
-        values = np.zeros((len(names), len(columns), len(cells)))
-        rows = pd.Index(names).get_indexer(stratum["task"])
-        values[rows, :, pd.Index(cells).get_indexer(stratum["cell"])] = stratum[list(columns)]
+    for dataset, tier, names, stratum in _strata(tasks):
+        own = pd.Index(stratum["cell"].unique())
+        values = np.zeros((len(names), len(columns), len(own)))
+        rows = pd.Index(list(names)).get_indexer(pd.Index(stratum["task"]))
+        values[rows, :, own.get_indexer(pd.Index(stratum["cell"]))] = stratum[list(columns)]
         rng = np.random.default_rng([scoring.seed, crc32(f"{dataset}\n{tier}".encode())])
         drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=scoring.resamples)
         times = np.vstack([np.ones(len(names)), drawn])  # the first is the sample itself
-        sums = (times @ values.reshape(len(names), -1)).reshape(len(times), len(columns), len(cells))
-        totals[str(tier)] = totals.get(str(tier), 0.0) + sums
+        sums = (times @ values.reshape(len(names), -1)).reshape(len(times), len(columns), len(own))
+        total = totals.setdefault(tier, np.zeros((len(times), len(columns), len(cells))))
+        total[:, :, pd.Index(cells).get_indexer(own)] += sums
     return totals
+
+
+def _strata(tasks: pd.DataFrame) -> Iterator[tuple[str, str, tuple[str, ...], pd.DataFrame]]:
+    """Dataset, tier, the tasks of it that the same cells planned, and the rows of these cells."""
+    for (dataset, tier), rows in tasks.groupby(["dataset", "tier"]):
+        sharing: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+        for cell, of in rows.groupby("cell")["task"]:
+            sharing[tuple(sorted(of))].append(str(cell))
+        for names, cells in sharing.items():
+            yield str(dataset), str(tier), names, rows[rows["cell"].isin(cells)]
 
 
 def _statistics(totals: Mapping[str, np.ndarray], scoring: Resampling) -> dict[str, np.ndarray]:
@@ -172,11 +193,38 @@ def pairwise(draws: Draws, statistic: str = "AMS", confidence: float = 0.95) -> 
     Columns: `dataset`, `left`, `right`; `lead` of left over right on the tasks as they are, in the statistic's unit,
     >= 0; `low`, `high`: its percentile interval; `wins`: share of resamples in which left is strictly better; `p`:
     two-sided, twice the smaller share of resamples in which the lead is on either side of 0 or at it, of
-    resamples + 1; `p_holm`: corrected for all pairs of the dataset. NaN where a cell has no value.
+    resamples + 1; `p_holm` and `p_joint`: corrected for all pairs of the dataset, by `holm` and by `_joint`. NaN where
+    a cell has no value; `p_joint` also where a lead is infinite.
     """
     pairs = [_against_later(draws, statistic, one, confidence) for one in range(len(draws.cells))]
     table = pd.concat(pairs, ignore_index=True)
-    return table.assign(p_holm=table.groupby("dataset")["p"].transform(holm))
+    table = table.assign(p_holm=table.groupby("dataset")["p"].transform(holm), p_joint=np.nan)
+    for _, of in table.groupby("dataset"):
+        table.loc[of.index, "p_joint"] = _joint(of, draws, statistic)
+    return table
+
+
+def _joint(pairs: pd.DataFrame, draws: Draws, statistic: str) -> pd.Series[float]:
+    """Step-down p of each pair against the largest deviation in a resample (Westfall and Young 1993, algorithm 4.1).
+
+    A pair's p is the share of resamples, of resamples + 1, in which any pair with no greater lead deviates from its
+    own observed lead by at least this pair's lead, and is no smaller than that of any pair with a greater lead. Unlike
+    Holm's, the least p is 1 / (resamples + 1) however many pairs there are. `pairs` are rows of `pairwise`.
+    """
+    ends = pairs[["low", "high", "lead"]].to_numpy(float)
+    rising = pairs[np.isfinite(ends).all(axis=1)].sort_values("lead", kind="stable")
+    left, right = (pd.Index(draws.cells).get_indexer(rising[side]) for side in ("left", "right"))
+    leads, drawn = rising["lead"].to_numpy(float), draws.drawn[statistic]
+    largest, p = np.zeros((len(drawn), 1)), []
+    for start in range(0, len(rising), _PAIRS_AT_ONCE):
+        some = slice(start, start + _PAIRS_AT_ONCE)
+        deviation = np.abs(lead(drawn[:, left[some]], drawn[:, right[some]], statistic) - leads[some])
+        so_far = np.maximum.accumulate(np.hstack([largest, deviation]), axis=1)
+        reached = so_far[:, 1:] >= leads[some] - 1e-12  # sums of floats: what is as large must count
+        p.append((reached.sum(axis=0) + 1) / (len(drawn) + 1))
+        largest = so_far[:, -1:]
+    stepped = np.maximum.accumulate(np.concatenate([*p, []])[::-1])[::-1]
+    return pd.Series(stepped, index=rising.index, dtype=float).reindex(pairs.index)
 
 
 def _against_later(draws: Draws, statistic: str, one: int, confidence: float) -> pd.DataFrame:

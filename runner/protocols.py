@@ -145,6 +145,9 @@ class Sandbox(Protocol):
     def kill(self) -> None:
         """End every process in it; the file system stays readable until the context is left. Idempotent."""
 
+    def unrouted(self) -> int | None:
+        """How often a command turned to an address that no way leads to, until now or until `kill`; None: unknown."""
+
     def snapshot(self) -> Image:
         """Its file system, frozen, as an image that the sandbox's context removes with it."""
 

@@ -393,7 +393,8 @@ class BundleRecipe(Record):
     package: str
     version: str
     lock: Path | None = None
-    """pypi: requirements file with hashes that pins the package and everything beneath it."""
+    """pypi: requirements file with hashes that pins the package and all beneath it. npm: `package-lock.json` that does;
+    without one, or with one of another version, what the registry has that day lies beneath the package."""
     node: bool = False
     """npm: whether the agent needs the node runtime at run time (a native binary does not)."""
 
@@ -594,14 +595,16 @@ class Retry(Record):
 
 
 class EgressAttempt(Record):
-    """What a rollout asked of the network beyond its model: a request at the proxy, or a lookup of a name."""
+    """What a rollout asked of the network beyond its model: a request at the proxy, a lookup of a name, or connections
+    and packets to bare addresses, which lead nowhere.
+    """
 
     host: str
     """Name or address as asked for; `(others)` stands for all beyond the first 256, `(unreadable)` for lookups of what
-    is no host's name."""
+    is no host's name, `(addresses)` for all bare addresses, of which only the number is known."""
     port: int
-    """53 of a lookup."""
-    way: Literal["proxy", "dns"] = "proxy"
+    """53 of a lookup, 0 of what is not known."""
+    way: Literal["proxy", "dns", "direct"] = "proxy"
     allowed: bool
     """Whether it may be reached through the proxy; a lookup is told in any case that there is no such name."""
     count: int

@@ -249,6 +249,8 @@ def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
 
 def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: _Rollout) -> None:
     """What is taken out of the agent's sandbox. Its processes die as soon as what they hold has been read."""
+    if state.egress:
+        state.egress.unrouted(sandbox.unrouted())
     try:
         state.own_usage = trial.cell.agent.reported(sandbox, result)
     except ValueError:

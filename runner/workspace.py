@@ -16,13 +16,15 @@ class Workspace(NamedTuple):
     """Regular ones; hidden and dependency folders are left out."""
     lines: int
     """Of those files."""
+    depth: int
+    """Folders above the deepest of them; the workspace itself is none."""
     changed: float
     """Seconds since the epoch of the latest change to anything in it; a folder changes when something in it goes."""
 
 
 def measure(tar: Path) -> Workspace:
     """The measures of a workspace taken out as `tar`."""
-    files = lines = 0
+    files = lines = depth = 0
     changed = 0.0
     with tarfile.open(tar) as archive:
         for member in archive:
@@ -32,5 +34,6 @@ def measure(tar: Path) -> Workspace:
                 part.startswith(".") or part in DEPENDENCY_FOLDERS for part in parts
             ):
                 files += 1
+                depth = max(depth, len(parts) - 1)
                 lines += sum(chunk.count(b"\n") for chunk in archive.extractfile(member) or ())
-    return Workspace(files, lines, changed)
+    return Workspace(files, lines, depth, changed)

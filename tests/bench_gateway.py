@@ -27,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 CLIENTS, ROUNDS, SECONDS, DELTAS = 32, 3, 3.0, 44
 PROXY_KEY = "sk-bench-of-the-proxy"
+HOUR = 3600.0
 START_SECONDS = 120.0
 QUESTION = "How much is it? " * 200
 WORDS = [f"word{number} " for number in range(DELTAS)]
@@ -180,7 +181,7 @@ def gateway(url: str) -> None:
         ExitStack() as stack,
     ):
         specs = (
-            SessionSpec(trial=str(n), task="t", model=model, ledger=Path(folder, str(n)))
+            SessionSpec(trial=str(n), task="t", model=model, seconds=HOUR, ledger=Path(folder, str(n)))
             for n in range(CLIENTS)
         )
         sessions = [stack.enter_context(server.open(spec)) for spec in specs]

@@ -48,16 +48,20 @@ class Cost(NamedTuple):
 def main() -> None:
     """Run every measurement, one line each."""
     paired = _apart(_paired, (24, 90, 5))
-    print(f"24 cells x 90 tasks x 5 attempts, 2000 paired resamples: {paired.seconds:.2f} s (bound 2 s)")
+    print(f"24 cells x 90 tasks x 5 attempts, 2000 paired resamples: {_against(paired.seconds, 2, 's')}")
     few = [_apart(_scored, (20, 1000, 5)) for _ in range(REPEATS)]
     many = [_apart(_scored, (200, 1000, 5)) for _ in range(REPEATS)]
     seconds, processor, peak = (statistics.median(column) for column in zip(*many, strict=True))
     print(
-        f"1,000,000 trials scored and tabulated: {seconds:.2f} s (bound 10 s; {processor:.2f} s of processor), "
-        f"peak {peak:.0f} MB (bound 2000 MB)"
+        f"1,000,000 trials scored and tabulated: {_against(seconds, 10, 's')}, {processor:.2f} s of processor, "
+        f"peak {_against(peak, 2000, 'MB')}"
     )
     ratio = processor / statistics.median(cost.processor_seconds for cost in few)
     print(f"  ten times the trials of 100,000 take {ratio:.1f} times as much processor time (linear: 10)")
+
+
+def _against(value: float, bound: float, unit: str) -> str:
+    return f"{value:.4g} {unit} (bound {bound:g} {unit}: {'met' if value <= bound else 'missed'})"
 
 
 def _apart(work: Callable[[pd.DataFrame], None], shape: tuple[int, int, int]) -> Cost:
@@ -115,6 +119,7 @@ def _trials(shape: tuple[int, int, int]) -> pd.DataFrame:
         "tokens": pd.array(rng.integers(1_000, 1_000_000, size), dtype="Int64"),
         "cost_usd": rng.exponential(np.array(list(TIERS.values()))[task % len(tiers)]),
         "turns": pd.array(rng.integers(1, 90, size), dtype="Int64"),
+        "judge_usd": 0.0,
         "ran": True,
         "scripted": False,
         "replayed": False,

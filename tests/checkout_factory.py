@@ -36,6 +36,9 @@ class BaseRepoAdapter(ABC):
     @abstractmethod
     def base_image(self): ...
 
+    def sanitize_stdout(self, raw_stdout):
+        return raw_stdout
+
     @abstractmethod
     def install_oracle(self, container): ...
 
@@ -70,6 +73,9 @@ class TallyAdapter(BaseRepoAdapter):
     @property
     def base_image(self):
         return "python:latest"
+
+    def sanitize_stdout(self, raw_stdout):
+        return "".join(sorted(raw_stdout))
 
     def install_oracle(self, container):
         if container.exec_run("sh -c 'cd /repo && git clone https://code.example/someone/tally.git'").exit_code:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from runner.__main__ import QUIET
 from runner.door import ROOT
 
 os.environ.update(QUIET)
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
+for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}.items():
+    # Tests end programs by them, and what started this one may ignore them: so does `sh -c 'make test &'`.
+    signal.signal(number, handler)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -46,7 +53,7 @@ def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=240,
         )
 
     return run

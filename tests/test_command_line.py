@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -21,6 +20,7 @@ import pytest
 from runner.records import Status
 from runner.store import Store
 from tests.tasks_factory import make_task
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +38,7 @@ class Command:
         self.environment = os.environ | {"CI": "true"}
         # Keys are made of contents, so equal tasks of two tests have equal keys; the sweep's name tells them apart.
         self.sweep = f"made-{uuid4().hex[:8]}"
+        self.started: list[subprocess.Popen[str]] = []
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         common = (
@@ -49,7 +50,7 @@ class Command:
             ),
             *(f"outputs={self.outputs}", "tracker=none", f"name={self.sweep}", "executor.workers=2"),
         )
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "runner", *common, *arguments],
             cwd=ROOT,
             env=self.environment,
@@ -57,10 +58,12 @@ class Command:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        self.started.append(process)
+        return process
 
     def run(self, *arguments: str) -> tuple[int, str]:
         process = self.start(*arguments)
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=2 * PATIENCE_SECONDS)
         return process.returncode, output
 
     def records(self) -> dict[str, Status]:
@@ -68,24 +71,31 @@ class Command:
         keys = [path.parent.name for path in self.outputs.glob("trials/*/*/record.json")]
         return {record.task: record.status for record in Store(self.outputs).load(keys).values()}
 
-    def containers(self) -> list[str]:
+    def containers(self, **filters: str) -> list[str]:
         """Containers of rollouts of this sweep that still exist."""
         with contextlib.closing(docker.from_env()) as client:
-            found = client.api.containers(all=True, filters={"label": f"assay.sweep={self.sweep}"})
-            return [entry["Id"] for entry in found]
+            mine = {"label": f"assay.sweep={self.sweep}", **filters}
+            return [entry["Id"] for entry in client.api.containers(all=True, filters=mine)]
+
+    def hurry(self) -> bool:
+        """Whether somebody could be told to hurry.
+
+        Nothing of a task may change between two runs, or it is another trial: the slow one is ended from outside.
+        """
+        running = self.containers(status="running")
+        with contextlib.closing(docker.from_env()) as client:
+            for key in running:
+                client.containers.get(key).exec_run(["touch", "/app/hurry"])
+        return bool(running)
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
-    return Command(tmp_path)
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for something that a process started here must bring about."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+def command(tmp_path: Path) -> Iterator[Command]:
+    command = Command(tmp_path)
+    yield command
+    for process in command.started:
+        with process:
+            process.kill()
 
 
 def quick_and_slow(command: Command) -> None:
@@ -94,13 +104,6 @@ def quick_and_slow(command: Command) -> None:
     make_task(
         command.tasks, "b-slow", "touch /app/done; until test -e /app/hurry; do sleep 0.1; done", toml=slow
     )
-
-
-def hurry(command: Command) -> None:
-    """Nothing of a task may change between two runs, or it is another trial: the slow one is ended from outside."""
-    with contextlib.closing(docker.from_env()) as client:
-        for key in command.containers():
-            client.containers.get(key).exec_run(["touch", "/app/hurry"])
 
 
 def test_a_sweep_runs_resumes_and_starts_afresh(command: Command) -> None:
@@ -143,7 +146,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(command: Command) -> N
     process = command.start()
     until(lambda: command.records().get("a-quick") is Status.COMPLETED and command.containers())
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, output
     assert "resumes" in output
     assert command.records() == {"a-quick": Status.COMPLETED, "b-slow": Status.CANCELLED}
@@ -153,10 +156,8 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(command: Command) -> N
     quick = next(path for path in records if json.loads(path.read_text())["task"] == "a-quick")
     before = quick.read_bytes()
     process = command.start()
-    until(command.containers)
-    time.sleep(1)
-    hurry(command)
-    output, _ = process.communicate(timeout=60)
+    until(command.hurry)
+    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert command.records()["b-slow"].finished, output
     assert quick.read_bytes() == before
 
@@ -169,14 +170,14 @@ def test_a_killed_runner_loses_no_finished_trial_and_the_next_leaves_nothing_run
     until(lambda: command.records().get("a-quick") is Status.COMPLETED and len(command.containers()) == 1)
     (left,) = command.containers()
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert command.records() == {"a-quick": Status.COMPLETED}
 
     process = command.start()
     until(lambda: [found for found in command.containers() if found != left])  # its own trial has begun
     assert left not in command.containers()
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, output
     assert command.containers() == []
 
@@ -187,7 +188,7 @@ def test_a_second_runner_on_the_same_outputs_is_refused(command: Command) -> Non
     until(command.containers)
     code, output = command.run()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert code == 2
     assert f"process {process.pid}" in output
     assert "outputs=DIR" in output
@@ -284,7 +285,7 @@ def test_the_engine_goes_away_in_mid_run(
     process = command.start("executor.retries=0")
     until(lambda: command.records().get("a-quick") is Status.COMPLETED)
     shut()
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=2 * PATIENCE_SECONDS)
     assert process.returncode == 3, output
     assert "the same command resumes" in output
     records = command.records()
@@ -296,5 +297,5 @@ def test_the_engine_goes_away_in_mid_run(
     process = command.start()
     until(lambda: all(command.records().get(name) is Status.COMPLETED for name in "cdef"))
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert command.containers() == []

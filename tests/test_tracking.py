@@ -276,7 +276,7 @@ def test_a_store_that_is_not_there_fails_fast_says_what_to_do_and_loses_nothing(
     with pytest.raises(TrackingError, match=r"python -m runner job=track name=quickstart$") as caught:
         MlflowTracker(uri=uri).log(sweep)
     assert uri in str(caught.value)
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120
     assert {path: path.read_bytes() for path in sweep.parent.rglob("*.json")} == before
 
 

@@ -84,7 +84,7 @@ class CliAgent(Record):
     @model_validator(mode="after")
     def _check_lock(self) -> Self:
         lock = self.bundle.lock if self.bundle else None
-        if self.bundle is None or lock is None:
+        if self.bundle is None or self.bundle.kind == "npm" or lock is None:
             return self
         pinned = f"{self.bundle.package}=={self.bundle.version}"
         if not lock.is_file() or f"{pinned} " not in lock.read_text():

@@ -38,6 +38,8 @@ LANGUAGES = {"python": "python", "node": "javascript", "golang": "go"}
 """Their image -> language."""
 TOOL = re.compile(r"\*\*CLI Tool Name\*\*:[ \t]*`?([^\s`]+)")
 CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
+INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
+"""An installation's script: folder below the workspace, command."""
 SAID = 2000
 """Characters of a generator's output that its error carries."""
 
@@ -54,6 +56,8 @@ class Generated(Record):
     """Name of a command class -> its command, in general."""
     cases: tuple[dict[str, Any], ...]
     """Lines of `cases.jsonl`, unchecked."""
+    masks: bool
+    """Whether their runner compares outputs only after code of this repository's own has changed them."""
 
     @property
     def language(self) -> str:
@@ -67,8 +71,8 @@ class Generated(Record):
     def install(self) -> str:
         """Shell command that installs a workspace from within. Raises `TaskError` for one that is not understood."""
         scripts = [_script(command) for command in self.candidate]
-        inside = [script for script in scripts if script.startswith("cd /repo/repo_to_be_tested")]
-        bare = " && ".join(re.sub(r"^cd \S+ *(&& *)?", "", script) for script in inside)
+        inside = [found for script in scripts if (found := INSIDE.fullmatch(script))]
+        bare = " && ".join(f"(cd {found[1]} && {found[2]})" if found[1] else found[2] for found in inside)
         if not bare or "/repo" in bare:
             raise TaskError(f"its installation is not understood: {'; '.join(scripts) or 'it runs nothing'}.")
         return bare
@@ -192,11 +196,11 @@ def shown(text: str) -> str:
 
 def write_task(
     into: Path, repository: str, prompt: str, generated: Generated, head: dict[str, Any], reference: Path
-) -> str:
+) -> list[str]:
     """Write a task folder at `into`, whole or not at all; what was there as a task before is replaced.
 
     `head`: `category`, and `[reference]` of `task.toml` but for its package; `reference`: the archive that it names.
-    Returns a remark for the user, or nothing. Raises `TaskError` with file, line and reason.
+    Returns remarks for the user. Raises `TaskError` with file, line and reason.
     """
     named = TOOL.search(prompt)
     if not named:
@@ -214,9 +218,15 @@ def write_task(
         if into.exists():
             raise TaskError(f"{into} is there and is no task: remove it, or choose another job.path.")
         place.rename(into)
+    remarks = []
     if not all(calls(named[1], case.command) for case in cases):
-        return f"the prompt names {named[1]!r} and not all cases call it: refused unless dataset.check_names=false"
-    return ""
+        renamed = f"the prompt names {named[1]!r} and not all cases call it"
+        remarks.append(f"{renamed}: refused unless dataset.check_names=false")
+    if generated.masks:
+        remarks.append(
+            "its script masks outputs, which is not taken over: what varies is quarantined as unstable"
+        )
+    return remarks
 
 
 def _task_toml(tool: str, repository: str, generated: Generated, head: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A reference from a git clone: packed at its head, by digest, and its lines of code counted."""
+"""A reference from a git clone: packed at its head, by digest, and measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.errors import TaskError
 
 SUFFIXES = {"python": (".py",), "javascript": (".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx"), "go": (".go",)}
 NOT_THE_TOOL = {"test", "tests", "__tests__", "node_modules", "vendor", "dist"}
-"""Folders whose code does not count."""
+"""Folders that do not count."""
 COMMENT = {"python": ("#",), "javascript": ("//", "/*", "*"), "go": ("//", "/*", "*")}
 GIT_SECONDS = 120.0
 
@@ -20,7 +20,8 @@ GIT_SECONDS = 120.0
 def packed(clone: Path, language: str, into: Path) -> dict[str, Any]:
     """Pack the head of a clone as the tar file `into`: the same bytes for the same commit.
 
-    Returns `version` (the commit), `digest`, `license` and `lines` of a task's `[reference]`. Raises `TaskError`.
+    Returns `version` (the commit), `digest`, `license`, `lines`, `files` and `depth` of a task's `[reference]`. Raises
+    `TaskError`.
     """
     version = _git(clone, "rev-parse", "--verify", "HEAD").strip()
     _git(clone, "archive", "--format=tar", f"--output={into}", version)
@@ -28,21 +29,27 @@ def packed(clone: Path, language: str, into: Path) -> dict[str, Any]:
         "version": version,
         "digest": f"sha256:{hashlib.sha256(into.read_bytes()).hexdigest()}",
         "license": "NOASSERTION",  # SPDX for: nobody has looked
-        "lines": _lines(into, language),
+        **_size(into, language),
     }
 
 
-def _lines(archive: Path, language: str) -> int:
-    """Lines of the language's files that are neither blank nor only a comment. Docstrings count."""
-    count = 0
-    with tarfile.open(archive) as files:
-        for member in files:
+def _size(archive: Path, language: str) -> dict[str, int]:
+    """`lines` of the language's files that are neither blank nor only a comment (docstrings count); `files`, which are
+    not hidden, and the `depth` of the deepest of them.
+    """
+    lines = files = depth = 0
+    with tarfile.open(archive) as members:
+        for member in members:
             path = PurePosixPath(member.name)
-            counts = path.suffix in SUFFIXES[language] and not NOT_THE_TOOL & set(path.parts)
-            if counts and not path.name.endswith("_test.go") and (stream := files.extractfile(member)):
+            hidden = any(part.startswith(".") for part in path.parts)
+            if hidden or NOT_THE_TOOL & set(path.parts) or (stream := members.extractfile(member)) is None:
+                continue
+            files += 1
+            depth = max(depth, len(path.parts) - 1)
+            if path.suffix in SUFFIXES[language] and not path.name.endswith("_test.go"):
                 stripped = (line.strip() for line in stream.read().decode(errors="replace").splitlines())
-                count += sum(bool(line) and not line.startswith(COMMENT[language]) for line in stripped)
-    return count
+                lines += sum(bool(line) and not line.startswith(COMMENT[language]) for line in stripped)
+    return {"lines": lines, "files": files, "depth": depth}
 
 
 def _git(clone: Path, *words: str) -> str:

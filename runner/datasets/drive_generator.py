@@ -119,6 +119,7 @@ def main(start: Path, seed: int, out: Path) -> None:
             "candidate": installs(made.install_agent, "/repo/repo_to_be_tested"),
             "classes": {member.name: str(member.value) for member in members},
             "cases": [described(case, names) for case in cases],
+            "masks": "sanitize_stdout" in vars(type(made)),
         }
     except Exception as error:  # noqa: BLE001 - whatever it is, it is said with the class
         traceback.print_exc()

@@ -1,7 +1,7 @@
 """What CLI-Tool-Bench tasks need from outside: references' sources and what their images are made of.
 
-Fetched once by uv, npm and go, by version and digest, into a cache; afterwards nothing needs a network. A reference is
-kept as a folder that installs under the *task's* name of the tool:
+Fetched once by uv, npm, go and apt, by version and digest, into a cache; afterwards nothing needs a network. A
+reference is kept as a folder that installs under the *task's* name of the tool:
 
     <cache>/sources/<identity>/          Task.solution: what `oracle` applies
     ├── solve.sh                         copies `source` into the workspace
@@ -38,30 +38,38 @@ GO = Path(WHEELS, "go", "bin", "go")
 class Reference(Record):
     """`[reference]` of a task: where the human-written tool comes from."""
 
-    source: Literal["pypi", "npm", "go", "archive", "folder"]
-    """go: a module, from the proxy that GOPROXY names. archive: a tar file, as `git archive` makes it. folder: as it
-    is. The last two lie in the task's folder, are named by `package`, and must install the tool under the task's
-    name."""
+    source: Literal["pypi", "npm", "go", "debian", "archive", "folder"]
+    """go: a module, from the proxy that GOPROXY names. debian: a source package that is a Go module which requires no
+    other. archive: a tar file, as `git archive` makes it. folder: as it is. The last two lie in the task's folder, and
+    must install the tool under the task's name."""
     package: str
+    """Its name. debian: the path of its tar file, `pool/...`. archive, folder: its name in the task's folder."""
     version: str = ""
     digest: str
-    """pypi: `sha256:` of the wheel. npm: its integrity, `sha512-`. go: `h1:`, as in a `go.sum`. archive: `sha256:` of
-    the file. folder: `sha256:` of its tree."""
+    """pypi: `sha256:` of the wheel. npm: its integrity, `sha512-`. go: `h1:`, as in a `go.sum`. debian, archive:
+    `sha256:` of the file. folder: `sha256:` of its tree."""
     license: str
     """SPDX. Of what is fetched; nothing of it is in this repository."""
     requires: tuple[str, ...] = ()
     """pypi: what it needs, as `name==version --hash=sha256:..`; becomes part of the source."""
     entry: str = ""
-    """pypi: `module:function`. npm: path of the script. go: folder of the command; empty: the module's own."""
+    """pypi: `module:function`. npm: path of the script. go, debian: folder of the command; empty: the module's
+    own."""
     lines: int
     """Of code, without what it requires: the task's tier."""
     files: int | None = None
     """Of the package as it is published, without its metadata and what it requires; None: nobody has counted."""
+    depth: int | None = None
+    """Folders above the deepest of those files; None: nobody has looked."""
 
     @property
     def size(self) -> dict[str, float]:
         """What is known of it, under the names that the trials table has for it."""
-        known = {"reference_lines": self.lines, "reference_files": self.files}
+        known = {
+            "reference_lines": self.lines,
+            "reference_files": self.files,
+            "reference_depth": self.depth,
+        }
         return {name: float(value) for name, value in known.items() if value is not None}
 
 
@@ -72,7 +80,9 @@ def solution(reference: Reference, tool: str, cache: Path) -> Path:
 
 def identity(reference: Reference, tool: str) -> str:
     """Digest of everything that shapes a reference's source."""
-    return digest([reference.model_dump(mode="json", exclude={"lines", "files", "license"}), tool, SOLVE])
+    return digest(
+        [reference.model_dump(mode="json", exclude={"lines", "files", "depth", "license"}), tool, SOLVE]
+    )
 
 
 def context(images: Path, language: str, cache: Path) -> Path:
@@ -99,7 +109,8 @@ def fetch(
 ) -> None:
     """Fetch a reference's source, unless it is there. `client` gives the context of a language, which holds its client.
 
-    Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
+    Raises `ConfigError` with what a failed client said, or when something else came than the digest says; of Debian's
+    it is an `EngineError`.
     """
     with made(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
         if place:
@@ -109,7 +120,11 @@ def fetch(
             elif reference.source == "npm":
                 _from_npm(reference, tool, source, client("javascript"))
             elif reference.source == "go":
-                _from_go(reference, tool, source, client("go"))
+                _from_go(reference, source, client("go"))
+                _called(tool, reference.entry, source)
+            elif reference.source == "debian":
+                _from_debian(reference, source, say)
+                _called(tool, reference.entry, source)
             else:
                 _from_here(reference, task / reference.package, source)
             (place / "solve.sh").write_text(SOLVE)
@@ -191,26 +206,39 @@ def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> 
     )
 
 
-def _from_go(reference: Reference, tool: str, into: Path, golang: Path) -> None:
-    """The module, its command renamed; what it requires comes with it, as the module's own `go.sum` pins it.
-
-    A command of Go's is called like its folder, and no other package can import it: so it may lie in another one.
-    """
+def _from_go(reference: Reference, into: Path, golang: Path) -> None:
+    """The module; what it requires comes with it, as its own `go.sum` pins it."""
     go = str(golang / GO)
     with tempfile.TemporaryDirectory() as folder:
         # Digests decide here, ours of the module and its own of the others: no database of checksums is asked.
-        env = {"GOPATH": folder, "GOFLAGS": "-modcacherw", "GOSUMDB": "off", "GOTOOLCHAIN": "local"}
+        off = {"GOSUMDB": "off", "GOWORK": "off", "GOTOOLCHAIN": "local"}
+        env = {"GOMODCACHE": folder, "GOFLAGS": "-modcacherw", **off}
         wanted = f"{reference.package}@{reference.version}"
         module = json.loads(run_client([go, "mod", "download", "-json", wanted], folder, env))
         _same(module["Sum"], reference)
         shutil.copytree(module["Dir"], into)
         run_client([go, "mod", "vendor"], str(into), env)
-    if reference.entry:
-        (into / reference.entry).rename((into / reference.entry).with_name(tool))
+
+
+def _from_debian(reference: Reference, into: Path, say: Callable[[str], None]) -> None:
+    """The folder in a source package's tar file."""
+    from runner.sandbox import pool  # noqa: PLC0415 - the other sources need no engine
+
+    with tempfile.TemporaryDirectory() as folder:
+        unpacked = Path(folder, "unpacked")
+        unpack(pool.fetch(reference.package, reference.digest, Path(folder), say), unpacked)
+        (only,) = unpacked.iterdir()
+        shutil.move(only, into)
+
+
+def _called(tool: str, entry: str, source: Path) -> None:
+    """Give a command of Go's the task's name: that of its folder, which may be any, as no package can import it."""
+    if entry:
+        (source / entry).rename((source / entry).with_name(tool))
         return
-    (into / tool).mkdir()
-    for file in into.glob("*.go"):
-        file.rename(into / tool / file.name)
+    (source / tool).mkdir()
+    for file in source.glob("*.go"):
+        file.rename(source / tool / file.name)
 
 
 def _from_here(reference: Reference, place: Path, into: Path) -> None:

@@ -1,11 +1,13 @@
 """What one trial has spent at the gateway, and whether it may make another call.
 
-A call is *refused* for what is spent and *waits* for what is merely held by calls under way: so parallel calls
-cannot overrun a budget together, and none is refused for money that in the end was not spent.
+A call is *refused* when its worst case does not fit beside what is spent, and *waits* when it does not fit beside what
+calls under way hold: so parallel calls cannot overrun a budget together, and none is refused for money that in the end
+was not spent.
 
-What a call reads is known only afterwards: it is refused when what it surely reads costs more than is left, and what it
-may write is bounded by the rest. So one call may overrun by its input beyond that; and by its output, where neither the
-agent nor the model nor a cap on tokens bounds it.
+What a call reads is counted by its provider, afterwards; the worst case is what the request answered last came to, and
+one token in two bytes of all that is new since then, none of it from a cache. What the call may write is bounded by the
+rest. (A token has at least one byte; but those of code and prose have four and more, so that with all bytes a first
+request of 100 kB would not fit into a cap of 0.25 USD. Encoded data come near; pictures and files lie far below.)
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
@@ -24,10 +27,8 @@ from runner.records import Budget, Model, Prices, Rates, Record, Usage
 PER_MILLION = 1e-6
 LEAST_OUTPUT = 16
 """Tokens. Below this a bound on output is no answer, and some providers refuse it."""
-SURE_INPUT = 4
-"""One in so many of the estimated input tokens is taken as sure. Much of a long conversation comes from the provider's
-cache for a fraction of the price, and bytes / 4 is too much for some texts (and by far for images, of which even this
-share may be more than they cost): with the whole estimate a trial would end well below its cap."""
+BYTES_PER_NEW_TOKEN = 2
+"""At worst, of a request's JSON that no provider has counted yet."""
 UNITS = {
     "turns": "model calls",
     "input_tokens": "input tokens",
@@ -65,17 +66,17 @@ class _Level(NamedTuple):
     held: float
     """By calls under way."""
     limit: float
-    least: float
-    """With less than this left, no call is sent."""
     need: float
-    """What the next call takes at least, as far as can be said: with others under way it waits for so much."""
+    """Of the next call, at worst what it reads and at least what it writes: with less left it is not sent."""
 
 
 class Hold(Record):
     """What a call under way may still spend at worst."""
 
+    text: bytes
+    """Of the request."""
     input_tokens: int
-    """Estimate: the body's bytes / 4."""
+    """At worst."""
     output_tokens: int
     """Bound; 0 when neither the request, the model nor the budget has one."""
     usd: float
@@ -134,6 +135,7 @@ class Meter:
         self._usd = 0.0
         self._held: list[Hold] = []
         self._lost: list[Usage] = []
+        self._answered, self._counted = b"", 0
         self._cut = 0
         self._waits = Stopwatch()
         self._settled = asyncio.Event()
@@ -174,19 +176,21 @@ class Meter:
         """A call waits its turn: no time of the trial's."""
         return self._waits.running()
 
-    async def admit(self, input_tokens: int, wanted: int | None) -> Hold | Refusal:
+    async def admit(self, text: bytes, wanted: int | None) -> Hold | Refusal:
         """Take hold of what a call may spend, after waiting for calls under way if they might spend it all.
 
-        `input_tokens` is an estimate, `wanted` the output that the agent asks for at most.
+        `text` is its request as the agent sent it, `wanted` the output that it asks for at most.
         """
         self._started = time.monotonic() if self._started is None else self._started
         while True:
+            new = len(text) - _alike(text, self._answered)
+            input_tokens = self._counted + math.ceil(new / BYTES_PER_NEW_TOKEN)
             levels = tuple(self._levels(input_tokens))
-            over = next((one for one in levels if one.spent + one.least > one.limit), None)
+            over = next((one for one in levels if one.spent + one.need > one.limit), None)
             if over:
                 return self._refuse(Refusal(kind=over.kind, spent=over.spent, limit=over.limit))
-            if not self._held or all(one.spent + one.held + one.need <= one.limit for one in levels):
-                hold = self._hold(input_tokens, wanted)
+            if all(one.spent + one.held + one.need <= one.limit for one in levels):
+                hold = self._hold(text, input_tokens, wanted)
                 self._held.append(hold)
                 return hold
             await self._wait()
@@ -208,6 +212,7 @@ class Meter:
             self._lost.append(Usage(input_tokens=hold.input_tokens, output_tokens=hold.output_tokens))
             self.cost_usd = None
             return None
+        self._answered, self._counted = hold.text, usage.input_tokens
         cost = self._count(usage)
         self._usd += self._capped(usage) if cost is None else cost
         return cost
@@ -237,6 +242,10 @@ class Meter:
         self._usd += max(hold.usd, self._capped(known))
         return cost
 
+    def forget(self) -> None:
+        """No call follows: drop what the next one would be compared with, since a meter lives as long as its sweep."""
+        self._answered, self._counted = b"", 0
+
     def _count(self, usage: Usage) -> float | None:
         cost = price(usage, self._model.prices)
         self.usage = self.usage + usage
@@ -249,24 +258,21 @@ class Meter:
 
     def _levels(self, input_tokens: int) -> Iterator[_Level]:
         """Each budget that has a limit, and what a call with so much input means to it."""
-        limits, held, sure = self._budget, self._held, input_tokens // SURE_INPUT
+        limits, held = self._budget, self._held
         if self._started is not None and self._seconds is not None:
             passed = time.monotonic() - self._started - self.waited_seconds
-            yield _Level("deadline", passed, 0.0, self._seconds, 0.0, 0.0)
+            yield _Level("deadline", passed, 0.0, self._seconds, 0.0)
         if limits.turns is not None:
-            yield _Level("turns", self.charged["turns"], len(held), limits.turns, 1, 1)
+            yield _Level("turns", self.charged["turns"], len(held), limits.turns, 1)
         if limits.usd is not None:
-            least = self._capped(Usage(input_tokens=sure, output_tokens=LEAST_OUTPUT))
-            need = self._capped(Usage(input_tokens=input_tokens, output_tokens=LEAST_OUTPUT))
-            yield _Level("usd", self._usd, sum(hold.usd for hold in held), limits.usd, least, need)
+            need = self._worst(input_tokens, LEAST_OUTPUT)
+            yield _Level("usd", self._usd, sum(hold.usd for hold in held), limits.usd, need)
         if limits.input_tokens is not None:
             under_way = sum(hold.input_tokens for hold in held)
-            spent, least = self._spent_input, max(1, sure)
-            yield _Level("input_tokens", spent, under_way, limits.input_tokens, least, input_tokens)
+            yield _Level("input_tokens", self._spent_input, under_way, limits.input_tokens, input_tokens)
         if limits.output_tokens is not None:
-            least = min(LEAST_OUTPUT, limits.output_tokens or 1)
-            spent = self._spent_output
-            yield _Level("output_tokens", spent, self._held_output, limits.output_tokens, least, least)
+            need = min(LEAST_OUTPUT, limits.output_tokens or 1)
+            yield _Level("output_tokens", self._spent_output, self._held_output, limits.output_tokens, need)
 
     @property
     def _spent_input(self) -> int:
@@ -280,7 +286,7 @@ class Meter:
     def _held_output(self) -> int:
         return sum(hold.output_tokens for hold in self._held)
 
-    def _hold(self, input_tokens: int, wanted: int | None) -> Hold:
+    def _hold(self, text: bytes, input_tokens: int, wanted: int | None) -> Hold:
         """What a call may spend: of output, no more than all budgets have left and the model can write."""
         limits, most = self._budget, self._model.max_output_tokens
         left = affordable = None
@@ -288,20 +294,26 @@ class Meter:
             left = limits.output_tokens - self._spent_output - self._held_output
         rate = _rates(Usage(input_tokens=input_tokens), self._model.prices).output
         if limits.usd is not None and rate:
-            sure = self._capped(Usage(input_tokens=input_tokens // SURE_INPUT))
-            usd = limits.usd - self._usd - sum(hold.usd for hold in self._held) - sure
+            usd = limits.usd - self._usd - sum(hold.usd for hold in self._held) - self._worst(input_tokens, 0)
             affordable = max(LEAST_OUTPUT, int(usd / rate / PER_MILLION))
         bounds = [bound for bound in (wanted, left, affordable, most) if bound is not None]
         at_most = min(bounds, default=0)
-        worst = Usage(input_tokens=input_tokens, output_tokens=at_most)
-        # Where neither the agent nor we know what the model can write, USD alone are no bound to send: a provider
-        # refuses one that is above its own.
-        binding = wanted is not None or left is not None or (most is not None and at_most < most)
+        # What the model itself cannot exceed need not be said. Where we do not know what that is, a provider may refuse
+        # what the budget leaves for being too much; but without it nothing would keep the cap.
+        binding = wanted is not None or left is not None or at_most != most
         return Hold(
+            text=text,
             input_tokens=input_tokens,
             output_tokens=at_most,
-            usd=self._capped(worst),
-            max_output=at_most if binding else None,
+            usd=self._worst(input_tokens, at_most),
+            max_output=at_most if bounds and binding else None,
+        )
+
+    def _worst(self, input_tokens: int, output_tokens: int) -> float:
+        """USD at most: nothing from a cache, and all written to it where that is dearer."""
+        tokens = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+        return max(
+            self._capped(Usage(**tokens, cache_creation_tokens=cached)) for cached in (0, input_tokens)
         )
 
     def _capped(self, usage: Usage) -> float:
@@ -343,6 +355,17 @@ def _charge(usage: Usage, rates: Rates) -> float | None:
         p_hit=_per_token(rates.cache_hit),
     )
     return None if math.isnan(cost) else float(cost)
+
+
+def _alike(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin and end with in common."""
+    begin = _alike_at_first(one, other)
+    return begin + _alike_at_first(one[begin:][::-1], other[begin:][::-1])
+
+
+def _alike_at_first(one: bytes, other: bytes) -> int:
+    shorter = range(min(len(one), len(other)))
+    return bisect_left(shorter, x=True, key=lambda at: one[: at + 1] != other[: at + 1])
 
 
 def _per_token(rate: float | None) -> float:

@@ -3,8 +3,9 @@
 A sandbox has no network, so whatever it asks of the world and is not its model comes here as CONNECT, or as a plain
 request with an absolute address, and is counted. Names are resolved on this side, once, and the connection goes to
 exactly the address that was checked. Programs that ignore HTTP(S)_PROXY reach nothing; the names that they look up come
-here too and are counted. What cannot be seen: connections to bare addresses, which fail at once inside (to hear of them
-takes a route, and so NET_ADMIN, in each sandbox); and, as everywhere behind CONNECT, what an allowed host is asked for.
+here too and are counted. Connections to bare addresses fail at once inside, where the kernel counts them and keeps no
+address (to hear of those takes a route, and so NET_ADMIN, in each sandbox). What cannot be seen, as everywhere behind
+CONNECT, is what an allowed host is asked for.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ CHUNK = 65_536
 ROWS = 256
 """Different (host, port) that are told apart; an agent can make up names for ever, the rest is one row."""
 OTHERS = "(others)"
+ADDRESSES = "(addresses)"
 GATEWAY = ("127.0.0.1", GATEWAY_PORT)
 """Asked of the proxy by agents that do not know NO_PROXY: led to the trial's own gateway, and no attempt to leave."""
 HEAD = re.compile(
@@ -66,7 +68,7 @@ DISGUISED = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Exchange = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 DOORS = (EGRESS_SOCKET, DNS_SOCKET)
-Way = Literal["proxy", "dns"]
+Way = Literal["proxy", "dns", "direct"]
 DNS_PORT = 53
 
 
@@ -137,6 +139,11 @@ class Egress:
             EgressAttempt(host=host, port=port, way=way, allowed=allowed, count=count)
             for (host, port, way, allowed), count in self._seen.copy().most_common()
         )
+
+    def unrouted(self, count: int | None) -> None:
+        """What a sandbox's kernel has counted until now, as `protocols.Sandbox.unrouted` has it."""
+        if count:
+            self._seen[ADDRESSES, 0, "direct", False] = count
 
     @property
     def hears_lookups(self) -> bool:

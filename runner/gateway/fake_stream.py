@@ -97,6 +97,7 @@ def _begun(item: Json) -> Json:
         "message": {"content": [], "status": "in_progress"},
         "reasoning": {"summary": []},
         "function_call": {"arguments": "", "status": "in_progress"},
+        "custom_tool_call": {"input": "", "status": "in_progress"},
     }
     return item | begun[item["type"]]
 
@@ -107,6 +108,11 @@ def _progress(item: Json) -> Iterator[tuple[str, Json]]:
         for piece in _pieces(item["arguments"]):
             yield "function_call_arguments.delta", {"delta": piece}
         yield "function_call_arguments.done", {"arguments": item["arguments"], "name": item["name"]}
+        return
+    if item["type"] == "custom_tool_call":
+        for piece in _pieces(item["input"]):
+            yield "custom_tool_call_input.delta", {"delta": piece}
+        yield "custom_tool_call_input.done", {"input": item["input"]}
         return
     kind, field, at = (
         ("output_text", "content", "content_index")

@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,6 +20,8 @@ from starlette.types import Receive, Scope, Send
 from runner.gateway import fake_stream
 from runner.records import Record, Usage
 
+POLL_SECONDS = 0.02
+"""Between two looks whether a client has left."""
 DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
 
 
@@ -30,6 +32,8 @@ class Behaviour(Record):
     reasoning: str = ""
     calls: tuple[tuple[str, str], ...] = ()
     """(tool name, arguments) of the tool calls made, several of them in parallel."""
+    texts: tuple[tuple[str, str], ...] = ()
+    """(tool name, text) of the calls of tools that take any text, which only the responses API has."""
     usage: Usage | None = DEFAULT_USAGE
     """None leaves the counts out of the answer."""
     status_code: int = 200
@@ -49,8 +53,8 @@ class Behaviour(Record):
     """Whether it streams when asked to."""
     seconds: float = 0.0
     """Wait before answering."""
-    pace: float = 0.0
-    """Seconds between the events of a streamed answer."""
+    held: Literal["answer", "end"] | None = None
+    """What waits for `FakeUpstream.release`: the whole answer, or the last event of a streamed one."""
 
 
 class FakeUpstream:
@@ -71,6 +75,7 @@ class FakeUpstream:
         """Streamed answers sent to the end."""
         self.at_once, self.most_at_once = 0, 0
         """Requests under way, now and at most."""
+        self._released = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
         routes = [
             Route("/v1/chat/completions", self._chat, methods=["POST"]),
@@ -96,8 +101,13 @@ class FakeUpstream:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.release()
         self._server.should_exit = True
         self._thread.join()
+
+    def release(self) -> None:
+        """Let what is held go, now and from now on."""
+        self._released.set()
 
     async def _chat(self, request: Request) -> Response:
         return await self._answer(request, _chat_body, fake_stream.chat)
@@ -121,7 +131,7 @@ class FakeUpstream:
         number = len(self.requests)
         self.requests.append(await request.json())
         self.keys.append(request.headers.get("authorization", request.headers.get("x-api-key", "")))
-        if now.seconds and await self._left(request, now.seconds):
+        if (now.seconds or now.held == "answer") and await self._left(request, now):
             return Response()
         if now.cut:
             return _Cut()
@@ -143,8 +153,10 @@ class FakeUpstream:
             for one in events[
                 : behaviour.cut_after if behaviour.error_after is None else behaviour.error_after
             ]:
+                if one is events[-1] and behaviour.held == "end":
+                    await asyncio.to_thread(self._released.wait)
                 yield one
-                await asyncio.sleep(behaviour.pace)
+                await asyncio.sleep(0)  # each leaves by itself
         except asyncio.CancelledError:
             self.hung_up += 1
             raise
@@ -155,14 +167,15 @@ class FakeUpstream:
             raise ConnectionAbortedError  # the server closes a connection whose body it cannot finish
         self.ended += 1
 
-    async def _left(self, request: Request, seconds: float) -> bool:
+    async def _left(self, request: Request, behaviour: Behaviour) -> bool:
         """Wait; whether the client left meanwhile."""
-        end = asyncio.get_running_loop().time() + seconds
-        while asyncio.get_running_loop().time() < end:
+        end = asyncio.get_running_loop().time() + behaviour.seconds
+        held = behaviour.held == "answer"
+        while asyncio.get_running_loop().time() < end or (held and not self._released.is_set()):
             if await request.is_disconnected():
                 self.hung_up += 1
                 return True
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(POLL_SECONDS)
         return False
 
 
@@ -259,6 +272,9 @@ def _responses_body(behaviour: Behaviour, number: int, model: str) -> dict[str, 
         output.append(
             {"type": "function_call", "status": "completed", "name": name, "arguments": arguments} | ids
         )
+    for index, (name, text) in enumerate(behaviour.texts):
+        ids = {"id": f"ctc_{number}_{index}", "call_id": f"text_{number}_{index}"}
+        output.append({"type": "custom_tool_call", "status": "completed", "name": name, "input": text} | ids)
     body: dict[str, Any] = {
         "id": f"resp_{number}",
         "object": "response",

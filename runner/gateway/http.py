@@ -18,12 +18,14 @@ from runner.gateway.api import Api, Json
 from runner.gateway.chat import Chat
 from runner.gateway.messages import Messages
 from runner.gateway.responses import Responses
-from runner.gateway.session import BYTES_PER_TOKEN, Answer, Call, Session
+from runner.gateway.session import Answer, Call, Session
 
 CHAT, MESSAGES = Chat(), Messages()
 APIS: tuple[Api, ...] = (CHAT, Responses(), MESSAGES)
 BODY_BYTES = 16 * 2**20
 """Cap on a request: several pictures fit, a runaway does not."""
+BYTES_PER_TOKEN = 4
+"""Of ordinary text; for an agent that asks how long its request is, and nothing else."""
 PING_SECONDS = 10.0
 """Between pings on an open stream: well below any client's read timeout."""
 UNREADABLE = "The request's body is too large, or no JSON object in UTF-8."
@@ -79,7 +81,7 @@ def _post(session: Session, api: Api) -> Any:
         body = _parse(raw)
         if body is None:
             return _json(session.reject(api, 400, UNREADABLE))
-        return Exchange(session.start(api, body, streamed=body.get("stream") is True, size=len(raw)))
+        return Exchange(session.start(api, body, streamed=body.get("stream") is True, text=raw))
 
     return post
 

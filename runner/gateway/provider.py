@@ -25,10 +25,12 @@ BACK_OFF_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 600.0
 """A Retry-After that asks for more is not waited for: the agent gets the provider's failure at once."""
 PATIENCE_SECONDS = 1800.0
-"""For one attempt without a deadline: above the slowest reasoning answers, below for ever."""
+"""Of silence in one attempt: above the slowest reasoning answers, below for ever. Deadlines are kept by us: litellm
+keeps its clients by their timeout, so that a timeout of each call's own would be a new client for each."""
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 that another attempt may cure."""
 BAD_GATEWAY = 502
+CONNECTOR_LIMITS = ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST")
 NO_KEY = "none"
 """Sent where a model names no key, so that no variable of the runner's environment is sent unnamed."""
 SECRET_LENGTH = 16
@@ -57,7 +59,9 @@ class Reply(Record):
 
 def load_litellm() -> ModuleType:
     """Import litellm (5 s of CPU), once, quiet, offline, and with the scripted model known to it."""
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else its import asks the network for a price list
+    # Read at its import: no price list from the network; as many connections as calls, which the gates limit, where
+    # waiting is measured.
+    os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True"} | dict.fromkeys(CONNECTOR_LIMITS, "1000000")
     import litellm  # noqa: PLC0415
 
     litellm.telemetry = False
@@ -103,7 +107,7 @@ class Provider:
                 flight.limit.reschedule(flight.deadline())
                 if self._script:
                     await flight.turn()
-                response = await self._send(api, fields, flight.deadline())
+                response = await self._send(api, fields)
                 sent = SENT.get()
                 return Reply(response=response, dropped=lost(fields, sent[-1]) if sent else ())
         # The boundary of one gateway call: litellm raises its own errors, those of the clients beneath it, and
@@ -113,15 +117,14 @@ class Provider:
                 return Reply(late=True, status_code=403, error=ErrorInfo.of(error, "gateway"))
             return self._failed(error, flight)
 
-    async def _send(self, api: Api, fields: Json, deadline: float | None) -> Json:
+    async def _send(self, api: Api, fields: Json) -> Json:
         SCRIPT.set(self._script)
         SENT.set([])
-        left = PATIENCE_SECONDS if deadline is None else deadline - time.monotonic()
         arguments = fields | {
             "model": self._model.id,
             "api_key": self._key,
             "api_base": self._model.api_base,
-            "timeout": min(left, PATIENCE_SECONDS),
+            "timeout": PATIENCE_SECONDS,
             "max_retries": 0,
         }
         if self._model.id.split("/")[0] in KEEPS_RETRYING:

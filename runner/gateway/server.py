@@ -77,7 +77,7 @@ class Gateway:
         """Our own side's chat call, served, metered and recorded as an agent's is; waits for its answer."""
 
         async def served() -> Answer:
-            return await session.start(CHAT, request, streamed=False, size=len(json.dumps(request))).task
+            return await session.start(CHAT, request, streamed=False, text=json.dumps(request).encode()).task
 
         return asyncio.run_coroutine_threadsafe(served(), self._loop).result()
 

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from runner.gateway.limits import Gate
     from runner.gateway.provider import Provider, Reply
 
-BYTES_PER_TOKEN = 4
-"""Estimate of a request's tokens, for what a call under way holds of the budget; never for what is recorded."""
-
-
 log = logging.getLogger(__name__)
 
 
@@ -62,9 +58,10 @@ class Call:
     task: asyncio.Task[Answer]
     """Serves it; cancelling it cancels the call upstream and records it."""
 
-    def __init__(self, api: Api, request: Json, *, index: int, streamed: bool, size: int) -> None:
+    def __init__(self, api: Api, request: Json, *, index: int, streamed: bool, text: bytes) -> None:
         self.api, self.request, self.index, self.streamed = api, request, index, streamed
-        self.input_tokens = size // BYTES_PER_TOKEN
+        self.text = text
+        """The request as it came."""
         self.outlet: Outlet | None = None
         """Where its events go, if they are to pass through."""
         self.attempts = self.lost = 0
@@ -194,9 +191,9 @@ class Session:
         """Whether this key is the trial's, and the trial is not over."""
         return not self._dead and secrets.compare_digest(key.encode(), self.key.encode())
 
-    def start(self, api: Api, request: Json, *, streamed: bool, size: int) -> Call:
+    def start(self, api: Api, request: Json, *, streamed: bool, text: bytes) -> Call:
         """Serve one request."""
-        call = Call(api, request, index=self._arrived, streamed=streamed, size=size)
+        call = Call(api, request, index=self._arrived, streamed=streamed, text=text)
         self._arrived += 1
         if streamed and self.spec.model.stream == "through":
             call.outlet = Outlet(request)
@@ -207,7 +204,7 @@ class Session:
 
     def reject(self, api: Api, status_code: int, message: str) -> Answer:
         """Answer and record a request that cannot be read."""
-        call = Call(api, {}, index=self._arrived, streamed=False, size=0)
+        call = Call(api, {}, index=self._arrived, streamed=False, text=b"")
         self._arrived += 1
         return self._malformed(call, status_code, message)
 
@@ -219,6 +216,7 @@ class Session:
         for task in self._calls:
             task.cancel("the trial ended")
         await asyncio.gather(*self._calls, return_exceptions=True)
+        self._meter.forget()
         self._ledger.close()
         shutil.rmtree(self.socket_dir, ignore_errors=True)
 
@@ -241,7 +239,7 @@ class Session:
     async def _admitted(self, call: Call) -> Answer:
         """Try until answered, refused for good, out of tries, or at the deadline; the budget admits each try anew."""
         for tries in count(1):
-            hold = await self._meter.admit(call.input_tokens, call.api.wanted_output(call.request))
+            hold = await self._meter.admit(call.text, call.api.wanted_output(call.request))
             if isinstance(hold, Refusal):
                 return self._refused(call, hold)
             reply = await self._try(call, hold)

@@ -13,16 +13,16 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from http import HTTPStatus
-from ssl import SSLContext
 from types import ModuleType
-from typing import Any
 
+import aiohttp
 import httpx
 
 from runner.gateway.api import Api, Json, Stream
 
-NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-"""Failures before anything of a request has reached the provider."""
+NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+"""Failures before anything of a request has reached the provider, as the client beneath litellm's transport names them:
+of what they become above it, `httpx.ConnectError` is also a connection that was reset while the provider worked."""
 OF_A_BODY = frozenset({"content-length", "content-encoding", "content-type", "transfer-encoding"})
 """Headers that say how the body is written."""
 
@@ -108,7 +108,7 @@ class Flight:
         try:
             return await self._received(await onward(_streaming(request, self._api) if streamed else request))
         except httpx.RequestError as error:
-            self.open = self.open and not isinstance(error, NOT_SENT)
+            self.open = self.open and not isinstance(error.__cause__, NOT_SENT)
             self._failure = error
             raise
 
@@ -144,14 +144,10 @@ FLIGHT: ContextVar[Flight | None] = ContextVar("FLIGHT", default=None)
 
 
 class Wire(httpx.AsyncBaseTransport):
-    """A transport that leads each request through the flight it belongs to."""
+    """A transport that leads each request through the flight it belongs to, onto litellm's own beneath it."""
 
-    def __init__(self, *, verify: SSLContext | bool) -> None:
-        """A whole client is beneath it, because only that obeys the proxies that the environment names.
-
-        As many connections as there are calls: those are limited by the gates, where waiting is measured.
-        """
-        self._client = httpx.AsyncClient(verify=verify, limits=httpx.Limits(max_connections=None))
+    def __init__(self, beneath: httpx.AsyncBaseTransport) -> None:
+        self._beneath = beneath
         self._under_way = 0
         # litellm looks at `_pool.connections` of a transport before it closes a client that fell out of its cache; it
         # takes one without for idle. This one stands for all of its connections.
@@ -163,31 +159,24 @@ class Wire(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Called by the clients that litellm makes. With a flight, it returns when the whole answer is there."""
-        flight = FLIGHT.get()
+        flight, onward = FLIGHT.get(), self._beneath.handle_async_request
         self._under_way += 1
         try:
-            return await (flight.send(request, self._onward) if flight else self._onward(request))
+            return await (flight.send(request, onward) if flight else onward(request))
         finally:
             self._under_way -= 1
 
     async def aclose(self) -> None:
         """Called with the client that it is beneath."""
-        await self._client.aclose()
-
-    async def _onward(self, request: httpx.Request) -> httpx.Response:
-        return await self._client.send(request, stream=True)
+        await self._beneath.aclose()
 
 
 def install(litellm: ModuleType) -> None:
     """Put a wire beneath every client that litellm makes. It takes a client of ours for some providers only."""
     handler = litellm.AsyncHTTPHandler
-    handler.create_async_transport = staticmethod(_wire)
-
-
-def _wire(
-    *, ssl_context: SSLContext | None = None, ssl_verify: bool | None = None, **_other: Any
-) -> httpx.AsyncBaseTransport:
-    return Wire(verify=ssl_context if ssl_context is not None else ssl_verify is not False)
+    handler.create_async_transport = staticmethod(
+        lambda **settings: Wire(handler.create_aiohttp_transport(**settings))
+    )
 
 
 def _streaming(request: httpx.Request, api: Api) -> httpx.Request:

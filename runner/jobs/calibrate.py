@@ -51,12 +51,13 @@ class Calibrate(Record):
         from metrics.calibration import TIERS, calibrate, effort  # noqa: PLC0415
         from metrics.checks import check  # noqa: PLC0415
         from metrics.table import valid  # noqa: PLC0415
-        from runner.report.sources import contenders, read_source  # noqa: PLC0415
+        from runner.report.competing import without_bounds  # noqa: PLC0415
+        from runner.report.sources import read_source  # noqa: PLC0415
 
         if not self.inputs:
             raise ConfigError("Which trials? Add inputs=[SWEEP,...]: names, folders, or files of trials.")
         sources = [read_source(word, sweep.settings.outputs) for word in self.inputs]
-        trials = pd.concat([contenders(source.trials) for source in sources], ignore_index=True)
+        trials = pd.concat([without_bounds(source.trials) for source in sources], ignore_index=True)
         if "key" in trials:  # two sweeps may share records, or be one import twice
             trials = trials[trials["key"].isna() | ~trials["key"].duplicated()]
         trials = check(trials, one_dataset=True)

@@ -38,8 +38,9 @@ class CoreSet(Record):
         when there are too few cells or tasks, or cells differ in their tasks.
         """
         from metrics.core_set import choose  # noqa: PLC0415 - brings pandas
+        from runner.report.competing import contenders, left_out  # noqa: PLC0415
         from runner.report.rescoring import figures  # noqa: PLC0415
-        from runner.report.sources import contenders, labelled, read_source  # noqa: PLC0415
+        from runner.report.sources import labelled, read_source  # noqa: PLC0415
 
         if not self.input:
             raise ConfigError("Chosen from what? Add input=SWEEP: a name, a folder, or a file of trials.")
@@ -69,6 +70,8 @@ class CoreSet(Record):
             path, core, f"Core set of {core.dataset}. Written by job=core_set; taken by dataset.core_set=."
         )
         print(_said(core, trials["task"].nunique(), found.greedy_shortfall, path))
+        for line in left_out(source.trials):
+            print(line)
         return 0
 
 

@@ -75,9 +75,9 @@ class ImportCliToolBench(Record):
             archive = Path(folder, "reference.tar")
             head = {"category": category, "reference": packed(clone, generated.language, archive)}
             into = self.path / name.replace("/", "__")
-            remark = write_task(into, name, generator.prompt(name), generated, head, archive)
+            remarks = write_task(into, name, generator.prompt(name), generated, head, archive)
         done = f"{len(generated.classes)} classes, {len(generated.cases)} cases"
-        return f"{done}; {remark}" if remark else done
+        return "; ".join([done, *remarks])
 
     def _chosen(self, known: list[str]) -> list[str]:
         if absent := sorted({*self.repositories} - {*known}):

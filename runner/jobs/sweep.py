@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from runner import __version__
 from runner.errors import ConfigError, EngineError, TrackingError
 from runner.plan import PlannedTrial, identity, make_plan
-from runner.records import Record, SpendLimits, Status, TrialRecord
+from runner.records import Prices, Record, SpendLimits, Status, TrialRecord
 from runner.store import LEDGER, Store, write_atomically
 
 if TYPE_CHECKING:
@@ -221,6 +221,11 @@ def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
         "created": datetime.now(UTC).isoformat(),
         "planned": [trial.row().model_dump() for trial in plan.trials],
         "scoring": sweep.settings.scoring.model_dump(),
+        "prices": {
+            cell.model.name: cell.model.prices.model_dump()
+            for cell in sweep.cells
+            if cell.model.prices != Prices()
+        },
         "versions": {"assay": __version__, "python": platform.python_version()}
         | {name: version(name) for name in VERSIONS_OF},
     }

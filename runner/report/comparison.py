@@ -20,8 +20,9 @@ from metrics.uncertainty import BETTER
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Record, Scoring
+from runner.report.competing import contenders, left_out
 from runner.report.rescoring import agreement_words, figures, labels, plain_table, written
-from runner.report.sources import Source, contenders, digest, labelled, read_source
+from runner.report.sources import Source, digest, labelled, read_source
 from runner.report.wording import number
 from runner.store import write_atomically
 
@@ -51,13 +52,27 @@ class Side(NamedTuple):
             f"{self.source.name}:{self.metric}{'' if self.tasks is None else f' on {len(self.tasks)} tasks'}"
         )
 
-    def said(self) -> dict[str, Any]:
+    def where(self, outputs: Path) -> Path:
+        """Its source: a sweep in `outputs` by its folder's name, so that `outputs` may be moved."""
+        path = self.source.path
+        return path.relative_to(outputs) if path.is_relative_to(outputs) else path
+
+    def trials(self) -> pd.DataFrame:
+        """Those of the tasks in question, bounds included, with the tiers of the scoring. Raises `ConfigError`."""
+        trials = labelled(self.source.trials, self.scoring)
+        if self.tasks is None:
+            return trials
+        if absent := self.tasks - set(trials["task"]):
+            raise ConfigError(f"{self.source.name} has no task {', '.join(sorted(absent))} of the core set.")
+        return trials[trials["task"].isin(self.tasks)]
+
+    def said(self, outputs: Path) -> dict[str, Any]:
         """What it is, for the record."""
         return {
             "source": self.source.name,
             "metric": self.metric,
             "tasks": None if self.tasks is None else sorted(self.tasks),
-            "path": str(self.source.path),
+            "path": str(self.where(outputs)),
             "trials": self.source.digest,
             "digest": digest(labelled(self.source.trials, self.scoring), self.scoring),
         }
@@ -105,17 +120,18 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     cells["difference"] = cells["right"] - cells["left"] if comparable else math.nan
     cells = cells.sort_values("left_rank", kind="stable")
     cells.insert(0, "cell", [" · ".join(map(str, key)) for key in cells.index])
-    said = _scorings(left, right)
+    said, outputs = _scorings(left, right), left.source.path.parent
     comparison = Comparison(
-        name=_name(left, right),
-        left=left.said() | {"scoring": said[0]},
-        right=right.said() | {"scoring": said[1]},
+        name=_name(left, right, outputs),
+        left=left.said(outputs) | {"scoring": said[0]},
+        right=right.said(outputs) | {"scoring": said[1]},
         agreement=figures(found),
     )
     table = plain_table(f"{left.name} against {right.name}", ("cells", *_AGREEMENT))
     table.add_row(str(found.cells), *agreement_words(found))
     notes = [f"Scored by {said[0]}; on the right by {said[1]}."]
     notes += [f"Not all could be said: {found.why}."] if found.why else []
+    notes += [f"{side.name}: {line}" for side in (left, right) for line in left_out(side.trials())]
     return (
         comparison,
         cells.reset_index(drop=True),
@@ -144,7 +160,7 @@ def kept(sweep: Path, state: str) -> dict[Path, Comparison]:
 
 def _stands(found: Comparison, sweep: Path) -> bool:
     """Whether the right side's trials are still those that were compared."""
-    path = Path(found.right["path"])
+    path = sweep.parent / found.right["path"]  # which an absolute one replaces
     if not path.exists():
         return True
     try:
@@ -164,27 +180,25 @@ def _scorings(left: Side, right: Side) -> list[str]:
     ]
 
 
-def _name(left: Side, right: Side) -> str:
-    """Of the file: with a digest where the right side is scored otherwise or on fewer tasks, as its words are many."""
-    name = f"{left.metric}_vs_{right.name}"
-    if left.scoring == right.scoring and right.tasks is None:
+def _name(left: Side, right: Side, outputs: Path) -> str:
+    """Of the file: with a digest where the right side is scored otherwise, on fewer tasks, or lies where its name alone
+    does not lead to it.
+    """
+    name, where = f"{left.metric}_vs_{right.name}", str(right.where(outputs))
+    place = [] if where == right.source.name else [where]
+    if left.scoring == right.scoring and right.tasks is None and not place:
         return _slug(name)
     if left.scoring != right.scoring:
         name = f"{name}_{right.scoring.title}_alpha_{right.scoring.alpha:g}"
-    what = json.dumps([right.scoring.model_dump(mode="json"), sorted(right.tasks or ())])
+    what = json.dumps([right.scoring.model_dump(mode="json"), sorted(right.tasks or ()), *place])
     return f"{_slug(name)}_{hashlib.sha256(what.encode()).hexdigest()[:8]}"
 
 
 def _cells(side: Side) -> pd.DataFrame:
-    """Agent, model, dataset, budget and `score` of each cell, bounds left out."""
+    """Agent, model, dataset, budget and `score` of each cell that competes."""
     if side.metric not in METRICS:
         raise ConfigError(f"no metric '{side.metric}'. {suggest(side.metric, METRICS)}")
-    trials = labelled(contenders(side.source.trials), side.scoring)
-    if side.tasks is not None:
-        if absent := side.tasks - set(trials["task"]):
-            raise ConfigError(f"{side.source.name} has no task {', '.join(sorted(absent))} of the core set.")
-        trials = trials[trials["task"].isin(side.tasks)]
-    trials = check(trials, side.scoring if side.metric == "AMS" else None, columns=_CELL)
+    trials = check(contenders(side.trials()), side.scoring if side.metric == "AMS" else None, columns=_CELL)
     if side.metric == "AMS":
         scores = ams(tier_scores(trials, side.scoring), side.scoring)["AMS"]
     else:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from metrics.errors import listed
 from metrics.ranking import four_criteria
 from metrics.uncertainty import Draws
 from runner.report.wording import number, short, span, usd
@@ -40,38 +38,14 @@ class Winner(NamedTuple):
 
 
 def winners(contenders: pd.DataFrame, draws: Draws, confidence: float) -> list[Winner]:
-    """The best of `contenders` (`cell_scores` of one dataset, without bounds) by each criterion that any cell has a
-    finite value of. Who planned other tasks than the others does not compete.
+    """The best of `contenders` (those of `cell_scores` that have a rank, of one dataset) by each criterion that any
+    cell has a finite value of.
     """
-    contenders = contenders[~contenders["other_tasks"]] if len(contenders) else contenders
     if contenders.empty:
         return []
     found = four_criteria(contenders, draws, confidence)
     known = found[found["best"].notna() & found["value"].map(math.isfinite)]
     return [_winner(str(criterion), line, contenders) for criterion, line in known.to_dict("index").items()]
-
-
-def other_tasks(contenders: pd.DataFrame) -> dict[str, bool]:
-    """Cell -> whether it planned other tasks than most cells of its dataset; of as frequent sets the larger is most's.
-
-    `contenders` are trials, without those of bounds.
-    """
-    planned = {str(cell): tuple(sorted(set(of))) for cell, of in contenders.groupby("cell")["task"]}
-    homes = {str(cell): str(name) for cell, name in contenders.groupby("cell")["dataset"].first().items()}
-    sets: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
-    for cell, tasks in planned.items():
-        sets[homes[cell]][tasks] += 1
-    usual = {name: max((n, len(tasks), tasks) for tasks, n in of.items())[2] for name, of in sets.items()}
-    return {cell: tasks != usual[homes[cell]] for cell, tasks in planned.items()}
-
-
-def not_comparable(cells: pd.DataFrame) -> Iterator[str]:
-    """A line when some of `cell_scores` planned other tasks than the others."""
-    if others := int(cells["other_tasks"].sum()):
-        yield (
-            f"{others} of {len(cells)} cells planned other tasks than the others; not comparable, and so in none of "
-            f"the four criteria and pairs: {listed(sorted(cells.index[cells['other_tasks']]))}."
-        )
 
 
 def verdict(found: Sequence[Winner]) -> str:

@@ -202,13 +202,10 @@ def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, mo
     return figure
 
 
-def pass_profile(passes: pd.DataFrame, planned: pd.DataFrame) -> Figure:
-    """Passes of each cell (rows, best first), one bar piece a tier (columns), of the tasks `planned`, shaped alike."""
-    ends = [sorted({int(planned[tier].min()), int(planned[tier].max())}) for tier in passes.columns]
-    labels = [
-        f"{tier} (of {' to '.join(map(str, of))})" for tier, of in zip(passes.columns, ends, strict=True)
-    ]
-    figure = stacked(passes, labels, "tasks passed", "g", max(int(planned.sum(axis=1).max()), 1))
+def pass_profile(passes: pd.DataFrame, planned: Mapping[str, int]) -> Figure:
+    """Passes of each cell (rows, best first), one bar piece a tier (columns), of the tasks `planned` of each tier."""
+    labels = [f"{tier} (of {planned[tier]})" for tier in passes.columns]
+    figure = stacked(passes, labels, "tasks passed", "g", sum(planned.values()))
     figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 

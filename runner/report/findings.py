@@ -24,7 +24,7 @@ class Findings(NamedTuple):
     """The sweep's own, where other jobs leave what they found."""
     trials: pd.DataFrame
     cells: pd.DataFrame
-    """`cell_scores`: best first, bounds last."""
+    """`cell_scores`: best first, those that do not compete last."""
     tiers: pd.DataFrame
     """`metrics.ams.tier_scores`."""
     draws: Draws
@@ -38,13 +38,13 @@ class Findings(NamedTuple):
 
     @property
     def contenders(self) -> pd.DataFrame:
-        """Cells that compete: all but the bounds."""
-        return self.cells[~self.cells["bound"]]
+        """Cells that compete, best first: all but the bounds and those of other tasks."""
+        return self.cells[self.cells["rank"].notna()]
 
     @property
     def rivals(self) -> Draws:
-        """Draws of the contenders that planned the same tasks."""
-        own = self.contenders[~self.contenders["other_tasks"]].index
+        """Draws of the contenders."""
+        own = self.contenders.index
         at = [place for place, cell in enumerate(self.draws.cells) if cell in own]
         return Draws(
             tuple(self.draws.cells[place] for place in at),

@@ -13,45 +13,48 @@ from rich.table import Table
 from rich.text import Text
 
 from metrics.ams import ams, tier_scores
-from metrics.table import summary, valid
+from metrics.table import other_tasks, summary, valid
 from metrics.uncertainty import Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
-from runner.report.criteria import Winner, not_comparable, other_tasks, verdict, winners
+from runner.report.competing import BOUNDS, left_out, without_bounds
+from runner.report.criteria import Winner, verdict, winners
 from runner.report.wording import CONTROL, MARKS, model_name, number, short, span, spend, usd
 
 WIDTH = 100
 """Characters a line of the text, whatever the terminal."""
-BOUNDS = ("oracle", "nop")
-"""Agents that bound a dataset and compete with nobody."""
 _SHOWN = 5
 """Reasons listed of each kind; the rest is in `trials.csv`."""
+_FEW = 10
+"""Tasks of a tier, below which its intervals are said to be too narrow; coverage: docs/metrics.md, How sure."""
 _CELL = ["agent", "model", "dataset", "budget", *MARKS]
 
 
 def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = None) -> pd.DataFrame:
-    """Everything that is said of each cell, best first within its dataset, bounds last; index `cell`.
+    """Everything that is said of each cell, best first within its dataset; index `cell`.
 
-    Columns: what the cell is; `bound`, `rank` (1 is best, NA for bounds); those of `metrics.table.summary`; `AMS` and
-    `why` it is missing; `<statistic>_low` and `_high` (bootstrap over tasks) and `wilson_low` and `_high` of the pass
-    rate; `trials` planned, `invalid` among them (never run or refused included); `spend_usd` of all trials, invalid
-    ones and retries included, and `unpriced`, the trials whose spend is unknown and so not in it. `other_tasks`:
-    other cells planned other tasks, so it is not comparable. `draws` are those of the same trials, drawn here if there
-    are none yet.
+    Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks than the others; `rank` (1 is
+    best, NA for bounds and cells of other tasks, which do not compete and come last); those of
+    `metrics.table.summary`; `AMS` and `why` it is missing; `<statistic>_low` and `_high` (bootstrap over tasks) and
+    `wilson_low` and `_high` of the pass rate (NaN where several attempts at a task count); `trials` planned, `invalid`
+    among them (never run or refused included); `spend_usd` of all trials, invalid ones and retries included, and
+    `unpriced`, the trials whose spend is unknown and so not in it; `judge_usd`, what judge models are known to have
+    charged for verdicts, which is no part of it. `draws` are those of the same trials, drawn here if there are none.
     """
     cells = trials.groupby("cell")[_CELL].first()
     cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
     cells = cells.join(intervals(draws or bootstrap(trials, scoring), scoring.confidence))
-    ends = [wilson(*pair, scoring.confidence) for pair in zip(cells["passes"], cells["planned"], strict=True)]
+    whole = scoring.attempts == "latest_completed"  # Wilson's is of counts, and these may be fractions
+    counts = zip(cells["passes"], cells["planned"] if whole else [0] * len(cells), strict=True)
+    ends = [wilson(*pair, scoring.confidence) for pair in counts]
     cells[["wilson_low", "wilson_high"]] = pd.DataFrame(ends, index=cells.index)
 
-    others = other_tasks(trials[~trials["agent"].isin(BOUNDS)])
-    cells["other_tasks"] = [
-        others.get(str(cell), False) for cell in cells.index
-    ]  # bounds compete with nobody
+    cells["bound"] = cells["agent"].isin(BOUNDS)
+    cells["other_tasks"] = cells.index.isin(list(other_tasks(without_bounds(trials))))
     ran = trials["ran"]
     cells["trials"] = trials.groupby("cell").size()
     cells["invalid"] = (~valid(trials)).groupby(trials["cell"]).sum()
     cells["spend_usd"] = trials["cost_usd"].groupby(trials["cell"]).sum()
+    cells["judge_usd"] = trials["judge_usd"].groupby(trials["cell"]).sum()
     cells["ran"] = ran.groupby(trials["cell"]).sum()
     cells["unpriced"] = (ran & trials["cost_usd"].isna()).groupby(trials["cell"]).sum()
     return _ranked(cells)
@@ -63,12 +66,12 @@ def lines(frame: pd.DataFrame) -> dict[Any, dict[str, Any]]:
 
 
 def _ranked(cells: pd.DataFrame) -> pd.DataFrame:
-    """By AMS, then passes, then USD per pass, then name."""
-    order = ["dataset", "bound", "AMS", "passes", "usd_per_pass", "cell"]
-    rising = [True, True, False, False, True, True]
-    cells = cells.assign(bound=cells["agent"].isin(BOUNDS)).sort_values(order, ascending=rising)
-    ranks = (cells.groupby(["dataset", "bound"]).cumcount() + 1).astype("Int64")
-    return cells.assign(rank=ranks.mask(cells["bound"]))
+    """By AMS, then passes, then USD per pass, then name; who competes, then cells of other tasks, then bounds."""
+    order = ["dataset", "bound", "other_tasks", "AMS", "passes", "usd_per_pass", "cell"]
+    rising = [True, True, True, False, False, True, True]
+    cells = cells.sort_values(order, ascending=rising)
+    ranks = (cells.groupby("dataset").cumcount() + 1).astype("Int64")
+    return cells.assign(rank=ranks.mask(cells["bound"] | cells["other_tasks"]))
 
 
 def leaderboard_text(trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, scoring: Scoring) -> str:
@@ -79,7 +82,7 @@ def leaderboard_text(trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, sc
     parts: list[RenderableType] = []
     for name, of in cells.groupby("dataset"):
         parts.append(_table(str(name), of))
-        if best := winners(of[~of["bound"]], draws, scoring.confidence):
+        if best := winners(of[of["rank"].notna()], draws, scoring.confidence):
             parts.append(_winners(best, of))
     notes = [Text(note) for note in _notes(trials, cells, scoring)]
     written = io.StringIO()
@@ -109,9 +112,9 @@ def _table(dataset: str, cells: pd.DataFrame) -> Table:
     budgets = len(set(cells["budget"])) > 1
     for _, cell in cells.iterrows():
         beneath = [f"budget {cell['budget']}"] if budgets else []
-        beneath += ["(bound)"] if cell["bound"] else []
+        beneath += [f"({mark.replace('_', ' ')})" for mark in ("bound", "other_tasks") if cell[mark]]
         words = (
-            "-" if cell["bound"] else str(cell["rank"]),
+            "-" if pd.isna(cell["rank"]) else str(cell["rank"]),
             "\n".join([cell["agent"], *beneath]),
             "\n".join([cell["model"], *(f"({mark})" for mark in MARKS if cell[mark])]),
             f"{number(cell['AMS'], '.3f')}\n{span(cell['AMS_low'], cell['AMS_high'])}",
@@ -154,20 +157,24 @@ def _winners(best: Sequence[Winner], cells: pd.DataFrame) -> Table:
 
 def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
     """What a reader needs beneath the table."""
+    beneath = "; beneath it the Wilson interval of the rate" if cells["wilson_low"].notna().any() else ""
     yield (
         f"AMS: AgentMeter Score, scoring {scoring.title}, alpha {scoring.alpha:g}; beneath it the "
-        f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned; beneath it the "
-        "Wilson interval of the rate. inv.: trials that say nothing about the cell; their tasks count as failed."
+        f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned{beneath}. "
+        "inv.: trials that say nothing about the cell; their tasks count as failed."
     )
+    if cells["rank"].notna().sum() > 2:  # noqa: PLR2004 - two have one lead between them
+        yield "clear: of these two cells alone, not corrected for the choice of the best among all."
+    yield from small_tiers(trials, scoring)
     ran = trials["ran"]
     spent = spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
     refused = trials["reason"].str.startswith("refused: ")
     yield (
         f"{len(trials)} trials planned: {valid(trials).sum()} judged, {(ran & ~valid(trials)).sum()} invalid, "
         f"{(~ran & ~refused).sum()} not run, {refused.sum()} refused. Spent, invalid trials and retries included: "
-        f"{spent} USD."
+        f"{spent} USD.{judged(cells)}"
     )
-    yield from not_comparable(cells)
+    yield from left_out(trials)
     for why, of in cells[cells["why"] != ""].groupby("why"):
         yield f"No AMS for {len(of)} cells: {why}."
     if trials["scripted"].any():
@@ -182,6 +189,22 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
     )
     invalid = trials[ran & ~valid(trials)]
     yield from _listed("Invalid trials", invalid["cell"] + " " + invalid["task"] + ": " + invalid["reason"])
+
+
+def judged(cells: pd.DataFrame) -> str:
+    """A sentence when judge models were paid for verdicts; empty if none was."""
+    paid = float(cells["judge_usd"].sum())
+    return f" Judge models took {usd(paid)} USD more, which are no cell's." if paid else ""
+
+
+def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
+    """A line when tiers that AMS counts have too few tasks for its intervals."""
+    tasks = trials.drop_duplicates(["dataset", "task"]).groupby(["dataset", "tier"], as_index=False).size()
+    rows = tasks.itertuples(index=False, name=None)
+    counted = {name for name, tier in scoring.tiers.items() if tier.weight}
+    few = [f"{dataset} {tier} {count}" for dataset, tier, count in rows if count < _FEW and tier in counted]
+    if few:
+        yield f"Tiers of fewer than {_FEW} tasks ({', '.join(few)}): intervals over tasks are too narrow."
 
 
 def _listed(title: str, lines: pd.Series[str]) -> Iterator[str]:

@@ -29,7 +29,7 @@ from runner.report import (
 )
 from runner.report.blocks import Picture, Section, SectionOf
 from runner.report.findings import Findings
-from runner.report.wording import MARKS, spend
+from runner.report.wording import MARKS, spend, usd
 from runner.store import write_atomically
 
 OF_A_DATASET: tuple[SectionOf, ...] = (
@@ -177,13 +177,15 @@ def _facts(found: Findings) -> list[tuple[str, str]]:
     ran = int(trials["ran"].sum())
     spent = spend(float(cells["spend_usd"].sum()), int(cells["unpriced"].sum()), ran)
     judged = int(valid(trials).sum())
+    others = {"of other tasks": cells["other_tasks"].sum(), "bounds": cells["bound"].sum()}
     return [
         (
             "cells",
-            f"{len(found.contenders)}" + (f" + {n} bounds" if (n := int(cells["bound"].sum())) else ""),
+            " + ".join([f"{len(found.contenders)}", *(f"{n} {name}" for name, n in others.items() if n)]),
         ),
         ("tasks", f"{len(trials.drop_duplicates(['dataset', 'task']))}"),
         ("trials judged", f"{judged} of {len(trials)}"),
         ("invalid", f"{len(trials) - judged} of {len(trials)}"),
         ("USD spent", spent),
+        *([("USD of judges", usd(paid))] if (paid := float(cells["judge_usd"].sum())) else []),
     ]

@@ -17,8 +17,9 @@ from metrics.ams import ams, tier_scores
 from metrics.checks import check
 from metrics.ranking import Agreement, agreement
 from runner.records import Scoring
+from runner.report.competing import contenders, left_out
 from runner.report.leaderboard import WIDTH
-from runner.report.sources import contenders, digest, labelled, sweep_trials
+from runner.report.sources import digest, labelled, sweep_trials
 from runner.report.wording import number
 from runner.store import write_atomically
 
@@ -59,7 +60,8 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     return its text.
 
     sensitivity.csv has a row per (dataset, cell, scoring): AMS and rank (1 is best, ties share the smaller). Bounds
-    take no part. Raises `ConfigError` when the folder holds no sweep, and `TableError` when a scoring does not fit.
+    and cells of other tasks take no part. Raises `ConfigError` when the folder holds no sweep, and `TableError` when a
+    scoring does not fit.
     """
     plan, _, planned = sweep_trials(sweep, sweep.parent)
     trials = contenders(planned)
@@ -76,7 +78,8 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
         for dataset, of in parts.items()
     }
     called = cell_names(trials)
-    text = "\n".join(_text(dataset, parts[dataset], agreements[dataset], called) for dataset in parts)
+    said = [_text(dataset, parts[dataset], agreements[dataset], called) for dataset in parts]
+    text = "\n".join([*said, *left_out(planned)])
     found = {
         "base": names[0],
         "digest": digest(labelled(planned, plan.scoring), plan.scoring),
@@ -184,7 +187,7 @@ def _text(
         ]
         cells.add_row(called[str(cell)], number(float(scores[base][cell]), ".3f"), *places)
     why = sorted({each.why for each in found.values() if each.why})
-    return "\n".join([written(table, cells), *(f"No correlation: {reason}." for reason in why)])
+    return "\n".join([written(table, cells), *(f"Missing above: {reason}." for reason in why)])
 
 
 def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -106,7 +106,11 @@ def _cells(found: Findings, store: Store, trajectories: str) -> Iterator[Tracked
             "budget": figures["budget"],
         }
         metrics, missing = _finite(
-            {**_headlines(figures), **_families(plan, figures, tiers.loc[[cell]].droplevel("cell"))}
+            {
+                **_headlines(figures),
+                **_judges(figures["judge_usd"]),
+                **_families(plan, figures, tiers.loc[[cell]].droplevel("cell")),
+            }
         )
         if figures["why"]:
             missing["assay.missing.AMS"] = figures["why"]
@@ -115,11 +119,16 @@ def _cells(found: Findings, store: Store, trajectories: str) -> Iterator[Tracked
             name=" · ".join([agent, model, *([figures["dataset"]] if several else [])]),
             params={**choices, **_shared(plan)},
             metrics=metrics,
-            tags={"assay.kind": "bound" if figures["bound"] else "cell", **_marks(own), **missing},
+            tags={"assay.kind": _kind(figures), **_marks(own), **missing},
             files=_trajectories(own, store, trajectories),
             trials=own,
             **_times(plan, own),
         )
+
+
+def _kind(cell: Mapping[str, Any]) -> str:
+    """`cell` for those that compete, which the saved view shows."""
+    return "bound" if cell["bound"] else "other_tasks" if cell["other_tasks"] else "cell"
 
 
 def _sweep(found: Findings) -> TrackedRun:
@@ -135,6 +144,7 @@ def _sweep(found: Findings) -> TrackedRun:
             "judged": valid(trials).sum(),
             "refused": refused.sum(),
             "cost_usd": trials["cost_usd"].sum(min_count=1),
+            **_judges(float(found.cells["judge_usd"].sum())),
             **_agreements(compared),
         }
     )
@@ -190,6 +200,11 @@ def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
         for figure, value in each.agreement.items()
         if figure != "why" and value is not None
     }
+
+
+def _judges(paid: float) -> dict[str, float]:
+    """What judge models charged, where any did: no part of `cost_usd`."""
+    return {"judge_usd": paid} if paid else {}
 
 
 def _headlines(figures: Mapping[str, Any]) -> dict[str, float]:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from metrics.ranking import delta_best, gap_to_best, pareto
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
-from runner.report.criteria import not_comparable, verdict, winners
+from runner.report.competing import left_out
+from runner.report.criteria import verdict, winners
 from runner.report.findings import Findings
-from runner.report.leaderboard import lines
+from runner.report.leaderboard import lines, small_tiers
 from runner.report.wording import agent_name, model_name, number, short, span, spend, usd
 
 AGENT, MODEL = Column("agent", text=True), Column("model", text=True)
@@ -49,6 +52,8 @@ def four_criteria(found: Findings) -> Section | None:
         f"over {found.scoring.resamples} resamples of the tasks, lies above 0. Where it is not, these tasks do not "
         "tell the two apart."
     )
+    if (rivals := len(found.contenders)) > 2:  # noqa: PLR2004 - two have one lead between them
+        note += f" That is not corrected for the choice of the best among {rivals} cells; the pairs further down are."
     return Section("criteria", verdict(best), [table, Text(note)])
 
 
@@ -57,12 +62,16 @@ def leaderboard(found: Findings) -> Section:
     scoring, cells = found.scoring, found.cells
     resampling = f"{scoring.confidence:.0%} interval, bootstrap over tasks, {scoring.resamples} resamples"
     columns = (
-        Column("#", "rank by AMS, then passes, then USD per pass; bounds have none"),
+        Column("#", "rank by AMS, then passes, then USD per pass; bounds and cells of other tasks have none"),
         AGENT,
         MODEL,
         Column("AMS", f"AgentMeter Score, alpha {scoring.alpha:g}; beneath it the {resampling}"),
         Column("0 to 1", "AMS on its interval", text=True),
-        Column("passed", "tasks passed / tasks planned; beneath it the Wilson interval of the rate"),
+        Column(
+            "passed",
+            "tasks passed / tasks planned; beneath it the Wilson interval of the rate, "
+            "but where several attempts at a task count",
+        ),
         Column("reward", "mean over the tasks planned; a task without a valid trial counts 0"),
         Column(
             "tokens/pass",
@@ -77,14 +86,15 @@ def leaderboard(found: Findings) -> Section:
     )
     rows = [_leader(cell, found) for cell in lines(cells).values()]
     blocks: list[Block] = [Table(f"{len(found.contenders)} cells, best AMS first", columns, rows)]
-    blocks.extend(map(Text, not_comparable(cells)))
+    blocks.extend(map(Text, left_out(found.trials)))
     for why, of in cells[cells["why"] != ""].groupby("why"):
         blocks.append(Text(f"No AMS for {len(of)} of {len(cells)} cells: {why}."))
+    blocks.extend(map(Text, small_tiers(found.trials, scoring)))
     return Section("leaderboard", "Leaderboard", blocks)
 
 
 def _leader(cell: Mapping[str, Any], found: Findings) -> list[Value]:
-    rank = Value("-") if cell["bound"] else Value(str(cell["rank"]), float(cell["rank"]))
+    rank = Value("-") if pd.isna(cell["rank"]) else Value(str(cell["rank"]), float(cell["rank"]))
     low, high = cell["AMS_low"], cell["AMS_high"]
     wilson = span(cell["wilson_low"], cell["wilson_high"])
     spent = spend(cell["spend_usd"], cell["unpriced"], cell["ran"])

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from metrics.table import valid
+from runner.records import Prices, PriceTier
 from runner.report.blocks import Block, Column, Section, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
-from runner.report.wording import number, usd
+from runner.report.wording import number, short, usd
 
 _DIGEST = 12
 """Characters of a digest that are shown; `lock.json` has them whole."""
@@ -103,7 +105,12 @@ def what_ran(found: Findings) -> Section:
     return Section(
         "what-ran",
         "What was run",
-        [table, _digests("Cells", found.ran["cells"]), _digests("Tasks", found.ran["tasks"])],
+        [
+            table,
+            *_rates(plan.prices),
+            _digests("Cells", found.ran["cells"]),
+            _digests("Tasks", found.ran["tasks"]),
+        ],
     )
 
 
@@ -122,6 +129,30 @@ def _prices(cells: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
         f"{name} (digest {digest[:_DIGEST]})"
         for name, _, digest in (value.partition("@") for value in sorted(found))
     ]
+
+
+def _rates(prices: Mapping[str, Prices]) -> Iterator[Table]:
+    """A row a model, and one for each tier of longer calls."""
+    columns = [
+        Column("model", text=True),
+        Column(
+            "input", "USD per million tokens: fresh input, output, input written to a cache and read from one"
+        ),
+        *(Column(kind) for kind in ("output", "cache written", "cache read")),
+        Column("source", text=True),
+        Column("of", text=True),
+    ]
+    rows = []
+    for name, of in sorted(prices.items()):
+        for rates in (of, *of.tiers):
+            long = (
+                f"calls above {short(rates.above_input_tokens)} input" if isinstance(rates, PriceTier) else ""
+            )
+            asked = (rates.input, rates.output, rates.cache_creation, rates.cache_hit)
+            figures = [figure(math.nan if rate is None else rate, "g") for rate in asked]
+            rows.append([Value(name, name, long), *figures, *_texts([of.source or "-", of.date or "-"])])
+    if rows:
+        yield Table("Prices", columns, rows)
 
 
 def _digests(title: str, owners: Mapping[str, Mapping[str, Sequence[str]]]) -> Table:

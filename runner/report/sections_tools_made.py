@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from math import nan
 
 import numpy as np
 
@@ -31,7 +32,7 @@ _ENDS = {
 
 @of_tools
 def overhead(found: Findings) -> Section | None:
-    """Steps, tokens and USD of a trial (the paper's Table 3)."""
+    """Steps, tokens and USD of a trial (the paper's Table 3); and of its judge, where one was asked."""
     table = lines(tool_bench.overhead(found.trials))
     styles: dict[str, str | Callable[[float], str]] = {
         "steps": ".3g",
@@ -44,18 +45,23 @@ def overhead(found: Findings) -> Section | None:
             "steps",
             "model calls answered, mean over the cell's valid trials; then the least and the most",
         ),
-        "prompt": ("prompt tokens", "input, caches included; those of spoiled tries of the same trial too"),
-        "completion": ("completion tokens", "output"),
+        "prompt": (
+            "prompt",
+            "tokens of input, caches included; those of spoiled tries of the same trial too",
+        ),
+        "completion": ("completion", "tokens of output"),
         "usd": ("USD", "as charged; unpriced trials are in none of the three"),
     }
     columns = [AGENT, MODEL, Column("trials", "valid ones, every attempt: the denominator")]
     for name, meaning in heads.values():
         columns += [Column(name, meaning), Column("min"), Column("max")]
-    columns.append(Column("unpriced", "of the trials"))
+    unpriced, judged = (any(of[what] > 0 for of in table.values()) for what in ("unpriced", "judge_max"))
+    columns += [Column("unpriced", "of the trials")] * unpriced
+    columns += [Column("judge's USD", "mean of a trial's questions to it, apart from the agent's")] * judged
     rows = [
         [*about(cell, found), figure(table[at]["trials"], ".0f"),
          *(figure(table[at][f"{what}_{how}"], style) for what, style in styles.items() for how in _HOW),
-         figure(table[at]["unpriced"], ".0f")]
+         *[figure(table[at]["unpriced"], ".0f")] * unpriced, *[figure(table[at]["judge_mean"], usd)] * judged]
         for at, cell in lines(found.cells).items() if at in table
     ]  # fmt: skip
     return Section("tool-overhead", "Tools: steps and cost", [Table("What a trial took", columns, rows)])
@@ -64,7 +70,7 @@ def overhead(found: Findings) -> Section | None:
 @of_tools
 def files(found: Findings) -> Section | None:
     """How many files were written, against the human reference (RQ4, the paper's Figure 5)."""
-    counts = tool_bench.file_counts(found.trials)
+    counts = tool_bench.sizes(found.trials, "files")
     own = [
         (name, counts[at])
         for at, name in found.names.items()
@@ -90,10 +96,36 @@ def files(found: Findings) -> Section | None:
         "Distributions of the number of files; their quartiles are in the table beneath.",
         partial(figures_tools.files, shown),
     )
-    blocks: list[Block] = [picture, Table("Files of a tool", columns, rows)]
+    blocks: list[Block] = [picture, Table("Files of a tool", columns, rows), *_structure(found)]
     if not len(counts[None]):
         blocks.append(Text("Nobody has counted the files of these references."))
     return Section("tool-files", "Tools: files", blocks)
+
+
+def _structure(found: Findings) -> list[Block]:
+    """Lines and depth beside the number of files; nothing where nobody measured them."""
+    whose = {None: _HUMAN, **{at: found.names[at] for at in found.contenders.index}}
+    lengths, depths = (tool_bench.sizes(found.trials, what) for what in ("lines", "depth"))
+    rows = [
+        [Value(name, float(place)),
+         *(figure(end, short) for end in _middle_and_end(lengths, at)),
+         *(figure(end, ".3g") for end in _middle_and_end(depths, at))]
+        for place, (at, name) in enumerate(whose.items()) if any(len(of.get(at, ())) for of in (lengths, depths))
+    ]  # fmt: skip
+    columns = [
+        Column("whose", text=True),
+        Column("lines, median", "of the files counted above; of a reference its code alone"),
+        Column("max"),
+        Column("depth, median", "folders above the deepest of those files"),
+        Column("max"),
+    ]
+    return [Table("Size and structure of a tool", columns, rows)] if rows else []
+
+
+def _middle_and_end(of: Mapping[str | None, np.ndarray], at: str | None) -> tuple[float, float]:
+    """Median and maximum; NaN of nothing."""
+    values = of.get(at, ())
+    return (float(np.median(values)), float(np.max(values))) if len(values) else (nan, nan)
 
 
 @of_tools
@@ -183,6 +215,8 @@ def funnel(found: Findings) -> Section | None:
             figures.stacked, shares.rename(index=found.names), list(_ENDS.values()), "valid cases", ".0%", 1.0
         ),
     )
-    return Section(
-        "tool-funnel", "Tools: where cases ended", [picture, Table("Where cases ended", columns, rows)]
-    )
+    blocks: list[Block] = [picture, Table("Where cases ended", columns, rows)]
+    if quarantined := tool_bench.unstable(found.trials):
+        tasks = ", ".join(f"{task} ({count})" for task, count in quarantined.items())
+        blocks.append(Text(f"Count nowhere, as their reference was not the same twice: cases of {tasks}."))
+    return Section("tool-funnel", "Tools: where cases ended", blocks)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
-from metrics.profiles import budget_curve, cache_view, effort_of_outcomes, over_attempts
+from metrics.profiles import budget_curve, cache_view, effort_of_outcomes, over_attempts, pass_curve
 from metrics.uncertainty import pairwise
+from runner.records import Scoring
 from runner.report import figures
-from runner.report.blocks import Column, Picture, Section, Table, Text, Value
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
@@ -35,24 +38,44 @@ def pairs(found: Findings) -> Section | None:
         Column("high"),
         Column("wins", f"share of {found.scoring.resamples} resamples in which the better is ahead"),
         Column("Holm p", f"two-sided, corrected for all {len(leads)} pairs"),
+        Column("joint p", "corrected for all pairs by the largest deviation of any of them in a resample"),
         Column(
-            "decided", "yes: the interval is above 0 and the corrected p is at most 1 - confidence", text=True
+            "decided", "yes: the interval is above 0 and the joint p is at most 1 - confidence", text=True
         ),
     )
-    limit = 1 - found.scoring.confidence
     rows = []
-    for line in leads.sort_values("p_holm", kind="stable").to_dict("records"):
-        decided = line["low"] > 0 and line["p_holm"] <= limit + 1e-12
-        word = "-" if math.isnan(line["lead"]) else "yes" if decided else "no"
+    for line in leads.sort_values(["p_joint", "p_holm"], kind="stable").to_dict("records"):
+        word = _decided(line, found.scoring)
+        decided = word == "yes"
         rows.append(
             [Value(names[line["left"]], names[line["left"]], tone="best" if decided else ""),
              Value(names[line["right"]], names[line["right"]]),
              *(figure(line[name]) for name in ("lead", "low", "high")),
-             figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), Value(word, word)]
+             figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), figure(line["p_joint"], ".3g"),
+             Value(word, word)]
         )  # fmt: skip
-    return Section(
-        "pairs", "Pair by pair", [Table(f"AMS of {len(leads)} pairs, surest first", columns, rows)]
+    table = Table(f"AMS of {len(leads)} pairs, surest first", columns, rows)
+    note = Text(
+        f"No Holm p can be below {_least(found.scoring, len(leads)):.3g} with "
+        f"{found.scoring.resamples} resamples, so the joint p decides: a step-down against the largest "
+        "deviation of any pair in each resample (Westfall and Young)."
     )
+    return Section("pairs", "Pair by pair", [table, note])
+
+
+def _least(scoring: Scoring, pairs: int) -> float:
+    """The smallest Holm p that there can be for the surest of `pairs`."""
+    return min(2 * pairs / (scoring.resamples + 1), 1.0)
+
+
+def _decided(line: Mapping[Hashable, Any], scoring: Scoring) -> str:
+    """Of a row of `pairwise`: whether it is decided, or why that cannot be said."""
+    limit = 1 - scoring.confidence + 1e-12
+    if math.isnan(line["lead"]):
+        return "-"
+    if 1 / (scoring.resamples + 1) > limit:
+        return "too few resamples"
+    return "yes" if line["low"] > 0 and line["p_joint"] <= limit else "no"
 
 
 def pass_profile(found: Findings) -> Section | None:
@@ -61,17 +84,18 @@ def pass_profile(found: Findings) -> Section | None:
     if cells.empty:
         return None
     scores = lines(found.tiers)
-    tiers = [tier for tier in found.scoring.tiers if any(scores[cell, tier]["tasks"] for cell in cells.index)]
-    if not tiers:  # the scoring knows none of the tasks' tiers
+    all_planned = {tier: int(scores[cells.index[0], tier]["tasks"]) for tier in found.scoring.tiers}
+    planned = {tier: count for tier, count in all_planned.items() if count}
+    if not planned:  # the scoring knows none of the tasks' tiers
         return None
-    names = list(found.names.values())[: len(cells)]  # bounds come last
-    passes, planned = (
-        pd.DataFrame({tier: [scores[cell, tier][of] for cell in cells.index] for tier in tiers}, index=names)
-        for of in ("passes", "tasks")
+    called = found.names
+    names = [called[cell] for cell in cells.index]
+    passes = pd.DataFrame(
+        {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in planned}, index=names
     )
     said = "; ".join(
-        f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {of[tier]:g}" for tier in tiers)
-        for name, line, of in zip(names, passes.to_dict("records"), planned.to_dict("records"), strict=True)
+        f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {count}" for tier, count in planned.items())
+        for name, line in zip(names, passes.to_dict("records"), strict=True)
     )
     picture = Picture(
         "pass_profile",
@@ -145,7 +169,7 @@ def effort(found: Findings) -> Section | None:
         ends = (figure(line["median_turns"], ".3g"), figure(line["unpriced"], ".0f"))
         row = [Value(tier, float(order[tier])), Value(outcome, outcome), figure(line["trials"], ".0f")]
         rows.append([*row, *tokens, *dollars, *ends])
-    table = Table("Effort of a trial, bounds left out", columns, rows)
+    table = Table("Effort of a trial, of the cells that compete", columns, rows)
     return Section("effort", "What passes and failures took", [table])
 
 
@@ -174,12 +198,33 @@ def attempts(found: Findings) -> Section | None:
         unsteady = Value(f"{own['unsteady']:g}/{own['repeated']:g}", float(own["unsteady"]))
         rows.append([*about(cell, found), figure(own["attempts"], ".0f"), *rates, unsteady])
     rule = Text(f"Of several attempts at a task, what counts in the scores: {found.scoring.attempts}.")
-    return Section("attempts", "Attempt by attempt", [Table("Variance over attempts", columns, rows), rule])
+    blocks: list[Block] = [Table("Variance over attempts", columns, rows), _pass_curve(found), rule]
+    return Section("attempts", "Attempt by attempt", blocks)
+
+
+def _pass_curve(found: Findings) -> Table:
+    """What more attempts would pass."""
+    curve = pass_curve(found.trials, int(found.trials["attempt"].nunique()))
+    about_k = "chance that k of a task's valid attempts hold a pass, mean over planned tasks; a lower bound where fewer"
+    columns = [
+        AGENT,
+        MODEL,
+        *(Column(f"pass@{k}", "" if at else about_k) for at, k in enumerate(curve.columns)),
+    ]
+    rates = lines(curve)
+    rows = [
+        [*about(cell, found), *(figure(rates[name][k]) for k in curve.columns)]
+        for name, cell in lines(found.cells).items()
+    ]
+    return Table("Passed in k attempts", columns, rows)
 
 
 def caches(found: Findings) -> Section | None:
-    """Where the input tokens came from."""
-    use = lines(cache_view(found.trials))
+    """Where the input tokens came from, and what that saved."""
+    prices = found.plan.prices
+    per_token = {name: [of.input, of.output] for name, of in prices.items()}
+    rates = pd.DataFrame.from_dict(per_token, orient="index", columns=["p_in", "p_out"], dtype=float) / 1e6
+    use = lines(cache_view(found.trials, rates))
     if all(math.isnan(own["cache_share"]) for own in use.values()):
         return None
     columns = (
@@ -191,11 +236,17 @@ def caches(found: Findings) -> Section | None:
         Column("written", "share written to a cache"),
         Column("read", "share read from a cache"),
         Column("USD", "of the same trials, as charged"),
+        Column("USD without caches", "of the same tokens, all input at the model's plain rate"),
+        Column("per pass", "the same, divided by the passes among these trials"),
+        Column("saved", "share of it that caches saved"),
     )
     rows = [
         [*about(cell, found), *(figure(use[name][f"{kind}_share"], ".1%") for kind in ("fresh", "creation", "cache")),
-         figure(use[name]["usd"], usd)]
+         figure(use[name]["usd"], usd), figure(use[name]["usd_uncached"], usd),
+         figure(use[name]["usd_uncached_per_pass"], usd), figure(use[name]["cache_saving"], ".1%")]
         for name, cell in lines(found.cells).items() if not math.isnan(use[name]["cache_share"])
     ]  # fmt: skip
-    note = Text("What a provider does not report as cached counts as fresh.")
+    note = Text(
+        "What a provider does not report as cached counts as fresh. Higher rates of long calls are not seen."
+    )
     return Section("caches", "Caches", [Table("Where input tokens came from", columns, rows), note])

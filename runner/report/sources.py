@@ -11,10 +11,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from metrics.checks import check, relabel
+from metrics.errors import TableError
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Scoring, TrialRecord
-from runner.report.leaderboard import BOUNDS
 from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
 from runner.store import Store
 
@@ -90,7 +90,9 @@ def read_source(word: str, outputs: Path) -> Source:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A file as a table, one row a trial, numbered from 1. Raises `ConfigError` when it cannot be read."""
+    """A file as a table, one row a trial, numbered from 1. Raises `ConfigError` when it cannot be read, and
+    `TableError` when it has no trial.
+    """
     reader = READERS.get(path.suffix)
     if reader is None:
         raise ConfigError(f"{path} is no table. {suggest(path.suffix, READERS)}")
@@ -98,9 +100,6 @@ def read_table(path: Path) -> pd.DataFrame:
         table = reader(path)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    if table.empty:
+        raise TableError({f"No trials in {path}": ()})
     return table.set_axis(range(1, len(table) + 1))
-
-
-def contenders(trials: pd.DataFrame) -> pd.DataFrame:
-    """Trials without those of the bounds, which compete with nobody."""
-    return trials[~trials["agent"].isin(BOUNDS)] if "agent" in trials else trials

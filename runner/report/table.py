@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from runner.door import suggest
 from runner.errors import ConfigError
-from runner.records import OwnUsage, PlannedRow, Record, Scoring, TrialRecord
+from runner.records import OwnUsage, PlannedRow, Prices, Record, Scoring, TrialRecord
 
 _TYPES = {
     "passed": "boolean",
@@ -75,6 +75,8 @@ class SweepFile(Record):
     planned: tuple[PlannedRow, ...] = Field(min_length=1)
     scoring: Scoring
     versions: dict[str, str]
+    prices: dict[str, Prices] = {}
+    """Model -> what its tokens cost, whatever became of the snapshot since; not said of models without prices."""
     imported: Imported | None = None
     """None: the trials were run here, and have records."""
 

@@ -55,8 +55,9 @@ def model_name(cell: Mapping[str, Any]) -> str:
 
 
 def agent_name(cell: Mapping[str, Any]) -> str:
-    """The agent, and whether it only bounds the dataset."""
-    return f"{cell['agent']} (bound)" if cell["bound"] else str(cell["agent"])
+    """The agent, and why it does not compete, if so."""
+    mark = " (bound)" if cell["bound"] else " (other tasks)" if cell["other_tasks"] else ""
+    return f"{cell['agent']}{mark}"
 
 
 def cell_name(cell: Mapping[str, Any], *, budget: bool = False) -> str:

@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,9 +28,10 @@ from runner.records import Image
 from runner.sandbox import engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from docker import DockerClient
+    from docker.models.containers import Container
     from docker.models.images import Image as DockerImage
 
     Say = Callable[[str], None]
@@ -133,6 +135,27 @@ def build_command(script: str, *arguments: str) -> list[str]:
     return ["timeout", f"{BUILD_SECONDS:g}", "sh", "-c", inner, script, *arguments]
 
 
+@contextmanager
+def ended(
+    client: DockerClient, image: str, script: Path, arguments: Sequence[str], failed: str
+) -> Iterator[Container]:
+    """The container of a script that has run in the build environment; it is there as long as the context.
+
+    Raises `ImageError`, what `failed` says and the end of the output, when the script fails.
+    """
+    container = client.containers.create(
+        image, build_command(script.name, *arguments), network_mode="host", labels={"assay.role": "build"}
+    )
+    try:
+        container.put_archive("/", build_inputs({script.name: script}))
+        container.start()
+        if container.wait(timeout=BUILD_SECONDS + 60)["StatusCode"]:
+            raise ImageError(f"{failed}:\n{container.logs().decode(errors='replace')[-4000:]}")
+        yield container
+    finally:
+        container.remove(force=True)
+
+
 def _local(client: DockerClient) -> DockerImage | None:
     try:
         return client.images.get(tag())
@@ -190,17 +213,7 @@ def _run(command: tuple[str, ...]) -> None:
 def _finish(client: DockerClient, minimal: str, origin: str, say: Say) -> DockerImage:
     """Complete the minimal Debian in a container and commit that."""
     say(f"Building {tag()}: {', '.join(PACKAGES)} on a {origin} Debian {SUITE}")
-    container = client.containers.create(
-        minimal, build_command(SCRIPT.name, *PACKAGES), network_mode="host", labels={"assay.role": "build"}
-    )
-    try:
-        container.put_archive("/", build_inputs({SCRIPT.name: SCRIPT}))
-        container.start()
-        if container.wait(timeout=BUILD_SECONDS + 60)["StatusCode"]:
-            output = container.logs().decode(errors="replace")
-            raise ImageError(f"the base image could not be built:\n{output[-4000:]}")
+    with ended(client, minimal, SCRIPT, PACKAGES, "the base image could not be built") as container:
         repository, version = tag().split(":")
         labels = {"assay.role": "base", "assay.origin": origin}
         return container.commit(repository, version, conf={"Cmd": ["bash"], "Labels": labels})
-    finally:
-        container.remove(force=True)

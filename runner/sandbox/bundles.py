@@ -15,7 +15,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from threading import Event
@@ -56,6 +56,8 @@ class _Build:
     arguments: tuple[str, ...]
     inputs: tuple[tuple[str, Path], ...]
     """Name in the build folder, host file."""
+    floats: bool = False
+    """Whether there is a lock, but of another version."""
 
     @property
     def container(self) -> str:
@@ -108,7 +110,21 @@ def _build(recipe: BundleRecipe) -> _Build:
         return _identified(recipe.name, _SCRIPTS / "pypi.sh", (recipe.name,), inputs)
     arguments = (recipe.name, recipe.package, recipe.version, "yes" if recipe.node else "no")
     inputs = {name: _SCRIPTS / name for name in ("node.lock", "patchelf.lock", "ripgrep.lock")}
-    return _identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs)
+    if recipe.lock is None:
+        return _identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs)
+    if pinned := _locks(recipe.lock, recipe):
+        inputs["package-lock.json"] = recipe.lock
+    return replace(_identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs), floats=not pinned)
+
+
+def _locks(lock: Path, recipe: BundleRecipe) -> bool:
+    """Whether a `package-lock.json` is of this version. Raises `ConfigError`."""
+    try:
+        packages = json.loads(lock.read_text())["packages"]
+        return bool(packages[f"node_modules/{recipe.package}"]["version"] == recipe.version)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        message = f"bundle {recipe.name}: {lock} is no package-lock.json of {recipe.package}: {error}"
+        raise ConfigError(message) from error
 
 
 def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Mapping[str, Path]) -> _Build:
@@ -164,7 +180,8 @@ def _start(client: DockerClient, build: _Build, say: Say) -> Container | None:
             volumes_from=runtime,
             labels={"assay.role": "bundle", "assay.digest": build.digest},
         )
-        say(f"Installing bundle {build.name}")
+        note = " (the lock is of another version: beneath it, what the registry has today)"
+        say(f"Installing bundle {build.name}{note if build.floats else ''}")
         container.put_archive("/", base.build_inputs(inputs))
         container.start()
     except NotFound:

@@ -17,7 +17,7 @@ from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError
 from runner.records import ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive, launch
+from runner.sandbox import archive, counters, launch
 from runner.sandbox.execution import DiskWatch, Output, Readable, Stop, follow, stopper
 from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults, explanation
 from runner.sandbox.images import ImageConfig, Images
@@ -65,6 +65,7 @@ class DockerSandbox:
         self._user = spec.user or self._home.user
         self._id = ""
         self._killed = False
+        self._unrouted: int | None = None
         self._sealed = False
         self._snapshots: list[Image] = []
 
@@ -159,6 +160,7 @@ class DockerSandbox:
         """See `protocols.Sandbox`. Returns when every process is dead."""
         if self._killed:
             return
+        self._unrouted = self.unrouted()
         with engine_faults("killing a sandbox"):
             try:
                 self._api.kill(self._id)
@@ -166,6 +168,17 @@ class DockerSandbox:
                 if error.status_code not in (NOT_FOUND, CONFLICT):  # dead already
                     raise
         self._killed = True
+
+    def unrouted(self) -> int | None:
+        """See `protocols.Sandbox`."""
+        if self._killed or self._spec.network == "open":
+            return self._unrouted
+        with engine_faults("looking at a sandbox"):
+            try:
+                found = self._api.inspect_container(self._id)
+            except NotFound:  # dead and removed, by somebody else
+                return None
+        return counters.unrouted(found["State"]["Pid"], self._id)
 
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`. Ends the processes first: a file system in use is not frozen.

@@ -186,6 +186,10 @@ class LocalSandbox:
                     time.sleep(POLL_SECONDS / 10)
         self._leaders.clear()
 
+    def unrouted(self) -> int | None:
+        """Nobody can tell: the network is this machine's."""
+        return None
+
     def snapshot(self) -> Image:
         """A copy of the folder."""
         self.kill()

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from runner.records import Record
 from runner.specification.inventory import Entry, parameters
 
-
 _ORDER = ("right", "otherwise", "missing")
 
 

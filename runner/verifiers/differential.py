@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tarfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from runner.store import write_atomically
 from runner.verifiers.comparison import Comparison, known
 from runner.verifiers.reference_runs import ReferenceRun, reference_run
 from runner.verifiers.semantic import SemanticJudge, identity
+from runner.workspace import measure
 
 if TYPE_CHECKING:
     from runner.protocols import Ask, Sandbox, SandboxProvider
@@ -109,7 +109,7 @@ class DifferentialVerifier(Record):
             semantic = SemanticJudge(self.judge, self.cache, ask)
             compared = compared.judged(semantic.verdicts(compared.questions.values()))
         verdict = self._verdict(compared, into)
-        sizes = {"workspace_depth": float(_depth(workspace)), **task.verifier.reference}
+        sizes = {"workspace_depth": float(measure(workspace).depth), **task.verifier.reference}
         return verdict.model_copy(
             update={
                 "image": image.id,
@@ -236,12 +236,3 @@ def _engine() -> str:
 def _merged(case: Case) -> Case:
     """As the authors' runner has it: both streams in one, in the order in which they were written."""
     return case.model_copy(update={"command": f"exec 2>&1\n{case.command}"})
-
-
-def _depth(workspace: Path) -> int:
-    """Folders above the deepest file that is not hidden; the workspace itself is none."""
-    with tarfile.open(workspace) as archive:
-        names = [member.name.split("/")[1:] for member in archive if member.isreg()]
-    return max(
-        (len(parts) - 1 for parts in names if not any(part.startswith(".") for part in parts)), default=0
-    )

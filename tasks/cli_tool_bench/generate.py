@@ -466,12 +466,111 @@ def stencil_write(rng):
             yield f"stencil data.json page.mustache {target}", files
 
 
+# --- colwise: records and fields ------------------------------------------------------------------------------------
+
+
+def records(rng, separator=" "):
+    rows = ([rng.choice(WORDS), str(rng.randint(-5, 99)), rng.choice(["3.5", "0", "1e2", "x7", "12.25"])] for _ in range(rng.choice([0, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9])))
+    return "".join(separator.join(row) + "\n" for row in rows) + rng.choice(["", "", "\n", f"last{separator}{rng.randint(0, 9)}"])
+
+
+SELECT = [
+    "{{ print $2, $1 }}", "$2 > {n}", "/{word}/ {{ print NR \": \" $0 }}", "!/{word}/", "END {{ print NR, $NF }}", "NF", "NR % 2",
+    "{{ total += $2 }} END {{ print total + 0, total / {n} }}", "{{ $2 = $2 * {n}; print }}", "NR == 2, /{word}/", "!seen[$1]++",
+    "$1 ~ /^[a-{letter}]/ && $3 != 0", "{{ for (i = NF; i > 0; i--) printf \"%s%s\", $i, i > 1 ? \"-\" : \"\\n\" }}",
+    "{{ count[$1]++ }} END {{ print count[\"{word}\"] + 0, length(count) }}", "BEGIN {{ OFS = \":\" }} {{ $1 = $1 }} 1",
+    "{{ if ($2 < {n}) next; print; exit }}", "function f(a) {{ return a * a }} {{ print f($2) }}",
+]
+TEXT = [
+    "{{ print toupper($1), length($0) }}", "{{ print substr($1, 2, {n}) }}", "{{ gsub(/[aeiou]/, \"<&>\"); print }}",
+    "{{ n = split($1, part, \"{letter}\"); print n, part[1], part[n] }}", "{{ print index($0, \"{letter}\"), match($1, /[m-z]+/), RSTART, RLENGTH }}",
+    "{{ printf \"%-8s|%5d|%.2f\\n\", $1, $2, $3 }}", "{{ printf \"%c%c %x %o %e\\n\", $1, 65, $2 + 9, {n}, $3 }}", "{{ sub(/{letter}.*/, \"\"); print $1 \"!\" }}",
+    "{{ print ($2 < $3), ($1 < \"{word}\"), -$2 ^ 2, $2 % 7 }}", "{{ print int($3), sqrt({n}), $2 \" \" $3 + 1 }}", "{{ s = s $1 }} END {{ print s, length(s) }}",
+    "{{ print sprintf(\"%05.1f\", $2), tolower(\"{word}\" $1) }}", "{{ print $1 ~ \"{letter}\" ? \"yes\" : \"no\" }}",
+]
+NO_PROGRAM = ["{{ print", "BEGIN {{ return }}", "$2 >", "/{word}", "{{ print }} }}", "function f(a, a) {{ }}", "BEGIN {{ getline = 1 }}", "BEGIN {{ f(1) }}"]
+
+
+def program(rng, some):
+    return rng.choice(some).format(n=rng.randint(1, 60), word=rng.choice(WORDS), letter=rng.choice("aeinrt"))
+
+
+def colwise_programs(rng, some):
+    while True:
+        separator, option = rng.choice([(" ", ""), (" ", ""), (",", "-F, "), ("::", "-F '::' "), ("\t", "-F '\\t' "), (" 7", "-F ' [0-9]' ")])
+        files = {"data.txt": records(rng, separator), "more.txt": records(rng, separator)}
+        chance = rng.random()
+        if chance < 0.08:
+            yield f"colwise {option}{quoted(program(rng, NO_PROGRAM))} data.txt", files, True
+        elif chance < 0.12:
+            yield f"colwise {option}{quoted(program(rng, some))} {rng.choice(WORDS)}.absent", files, True
+        else:
+            where = rng.choice(["data.txt", "data.txt", "< data.txt", "data.txt more.txt", "data.txt - < more.txt"])
+            yield f"colwise {option}{quoted(program(rng, some))} {where}", files
+
+
+def colwise_select(rng):
+    return colwise_programs(rng, SELECT)
+
+
+def colwise_text(rng):
+    return colwise_programs(rng, TEXT)
+
+
+def table(rng, separator):
+    cells = ["plain", "", f'"a{separator}b"', '"say ""hi"""', '"two\nlines"', "ünï", "7", " padded ", *WORDS[:4]]
+    rows = [["name", "value", "note"], *(rng.choices(cells, k=3) for _ in range(rng.randint(0, 6)))]
+    return "".join(separator.join(row) + rng.choice(["\n", "\n", "\n", "\r\n"]) for row in rows)
+
+
+def colwise_csv(rng):
+    while True:
+        mode, separator = rng.choice([("csv", ","), ("csv", ","), ("tsv", "\t"), ("csv separator=;", ";"), ("csv separator=|", "|")])
+        option = rng.choice([f"-i {quoted(mode)}", f"-i{quoted(mode)}"])
+        out = rng.choice(["", "", " -o csv", " -o tsv", " -o 'csv separator=;'"])
+        files = {"table.txt": table(rng, separator)}
+        chance = rng.random()
+        if chance < 0.1:
+            bad = rng.choice(["-i yaml", "-i 'csv separator'", "-i csv -o html", "-i 'csv header=1'"])
+            yield f"colwise {bad} '{{ print $1 }}' table.txt", files, True
+        elif chance < 0.5:
+            named = rng.choice(['{ print @"name" }', '{ print @"note", @"value" }', '@"value" == 7 { n++ } END { print n + 0 }'])
+            yield f"colwise {option} -H{out} {quoted(named)} table.txt", files
+        else:
+            plain = rng.choice(["{ print $2, $1 }", "{ print NF, NR }", '{ $2 = "new" } 1', "$1 ~ /a/ { print $3 }", "{ print $1, $3, $2 }"])
+            yield f"colwise {option}{out} {quoted(plain)} table.txt", files
+
+
+def colwise_files(rng):
+    while True:
+        name, other = rng.sample(WORDS, 2)
+        limit = rng.randint(1, 60)
+        files = {"data.txt": records(rng), f"{other}.txt": "old\n"}
+        code = rng.choice(
+            [
+                f'{{ print $2 > ("{name}.txt") }}', f'{{ print > ($2 > limit ? "{name}.high" : "{name}.low") }}', f'{{ print $1 >> "{other}.txt" }}',
+                f'{{ print $1 > "{name}.txt"; close("{name}.txt") }}', f'{{ print $1 | "sort > {name}.sorted" }}',
+                f'END {{ while ((getline line < "{other}.txt") > 0) print line, NR > "{name}.txt" }}', f'$2 > limit {{ printf "%s;", $1 > "{other}.txt" }}',
+            ]
+        )  # fmt: skip
+        chance = rng.random()
+        if chance < 0.1:
+            yield f"colwise -f {name}.absent data.txt", files, True
+        elif chance < 0.4:
+            yield f"colwise -v limit={limit} -f split.prog data.txt", {**files, "split.prog": f"# {name}\n{code}\n"}
+        elif chance < 0.6:
+            yield f"colwise {quoted(code)} limit={limit} data.txt && echo done", files
+        else:
+            yield f"colwise -v limit={limit} {quoted(code)} data.txt", files
+
+
 TASKS = {
     "verkit": {"BUMP": verkit_bump, "CHECK": verkit_check, "COMPARE": verkit_compare, "NEXT": verkit_next},
     "sqltidy": {"CASE": sqltidy_case, "INDENT": sqltidy_indent, "STRIP": sqltidy_strip, "WRITE": sqltidy_write},
     "envpad": {"LIST": envpad_list, "GET": envpad_get, "SET": envpad_set, "UNSET": envpad_unset},
     "hunkr": {"APPLY": hunkr_apply, "CREATE": hunkr_create, "REVERT": hunkr_revert, "STAT": hunkr_stat},
     "lenjson": {"PRINT": lenjson_print, "OUT": lenjson_out, "VALIDATE": lenjson_validate, "CONVERT": lenjson_convert},
+    "colwise": {"SELECT": colwise_select, "TEXT": colwise_text, "CSV": colwise_csv, "FILES": colwise_files},
     "stencil": {"RENDER": stencil_render, "PARTIALS": stencil_partials, "WRITE": stencil_write},
 }
 

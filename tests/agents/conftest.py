@@ -14,7 +14,7 @@ import pytest
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour
 from runner.records import Budget, Usage
-from tests.agents.trials import AGENTS, KEY_VARIABLE, LOOK, Outcome, shell, shipped, trial
+from tests.agents.trials import AGENTS, FOREIGN, KEY_VARIABLE, LOOK, Outcome, shell, shipped, trial
 
 SLOW_SECONDS = 90.0
 DEADLINE_SECONDS = 240.0
@@ -98,7 +98,7 @@ def _keep(name: str, after: float, gateway: Gateway, folder: Path) -> None:
 
 
 def _long_trial(name: str, gateway: Gateway, folder: Path) -> Outcome:
-    """An answer after 90 s; a context that fills up; an answer that the deadline does not wait for."""
+    """With another maker's model: an answer after 90 s; a context that fills up; one that the deadline cuts off."""
     agent, full = shipped(name), Usage(input_tokens=WINDOW - 2000, output_tokens=50)
     moves = (
         shell(agent, f"{LOOK} touch /app/done; {OUTPUT}", seconds=SLOW_SECONDS),
@@ -108,4 +108,5 @@ def _long_trial(name: str, gateway: Gateway, folder: Path) -> Outcome:
         Behaviour(text="Too late.", seconds=2 * DEADLINE_SECONDS),
     )
     budget = Budget(wall_seconds=DEADLINE_SECONDS)
-    return trial(agent, moves, budget, gateway, folder / f"{name}-trial", context_window=WINDOW)
+    model = {"id": FOREIGN[name], "context_window": WINDOW}
+    return trial(agent, moves, budget, gateway, folder / f"{name}-trial", **model)

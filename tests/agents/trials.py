@@ -23,6 +23,22 @@ from tests.tasks_factory import dataset, make_task
 
 AGENTS = sorted(path.stem for path in (CONF / "agent").glob("*.yaml") if "CliAgent" in path.read_text())
 KEY_VARIABLE = "FAKE_API_KEY"
+NATIVE = {
+    "claude_code": "anthropic/claude-sonnet-4-6",
+    "codex": "openai/gpt-5.5",
+    "kimi_cli": "openai/kimi-k2.5",
+    "kimi_code": "openai/kimi-k2.5",
+    "mini_swe_agent": "openai/gpt-5.4",
+    "openhands": "openai/gpt-5.4",
+    "qwen_code": "openai/qwen3-coder-plus",
+}
+"""A model that speaks the agent's own API and whose name the agent may know: Codex offers `apply_patch` to such models
+only, OpenHands speaks the responses API with this one."""
+FOREIGN = dict.fromkeys(AGENTS, "anthropic/claude-sonnet-4-6") | {
+    "claude_code": "openai/gpt-5.4",
+    "codex": "zai/glm-5.1",
+}
+"""A model of another maker and API than the agent's; Codex's has chat only."""
 LOOK = "(id -u; grep CapEff /proc/self/status; cat /sys/class/net/*/address; touch /opt/assay/python/x) > seen 2>&1; "
 """A command's beginning, which every first command has: what it sees of its sandbox."""
 SHELL_ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -30,6 +46,36 @@ SHELL_ARGUMENTS: dict[str, dict[str, Any]] = {
     "qwen_code": {"is_background": False},
 }
 """What an agent's shell tool demands beside the command."""
+DONE = "/app/done"
+CREATE = {"file_path": DONE, "content": "one\n"}
+REPLACE = {"file_path": DONE, "old_string": "one", "new_string": "two"}
+_PATCH = "*** Begin Patch\n{}\n*** End Patch"
+_EDITOR = {"path": DONE, **SHELL_ARGUMENTS["openhands"]}
+OWN_TOOLS: dict[str, tuple[tuple[str, str | dict[str, Any]], ...]] = {
+    "claude_code": (("Write", CREATE), ("Edit", REPLACE)),
+    "codex": (
+        ("apply_patch", _PATCH.format(f"*** Add File: {DONE}\n+one")),
+        ("apply_patch", _PATCH.format(f"*** Update File: {DONE}\n@@\n-one\n+two")),
+    ),
+    "kimi_cli": (
+        ("WriteFile", {"path": DONE, "content": "one\n"}),
+        ("StrReplaceFile", {"path": DONE, "edit": {"old": "one", "new": "two"}}),
+    ),
+    "kimi_code": (
+        ("Write", {"path": DONE, "content": "one\n"}),
+        ("Edit", {"path": DONE, "old_string": "one", "new_string": "two"}),
+    ),
+    "mini_swe_agent": (  # which has no other tool
+        ("bash", {"command": f"echo one > {DONE}"}),
+        ("bash", {"command": f"sed -i s/one/two/ {DONE}"}),
+    ),
+    "openhands": (
+        ("file_editor", {"command": "create", "file_text": "one\n"} | _EDITOR),
+        ("file_editor", {"command": "str_replace", "old_str": "one", "new_str": "two"} | _EDITOR),
+    ),
+    "qwen_code": (("write_file", CREATE), ("edit", REPLACE)),
+}
+"""Calls of an agent's own tools that write a line, `one`, and make it `two`; text is for a tool that takes any."""
 END = {"mini_swe_agent": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
 """The command that ends an agent; all others end by words."""
 
@@ -41,6 +87,8 @@ class Outcome(Record):
     calls: tuple[ModelCall, ...]
     seen: str
     """What the first command saw of its sandbox."""
+    made: str
+    """What is in the file that was asked for."""
     served: Usage
     """Of all answers that the provider sent."""
     hung_up: int
@@ -63,6 +111,16 @@ def shell(agent: CliAgent, command: str, **changed: Any) -> Behaviour:
     return Behaviour.model_validate({"text": "A step.", "calls": (call,)} | changed)
 
 
+def own(agent: CliAgent) -> tuple[Behaviour, ...]:
+    """The model's calls of the agent's own tools for files, one an answer."""
+    return tuple(
+        Behaviour(text="A step.", texts=((name, given),))
+        if isinstance(given, str)
+        else Behaviour(text="A step.", calls=((name, json.dumps(given)),))
+        for name, given in OWN_TOOLS[agent.name]
+    )
+
+
 def last(agent: CliAgent) -> Behaviour:
     """The model's last answer."""
     return shell(agent, END[agent.name]) if agent.name in END else Behaviour(text="Done.")
@@ -74,15 +132,16 @@ def trial(
     budget: Budget,
     gateway: Gateway,
     folder: Path,
-    **task: Any,
+    **changed: Any,
 ) -> Outcome:
-    """One whole trial in the new `folder`; `task` may hold its `prompt` and the model's `context_window`."""
+    """One whole trial in the new `folder`; `changed` may hold its `prompt` and fields of the model."""
+    prompt = changed.pop("prompt", "Make /app/done.")
     make_task(folder / "tasks", "made", toml='[agent]\nuser = "1000"\n')
-    (folder / "tasks" / "made" / "instruction.md").write_text(task.get("prompt", "Make /app/done."))
+    (folder / "tasks" / "made" / "instruction.md").write_text(prompt)
     with FakeUpstream(*moves) as upstream:
         cell = Cell(
             agent=agent,
-            model=_model(upstream, task.get("context_window", 1_000_000)),
+            model=_model(upstream, {"id": NATIVE[agent.name]} | changed),
             dataset=dataset(folder / "tasks"),
             budget=budget,
             attempts=1,
@@ -98,21 +157,25 @@ def trial(
         record=record,
         calls=tuple(ModelCall.model_validate_json(line) for line in ledger.read_text().splitlines()),
         seen=_file(ledger.parent / "workspace.tar", "seen"),
+        made=_file(ledger.parent / "workspace.tar", "done"),
         served=sum(upstream.served, Usage()),
         hung_up=upstream.hung_up,
     )
 
 
-def _model(upstream: FakeUpstream, context_window: int) -> Model:
-    return Model(
-        name="fake",
-        id="openai/x",
-        api_base=upstream.url,
-        api_key_env=KEY_VARIABLE,
-        prices=Prices(input=2.0, output=10.0, cache_hit=0.5),
-        context_window=context_window,
-        max_output_tokens=8192,
-    )
+def _model(upstream: FakeUpstream, changed: dict[str, Any]) -> Model:
+    is_anthropics = changed["id"].startswith("anthropic/")
+    model = {
+        "name": "fake",
+        "api_base": upstream.url.removesuffix("/v1")
+        if is_anthropics
+        else upstream.url,  # as litellm wants it
+        "api_key_env": KEY_VARIABLE,
+        "prices": Prices(input=2.0, output=10.0, cache_hit=0.5),
+        "context_window": 1_000_000,
+        "max_output_tokens": 8192,
+    }
+    return Model.model_validate(model | changed)
 
 
 def _file(tar: Path, name: str) -> str:

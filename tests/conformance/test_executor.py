@@ -13,13 +13,16 @@ from tests.records_factory import trial_record
 
 
 def test_never_more_at_once_than_workers_and_every_record_comes_out() -> None:
-    lock, running, most = Lock(), 0, 0
+    lock, full, running, most = Lock(), Event(), 0, 0
 
     def work(key: str) -> TrialRecord:
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
+            if running == 3:
+                full.set()
+        assert full.wait(60)
         time.sleep(0.01)
         with lock:
             running -= 1
@@ -39,7 +42,7 @@ def test_an_interrupted_sweep_starts_nothing_more_and_waits_for_what_runs() -> N
     def work(key: str) -> TrialRecord:
         started.append(key)
         if key != "0":
-            assert cancel.wait(5)
+            assert cancel.wait(60)
         ended.append(key)
         return trial_record()
 

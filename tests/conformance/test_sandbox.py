@@ -20,7 +20,7 @@ from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.sandbox.limits import MEGABYTE
-from runner.sandbox.local import LocalSandboxes
+from runner.sandbox.local import LocalSandbox, LocalSandboxes
 
 CAPS = {"output_mb": 1, "workspace_mb": 4, "workspace_files": 20}
 CLOCK = "(while :; do date +%N > clock; done) >/dev/null 2>&1 & until test -s clock; do sleep 0.01; done"
@@ -232,6 +232,16 @@ def test_a_killed_sandbox_can_be_read_and_killed_again(sandbox: Sandbox, tmp_pat
     sandbox.get("/workspace/clock", tmp_path / "two.tar")
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
     assert sandbox.get("/workspace/f", tmp_path / "f.tar") == 1
+
+
+def test_what_turned_to_bare_addresses_is_known_even_of_a_command_that_was_killed(sandbox: Sandbox) -> None:
+    """Of a container, that is; whoever uses this machine's network cannot be told from the rest of it."""
+    is_local = isinstance(sandbox, LocalSandbox)
+    turn = "sleep 60" if is_local else "(: < /dev/tcp/203.0.113.1/443) 2>/dev/null; sleep 60"
+    assert sandbox.unrouted() == (None if is_local else 0)
+    ending = sandbox.exec(ExecSpec(argv=("bash", "-c", turn)), lambda: sandbox.unrouted() != 0)
+    assert ending.ended == "cancelled"
+    assert sandbox.unrouted() == (None if is_local else 1)
 
 
 def test_a_snapshot_has_the_files_and_not_the_processes(start: Open) -> None:

@@ -19,7 +19,7 @@ from runner.records import Task
 from tests.tool_task_factory import cases, make_tool_task, seal, tool_dataset, write_cases
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"
-NAMES = ("envpad", "hunkr", "lenjson", "sqltidy", "stencil", "verkit")
+NAMES = ("colwise", "envpad", "hunkr", "lenjson", "sqltidy", "stencil", "verkit")
 PUBLISHED = {
     "semver",
     "pysemver",
@@ -30,9 +30,11 @@ PUBLISHED = {
     "patch_ng",
     "json5",
     "mustache",
+    "goawk",
+    "awk",
 }
 """What the references are called where they come from; a name of a format or language may be said."""
-FORMATS = {"lenjson": {"json5"}, "stencil": {"mustache"}}
+FORMATS = {"lenjson": {"json5"}, "stencil": {"mustache"}, "colwise": {"awk"}}
 
 
 def shipped(cache: Path) -> CliToolBench:
@@ -44,13 +46,17 @@ def only(dataset: CliToolBench) -> Task:
     return task
 
 
-def test_six_tasks_are_shipped_and_none_is_refused(tmp_path: Path) -> None:
+def test_seven_tasks_are_shipped_and_none_is_refused(tmp_path: Path) -> None:
     tasks = shipped(tmp_path).tasks()
     assert [(task.name, task.refused) for task in tasks] == [(name, None) for name in NAMES]
-    assert Counter(task.language for task in tasks) == {"python": 4, "javascript": 2}
+    assert Counter(task.language for task in tasks) == {"python": 4, "javascript": 2, "go": 1}
     assert {task.tier for task in tasks} == {"easy", "medium", "hard"}
     assert {task.environment.network for task in tasks} == {"no-network"}
-    assert tasks[0].verifier.reference == {"reference_lines": 1118, "reference_files": 9}
+    assert tasks[1].verifier.reference == {
+        "reference_lines": 1118,
+        "reference_files": 9,
+        "reference_depth": 1,
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)

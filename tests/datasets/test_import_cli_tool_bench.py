@@ -33,9 +33,10 @@ def _at_fault(fault: str) -> str:
 FORGED = """import json
 case = {"class": "COUNT", "command": "tally", "files": {"../../etc/cron.d/x": "boo"}}
 found = {"image": "python:latest", "reference": [], "candidate": ["cd /repo/repo_to_be_tested && pip install ."],
-         "classes": {"COUNT": "tally"}, "cases": [case] * 3}
+         "classes": {"COUNT": "tally"}, "cases": [case] * 3, "masks": False}
 open(sys.argv[3], "w").write(json.dumps(found))
 os._exit(0)"""
+ENDLESS = "bad/endless"
 MISBEHAVING = {
     "bad/forger": FORGED,
     "bad/raising": _at_fault(
@@ -44,7 +45,7 @@ MISBEHAVING = {
     "bad/restless": authors.BODY + "\nfiles['x'] = str(random.SystemRandom().random())",
     "bad/swallowing": _at_fault("undefined_name"),
     "bad/empty": "undefined_name",
-    "bad/endless": "while True: pass",
+    ENDLESS: "while True: pass",
     "bad/nul": authors.BODY + "\nif i == 2: command += '\\0'",
 }
 
@@ -75,6 +76,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "categories.yaml").write_text(f"{GOOD}: Text Processing\n")
     for name in (GOOD, *MISBEHAVING):
         files = {"pyproject.toml": tally.PROJECT, "tally.py": tally.TOOL, "tests/test_tally.py": "pass\n"}
+        files |= {".github/deep/er/ci.yml": "a: b\n", "docs/use.md": "Use it.\n"}
         authors.clone(root.with_name("checkout-clones") / name, files)
     return root
 
@@ -99,6 +101,7 @@ def test_a_repository_becomes_a_task_that_the_dataset_takes(imported: Path, tmp_
     assert tool.classes == {"COUNT": "tally count <file>", "LOG": "tally log <file>"}
     code = [line for line in tally.TOOL.splitlines() if line.strip()]
     assert (tool.tier, tool.reference.lines) == ("easy", len(code))
+    assert (tool.reference.files, tool.reference.depth) == (3, 1), "without its tests and its hidden files"
     assert (imported / "instruction.md").read_text() == authors.PROMPT
     cases = read_cases(imported / "cases.jsonl", tool.classes, "tally")
     assert [case.command for case in cases] == [
@@ -113,10 +116,13 @@ def test_a_repository_becomes_a_task_that_the_dataset_takes(imported: Path, tmp_
 
 
 @pytest.mark.docker
-def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(checkout: Path, imported: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(
+    checkout: Path, imported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [f"job.repositories=[{GOOD}]", f"job.categories={checkout}/categories.yaml"]
     assert main(_import(checkout, "again", *words)) == 0
     assert tree_digest(checkout.with_name("again") / imported.name) == tree_digest(imported)
+    assert "2 classes, 6 cases; its script masks outputs, which is not taken over" in capsys.readouterr().out
     # into the same folder: an imported task is replaced
     assert main(_import(checkout, "again", *words, seed=SEED + 1)) == 0
     other = checkout.with_name("again") / imported.name / "cases.jsonl"
@@ -127,13 +133,16 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(checkout: Pa
 @pytest.fixture(scope="module")
 def failed(checkout: Path) -> dict[str, str]:
     """What a user reads of each bad repository."""
-    names = [*MISBEHAVING, "bad/unreferenced", "bad/listed-only"]
-    words = [f"job.repositories=[{','.join(names)}]", "job.seconds=4"]
-    with redirect_stderr(StringIO()) as errors:
-        assert main(_import(checkout, "failed", *words)) == 2
-    assert not list(checkout.with_name("failed").iterdir())
-    _, _, text = errors.getvalue().partition(f"{len(names)} were not imported:\n")
-    return {name: text.partition(f"{name}: ")[2].partition("\nbad/")[0] for name in names}
+    names = {*MISBEHAVING, "bad/unreferenced", "bad/listed-only"}
+    said: dict[str, str] = {}
+    for some, seconds in ((names - {ENDLESS}, 60), ({ENDLESS}, 2)):
+        words = [f"job.repositories=[{','.join(some)}]", f"job.seconds={seconds}"]
+        with redirect_stderr(StringIO()) as errors:
+            assert main(_import(checkout, "failed", *words)) == 2
+        assert not list(checkout.with_name("failed").iterdir())
+        _, _, text = errors.getvalue().partition(f"{len(some)} were not imported:\n")
+        said |= {name: text.partition(f"{name}: ")[2].partition("\nbad/")[0] for name in some}
+    return said
 
 
 @pytest.mark.docker
@@ -164,7 +173,7 @@ def test_what_is_not_imported_is_named_with_its_reason(
 
 
 def _generated(image: str = "node:latest", *commands: str) -> Generated:
-    return Generated(image=image, reference=(), candidate=commands, classes={"A": "a"}, cases=())
+    return Generated(image=image, reference=(), candidate=commands, classes={"A": "a"}, cases=(), masks=False)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +187,7 @@ def _generated(image: str = "node:latest", *commands: str) -> Generated:
             ["mkdir -p /repo", "cd /repo/repo_to_be_tested && go install -buildvcs=false ."],
             "go install -buildvcs=false .",
         ),
+        (["cd /repo/repo_to_be_tested/tools/it && go install ."], "(cd tools/it && go install .)"),
     ],
 )
 def test_installations_as_the_authors_write_them(commands: list[str], install: str) -> None:

@@ -24,6 +24,7 @@ from runner.gateway.provider import load_litellm
 from runner.gateway.server import CONNECTIONS, provider_key
 from runner.gateway.trajectory import atif
 from runner.records import Model, Usage
+from tests.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]
@@ -277,19 +278,19 @@ def test_a_gateway_that_closes_ends_its_sessions(tmp_path: Path) -> None:
 
 def test_a_gateway_that_closes_cuts_no_call_of_another(session: Open, http: Http, tmp_path: Path) -> None:
     with (
-        FakeUpstream(Behaviour(text="slow", seconds=2)) as slow,
+        FakeUpstream(Behaviour(text="slow", held="answer")) as slow,
         FakeUpstream(Behaviour(text="done")) as upstream,
     ):
         trial = session(slow.url)
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
-            while not slow.requests:
-                time.sleep(0.01)
+            until(lambda: slow.requests)
             model = Model(name="m", id="openai/x", api_key_env="FAKE_API_KEY", api_base=upstream.url)
             with Gateway(tmp_path / "g") as other:
                 spec = SessionSpec(trial="t", task="t", model=model, ledger=tmp_path / "ledger")
                 with other.open(spec) as another:
                     assert http(another).post("/v1/chat/completions", json=HELLO).status_code == 200
+            slow.release()
             assert answer.result().status_code == 200
         assert [call.attempts for call in trial.calls] == [1]
 
@@ -301,16 +302,16 @@ def test_a_client_that_falls_out_of_litellms_cache_is_not_closed_under_its_call(
     cache = load_litellm().in_memory_llm_clients_cache
     monkeypatch.setattr(cache, "max_size_in_memory", 1)
     monkeypatch.setattr(cache.evicted_client_closer, "_grace_seconds", 0.0)
-    with FakeUpstream(Behaviour(text="slow", seconds=2)) as slow, FakeUpstream(OK) as upstream:
+    with FakeUpstream(Behaviour(text="slow", held="answer")) as slow, FakeUpstream(OK) as upstream:
         trial = session(slow.url)
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
-            while not slow.requests:
-                time.sleep(0.01)
+            until(lambda: slow.requests)
             for name in ("one", "two", "three"):
                 assert (
                     http(session(upstream.url, name=name)).post("/v1/chat/completions", json=HELLO).is_success
                 )
+            slow.release()
             assert answer.result().status_code == 200
         assert [call.attempts for call in trial.calls] == [1]
 

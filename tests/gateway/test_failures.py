@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -21,11 +21,12 @@ from runner.gateway import Session, provider
 from runner.gateway import http as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Usage
+from tests.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]
 HELLO = {"messages": [{"role": "user", "content": "hello"}]}
-OK = Behaviour(text="ok")
+OK, TOO_LATE = Behaviour(text="ok"), Behaviour(text="too late", held="answer")
 BODIES: dict[str, dict[str, Any]] = {"chat/completions": HELLO, "responses": {"input": "hello"}}
 PATHS = ("chat/completions", "responses", "messages")
 PROVIDED = [
@@ -73,12 +74,11 @@ def test_a_retry_after_is_obeyed(session: Open, http: Http, model: str) -> None:
 
 def test_a_retry_after_may_be_a_date(session: Open, http: Http) -> None:
     """It was read as 0, so that a provider was asked again before it wanted to be."""
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
-    with FakeUpstream(Behaviour(status_code=429, retry_after=date), OK) as upstream:
-        started = time.monotonic()
-        trial = session(upstream.url)
-        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
-        assert 1.0 < time.monotonic() - started < 10
+    date = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=3)
+    told = Behaviour(status_code=429, retry_after=format_datetime(date, usegmt=True))
+    with FakeUpstream(told, OK) as upstream:
+        assert http(session(upstream.url)).post("/v1/chat/completions", json=HELLO).status_code == 200
+        assert datetime.now(UTC) >= date
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_retry_after_that_says_nothing_is_no_wait(session: Open, http: Http, a
 def test_a_trial_without_a_deadline_is_not_asleep_for_ever(session: Open, http: Http, absurd: str) -> None:
     """A Retry-After of years would have been waited for, with nobody to see why."""
     with FakeUpstream(Behaviour(status_code=429, retry_after=absurd)) as upstream:
-        answer = http(session(upstream.url)).post("/v1/chat/completions", json=HELLO, timeout=15)
+        answer = http(session(upstream.url)).post("/v1/chat/completions", json=HELLO)
         assert (answer.status_code, len(upstream.requests)) == (502, 1)
 
 
@@ -157,14 +157,17 @@ def test_a_slow_answer_is_pinged(
 ) -> None:
     monkeypatch.setattr(door, "PING_SECONDS", 0.1)
     with (
-        FakeUpstream(Behaviour(text="worth it", seconds=0.55)) as upstream,
+        FakeUpstream(Behaviour(text="worth it", held="answer")) as upstream,
         http(session(upstream.url)).stream(
             "POST", f"/v1/{path}", json=BODIES[path] | {"stream": True}
         ) as got,
     ):
-        lines = list(got.iter_lines())
-    assert sum(line.startswith(":") for line in lines) >= 2
-    assert any("worth it" in line for line in lines)
+        lines = got.iter_lines()
+        pings = (line for line in lines if line.startswith(":"))
+        assert next(pings)
+        assert next(pings), "and not only one"
+        upstream.release()
+        assert any("worth it" in line for line in lines)
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -172,10 +175,11 @@ def test_a_failure_after_the_headers_is_an_event(
     session: Open, http: Http, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(door, "PING_SECONDS", 0.05)
-    with FakeUpstream(Behaviour(status_code=400, seconds=0.2)) as upstream:
+    with FakeUpstream(Behaviour(status_code=400, held="answer")) as upstream:
         trial = session(upstream.url)
         with http(trial).stream("POST", f"/v1/{path}", json=BODIES[path] | {"stream": True}) as got:
             assert got.status_code == 200
+            upstream.release()
             data = [line.removeprefix("data: ") for line in got.iter_lines() if line.startswith("data: ")]
     (event,) = map(json.loads, data)
     error = event["error"] if path == "chat/completions" else event["response"]["error"]
@@ -183,21 +187,22 @@ def test_a_failure_after_the_headers_is_an_event(
     assert trial.calls[0].status_code == 400
 
 
-@contextmanager
-def _hang_up(agent: httpx.Client, body: dict[str, Any]) -> Iterator[None]:
-    """Ask, and leave when the block ends."""
-    with pytest.raises(httpx.ReadTimeout):
-        agent.post("/v1/chat/completions", json=body, timeout=0.5)
-    agent.close()
-    yield
+def _hang_up(trial: Session, upstream: FakeUpstream, body: dict[str, Any]) -> None:
+    """Ask, and leave when the provider has heard."""
+    heard, content = len(upstream.requests), json.dumps(body)
+    head = f"authorization: Bearer {trial.key}\r\nhost: x\r\ncontent-length: {len(content)}"
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.connect(str(trial.socket_dir / "gateway.sock"))
+        agent.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}\r\n\r\n{content}".encode())
+        until(lambda: len(upstream.requests) > heard)
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_agent_that_hangs_up_stops_the_provider(session: Open, http: Http, *, stream: bool) -> None:
-    with FakeUpstream(Behaviour(text="too late", seconds=20)) as upstream:
+def test_an_agent_that_hangs_up_stops_the_provider(session: Open, *, stream: bool) -> None:
+    with FakeUpstream(TOO_LATE) as upstream:
         trial = session(upstream.url)
-        with _hang_up(http(trial), HELLO | {"stream": stream}):
-            until(lambda: upstream.hung_up == 1 and len(trial.calls) == 1)
+        _hang_up(trial, upstream, HELLO | {"stream": stream})
+        until(lambda: upstream.hung_up == 1 and len(trial.calls) == 1)
     (call,) = trial.calls
     assert call.status_code == 499
     assert call.error is not None
@@ -207,12 +212,11 @@ def test_an_agent_that_hangs_up_stops_the_provider(session: Open, http: Http, *,
 
 def test_an_agent_that_always_hangs_up_does_not_spend_without_end(session: Open, http: Http) -> None:
     """The provider has worked, and may charge, although nobody waited: the caps count what each call held."""
-    with FakeUpstream(Behaviour(text="too late", seconds=20)) as upstream:
+    with FakeUpstream(TOO_LATE) as upstream:
         trial = session(upstream.url, budget=Budget(turns=2))
-        with _hang_up(http(trial), HELLO):
-            until(lambda: len(trial.calls) == 1)
-        with _hang_up(http(trial), HELLO):
-            until(lambda: len(trial.calls) == 2)
+        for _ in range(2):
+            _hang_up(trial, upstream, HELLO)
+            until(lambda: len(trial.calls) == len(upstream.requests))
         refused = http(trial).post("/v1/chat/completions", json=HELLO)
     assert refused.status_code == 403
     assert (trial.refusal, trial.turns, trial.usage, len(upstream.requests)) == ("turns", 0, Usage(), 2)
@@ -220,7 +224,7 @@ def test_an_agent_that_always_hangs_up_does_not_spend_without_end(session: Open,
 
 
 def test_the_end_of_a_trial_cancels_its_calls(session: Open, http: Http) -> None:
-    with FakeUpstream(Behaviour(text="too late", seconds=20)) as upstream:
+    with FakeUpstream(TOO_LATE) as upstream:
         trial = session(upstream.url)
         agent = http(trial)
         answers: list[httpx.Response] = []
@@ -261,11 +265,3 @@ def test_a_part_whose_type_is_no_text_is_on_the_ledger(session: Open, http: Http
     (call,) = trial.calls
     assert call.status_code == answer.status_code
     assert (call.error is None) == (call.status_code == 200)  # a provider may take it
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for something that is about to come true."""
-    end = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ import pytest
 from runner.gateway import Gateway, Session, SessionSpec, limits, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, CallLimits, Model, Prices
+from tests.waiting import until
 
 Json = dict[str, Any]
 Trials = Callable[..., tuple[Gateway, list[Session]]]
 HELLO: Json = {"messages": [{"role": "user", "content": "hello"}]}
-SLOW = Behaviour(text="ok", seconds=0.3)
+OK, HELD = Behaviour(text="ok"), Behaviour(text="ok", held="answer")
+NO_TIME = 2.0
+"""Seconds that are none on a slow and busy machine."""
 
 
 @pytest.fixture
@@ -28,7 +32,7 @@ def trials(tmp_path: Path) -> Iterator[Trials]:
     """A gateway of its own with limits, and a session at it for each model id."""
     with ExitStack() as stack:
 
-        def start(url: str, ids: list[str], seconds: float | None = None, **given: Any) -> Any:
+        def start(url: str, ids: list[str], seconds: Sequence[float | None] = (), **given: Any) -> Any:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             gateway = stack.enter_context(Gateway(Path(folder), CallLimits.model_validate(given)))
             prices = Prices(input=2.0, output=10.0, cache_hit=0.5)
@@ -37,11 +41,11 @@ def trials(tmp_path: Path) -> Iterator[Trials]:
                     trial=f"t{number}",
                     task="greet",
                     model=Model(name=f"m{number}", id=model, api_base=url, prices=prices),
-                    seconds=seconds,
+                    seconds=limit,
                     budget=Budget(),
                     ledger=tmp_path / f"{number}.jsonl",
                 )
-                for number, model in enumerate(ids)
+                for number, (model, limit) in enumerate(zip_longest(ids, seconds))
             ]
             return gateway, [stack.enter_context(gateway.open(spec)) for spec in sessions]
 
@@ -55,12 +59,12 @@ def _ask(session: Session) -> int:
         return client.post("/v1/chat/completions", json=HELLO).status_code
 
 
-def _ask_all(sessions: list[Session]) -> float:
-    """All at once; the seconds until all were answered."""
-    began = time.monotonic()
+def _ask_all(sessions: list[Session], meanwhile: Callable[[], None] = lambda: None) -> None:
+    """All at once, and all are answered."""
     with ThreadPoolExecutor(len(sessions)) as pool:
-        assert set(pool.map(_ask, sessions)) == {200}
-    return time.monotonic() - began
+        answers = [pool.submit(_ask, session) for session in sessions]
+        meanwhile()
+        assert {answer.result() for answer in answers} == {200}
 
 
 @pytest.mark.parametrize(
@@ -73,80 +77,92 @@ def _ask_all(sessions: list[Session]) -> float:
     ],
 )
 def test_concurrency_is_kept_over_trials_and_per_provider(trials: Trials, given: Json, most: int) -> None:
-    """Two trials of each of two providers."""
-    with FakeUpstream(SLOW) as upstream:
+    """Two trials of each of two providers; no answer before as many calls are under way as may be."""
+    with FakeUpstream(OK, HELD) as upstream:
+
+        def meanwhile() -> None:
+            until(lambda: upstream.at_once == most)
+            time.sleep(0.2)  # one more would come now
+            upstream.release()
+
         _, sessions = trials(upstream.url, ["openai/x", "openai/y", "zai/x", "zai/y"], **given)
         _ask(sessions[0])
-        _ask_all(sessions)
+        _ask_all(sessions, meanwhile)
     assert upstream.most_at_once == most
-    assert sessions[0].calls[0].waited_seconds < 0.1
+    assert sessions[0].calls[0].waited_seconds < NO_TIME
     assert sessions[0].limited == bool(given)
 
 
 def test_a_minute_holds_no_more_calls_than_it_may(trials: Trials, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WINDOW_SECONDS", 1.0)
-    with FakeUpstream(Behaviour(text="ok")) as upstream:
+    with FakeUpstream(OK) as upstream:
         _, (session,) = trials(upstream.url, ["openai/x"], requests_per_minute=2)
         began = time.monotonic()
-        assert [_ask(session) for _ in range(5)] == [200] * 5
+        _ask_all([session] * 5)
     assert time.monotonic() - began >= 2.0
-    waited = [call.waited_seconds for call in session.calls]
-    assert max(waited[:2]) < 0.1 < waited[2]
+    waited = sorted(call.waited_seconds for call in session.calls)
+    assert waited[1] < NO_TIME
+    assert waited[4] > 0.1
 
 
 def test_a_retry_takes_its_turn_like_any_request(trials: Trials, monkeypatch: pytest.MonkeyPatch) -> None:
     """The provider counts requests, whatever we call them."""
-    monkeypatch.setattr(limits, "WINDOW_SECONDS", 1.0)
+    monkeypatch.setattr(limits, "WINDOW_SECONDS", 3.0)
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
     failed = Behaviour(status_code=500)
-    with FakeUpstream(failed, failed, Behaviour(text="ok")) as upstream:
-        _, (session,) = trials(upstream.url, ["zai/x"], seconds=0.9, requests_per_minute=2)
+    with FakeUpstream(failed, failed, OK) as upstream:
+        _, (session,) = trials(upstream.url, ["zai/x"], seconds=(2.7,), requests_per_minute=2)
         assert _ask(session) == 200
         assert len(upstream.requests) == 3
     (call,) = session.calls
     assert call.attempts == 3
-    assert call.waited_seconds > 0.5
-    assert call.latency_seconds > 1.0, (
+    assert call.waited_seconds > 0
+    assert call.latency_seconds > 3.0, (
         "longer than the trial has, and in time, since waiting is no time of its"
     )
     assert session.refusal is None
 
 
 def test_waiting_is_no_time_of_the_trials(trials: Trials) -> None:
-    """Six calls of 0.3 s, one at a time, in trials that have 0.9 s each."""
-    with FakeUpstream(SLOW) as upstream:
-        gateway, sessions = trials(upstream.url, ["openai/x"] * 6, seconds=0.9, concurrency=1)
-        with ThreadPoolExecutor(6) as pool:
-            answers = [pool.submit(_ask, session) for session in sessions]
-            while not gateway.waiting:
-                assert not answers[0].done()
-            assert gateway.waiting <= 5
-            assert [answer.result() for answer in answers] == [200] * 6
+    """One at a time, and the first call takes longer than what the others' trials have."""
+    with FakeUpstream(HELD) as upstream:
+        gateway, sessions = trials(
+            upstream.url, ["openai/x"] * 6, seconds=(None, *[NO_TIME] * 5), concurrency=1
+        )
+
+        def meanwhile() -> None:
+            until(lambda: gateway.waiting == 5)
+            time.sleep(NO_TIME + 0.1)
+            upstream.release()
+
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(_ask, sessions[0])
+            until(lambda: upstream.requests)
+            _ask_all(sessions[1:], meanwhile)
+            assert first.result() == 200
     assert gateway.waiting == 0
-    waited = sorted(session.waited_seconds for session in sessions)
-    assert waited[0] < 0.3
-    assert waited[-1] > 0.9
+    assert sessions[0].waited_seconds < NO_TIME
+    assert min(session.waited_seconds for session in sessions[1:]) > NO_TIME
     assert {session.refusal for session in sessions} == {None}
 
 
 def test_time_at_the_provider_is_the_trials_all_the_same(trials: Trials) -> None:
     with FakeUpstream(Behaviour(text="ok", seconds=30)) as upstream:
-        _, (session,) = trials(upstream.url, ["openai/x"], seconds=0.5, concurrency=1)
+        _, (session,) = trials(upstream.url, ["openai/x"], seconds=(0.5,), concurrency=1)
         assert _ask(session) == 403
     assert session.refusal == "deadline"
 
 
 def test_an_agent_that_leaves_the_queue_takes_no_place(trials: Trials) -> None:
-    with FakeUpstream(Behaviour(text="ok", seconds=1.0)) as upstream:
+    with FakeUpstream(HELD) as upstream:
         _, (first, second, third) = trials(upstream.url, ["openai/x"] * 3, concurrency=1)
         with ThreadPoolExecutor(2) as pool:
             answer = pool.submit(_ask, first)
-            while not upstream.requests:
-                time.sleep(0.01)
+            until(lambda: upstream.requests)
             waiting = pool.submit(_ask, second)
-            while not second.waiting:
-                time.sleep(0.01)
+            until(lambda: second.waiting)
             second.close()
+            upstream.release()
             assert (answer.result(), waiting.result()) == (200, 503)
         assert _ask(third) == 200
         assert len(upstream.requests) == 2
@@ -155,7 +171,7 @@ def test_an_agent_that_leaves_the_queue_takes_no_place(trials: Trials) -> None:
 
 
 def test_the_gateway_sums_what_all_trials_spend(trials: Trials) -> None:
-    with FakeUpstream(Behaviour(text="ok")) as upstream:
+    with FakeUpstream(OK) as upstream:
         gateway, sessions = trials(upstream.url, ["openai/x", "zai/x"])
         _ask_all(sessions)
         sessions[0].close()

@@ -14,15 +14,16 @@ from runner.gateway import http as door
 from runner.gateway.chat import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ModelCall, Usage
-from tests.gateway.test_failures import until
 from tests.gateway.test_matrix import ANSWERS, APIS, SPEAKS
 from tests.gateway.test_wire import CHAT_TOOLS
+from tests.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]
 Json = dict[str, Any]
 
-LONG = Behaviour(text="One two three four five six seven.", pace=0.1)
+LONG = Behaviour(text="One two three four five six seven.")
+UNENDED = LONG.model_copy(update={"held": "end"})
 NATIVE = [
     (name, model)
     for model, apis in SPEAKS.items()
@@ -60,12 +61,13 @@ def _told(call: ModelCall) -> Json:
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 def test_the_first_token_is_there_before_the_last(session: Open, http: Http, name: str, model: str) -> None:
     api = APIS[name][0]
-    with FakeUpstream(LONG) as upstream:
+    with FakeUpstream(UNENDED) as upstream:
         trial = session(upstream.url, id=model, stream="through")
         with http(trial).stream("POST", api.path, json=_asked(name)) as answer:
             events = _data(answer.iter_lines())
             first = next(one for one in events if SAID[name](one))
             assert (SAID[name](first), upstream.ended, trial.calls) == ("One ", 0, ())
+            upstream.release()
             rest = list(events)
         assert upstream.ended == 1
     assert SAID[name](first) + "".join(map(SAID[name], rest)) == LONG.text
@@ -135,7 +137,7 @@ def test_the_official_clients_read_what_passes_through(
 def test_a_stream_that_breaks_off_ends_in_an_error(session: Open, http: Http, name: str, model: str) -> None:
     """No second try, since the agent has seen the first; the caps count the most that it may have cost."""
     api = APIS[name][0]
-    with FakeUpstream(LONG.model_copy(update={"cut_after": 6, "pace": 0.0})) as upstream:
+    with FakeUpstream(LONG.model_copy(update={"cut_after": 6})) as upstream:
         trial = session(upstream.url, id=model, stream="through", budget=Budget(output_tokens=20, turns=2))
         answer = http(trial).post(api.path, json=_asked(name))
         assert len(upstream.requests) == 1
@@ -204,7 +206,7 @@ def test_parallel_calls_without_numbers_stay_apart() -> None:
 def test_an_agent_that_hangs_up_ends_the_providers_stream(
     session: Open, http: Http, name: str, model: str
 ) -> None:
-    with FakeUpstream(LONG.model_copy(update={"pace": 1.0})) as upstream:
+    with FakeUpstream(UNENDED) as upstream:
         trial = session(upstream.url, id=model, stream="through", budget=Budget(turns=1))
         agent = http(trial)
         with agent.stream("POST", APIS[name][0].path, json=_asked(name)) as answer:
@@ -218,8 +220,8 @@ def test_an_agent_that_hangs_up_ends_the_providers_stream(
 
 
 def test_a_deadline_ends_a_stream_that_passes_through(session: Open, http: Http) -> None:
-    with FakeUpstream(LONG.model_copy(update={"pace": 0.3})) as upstream:
-        trial = session(upstream.url, stream="through", seconds=0.8)
+    with FakeUpstream(UNENDED) as upstream:
+        trial = session(upstream.url, stream="through", seconds=2.0)
         answer = http(trial).post("/v1/chat/completions", json=_asked("chat"))
         until(lambda: upstream.hung_up == 1)
     *_, error = _data(iter(answer.text.splitlines()))
@@ -241,12 +243,17 @@ def test_there_are_pings_before_the_first_token(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(door, "PING_SECONDS", 0.1)
-    with FakeUpstream(Behaviour(text="Said.", seconds=0.55)) as upstream:
+    with FakeUpstream(Behaviour(text="Said.", held="answer")) as upstream:
         trial = session(upstream.url, id="anthropic/claude-sonnet-4-6", stream="through")
-        answer = http(trial).post("/v1/messages", json=_asked("messages")).text
-    before, _, after = answer.partition("message_start")
-    assert before.count("event: ping") >= 2
-    assert "Said." in after
+        with http(trial).stream("POST", "/v1/messages", json=_asked("messages")) as answer:
+            lines = answer.iter_lines()
+            for _ in range(2):
+                assert next(filter(None, lines)) == "event: ping"
+                assert next(lines).startswith("data: ")
+            upstream.release()
+            rest = "".join(lines)
+    assert "message_start" in rest
+    assert "Said." in rest
 
 
 def test_a_provider_that_does_not_stream_is_collected(session: Open, http: Http) -> None:

@@ -108,6 +108,60 @@ def test_a_comparison_stands_until_the_trials_on_its_right_change(door: Door) ->
     assert agreements(), "nothing says otherwise"
 
 
+def test_two_files_of_one_name_are_two_comparisons(door: Door) -> None:
+    """The second replaced the first."""
+    sweep = finished_sweep(door.outputs)
+    trials = load_trials(sweep, door.outputs)[1]
+    for folder in ("one", "two"):
+        Path(folder).mkdir()
+        trials.to_csv(Path(folder, "trials.csv"), index=False)
+        assert door("job=compare", "left=full", f"right={folder}/trials.csv").code == 0
+    assert len(list((sweep / "comparisons").glob("AMS_vs_trials.csv_AMS_*.json"))) == 2
+    families = {name.partition("/")[0] for name in tracked_runs(sweep, "none")[-1].metrics}
+    assert sum(name.startswith("agreement_") for name in families) == 2
+
+
+def test_a_comparison_of_two_sweeps_moves_with_their_outputs(door: Door) -> None:
+    """It named the right side's folder from the root on, so once moved, it never fell, whatever came of its trials."""
+    finished_sweep(door.outputs)
+    finished_sweep(door.outputs, "other", dataset="other")
+    assert door("job=compare", "left=full", "right=other").code == 0
+    moved = door.outputs.rename(door.outputs.with_name("moved"))
+    found = kept(moved / "full", "AMS_vs_other_AMS")
+    assert (found["left"]["path"], found["right"]["path"]) == ("full", "other")
+
+    def agreements() -> int:
+        return sum(name.startswith("agreement") for name in tracked_runs(moved / "full", "none")[-1].metrics)
+
+    assert agreements()
+    forget(moved, load_trials(moved / "other", moved)[1]["key"].iloc[0])
+    assert not agreements()
+
+
+def test_a_cell_of_other_tasks_is_named_and_in_no_comparison(door: Door) -> None:
+    """It kept its rank there, and no core set could be chosen for it."""
+    sweep = finished_sweep(door.outputs)
+    plan = json.loads((sweep / "sweep.json").read_text())
+    odd = ("codex", "qwen", "easy-1")
+    plan["planned"] = [p for p in plan["planned"] if (p["agent"], p["model"], p["task"]) != odd]
+    (sweep / "sweep.json").write_text(json.dumps(plan))
+    for words in (
+        ("job=compare", "left=full", "right=full:pass_rate"),
+        ("job=core_set", "input=full", "k=2"),
+        ("-m", "job=sensitivity", "name=full", "scoring.alpha=0.5,0.7"),
+    ):
+        ended = door(*words)
+        assert ended.code == 0, ended.err
+        named = "1 of 9 cells planned other tasks than the others, so they have no rank and are compared with nobody"
+        assert f"{named}: codex·qwen·bench·default." in " ".join(ended.out.split())
+    assert kept(sweep, "AMS_vs_full_pass_rate")["agreement"]["cells"] == 8
+    core = read_yaml(Path("core_set.yaml"), CoreSetFile, "")
+    compared = [*core.chosen_with, *core.held_out]
+    assert len(compared) == 8
+    assert "codex·qwen·bench·default" not in compared
+    assert set(pd.read_csv(sweep / "sensitivity.csv")["cell"]) == set(compared)
+
+
 def test_fewer_than_three_common_cells_have_no_agreement_and_a_reason(door: Door) -> None:
     sweep = finished_sweep(door.outputs)
     rows = [(a, m, t) for a in AGENTS[:1] for m in MODELS[:2] for t in TASKS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -205,19 +206,35 @@ def test_one_file_imported_twice_is_calibrated_on_once(door: Door) -> None:
     assert "12 valid trials of 1 cells" in ended.out
 
 
+@pytest.mark.parametrize("words", [("job=import", "path=theirs.csv", f"mapping={EXAMPLE}", "name=theirs"),
+                                   ("job=compare", "left=full", "right=theirs.csv")])  # fmt: skip
+def test_a_table_without_rows_is_refused(door: Door, words: tuple[str, ...]) -> None:
+    """It ended in a traceback."""
+    finished_sweep(door.outputs)
+    table()
+    ended = door(*words)
+    assert ended.code == 2
+    assert re.match(r"TableError: No trials in \S*theirs\.csv$", ended.err.strip())
+
+
 def test_cells_of_other_tasks_are_named_and_compete_with_nobody(door: Door) -> None:
     rows = [f"{who},m,t{n},E,1,ok,1,5,1,1,1,1,2026-05-01T10:00:00Z" for who in "ab" for n in (1, 2, 3)]
     alone = "c,m,t1,E,1,ok,1,1,1,1,1,1,2026-05-01T10:00:00Z"
     ended = door("job=import", f"path={table(*rows, alone)}", f"mapping={EXAMPLE}", "name=theirs")
     assert ended.code == 0, ended.err
-    said = "1 of 3 cells planned other tasks than the others; not comparable"
+    said = (
+        "1 of 3 cells planned other tasks than the others, so they have no rank and are compared with nobody"
+    )
     assert said in " ".join(ended.out.split())
+    board = pd.read_csv(door.outputs / "theirs/leaderboard.csv", index_col="agent")
+    assert board["rank"].isna().to_dict() == {"a": False, "b": False, "c": True}
+    kinds = [run.tags["assay.kind"] for run in tracked_runs(door.outputs / "theirs", "none")]
+    assert kinds == ["cell", "cell", "other_tasks", "sweep"]
     page = " ".join((door.outputs / "theirs/report/index.html").read_text().split())
     assert said in page
-    assert "c · m: easy 1 of 1" in page, "its own denominator"
+    assert "c (other tasks)" in page
     assert "a · m: easy 3 of 3" in page
-    pairs = page.partition('id="pairs')[2].partition("</section>")[0]
-    assert "AMS of 1 pairs" in pairs
-    criteria = page.partition('id="criteria')[2].partition("</section>")[0]
-    assert "a · m" in criteria
-    assert "c · m" not in criteria, "the cheapest, of one task"
+    for name in ("criteria", "pairs", "profile"):
+        section = page.partition(f'id="{name}')[2].partition("</section>")[0]
+        assert "a · m" in section
+        assert "c · m" not in section, "the cheapest, of one task"

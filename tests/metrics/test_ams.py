@@ -16,7 +16,7 @@ from metrics.ams import ams, tier_scores
 from runner.records import Scoring, TierScoring
 from tests.metrics.tables import SCORING, line, table, trial
 
-LAW = settings(max_examples=15, deadline=None)
+LAW = settings(max_examples=15)
 """A score takes milliseconds, and more when the machine has other work."""
 ROWS = st.lists(
     st.tuples(
@@ -150,7 +150,7 @@ ATTEMPTS = st.lists(
 
 
 @pytest.mark.parametrize("rule", ["latest_completed", "mean", "pass@2"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(drawn=ATTEMPTS, random=st.randoms(use_true_random=False), rise=st.floats(0, 5))
 def test_the_laws_hold_with_several_attempts_whichever_count(
     rule: str, drawn: list[Any], random: Any, rise: float

@@ -23,7 +23,7 @@ OUTCOMES = st.lists(
     st.lists(st.one_of(st.none(), st.booleans()), min_size=1, max_size=6), min_size=1, max_size=5
 )
 """Per task, its attempts: passed, failed, or invalid."""
-LAW = settings(max_examples=15, deadline=None)
+LAW = settings(max_examples=15)
 
 
 def trials_of(outcomes: list[list[bool | None]]) -> pd.DataFrame:

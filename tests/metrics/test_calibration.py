@@ -17,7 +17,7 @@ from metrics.errors import TableError
 from runner.records import Scoring, TierScoring
 from tests.metrics.tables import line, table, trial
 
-LAW = settings(max_examples=15, deadline=None)
+LAW = settings(max_examples=15)
 
 
 def seen(

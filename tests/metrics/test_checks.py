@@ -169,7 +169,7 @@ def test_a_plain_csv_scores_as_the_table_does() -> None:
         )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_whatever_is_in_the_cells_of_a_table_it_is_scored_or_refused_by_name(data: st.DataObject) -> None:
     column = data.draw(st.sampled_from([*REQUIRED, *AMOUNTS]))

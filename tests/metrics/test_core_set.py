@@ -51,7 +51,7 @@ def test_agreement_is_that_of_scoring_the_chosen_tasks_alone(chosen: CoreSet) ->
     core, full = scores(trials[trials["task"].isin(sum(chosen.tasks.values(), ()))]), scores(trials)
     for said, cells in ((chosen.fitted, chosen.chosen_with), (chosen.agreement, chosen.held_out)):
         for one, other in zip(said, agreement(core[list(cells)], full[list(cells)]), strict=True):
-            assert one == pytest.approx(other)
+            assert one == pytest.approx(other, nan_ok=True)
 
 
 def test_cost_and_saving_by_hand(chosen: CoreSet) -> None:
@@ -76,8 +76,11 @@ def test_held_out_cells_take_no_part_in_the_choice(chosen: CoreSet) -> None:
 
 
 def test_the_seed_holds_other_cells_out_and_repeats_itself(chosen: CoreSet) -> None:
-    assert choose(sweep(), SCORING, 2) == chosen
-    assert choose(sweep().sample(frac=1, random_state=1), SCORING, 2) == chosen
+    same = str(
+        chosen
+    )  # three held-out cells have no overlap of the three best, and NaN is not equal to itself
+    assert str(choose(sweep(), SCORING, 2)) == same
+    assert str(choose(sweep().sample(frac=1, random_state=1), SCORING, 2)) == same
     assert choose(sweep(), SCORING, 2, seed=1).held_out != chosen.held_out
     assert len(choose(sweep(), SCORING, 2, held_out=0.5).held_out) == 4
     assert len(choose(sweep(), SCORING, 2, held_out=0.0).held_out) == 3

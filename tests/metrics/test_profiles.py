@@ -25,7 +25,7 @@ from metrics.table import summary
 from tests.metrics.tables import SCORING, line, table, trial
 from tests.metrics.test_ams import ROWS, trials_of
 
-LAW = settings(max_examples=10, deadline=None)
+LAW = settings(max_examples=10)
 
 
 def test_passes_by_tier() -> None:
@@ -144,6 +144,10 @@ def cached(cell: str = "a", model: str = "m", **other: Any) -> dict[str, Any]:
     return {**trial(f"easy-{cell}", 1.0, 0.9, cell=cell, model=model), **counts, **other}
 
 
+UNPRICED = pd.DataFrame(columns=["p_in", "p_out"], dtype=float)
+"""Rates of no model."""
+
+
 def test_what_caches_did() -> None:
     trials = table(
         cached(), {**cached(), "attempt": 2, "input_tokens": 300, "cost_usd": 1.1}, cached("b", "unpriced")
@@ -162,21 +166,20 @@ def test_what_caches_did() -> None:
     assert line(view, "a")[names].tolist() == pytest.approx([0.25, 0.1, 0.65, 2.0, 5.0, 2.5, 0.6])
     assert line(view, "b")[["cache_share", "usd"]].tolist() == [0.5, 0.9]
     assert line(view, "b")[["usd_uncached", "usd_uncached_per_pass", "cache_saving"]].isna().all()
-    pd.testing.assert_frame_equal(
-        cache_view(trials), view[["cache_share", "creation_share", "fresh_share", "usd"]]
-    )
+    unpriced = cache_view(trials, UNPRICED)
+    pd.testing.assert_frame_equal(unpriced[names[:4]], view[names[:4]])
+    assert unpriced[names[4:]].isna().all(axis=None)
 
 
 def test_a_cell_that_read_nothing_has_no_share_of_it() -> None:
-    view = cache_view(table(cached(input_tokens=0, cache_hit_tokens=0, cache_creation_tokens=0)))
+    view = cache_view(table(cached(input_tokens=0, cache_hit_tokens=0, cache_creation_tokens=0)), UNPRICED)
     assert line(view, "a")[["cache_share", "creation_share", "fresh_share"]].isna().all()
 
 
 @settings(max_examples=50)
 @given(*(st.integers(0, 1000) for _ in range(3)))
 def test_shares_are_shares(fresh: int, created: int, hit: int) -> None:
-    view = cache_view(
-        table(cached(input_tokens=fresh + created + hit, cache_creation_tokens=created, cache_hit_tokens=hit))
-    )
+    spent = cached(input_tokens=fresh + created + hit, cache_creation_tokens=created, cache_hit_tokens=hit)
+    view = cache_view(table(spent), UNPRICED)
     shares = line(view, "a")[["cache_share", "creation_share", "fresh_share"]]
     assert np.isnan(shares).all() or shares.sum() == pytest.approx(1)

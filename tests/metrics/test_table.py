@@ -8,7 +8,7 @@ import math
 import pandas as pd
 import pytest
 
-from metrics.table import select, summary, valid
+from metrics.table import other_tasks, select, summary, valid
 from tests.metrics.tables import line, table, trial
 
 
@@ -93,7 +93,7 @@ def test_a_cell_without_any_valid_trial_is_still_there() -> None:
     trials = table(trial("easy-1"), trial("easy-1", None, None, cell="b"))
     cell = line(summary(trials, "latest_completed"), "b")
     assert cell[["planned", "valid", "passes"]].tolist() == [1, 0, 0]
-    assert cell["usd_per_pass"] == math.inf
+    assert cell[["usd_per_pass", "tokens_per_pass"]].isna().all()  # unknown, not "no pass"
     assert math.isnan(cell["turns"])
 
 
@@ -101,3 +101,13 @@ def test_a_table_read_from_csv_gives_the_same() -> None:
     trials = table(trial("easy-1"), trial("easy-2", None, None), trial("hard-1", 0.0, cell="b"))
     again = pd.read_csv(io.StringIO(trials.to_csv(index=False)))
     pd.testing.assert_frame_equal(summary(again, "latest_completed"), summary(trials, "latest_completed"))
+
+
+def test_of_tasks_that_equally_many_cells_planned_the_larger_set_is_the_others() -> None:
+    rows = [
+        trial(task, cell=cell) for cell, tasks in {"a": ("x", "y"), "b": ("x",)}.items() for task in tasks
+    ]
+    elsewhere = [trial("z", cell="c", dataset="other")]
+    assert other_tasks(table(*rows, *elsewhere)) == {"b"}
+    assert other_tasks(table(*rows, trial("x", cell="d"))) == {"a"}
+    assert other_tasks(table(*rows, trial("x", cell="d"))[:0]) == frozenset()

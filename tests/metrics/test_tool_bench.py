@@ -200,8 +200,9 @@ def test_a_reference_is_counted_once_however_many_trials_its_task_has() -> None:
         tool("easy-1", workspace_files=None, reference_files=20.0, cell="b"),
         trial("easy-2", None, workspace_files=77, cell="b"),
     )
-    found = {name: files.tolist() for name, files in tool_bench.file_counts(rows).items()}
+    found = {name: files.tolist() for name, files in tool_bench.sizes(rows, "files").items()}
     assert found == {None: [2.0, 20.0], "a": [1.0, 3.0], "b": []}
+    assert not sum(len(depths) for depths in tool_bench.sizes(rows, "depth").values()), "nobody measured them"
 
 
 def test_agreement_is_over_trials_that_have_such_cases() -> None:

@@ -50,7 +50,6 @@ def test_wilson_at_the_ends() -> None:
     assert all(math.isnan(end) for end in wilson(0, 0))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 200), st.data(), st.floats(0.5, 0.99))
 def test_wilson_holds_the_rate(n: int, data: st.DataObject, confidence: float) -> None:
     passes = data.draw(st.integers(0, n))
@@ -148,9 +147,9 @@ def test_a_missing_tier_gives_no_interval_of_ams_and_one_of_the_rest() -> None:
 
 def test_2000_resamples_of_24_cells_and_90_tasks_take_well_under_two_seconds() -> None:
     trials = pd.concat([some_trials(f"c{n}", tasks=45, seed=n) for n in range(24)])
-    started = time.perf_counter()
+    started = time.process_time()
     bootstrap(trials, SCORING.model_copy(update={"resamples": 2000}))
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_every_statistic_as_observed_is_that_of_the_summary() -> None:
@@ -229,12 +228,68 @@ def test_no_pass_on_either_side_is_no_lead() -> None:
     assert row[["lead", "low", "high", "wins", "p"]].tolist() == [0, 0, 0, 0, 1]
 
 
+def test_of_24_cells_one_that_alone_passes_everything_is_decided_where_holm_cannot_say_so() -> None:
+    rows = [trial(f"{tier}-{n}", cost=0.05) for tier in ("easy", "hard") for n in range(45)]
+    cells = [table(*rows).assign(cell=f"c{n:02}", reward=float(n == 7), passed=n == 7) for n in range(24)]
+    trials = pd.concat(cells, ignore_index=True)
+    pairs = pairwise(bootstrap(trials, SCORING.model_copy(update={"resamples": 2000})))
+    ahead = pairs["left"] == "c07"
+    assert (ahead.sum(), len(pairs)) == (23, 276)
+    assert pairs.loc[ahead, "p_holm"].min() == pytest.approx(2 * 276 / 2001)
+    assert pairs.loc[ahead, "p_joint"].tolist() == pytest.approx([1 / 2001] * 23)
+    assert (pairs.loc[~ahead, "p_joint"] == 1).all()
+
+
+def test_joint_p_by_hand() -> None:
+    drawn = draws_of(
+        AMS=[[0.9, 0.5, 0.4], [0.9, 0.5, 0.4], [0.9, 0.4, 0.5], [0.7, 0.7, 0.4], [0.9, 0.5, 0.4]]
+    )
+    pairs = pairwise(drawn).set_index(["left", "right"])["p_joint"]
+    # deviations of a-b: 0, 0.1, 0.4, 0; of a-c: 0, 0.1, 0.2, 0; of b-c: 0, 0.2, 0.2, 0
+    assert pairs.to_dict() == pytest.approx({("a", "c"): 1 / 5, ("a", "b"): 2 / 5, ("b", "c"): 3 / 5})
+
+
+def test_of_equal_cells_the_joint_p_errs_in_few_families() -> None:
+    rng = np.random.default_rng(0)
+    families, wrong = 200, 0
+    for _ in range(families):
+        passed = (rng.random((60, 5)) < 0.5).astype(float)
+        times = rng.multinomial(60, np.full(60, 1 / 60), size=300)
+        rates = np.vstack([passed.mean(axis=0), times @ passed / 60])
+        draws = Draws(tuple("abcde"), tuple("ddddd"), {"AMS": rates[0]}, {"AMS": rates[1:]})
+        wrong += bool((pairwise(draws)["p_joint"] <= 0.05).any())
+    assert 0 < wrong / families <= 0.08  # 5 % and two standard errors
+
+
+def test_a_cell_of_other_tasks_changes_no_interval_and_has_its_own() -> None:
+    """It was drawn from everybody's tasks: its score was unknown as soon as a resample held none of its own, and the
+    others were resampled among tasks that they never planned.
+    """
+    rows = [trial(f"{tier}-{n}", float(n % 2)) for tier in ("easy", "hard") for n in range(4)]
+    one, odd = table(*rows), table(*rows[1:], trial("easy-9")).assign(cell="odd")
+    alone, together = bootstrap(one, SCORING), bootstrap(pd.concat([one, odd], ignore_index=True), SCORING)
+    fewer = bootstrap(odd, SCORING)
+    for name, drawn in together.drawn.items():
+        np.testing.assert_allclose(drawn[:, 0], alone.drawn[name][:, 0])
+        np.testing.assert_allclose(drawn[:, 1], fewer.drawn[name][:, 0])
+    assert np.isfinite(together.drawn["AMS"]).all()
+
+
+def test_a_cell_whose_trials_never_ran_has_no_price_in_any_resample() -> None:
+    ran = [trial("easy-1"), trial("hard-1", 0.0)]
+    never = [trial("easy-1", None, None, cell="b"), trial("hard-1", None, None, cell="b")]
+    drawn = bootstrap(table(*ran, *never), SCORING)
+    for name in ("usd_per_pass", "tokens_per_pass"):
+        assert np.isnan(drawn.drawn[name][:, 1]).all()
+        assert math.isnan(drawn.observed[name][1])
+        assert not np.isnan(drawn.drawn[name][:, 0]).any()
+
+
 def test_holm_of_a_worked_example() -> None:
     p = pd.Series([0.01, 0.04, 0.03, math.nan, 0.005])
     assert holm(p).tolist() == pytest.approx([0.03, 0.06, 0.06, math.nan, 0.02], nan_ok=True)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
 def test_holm_lies_between_no_correction_and_bonferroni_and_keeps_the_order(values: list[float]) -> None:
     p = pd.Series(values)
@@ -244,7 +299,7 @@ def test_holm_lies_between_no_correction_and_bonferroni_and_keeps_the_order(valu
     assert corrected[p.sort_values().index].is_monotonic_increasing
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 1000))
 def test_pairs_are_antisymmetric_and_their_wins_share_the_resamples(seed: int) -> None:
     trials = pd.concat([some_trials("a", seed=seed), some_trials("b", seed=seed + 1)], ignore_index=True)

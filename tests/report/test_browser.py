@@ -190,7 +190,7 @@ def test_the_sections_on_tools_are_whole_on_paper_and_a_phone_and_told(shown: Sh
         "return [...document.querySelectorAll('[id^=tool-] :is(table, svg)')]"
         ".map(x => Math.ceil(x.getBoundingClientRect().right))"
     )
-    assert len(ends) == 16
+    assert len(ends) == 17
     assert max(ends) <= 1032
     page = shown(written, PHONE)
     assert page.execute_script("return document.documentElement.scrollWidth") == PHONE

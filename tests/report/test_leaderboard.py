@@ -75,14 +75,17 @@ def test_denominators_are_the_plans_and_spend_is_everything() -> None:
     assert codex["mean_reward"] == pytest.approx(4 / 7)
 
 
-def test_cells_without_ams_are_ranked_by_passes_after_those_with_it() -> None:
+def test_cells_without_ams_are_ranked_by_passes_and_one_of_other_tasks_comes_last_without_rank() -> None:
     planned, records = some(3, model="easy_only")
     fewer = [row("codex", task, model="fewer") for task in TASKS[:3]]
     records |= {p.key: record(p, passed=p.task == "easy-1") for p in fewer}
     both = [row("codex", task, model="both") for task in TASKS]
     records |= {p.key: record(p, passed=False) for p in both}
     trials = trials_table([*fewer, *planned, *both], records)
-    assert cell_scores(trials, SCORING)["model"].tolist() == ["both", "easy_only", "fewer"]
+    cells = cell_scores(trials, SCORING)
+    assert cells["model"].tolist() == ["easy_only", "fewer", "both"]
+    assert cells["rank"].fillna(0).tolist() == [1, 2, 0]
+    assert cells["AMS"].isna().tolist() == [True, True, False]
     assert "No AMS for 2 cells: no task of tier hard." in leaderboard_text(trials, SCORING)
 
 
@@ -96,6 +99,37 @@ def test_an_unknown_price_shows_as_unknown() -> None:
     none = {key: each.model_copy(update={"cost_usd": None}) for key, each in records.items()}
     text = leaderboard_text(trials_table([*planned, row("codex", "hard-4")], none), SCORING)
     assert "retries included: - USD" in " ".join(text.split())
+
+
+def test_a_cell_whose_trials_never_ran_has_unknown_prices_and_not_infinite_ones() -> None:
+    planned, records = some()
+    cells = cell_scores(
+        trials_table([*planned, *(row("kimi_cli", task) for task in TASKS)], records), SCORING
+    )
+    never = cells[cells["agent"] == "kimi_cli"].iloc[0]
+    for price in ("tokens_per_pass", "usd_per_pass"):
+        assert never[[price, f"{price}_low", f"{price}_high"]].isna().all()
+    assert "no pass" not in leaderboard_text(
+        trials_table([row("codex", task) for task in TASKS], {}), SCORING
+    )
+
+
+def test_passes_that_may_be_fractions_have_no_wilson_interval() -> None:
+    trials = trials_table(*some())
+    ends = ["wilson_low", "wilson_high"]
+    for attempts in ("mean", "pass@2"):
+        cells = cell_scores(trials, SCORING.model_copy(update={"attempts": attempts}))
+        assert cells[ends].isna().all(axis=None)
+        assert "Wilson" not in leaderboard_text(trials, SCORING.model_copy(update={"attempts": attempts}))
+    assert cell_scores(trials, SCORING)[ends].notna().all(axis=None)
+
+
+def test_tiers_of_fewer_than_ten_tasks_are_named() -> None:
+    text = " ".join(leaderboard_text(trials_table(*some()), SCORING).split())
+    assert "Tiers of fewer than 10 tasks (quickstart easy 3, quickstart hard 3)" in text
+    planned = [row("codex", f"{tier}-{n}") for tier in ("easy", "hard") for n in range(10)]
+    trials = trials_table(planned, {p.key: record(p) for p in planned})
+    assert "fewer than 10" not in leaderboard_text(trials, SCORING)
 
 
 def test_budgets_are_named_only_where_they_differ() -> None:

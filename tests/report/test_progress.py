@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from concurrent.futures import ThreadPoolExecutor
-from time import sleep
 
 import pytest
 from rich.console import Console
@@ -14,6 +13,7 @@ from runner.records import Status
 from runner.report import progress as module
 from runner.report.progress import Progress
 from tests.records_factory import trial_record
+from tests.waiting import until
 
 
 def quiet(total: int) -> tuple[Progress, io.StringIO]:
@@ -55,8 +55,7 @@ def test_silence_is_broken_though_nothing_ends(monkeypatch: pytest.MonkeyPatch) 
     progress, written = quiet(5)
     with progress:
         progress.started("x")
-        sleep(0.1)
-    assert "0/5 done, 1 running, 0.00 USD" in written.getvalue()
+        until(lambda: "0/5 done, 1 running, 0.00 USD" in written.getvalue())
 
 
 def test_a_terminal_gets_a_live_line_and_notes_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,8 @@ def test_the_overall_table_counts_what_never_ran_and_what_was_not_installed(tool
 
 
 def test_languages_tiers_and_quadrants(tools: Findings) -> None:
-    assert told(sections_tools.languages(tools))["codex", "kimi"]["javascript (of 2)"] == "55.0%"
+    languages = told(sections_tools.languages(tools))["codex", "kimi"]
+    assert (languages["javascript (of 2)"], languages["go (of 1)"]) == ("55.0%", "0.0%")
     assert told(sections_tools.against_lines(tools))["codex", "kimi"]["easy (of 3)"] == "67.0%"
     assert sections_tools.quadrants(tools)
 
@@ -87,6 +88,7 @@ def test_what_tools_took_and_how_fast_they_are(tools: Findings) -> None:
     took = told(sections_tools_made.overhead(tools))
     assert took["codex", "glm"]["trials"] == "5"
     assert took["codex", "kimi"]["steps"] == "5"
+    assert not {"judge's USD", "unpriced"} & set(took["codex", "kimi"]), "nobody judged, and all have prices"
     fast = told(sections_tools_made.runtimes(tools))
     assert {line["tasks"] for line in fast.values()} == {
         "4"
@@ -96,9 +98,17 @@ def test_what_tools_took_and_how_fast_they_are(tools: Findings) -> None:
 
 
 def test_files_robustness_and_ends(tools: Findings) -> None:
-    files = told(sections_tools_made.files(tools))
-    assert files["human reference", "6"]["max"] == "45"
-    assert files["codex · kimi", "6"]["max"] == "52"
+    files = sections_tools_made.files(tools)
+    assert told(files)["human reference", "6"]["max"] == "45"
+    assert told(files)["codex · kimi", "6"]["max"] == "52"
+    # code of 700 to 9,000 lines; each workspace has 90, and two folders above its deepest file
+    assert told(files, 1)["human reference", "2.9k"]["depth, median"] == "3"
+    assert told(files, 1)["codex · kimi", "90"] == {
+        "whose": "codex · kimi",
+        "lines, median": "90",
+        "max": "2",
+        "depth, median": "2",
+    }
     agreed = told(sections_tools_made.robustness(tools))
     assert agreed["oracle (bound)", "none"]["positive"] == "100.0%"
     ends = told(sections_tools_made.funnel(tools))
@@ -108,9 +118,10 @@ def test_files_robustness_and_ends(tools: Findings) -> None:
 
 def test_a_judged_sweep_shows_semantic_matches(tmp_path: Path) -> None:
     verdict = Verdict(reward=0.5, components=components(0.5, 900, semantic_match=0.6))
-    found = findings(tmp_path, *sweep_of_tools(reward=0.5, passed=False, verdict=verdict))
+    found = findings(tmp_path, *sweep_of_tools(reward=0.5, passed=False, verdict=verdict, judge_usd=0.25))
     assert told(sections_tools.overall(found))["codex", "kimi"]["semantic match"] == "60.0%"
     assert "Semantic match" in str(sections_tools.languages(found))
+    assert told(sections_tools_made.overhead(found))["codex", "kimi"]["judge's USD"] == "0.25"
 
 
 def test_few_cells_and_few_figures_make_a_page_too(tmp_path: Path) -> None:
@@ -138,6 +149,15 @@ def test_what_is_not_shown_is_named(tmp_path: Path) -> None:
     section = sections_tools_made.runtimes(findings(tmp_path, planned, records))
     assert section
     assert "mini_swe_agent" in str([block for block in section.blocks if isinstance(block, Text)])
+
+
+def test_quarantined_cases_are_listed_by_task(tmp_path: Path) -> None:
+    verdict = Verdict(reward=0.5, components=components(0.5, 900, unstable_cases=2.0))
+    planned, records = sweep_of_tools({"codex": 0.5}, reward=0.5, passed=False, verdict=verdict)
+    section = sections_tools_made.funnel(findings(tmp_path, planned, records))
+    assert section
+    (text,) = [block.text for block in section.blocks if isinstance(block, Text)]
+    assert text.endswith("easy-1 (2), easy-2 (2), easy-3 (2), hard-1 (2), hard-2 (2), hard-3 (2).")
 
 
 def test_hostile_names_end_no_section(tmp_path: Path) -> None:

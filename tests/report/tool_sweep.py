@@ -10,7 +10,7 @@ from runner.records import PlannedRow, TrialRecord, Usage, Verdict
 from tests.report.plans import record, row
 
 TOOLS = {"easy-1": ("python", 700), "easy-2": ("javascript", 900), "easy-3": ("python", 1400),
-         "hard-1": ("python", 4400), "hard-2": ("javascript", 6000), "hard-3": ("python", 9000)}  # fmt: skip
+         "hard-1": ("python", 4400), "hard-2": ("javascript", 6000), "hard-3": ("go", 9000)}  # fmt: skip
 """Task -> language and lines of its reference."""
 CASES = 20
 
@@ -37,6 +37,8 @@ def components(share: float, lines: int, **changed: float) -> dict[str, float]:
         **{f"ended_{phase}": count for phase, count in ended.items()},
         "reference_lines": float(lines),
         "reference_files": float(lines // 200),
+        "reference_depth": 3.0,
+        "workspace_depth": 2.0,
         **changed,
     }
 

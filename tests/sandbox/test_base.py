@@ -153,7 +153,7 @@ def test_registry_that_hangs_costs_a_bounded_time(
     said: list[str] = []
     started = time.monotonic()
     assert base._pull(client, said.append) is None
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     assert said == [f"{base.PULLED} cannot be pulled: not within 1 s"]
     registry.stuck.set()
 

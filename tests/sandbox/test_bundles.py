@@ -18,9 +18,17 @@ from docker.models.containers import Container
 from runner.errors import ConfigError, EngineError
 from runner.records import BundleRecipe
 from runner.sandbox import base, bundles, engine
+from tests.agents.trials import shipped
 
 LOCK = """six==1.17.0 \\
     --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274
+"""
+NPM_LOCK = """{"lockfileVersion": 3, "requires": true, "packages": {
+"": {"dependencies": {"json5": "1.0.1"}},
+"node_modules/json5": {"version": "1.0.1", "dependencies": {"minimist": "^1.2.0"}, "bin": {"json5": "lib/cli.js"},
+ "integrity": "sha512-aKS4WQjPenRxiQsC93MNfjx+nbF4PAdYzmd/1JIj8HYzqfbu86beTuNgXDzPknWk0n0uARlyewZo4s++ES36Ow=="},
+"node_modules/minimist": {"version": "1.2.7",
+ "integrity": "sha512-bzfL1YUZsP41gmu/qjrEk0Q6i2ix/cVeAhbCbqH9u3zYutS1cLg00qhrD0M2MVdCcx4Sc0UpP2eBWo9rotpq6g=="}}}
 """
 NATIVE = BundleRecipe(name="codex", kind="npm", package="@openai/codex", version="0.169.0")
 
@@ -118,6 +126,25 @@ def test_identity_changes_with_the_base_image(monkeypatch: pytest.MonkeyPatch) -
 def test_pypi_bundle_without_a_lock_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="bundle small: kind pypi needs `lock`"):
         bundles.container_name(BundleRecipe(name="small", kind="pypi", package="six", version="1.17.0"))
+
+
+@pytest.mark.parametrize("text", [LOCK, "[]", "{}", '{"packages": {"": {}}}'])
+def test_npm_bundle_with_another_kind_of_lock_is_a_configuration_error(tmp_path: Path, text: str) -> None:
+    lock = tmp_path / "other.json"
+    lock.write_text(text)
+    with pytest.raises(
+        ConfigError, match=r"bundle codex: .*other\.json is no package-lock\.json of @openai/codex"
+    ):
+        bundles.container_name(NATIVE.model_copy(update={"lock": lock}))
+
+
+@pytest.mark.parametrize("name", ["kimi_code", "qwen_code"])
+def test_shipped_npm_locks_are_of_the_shipped_versions(name: str) -> None:
+    recipe, other = shipped(name).bundle, shipped(name, version="0.0.1").bundle
+    assert recipe
+    assert other
+    assert not bundles._build(recipe).floats
+    assert bundles._build(other).floats
 
 
 # --- building: real containers, real registries -----------------------------------------------------------------------
@@ -266,23 +293,26 @@ def test_bundle_is_read_only_for_root_too(client: docker.DockerClient) -> None:
 
 
 @pytest.mark.bundle
-def test_node_agent_brings_its_own_node(client: docker.DockerClient, empty_image: str) -> None:
-    recipe = BundleRecipe(name="semver", kind="npm", package="semver", version="7.7.3", node=True)
+def test_node_agents_are_of_their_versions_and_bring_their_own_node(
+    client: docker.DockerClient, empty_image: str, tmp_path: Path
+) -> None:
+    """Beneath the one that a lock is of is what it names, though the registry has newer; the other says so."""
+    lock = tmp_path / "package-lock.json"
+    lock.write_text(NPM_LOCK)
+    bundle = {"name": "json5", "package": "json5", "lock": str(lock)}
+    agents = {version: shipped("kimi_code", version=version, bundle=bundle) for version in ("1.0.1", "1.0.2")}
+    recipes = {version: agent.bundle for version, agent in agents.items() if agent.bundle}
+    heard: list[str] = []
     try:
-        bundles.ensure(client, [recipe], print)
-        command = (
-            "/opt/assay/semver/bin/node",
-            "/opt/assay/semver/bin/semver",
-            "-r",
-            ">=2",
-            "1.0.0",
-            "2.1.0",
-        )
-        assert run_in(client, empty_image, [recipe], *command) == "2.1.0\n"
-        shown = run_in(client, base.tag(), [recipe], "cat", "/opt/assay/semver/bundle.json")
-        assert {"name": "semver", "version": "7.7.3"} in json.loads(shown)["installed"]
+        bundles.ensure(client, recipes.values(), heard.append)
+        assert sum("another version" in said for said in heard) == 1
+        for version, recipe in recipes.items():
+            command = ("/opt/assay/json5/bin/node", "/opt/assay/json5/bin/json5", "--version")
+            assert run_in(client, empty_image, [recipe], *command) == f"{version}\n"
+        shown = run_in(client, base.tag(), [recipes["1.0.1"]], "cat", "/opt/assay/json5/bundle.json")
+        assert {"name": "minimist", "version": "1.2.7"} in json.loads(shown)["installed"]
     finally:
-        if container := find(client, recipe):
+        for container in filter(None, (find(client, recipe) for recipe in recipes.values())):
             bundles._remove(client, container)
 
 

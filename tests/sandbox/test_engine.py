@@ -95,14 +95,14 @@ def test_daemon_that_dies_is_told_by_its_log_at_once(place: Path) -> None:
     daemon = engine._start(("sh", "-c", "echo no cgroups here; exit 1"), place / "log")
     with pytest.raises(EngineError, match=r"(?s)exit code 1\..*no cgroups here"):
         engine._await(daemon, place / "log", f"unix://{place}/docker.sock")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < engine.START_SECONDS
 
 
 def test_output_does_not_wait_for_a_daemon_that_an_installation_started() -> None:
     started = time.monotonic()
     done = engine.output_of(("sh", "-c", "sleep 30 & echo installed"), 60)
     assert (done.returncode, done.stdout) == (0, "installed\n")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 25
 
 
 def test_output_has_a_time_limit() -> None:
@@ -124,4 +124,4 @@ def test_only_one_command_at_a_time_sets_things_up() -> None:
         other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
         with pytest.raises(subprocess.TimeoutExpired):
             other.communicate(timeout=2)
-    assert other.communicate(timeout=20)[0] == b"in\n"
+    assert other.communicate(timeout=60)[0] == b"in\n"

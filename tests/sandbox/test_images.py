@@ -132,7 +132,7 @@ def test_those_who_wait_for_a_failing_build_fail_with_it_and_the_next_tries_agai
     assert provider.image(environment).origin == "built"
 
 
-@pytest.mark.parametrize("instruction", ["RUN sleep 60", "RUN while :; do echo still; sleep 0.2; done"])
+@pytest.mark.parametrize("instruction", ["RUN sleep 600", "RUN while :; do echo still; sleep 0.2; done"])
 def test_a_build_ends_at_its_limit(
     provider: DockerSandboxes, tmp_path: Path, digest: str, instruction: str
 ) -> None:
@@ -140,7 +140,7 @@ def test_a_build_ends_at_its_limit(
     began = time.monotonic()
     with pytest.raises(ImageError, match="limit of 2 s"):
         provider.image(environment)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
 
 
 def test_what_dockerignore_excludes_stays_out(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:

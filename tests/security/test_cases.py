@@ -23,8 +23,9 @@ from tests.cases_factory import prepared
 pytestmark = pytest.mark.docker
 
 LIMITS = CaseLimits(
-    seconds=2, memory_mb=128, pids=32, disk_mb=8, inodes=3_000, output_bytes=10_000, diff_seconds=2
+    seconds=30, memory_mb=128, pids=32, disk_mb=8, inodes=3_000, output_bytes=10_000, diff_seconds=10
 )
+Attack = Callable[..., CaseResult]
 CLEAN = (
     "cat a; find . /tmp /var/tmp /dev/shm ~ -mindepth 1 | sort; stat -c %a a . /tmp ~; true > new; stat -c %a new; "
     "wc -l < /proc/sysvipc/shm; "
@@ -55,9 +56,12 @@ def sides(request: pytest.FixtureRequest, sandboxes: DockerSandboxes) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def attack(sides: tuple[CaseBox, CaseBox]) -> Callable[..., CaseResult]:
+def attack(sides: tuple[CaseBox, CaseBox]) -> Attack:
+    return attacker(sides[1])
+
+
+def attacker(candidate: CaseBox) -> Attack:
     """Runs a candidate's command, then looks whether the next cases, one in each lane, are clean."""
-    candidate = sides[1]
 
     def look() -> list[str]:
         return sorted(
@@ -119,7 +123,7 @@ def test_nothing_tells_a_candidate_which_side_it_is(sides: tuple[CaseBox, CaseBo
         assert word not in reference
 
 
-def test_writes_outside_are_refused_or_gone(attack: Callable[..., CaseResult]) -> None:
+def test_writes_outside_are_refused_or_gone(attack: Attack) -> None:
     result = attack(
         "for place in /usr/bin/x /etc/x /etc/passwd /root/x /opt/assay/x /opt/x /proc/sys/kernel/core_pattern /dev/x "
         "/proc/1/oom_score_adj /sys/x /run/x; do (echo x >> $place) 2>/dev/null && echo $place; done; "
@@ -134,16 +138,19 @@ def test_writes_outside_are_refused_or_gone(attack: Callable[..., CaseResult]) -
     }
 
 
-def test_a_fork_bomb_ends_at_its_deadline(attack: Callable[..., CaseResult]) -> None:
+def test_a_fork_bomb_ends_at_its_deadline(sandboxes: DockerSandboxes, sides: tuple[CaseBox, CaseBox]) -> None:
+    side = sides[1].side.model_copy(update={"limits": LIMITS.model_copy(update={"seconds": 3})})
     began = time.monotonic()
-    bomb = attack("bomb() { bomb | bomb & }; bomb; sleep 60")
-    assert bomb.ended == "deadline" or "Cannot fork" in bomb.stderr, "it may leave no room for itself"
-    result = attack(**python("import os\nwhile True:\n try: os.fork()\n except OSError: pass"))
+    with sandboxes.cases(side) as box:
+        attack = attacker(box)
+        bomb = attack("bomb() { bomb | bomb & }; bomb; sleep 60")
+        assert bomb.ended == "deadline" or "Cannot fork" in bomb.stderr, "it may leave no room for itself"
+        result = attack(**python("import os\nwhile True:\n try: os.fork()\n except OSError: pass"))
     assert result.ended == "deadline"
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 120
 
 
-def test_daemons_die_with_the_case(attack: Callable[..., CaseResult]) -> None:
+def test_daemons_die_with_the_case(attack: Attack) -> None:
     daemon = (
         "import os, signal, time\n"
         "for number in set(signal.valid_signals()) - {9, 19}: signal.signal(number, signal.SIG_IGN)\n"
@@ -157,7 +164,7 @@ def test_daemons_die_with_the_case(attack: Callable[..., CaseResult]) -> None:
     assert attack('python3 -c "$SCRIPT" & sleep 0.3', env={"SCRIPT": daemon}).ended == "exited"
 
 
-def test_a_full_disk_is_emptied(attack: Callable[..., CaseResult]) -> None:
+def test_a_full_disk_is_emptied(attack: Attack) -> None:
     result = attack(
         "for place in . ~ /tmp /var/tmp /dev/shm; do cat /dev/zero > $place/big; done; echo x > b || echo full"
     )
@@ -166,14 +173,14 @@ def test_a_full_disk_is_emptied(attack: Callable[..., CaseResult]) -> None:
     assert max(sizes) <= LIMITS.disk_mb << 20
 
 
-def test_a_flood_of_output_is_counted(attack: Callable[..., CaseResult]) -> None:
+def test_a_flood_of_output_is_counted(attack: Attack) -> None:
     result = attack("yes | head -c 100M; yes | head -c 1M >&2")
     assert len(result.stdout) == LIMITS.output_bytes
     assert result.ended == "deadline" or (result.stdout_bytes, result.stderr_bytes) == (100 << 20, 1 << 20)
     assert set(result.truncated) >= {"stdout"}
 
 
-def test_the_supervisor_is_out_of_reach(attack: Callable[..., CaseResult]) -> None:
+def test_the_supervisor_is_out_of_reach(attack: Attack) -> None:
     """Killed, stopped, traced, read, written to, starved of descriptors: nothing of it is there to be touched."""
     script = """
 import ctypes, os, signal
@@ -203,7 +210,7 @@ raise SystemExit(7)
     assert result.stdout.startswith("[]\n\n{"), result
 
 
-def test_nothing_opens_what_the_supervisor_may_do(attack: Callable[..., CaseResult]) -> None:
+def test_nothing_opens_what_the_supervisor_may_do(attack: Attack) -> None:
     """Mounts, namespaces, other users, devices, kernel settings; by number, and in the other calling convention."""
     script = """
 import ctypes, errno, os, platform, struct
@@ -247,9 +254,9 @@ print(done)
     assert attack(**python(script)).stdout == "[]\n"
 
 
-def test_setuid_programs_give_nothing(attack: Callable[..., CaseResult]) -> None:
+def test_setuid_programs_give_nothing(attack: Attack) -> None:
     assert attack(
-        "find / -xdev -perm -4000 -type f 2>/dev/null | head -3; su -c id root < /dev/null; id -u"
+        "find /usr/bin -perm -4000 -type f | head -3; su -c id root < /dev/null; id -u"
     ).stdout.endswith("\n9999\n")
 
 
@@ -295,7 +302,7 @@ def test_the_other_side_and_the_cases_are_not_there(sides: tuple[CaseBox, CaseBo
     assert planted.stdout == "['/test_data/planted']\n", "so the search works"
 
 
-def test_folders_that_shut_everybody_out(attack: Callable[..., CaseResult]) -> None:
+def test_folders_that_shut_everybody_out(attack: Attack) -> None:
     result = attack(
         "mkdir -p shut/in; echo x > shut/in/file; chmod 0 shut/in/file shut/in shut . /tmp ~ 2>/dev/null"
     )
@@ -307,13 +314,13 @@ def test_folders_that_shut_everybody_out(attack: Callable[..., CaseResult]) -> N
     }
 
 
-def test_very_many_files(attack: Callable[..., CaseResult]) -> None:
+def test_very_many_files(attack: Attack) -> None:
     result = attack("mkdir -p n; cd n; seq 100000 | xargs touch 2>&1 | head -1")
     assert result.truncated[0] in ("entries", "diff_seconds")
     assert len(result.changes) <= LIMITS.diff_entries
 
 
-def test_folders_too_deep_for_any_path(attack: Callable[..., CaseResult]) -> None:
+def test_folders_too_deep_for_any_path(attack: Attack) -> None:
     script = (
         "import os\nfor _ in range(2500):\n os.mkdir('deepdeepdeep'); os.chdir('deepdeepdeep')\nprint('made')"
     )
@@ -323,7 +330,7 @@ def test_folders_too_deep_for_any_path(attack: Callable[..., CaseResult]) -> Non
     assert max(len(change.path) for change in result.changes) < 4096
 
 
-def test_names_that_look_like_something_else(attack: Callable[..., CaseResult]) -> None:
+def test_names_that_look_like_something_else(attack: Attack) -> None:
     script = """
 import os
 names = [b'n' * 255, b'..\\\\..', b'\\xff\\xfe', b'"}\\n{"exit_code": 0}', b'-rf', b' ', b'\\x1b[2J', b'.wh.a']
@@ -342,11 +349,11 @@ os.mkfifo('pipe'); import socket; socket.socket(socket.AF_UNIX).bind('socket')
     }
 
 
-def test_what_is_left_in_shared_memory_is_removed(attack: Callable[..., CaseResult]) -> None:
+def test_what_is_left_in_shared_memory_is_removed(attack: Attack) -> None:
     attack("ipcmk -M 1000 -Q -S 3; echo x > /dev/shm/left; ls /dev/mqueue; grep -c . /proc/sysvipc/shm")
 
 
-def test_attributes_of_a_folder_are_removed(attack: Callable[..., CaseResult]) -> None:
+def test_attributes_of_a_folder_are_removed(attack: Attack) -> None:
     """A default access list would give the next case's files other modes."""
     script = (
         "import os, struct\nentries = [(1, 6, -1), (4, 0, -1), (32, 0, -1)]\n"
@@ -357,9 +364,7 @@ def test_attributes_of_a_folder_are_removed(attack: Callable[..., CaseResult]) -
     assert attack(**python(script)).stdout == "0o100600\n"
 
 
-def test_a_port_that_was_used_is_free_again(
-    attack: Callable[..., CaseResult], sides: tuple[CaseBox, CaseBox]
-) -> None:
+def test_a_port_that_was_used_is_free_again(attack: Attack, sides: tuple[CaseBox, CaseBox]) -> None:
     """The kernel keeps a closed connection's port for a minute."""
     script = (
         "import socket\nserver = socket.socket(); server.bind(('127.0.0.1', 8080)); server.listen()\n"
@@ -372,7 +377,7 @@ def test_a_port_that_was_used_is_free_again(
 
 
 def test_memory_that_stays_behind_in_files_is_given_back(
-    sides: tuple[CaseBox, CaseBox], attack: Callable[..., CaseResult]
+    sides: tuple[CaseBox, CaseBox], attack: Attack
 ) -> None:
     """So many cases would otherwise have filled the lane."""
     fill = Case(command_class="t", command="head -c 7M /dev/zero > big")

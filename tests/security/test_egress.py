@@ -6,7 +6,7 @@ import ipaddress
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -21,6 +21,7 @@ from runner.gateway.egress import CONNECTIONS, Address, Egress, egress, outside
 from runner.records import EgressAttempt, Environment
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.network import allowed, canonical, permits
+from tests.waiting import until
 
 
 class Site(BaseHTTPRequestHandler):
@@ -351,11 +352,15 @@ def test_too_many_connections_are_hung_up_on(proxy: Callable[..., Egress]) -> No
     with ExitStack() as stack:
         for _ in range(CONNECTIONS):
             stack.enter_context(socket.socket(socket.AF_UNIX)).connect(str(server.folder / "egress.sock"))
-        time.sleep(0.2)
         with pytest.raises((ConnectionResetError, BrokenPipeError)):
             ask(server, "CONNECT x.example:443 HTTP/1.1")
-    time.sleep(0.2)
-    assert ask(server, "CONNECT x.example:443 HTTP/1.1").startswith("HTTP/1.1 403 ")
+
+    def answered() -> bool:
+        with suppress(ConnectionResetError, BrokenPipeError):
+            return ask(server, "CONNECT x.example:443 HTTP/1.1").startswith("HTTP/1.1 403 ")
+        return False
+
+    until(answered)
 
 
 def test_the_end_comes_at_once_and_closes_what_is_open(tmp_path: Path) -> None:
@@ -367,7 +372,7 @@ def test_the_end_comes_at_once_and_closes_what_is_open(tmp_path: Path) -> None:
             client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
             assert client.recv(100).startswith(b"HTTP/1.1 200")
             began = time.monotonic()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
     assert not (tmp_path / "egress.sock").exists()
 
 

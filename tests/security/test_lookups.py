@@ -164,8 +164,8 @@ def test_the_end_comes_at_once_though_one_still_asks(tmp_path: Path) -> None:
     with Egress(tmp_path, ()) as server:
         client = connection(server)
         ask(client, query("a.example"))
-        client.sendall(framed(query("a.example")) * 1000)
+        client.sendall(framed(query("a.example")) * 5000)
         began = time.monotonic()
-    assert time.monotonic() - began < 0.9, "not after all 1,000"
+    assert time.monotonic() - began < 5000 * PAUSE_SECONDS, "not after all"
     client.close()
     assert not (tmp_path / "dns.sock").exists()

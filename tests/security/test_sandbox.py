@@ -16,6 +16,7 @@ from runner.gateway import Session
 from runner.gateway.server import CONNECTIONS
 from runner.sandbox.engine import connect
 from tests.security.conftest import CANARY, Cell, open_files
+from tests.waiting import until
 
 pytestmark = pytest.mark.docker
 
@@ -57,12 +58,37 @@ print(json.dumps(reached))
     assert {attempt.allowed for attempt in cell.egress.attempts} == {False}
 
 
+def test_connections_to_bare_addresses_are_counted_whatever_is_done_about_it(cell: Cell) -> None:
+    """By the kernel, in files that only it writes, of a network that no process can leave."""
+    before = cell.sandbox.unrouted()
+    left = cell.python(
+        """
+left = []
+for kind, address in ((socket.SOCK_STREAM, "203.0.113.1"), (socket.SOCK_DGRAM, "198.51.100.1")):
+    with socket.socket(type=kind) as s: s.connect_ex((address, 443))
+with socket.socket(socket.AF_INET6) as s: s.connect_ex(("::ffff:203.0.113.1", 443))
+for file in ("snmp", "netstat"):
+    try: os.write(os.open(f"/proc/net/{file}", os.O_WRONLY), b"0"); left.append(file)
+    except OSError: pass
+for spaces in (os.CLONE_NEWNET, os.CLONE_NEWNET | os.CLONE_NEWUSER):
+    try: os.unshare(spaces); left.append("its network")
+    except OSError: pass
+with socket.socket() as s: s.connect_ex(("203.0.113.1", 443))
+with socket.socket() as s: s.connect_ex(("127.0.0.1", 9))
+print(json.dumps(left))
+"""
+    )
+    assert left == []
+    assert before is not None
+    assert cell.sandbox.unrouted() == before + 4, "and not what stays inside"
+
+
 LOOK_UP = """
 import time
 def look_up(name):
     began = time.monotonic()
     try: socket.getaddrinfo(name, 443); return "found"
-    except OSError as error: return str(error), time.monotonic() - began < 4
+    except OSError as error: return str(error), time.monotonic() - began < 20
 answers = [look_up("looked-up.example"), look_up("looked-up.allowed.example")]
 home = [socket.gethostbyname(name) for name in ("localhost", socket.gethostname())]
 flood = socket.socket(type=socket.SOCK_DGRAM)
@@ -102,7 +128,7 @@ def test_another_resolver_gains_nothing(cell: Cell) -> None:
     assert cell.bash("getent hosts elsewhere.example").exit_code == 2
     cell.bash("cat /tmp/resolv.conf > /etc/resolv.conf")
     assert cell.bash("getent hosts elsewhere.example").exit_code == 2
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 40
     assert "elsewhere.example" not in {attempt.host for attempt in cell.egress.attempts}
 
 
@@ -222,7 +248,7 @@ for number in range(1000):
     except OSError: pass
     held.append(s)
 open("/tmp/flooded", "w").close()
-time.sleep(8)
+while os.path.exists("/tmp/flooded"): time.sleep(0.1)
 print(json.dumps(len(held)))
 """
 
@@ -239,14 +265,13 @@ def test_a_flood_of_connections_takes_nothing_from_other_trials(cell: Cell) -> N
         httpx.Client(transport=transport, base_url="http://x", headers=head, timeout=30) as client,
     ):
         flood = pool.submit(cell.python, FLOOD)
-        while not flood.done() and cell.bash("test -e /tmp/flooded").exit_code:
-            time.sleep(0.1)
-        assert not flood.done()
+        until(lambda: cell.bash("test -e /tmp/flooded").exit_code == 0)
         began = time.monotonic()
         answer = client.post("/v1/chat/completions", json=body)
         seconds = time.monotonic() - began
-        during = min(_after(0.5) for _ in range(8))
+        during = min(_after(0.5) for _ in range(4))
+        cell.bash("rm /tmp/flooded")
         assert flood.result() == 1000
     assert answer.status_code == 200
-    assert seconds < 5
+    assert seconds < 20
     assert during - before < 6 * CONNECTIONS, "descriptors of the runner"

@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from metrics.differential import Phase, Rules
+from metrics.differential import METRICS, Phase, Rules
 from runner.case_file import read_cases
 from runner.cases import CaseResult, CaseSide
 from runner.errors import VerifierError
@@ -23,9 +23,13 @@ from runner.sandbox.engine import connect
 from runner.verifiers.comparison import Comparison
 from runner.verifiers.differential import FOUND
 from runner.verifiers.reference_runs import ReferenceRun
+from runner.verifiers.semantic import JudgeVerdict
 from tests.tool_task_factory import PROJECT, SCORES, TOOL, make_tool_task, seal, tool_dataset
 
 pytestmark = pytest.mark.docker
+
+
+REFERENCE = "bash /solution/solve.sh"
 
 
 @dataclass(frozen=True)
@@ -66,16 +70,15 @@ def sandboxes() -> DockerSandboxes:
 def bench(tmp_path_factory: pytest.TempPathFactory, sandboxes: DockerSandboxes) -> Bench:
     root = tmp_path_factory.mktemp("differential")
     make_tool_task(root / "tasks")
-    return Bench(root, sandboxes)
+    bench = Bench(root, sandboxes)
+    bench.judge(REFERENCE, root)
+    return bench
 
 
 def ended(verdict: Verdict) -> dict[str, int]:
     """Phase -> valid cases that ended in it."""
     counts = {phase: int(verdict.components[f"ended_{phase}"]) for phase in Phase}
     return {phase: count for phase, count in counts.items() if count}
-
-
-REFERENCE = "bash /solution/solve.sh"
 
 
 def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
@@ -86,8 +89,8 @@ def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
     assert verdict.components["unstable_cases"] == 0
     assert verdict.components["runtime_median"] > 0
     assert min(verdict.components[f"runtime_{side}"] for side in ("reference", "candidate")) > 0
-    assert verdict.components["reference_lines"] == 19
-    assert 0.5 < verdict.components["cpu_median"] < 2
+    assert verdict.components["reference_lines"] == 20
+    assert 0.2 < verdict.components["cpu_median"] < 5
     assert verdict.components["workspace_depth"] == 0
     assert len(list((bench.root / "cache" / "results").glob("*.json"))) == 1
 
@@ -103,29 +106,46 @@ def written(tool: str, project: str = PROJECT) -> str:
 
 
 SLOW_SECONDS = 0.3
+
+
+class Lands(NamedTuple):
+    """Where a mutant must land: by hand, from `TOOL` and its four valid and one bad case in each of two classes."""
+
+    tool: str
+    phases: dict[str, int]
+    """Of the eight valid cases."""
+    scores: tuple[float, ...]
+    """exec, state, exact, fuzzy and semantic match, of a judge that says yes to whatever it is asked."""
+    agreement: tuple[float, float] = (1.0, 1.0)
+    """In positive cases, in negative ones."""
+
+
+ALL = (1.0, 1.0, 1.0, 1.0, 1.0)
+NO_OUTPUT_IS_COMPARED = (1.0, 0.5, 0.5, 0.5, 0.5)
+"""What ends one class of two at its side effects: its output is right, and counts nothing."""
 MUTANTS = {
-    "a wrong exit code": (mutant("        Path(file).unlink()", "        Path(file).unlink()\n        sys.exit(3)"),
-                          {"passed": 4, "crash": 4}, {"exec": 0.5, "state": 1.0, "exact_match": 0.5}),
-    "extra white space": (mutant("print(word, words.count(word))", 'print(" ", word, "", words.count(word), "\\n")'),
-                          {"passed": 8}, {"exact_match": 1.0, "fuzzy_match": 1.0}),
-    "swapped lines": (mutant("sorted(set(words))", "sorted(set(words), reverse=True)"),
-                      {"passed": 6, "output": 2}, {"exec": 1.0, "state": 1.0, "exact_match": 0.75}),
-    "a file not deleted": (mutant("        Path(file).unlink()\n", ""),
-                           {"passed": 4, "side_effects": 4}, {"exec": 1.0, "state": 0.5, "fuzzy_match": 0.5}),
-    "an extra file": (mutant("        for word in", '        Path("notes").touch()\n        for word in'),
-                      {"passed": 4, "side_effects": 4}, {"exec": 1.0, "state": 0.5, "exact_match": 0.5}),
-    "an extra hidden file": (mutant("        for word in", '        Path(".notes").touch()\n        for word in'),
-                             {"passed": 8}, {"state": 1.0, "exact_match": 1.0}),
-    "slow": (mutant("    command, file =", "    import time; time.sleep(0.3)\n    command, file ="),
-             {"passed": 8}, {"exact_match": 1.0}),
-    "crashing": (mutant("    command, file =", "    import os; os.abort()\n    command, file ="),
-                 {"crash": 8}, {"exec": 0.0, "exact_match": 0.0, "negative_agreement": 1.0}),
-    "output and no deeds": (mutant('        Path("log").mkdir()', "        return"),
-                            {"passed": 4, "side_effects": 4}, {"exec": 1.0, "state": 0.5}),
-    "nothing is refused": (mutant('        sys.exit("usage: tally count|log FILE")', "        return"),
-                           {"passed": 8}, {"exact_match": 1.0, "negative_agreement": 0.5}),
+    "a wrong exit code": Lands(mutant("Path(file).unlink()", "Path(file).unlink()\n        sys.exit(3)"),
+                               {"passed": 4, "crash": 4}, (0.5, 1.0, 0.5, 0.5, 0.5), (0.5, 1.0)),
+    "extra white space": Lands(mutant("(word, words.count(word))", '(" ", word, "", words.count(word), "\\n")'),
+                               {"passed": 8}, ALL),
+    "swapped lines": Lands(mutant("sorted(set(words))", "sorted(set(words), reverse=True)"),
+                           {"passed": 6, "output": 2}, (1.0, 1.0, 0.75, 0.75, 1.0)),
+    "a file not deleted": Lands(mutant("        Path(file).unlink()\n", ""),
+                                {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
+    "an extra file": Lands(mutant("        for word in", '        Path("notes").touch()\n        for word in'),
+                           {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
+    "an extra hidden file": Lands(mutant("        for word in", '        Path(".notes").touch()\n        for word in'),
+                                  {"passed": 8}, ALL),
+    "slow": Lands(mutant("    command, file =", "    import time; time.sleep(0.3)\n    command, file ="),
+                  {"passed": 8}, ALL),
+    # What it did not do shows only where there is something to do: `state` is asked of every case.
+    "crashing": Lands(mutant("    command, file =", "    import os; os.abort()\n    command, file ="),
+                      {"crash": 8}, (0.0, 0.5, 0.0, 0.0, 0.0), (0.0, 1.0)),
+    "output and no deeds": Lands(mutant('        Path("log").mkdir()', '        return print(len(words), "words")'),
+                                 {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
+    "nothing is refused": Lands(mutant('        sys.exit("usage: tally count|log FILE")', "        return"),
+                                {"passed": 8}, ALL, (1.0, 0.5)),
 }  # fmt: skip
-"""Of `TOOL`, this test's own reference, no shipped one: its text, where its eight valid cases end, some scores."""
 
 
 @pytest.fixture(scope="session")
@@ -133,7 +153,7 @@ def behaviour(bench: Bench) -> dict[str, list[CaseResult]]:
     """What the reference and all its mutants do: installed side by side in one machine, which makes it quick."""
     task = bench.task()
     image = bench.sandboxes.image(task.environment)
-    tools = {"the reference": TOOL, **{name: tool for name, (tool, _, _) in MUTANTS.items()}}
+    tools = {"the reference": TOOL, **{name: lands.tool for name, lands in MUTANTS.items()}}
     files = {
         f"/opt/{number}/tally": f"#!/usr/bin/python3\n{tool}\nmain()\n"
         for number, tool in enumerate(tools.values())
@@ -160,14 +180,19 @@ def behaviour(bench: Bench) -> dict[str, list[CaseResult]]:
 def test_each_mutant_of_the_little_tool_lands_where_the_funnel_says(
     bench: Bench, behaviour: dict[str, list[CaseResult]], name: str
 ) -> None:
-    _, phases, scores = MUTANTS[name]
+    lands = MUTANTS[name]
     given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
     reference = ReferenceRun(results=tuple(behaviour["the reference"]), unstable=())
     compared = Comparison(Rules(), given, reference, behaviour[name], "")
-    figures = {**compared.scored().metrics, **compared.components()}
-    counts = {phase: int(figures[f"ended_{phase}"]) for phase in Phase}
-    assert {phase: count for phase, count in counts.items() if count} == phases
-    assert {key: figures[key] for key in scores} == scores
+    asked = {pair.digest: JudgeVerdict(equivalent=True) for pair in compared.questions.values()}
+    assert len(asked) == lands.phases.get("output", 0)
+    judged = compared.judged(asked)
+    said, scored = judged.components(), judged.scored()
+    counts = {phase: int(said[f"ended_{phase}"]) for phase in Phase}
+    assert {phase: count for phase, count in counts.items() if count} == lands.phases
+    assert tuple(scored.metrics[metric] for metric in METRICS) == lands.scores
+    assert (said["positive_agreement"], said["negative_agreement"]) == lands.agreement
+    assert scored.build == 1.0
 
 
 def test_a_slow_candidate_passes_and_its_time_is_said(
@@ -193,13 +218,14 @@ def test_a_slow_candidate_passes_and_its_time_is_said(
 def test_what_cannot_be_installed_is_worth_nothing(
     bench: Bench, tmp_path: Path, script: str, said: str
 ) -> None:
-    verdict = bench.judge(script, tmp_path, install_seconds=20.0)
-    assert (verdict.reward, verdict.components["build"], ended(verdict)) == (0.0, 0.0, {"install": 8})
+    verdict = bench.judge(script, tmp_path)
+    assert (verdict.reward, ended(verdict)) == (0.0, {"install": 8})
+    assert {name: verdict.components[name] for name in SCORES} == dict.fromkeys(SCORES, 0.0)
     assert said in verdict.output
 
 
 def test_an_installation_that_never_ends_has_failed(bench: Bench, tmp_path: Path) -> None:
-    script = written(TOOL) + "echo 'import time; time.sleep(99)' > setup.py"
+    script = written(TOOL) + "echo 'import time; time.sleep(999)' > setup.py"
     verdict = bench.judge(script, tmp_path, install_seconds=3.0)
     assert (verdict.reward, ended(verdict)) == (0.0, {"install": 8})
     assert "ended with deadline" in verdict.output

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import marshal
 import os
 import select
 import signal
@@ -20,6 +22,7 @@ CANNOT_START = 126
 KILLED = 128 + signal.SIGKILL
 IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
 """By the supervisor, and so by what it executes, unless it is undone."""
+_BEGAN = struct.Struct("d")
 _REPORT = struct.Struct("idd")
 """Wait status, wall seconds, processor seconds."""
 
@@ -40,16 +43,19 @@ class Stream:
     def text(self) -> str:
         r"""Where it is no UTF-8, such bytes are written `\xNN` and backslashes doubled."""
         kept = self._kept.replace(b"\\", b"\\\\") if self.binary else self._kept
-        return kept.decode(errors="backslashreplace")
+        return self._decoded(kept, "backslashreplace")
 
     @property
     def binary(self) -> bool:
-        """Whether what is kept is no UTF-8."""
+        """Whether what is kept is no UTF-8; that the cap fell within a character does not make it so."""
         try:
-            self._kept.decode()
+            self._decoded(self._kept, "strict")
         except UnicodeDecodeError:
             return True
         return False
+
+    def _decoded(self, kept: bytearray, errors: str) -> str:
+        return codecs.utf_8_decode(kept, errors, not self.cut)[0]
 
     @property
     def cut(self) -> bool:
@@ -85,44 +91,65 @@ class Walls:
     """What stands around a command, by the way that is taken."""
 
     enter: Callable[[], None]
-    """Called in the parent of the command: namespaces, root directory."""
+    """Called in the command's own process: namespaces, root directory."""
     become: Callable[[], None]
-    """Called in the command's own process before it executes anything: user, limits, system calls."""
+    """Called there before it executes anything: user, limits, system calls."""
     end: Callable[[int], int]
     """Ends the parent with this pid and everything beneath it; returns its wait status when nothing is left."""
 
 
-def run(order: Order, walls: Walls) -> Ending:
-    """Run a script; returns when nothing of it is alive any more.
+class Crew:
+    """Two processes that wait for a command: the *parent*, a child of this process, and its own, the later shell.
 
-    A child of this process, the *parent*, starts the shell, waits for it and reports by a pipe that the shell does not
-    have; output comes by pipes of its own. So whatever a command writes, it cannot write a result.
-
-    Raises `RuntimeError` when the walls could not be put up.
+    Forks cost more than all else around a command, so these are there before there is anything to run. The parent
+    waits for the shell and reports by a pipe that the shell does not have; output comes by pipes of its own. So
+    whatever a command writes, it cannot write a result.
     """
-    (report, reporting), (out, outwards), (err, errwards) = os.pipe(), os.pipe(), os.pipe()
-    began = time.monotonic()
-    parent = os.fork()
-    if parent == 0:
-        _lead(order, walls, reporting, (outwards, errwards))
-    for descriptor in (reporting, outwards, errwards):
-        os.close(descriptor)
-    streams = {out: Stream(order.output_bytes), err: Stream(order.output_bytes)}
-    late = _follow(report, streams, began + order.seconds)
-    status = walls.end(parent)
-    said = os.read(report, _REPORT.size)
-    for descriptor, stream in streams.items():
-        while data := os.read(descriptor, CHUNK):  # nobody is left who could write more
-            stream.add(data)
-    for descriptor in (report, *streams):
-        os.close(descriptor)
-    if not said and os.waitstatus_to_exitcode(status) > 0:
-        raise RuntimeError("a case's walls could not be put up")
-    if late or not said:  # without a report: taken by the kernel when memory was short
-        return Ending(None if late else KILLED, time.monotonic() - began, 0.0, *streams.values())
-    ended, seconds, cpu = _REPORT.unpack(said)
-    code = os.waitstatus_to_exitcode(ended)
-    return Ending(code if code >= 0 else 128 - code, seconds, cpu, *streams.values())
+
+    def __init__(self, walls: Walls) -> None:
+        self._walls = walls
+        (given, self._giving), (self._report, reporting) = os.pipe(), os.pipe()
+        (self._out, outwards), (self._err, errwards) = os.pipe(), os.pipe()
+        self._parent = os.fork()
+        if self._parent == 0:
+            os.close(self._giving)  # so that the shell hears of this process's end
+            _lead(walls, given, reporting, (outwards, errwards))
+        for descriptor in (given, reporting, outwards, errwards):
+            os.close(descriptor)
+
+    def run(self, order: Order) -> Ending:
+        """Run a script; returns when nothing of it is alive any more. Once only.
+
+        Raises `RuntimeError` when the walls could not be put up.
+        """
+        began = time.monotonic()
+        with open(self._giving, "wb") as file:
+            marshal.dump((order.script, order.workdir, dict(order.env)), file)
+        streams = {self._out: Stream(order.output_bytes), self._err: Stream(order.output_bytes)}
+        late = _follow(self._report, streams, began + order.seconds)
+        status = self._walls.end(self._parent)
+        said = os.read(self._report, _REPORT.size)
+        for descriptor, stream in streams.items():
+            while data := os.read(descriptor, CHUNK):  # nobody is left who could write more
+                stream.add(data)
+        self._close()
+        if not said and os.waitstatus_to_exitcode(status) > 0:
+            raise RuntimeError("a case's walls could not be put up")
+        if late or not said:  # without a report: taken by the kernel when memory was short
+            return Ending(None if late else KILLED, time.monotonic() - began, 0.0, *streams.values())
+        ended, seconds, cpu = _REPORT.unpack(said)
+        code = os.waitstatus_to_exitcode(ended)
+        return Ending(code if code >= 0 else 128 - code, seconds, cpu, *streams.values())
+
+    def dismiss(self) -> None:
+        """End both without a command; instead of `run`."""
+        os.close(self._giving)
+        self._walls.end(self._parent)
+        self._close()
+
+    def _close(self) -> None:
+        for descriptor in (self._report, self._out, self._err):
+            os.close(descriptor)
 
 
 def _follow(report: int, streams: Mapping[int, Stream], deadline: float) -> bool:
@@ -143,21 +170,23 @@ def _follow(report: int, streams: Mapping[int, Stream], deadline: float) -> bool
     return True
 
 
-def _lead(order: Order, walls: Walls, report: int, outputs: tuple[int, int]) -> NoReturn:
+def _lead(walls: Walls, given: int, report: int, outputs: tuple[int, int]) -> NoReturn:
     """The parent: never returns, and says on the supervisor's stderr what went wrong."""
     try:
         kernel.die_with_parent()
         person.first_to_go()
-        walls.enter()
-        began = time.monotonic()
+        started, starting = os.pipe()
         shell = os.fork()
         if shell == 0:
-            _shell(order, walls, outputs)
+            os.close(report)
+            _shell(walls, given, starting, outputs)
+        os.close(starting)
         pid = 0
         while pid != shell:  # also of orphans, whom it inherits
             pid, status, usage = os.wait3(0)
-        cpu = usage.ru_utime + usage.ru_stime
-        os.write(report, _REPORT.pack(status, time.monotonic() - began, cpu))
+        ended = time.monotonic()
+        (began,) = _BEGAN.unpack(os.read(started, _BEGAN.size))
+        os.write(report, _REPORT.pack(status, ended - began, usage.ru_utime + usage.ru_stime))
     except BaseException:  # noqa: BLE001 - a copy of the supervisor must not go on as one
         traceback.print_exc()
         sys.stderr.flush()
@@ -165,18 +194,30 @@ def _lead(order: Order, walls: Walls, report: int, outputs: tuple[int, int]) -> 
     os._exit(0)
 
 
-def _shell(order: Order, walls: Walls, outputs: tuple[int, int]) -> NoReturn:
+def _shell(walls: Walls, given: int, starting: int, outputs: tuple[int, int]) -> NoReturn:
     """The command's own process."""
+    try:
+        os.setsid()
+        for ignored in IGNORED:
+            signal.signal(ignored, signal.SIG_DFL)
+        with open(given, "rb") as file:
+            order = file.read()
+        if not order:
+            os._exit(0)
+        script, workdir, env = marshal.loads(order)  # noqa: S302 - the supervisor's own
+        walls.enter()
+    except BaseException:  # noqa: BLE001 - as above; the parent has no beginning to report, and fails too
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(CANNOT_START)
     try:
         nothing = os.open(os.devnull, os.O_RDONLY)
         for standard, descriptor in enumerate((nothing, *outputs)):
             os.dup2(descriptor, standard)
-        os.setsid()
-        for ignored in IGNORED:
-            signal.signal(ignored, signal.SIG_DFL)
+        os.write(starting, _BEGAN.pack(time.monotonic()))
         walls.become()
-        os.chdir(order.workdir)
-        os.execve("/bin/sh", ("sh", "-c", order.script), dict(order.env))  # noqa: S606 - the shell is the point
+        os.chdir(workdir)
+        os.execve("/bin/sh", ("sh", "-c", script), env)  # noqa: S606 - the shell is the point
     except BaseException as error:  # noqa: BLE001 - as above; this goes to the command's stderr
         os.write(2, f"cannot start: {error}\n".encode(errors="replace"))
     os._exit(CANNOT_START)

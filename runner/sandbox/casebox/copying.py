@@ -27,8 +27,6 @@ _EVERYBODY = -1
 class Copies:
     """Makes stages. One at a time, and alone in its container: all stages are the same root."""
 
-    how = "copy"
-
     def __init__(self, files_root: str, caps: changes.Caps, become: Callable[[], None]) -> None:
         self.caps = caps
         self.watched = folders(files_root)
@@ -49,6 +47,7 @@ class Copies:
 class Copy:
     """One case's stage."""
 
+    how = "copy"
     files = ""
     """Where the case's own files are written, by their absolute paths."""
 
@@ -58,12 +57,12 @@ class Copy:
 
     def prepare(self, order: command.Order) -> command.Ending:
         """Run the prep script."""
-        return command.run(order, self._copies.walls)
+        return command.Crew(self._copies.walls).run(order)
 
     def run(self, order: command.Order) -> command.Ending:
         """Run the command, after a look at what is there."""
         self._before = changes.Frozen(changes.Tree("/"), self._paths, self._copies.caps.clock())
-        return command.run(order, self._copies.walls)
+        return command.Crew(self._copies.walls).run(order)
 
     def changes(self) -> changes.Changes:
         """What the command changed."""

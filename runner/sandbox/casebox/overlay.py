@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from runner.sandbox.casebox import changes, command, kernel
@@ -29,8 +29,6 @@ _SAFE = kernel.NOSUID | kernel.NODEV
 class Overlays:
     """Makes stages. One at a time: its process's mounts are its own, and all stages lie at one path."""
 
-    how = "overlay"
-
     def __init__(self, size: str, caps: changes.Caps, become: Callable[[], None]) -> None:
         self.caps = caps
         self._size = size
@@ -46,18 +44,19 @@ class Overlays:
             for folder in (_ROOT, _VIEW, _PREP, _COMMAND, _SHM, *_WORK.values()):
                 os.mkdir(folder, 0o755)
             os.chmod(_SHM, 0o1777)  # noqa: S103 - as it is everywhere
-            yield Overlay(self)
+            with closing(Overlay(self)) as stage:
+                yield stage
         finally:
             kernel.unmount(STAGE)
 
-    def run(self, order: command.Order) -> command.Ending:
-        """Run a script in the root that is mounted now."""
+    def crew(self) -> command.Crew:
+        """One in process and network namespaces of its own, for the root that is mounted when it gets its order."""
         if self._network_used():
             kernel.unshare(kernel.NEWNET)
             kernel.loopback_up()
         kernel.enter(self._own, kernel.NEWPID)  # else a second namespace could not be made
         kernel.unshare(kernel.NEWPID)
-        return command.run(order, self._walls)
+        return command.Crew(self._walls)
 
     def _network_used(self) -> bool:
         """Whether this process's network is not a new one any more: making one costs more than the rest of a stage.
@@ -75,17 +74,19 @@ class Overlays:
 class Overlay:
     """One case's stage."""
 
+    how = "overlay"
     files = _PREP
     """Where the case's own files are written, by their absolute paths."""
 
     def __init__(self, overlays: Overlays) -> None:
         self._overlays = overlays
+        self._crew: command.Crew | None = overlays.crew()
 
     def prepare(self, order: command.Order) -> command.Ending:
         """Run the prep script: what it changes is part of the state that the command finds."""
         _mount("/", _PREP)
         try:
-            return self._overlays.run(order)
+            return self._run(order)
         finally:
             kernel.unmount(_ROOT)
 
@@ -94,7 +95,7 @@ class Overlay:
         lower = f"{_PREP}:/"
         kernel.mount("overlay", _VIEW, "overlay", kernel.RDONLY, f"lowerdir={lower},redirect_dir=follow")
         _mount(lower, _COMMAND)
-        return self._overlays.run(order)
+        return self._run(order)
 
     def changes(self) -> changes.Changes:
         """What the command changed."""
@@ -102,6 +103,15 @@ class Overlay:
         found = changes.Changes(changes.Tree(_VIEW), changes.Tree(_ROOT), caps.entries, caps.clock())
         changes.layered(found, _COMMAND)
         return found
+
+    def close(self) -> None:
+        """Send home whoever still waits for a command."""
+        if self._crew:
+            self._crew.dismiss()
+
+    def _run(self, order: command.Order) -> command.Ending:
+        crew, self._crew = self._crew or self._overlays.crew(), None
+        return crew.run(order)
 
 
 def _mount(lower: str, upper: str) -> None:
@@ -111,7 +121,7 @@ def _mount(lower: str, upper: str) -> None:
 
 
 def _enter() -> None:
-    """Give this process, the first of its process namespace, the rest of a machine of its own."""
+    """Give this process, which has a process namespace of its own, the rest of a machine."""
     kernel.unshare(kernel.NEWNS | kernel.NEWIPC)
     # Read-only: without that, even somebody without capabilities may set what belongs to uid 0.
     kernel.mount("proc", f"{_ROOT}/proc", "proc", _SAFE | kernel.NOEXEC | kernel.RDONLY, "hidepid=2")

@@ -17,6 +17,7 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,8 @@ def prepare(setting: Setting) -> None:
         ground.close()
     there = f"test -f {setting.files_root}/ready"
     first = {"command": f"{there} && echo ready", "files": {"ready": ""}, "prep": there, "env": {}}
-    found = handle(_stages(setting), setting, first)
+    with _stages(setting).fresh() as stage:
+        found = handle(stage, setting, first)
     if found.get("stdout") != "ready\n":
         raise RuntimeError(f"a first case failed: {found['stderr'].strip()}")
 
@@ -85,12 +87,23 @@ def serve(setting: Setting) -> None:
             cgroup.join(ground.STAGE, setting.lane, limits["memory_mb"] + limits["disk_mb"], limits["pids"])
     stages = _stages(setting)
     gc.freeze()  # what is never collected is never written to, and stays shared with the children
-    for line in sys.stdin.buffer:
-        # Nothing here takes that long; if it does, the host hears of it by this process's end.
-        signal.alarm(math.ceil(2 * (limits["seconds"] + limits["diff_seconds"]) + SLACK_SECONDS))
-        answer = json.dumps(handle(stages, setting, json.loads(line)))
+    while _served(stages, setting):
+        pass
+
+
+def _served(stages: Overlays | Copies, setting: Setting) -> bool:
+    """Answer one request; False when there is none any more. The machine is made while the host has none yet, and put
+    away when it has its answer.
+    """
+    with stages.fresh() as stage:
         signal.alarm(0)
-        print(answer, flush=True)
+        line = sys.stdin.buffer.readline()
+        # Nothing here takes that long; if it does, the host hears of it by this process's end.
+        limits = setting.limits
+        signal.alarm(math.ceil(2 * (limits["seconds"] + limits["diff_seconds"]) + SLACK_SECONDS))
+        if line:
+            print(json.dumps(handle(stage, setting, json.loads(line))), flush=True)
+    return bool(line)
 
 
 def _stages(setting: Setting) -> Overlays | Copies:
@@ -109,28 +122,28 @@ def _stages(setting: Setting) -> Overlays | Copies:
     return Copies(setting.files_root, caps, become)
 
 
-def handle(stages: Overlays | Copies, setting: Setting, request: dict[str, Any]) -> dict[str, Any]:
-    """Run one case; the fields of `runner.cases.CaseResult`."""
+def handle(stage: Overlay | Copy, setting: Setting, request: dict[str, Any]) -> dict[str, Any]:
+    """Run one case on its own machine; the fields of `runner.cases.CaseResult`."""
     env = _environment() | setting.env | request["env"]
     seconds, output_bytes = setting.limits["seconds"], setting.limits["output_bytes"]
 
     def order(script: str) -> command.Order:
         return command.Order(script, setting.workdir, env, seconds, output_bytes)
 
-    with stages.fresh() as stage:
-        if wrong := _write(stage, setting.files_root, request["files"]):
-            return {"exit_code": None, "ended": "prep", "how": stages.how, "stderr": wrong}
-        if request["prep"]:
-            ending = stage.prepare(order(request["prep"]))
-            if ending.exit_code != 0:
-                return {**_result(ending), "exit_code": None, "ended": "prep", "how": stages.how}
-        ending = stage.run(order(request["command"]))
-        found = stage.changes()
+    if wrong := _write(stage, setting.files_root, request["files"]):
+        return {"exit_code": None, "ended": "prep", "how": stage.how, "stderr": wrong}
+    if request["prep"]:
+        ending = stage.prepare(order(request["prep"]))
+        if ending.exit_code != 0:
+            return {**_result(ending), "exit_code": None, "ended": "prep", "how": stage.how}
+    ending = stage.run(order(request["command"]))
+    found = stage.changes()
     result = _result(ending)
     result["truncated"] += sorted(found.truncated)
-    return {**result, "changes": sorted(found.entries, key=itemgetter("path")), "how": stages.how}
+    return {**result, "changes": sorted(found.entries, key=itemgetter("path")), "how": stage.how}
 
 
+@cache
 def _environment() -> dict[str, str]:
     """The image's own variables, and those of the case's user."""
     # As it was given: Python has added to its own copy.
@@ -152,8 +165,8 @@ def _write(stage: Overlay | Copy, files_root: str, files: dict[str, str]) -> str
             for name, text in files.items():
                 if folder := os.path.dirname(name):
                     os.makedirs(folder, exist_ok=True)
-                with open(name, "x", encoding="utf-8", newline="") as file:
-                    file.write(text)
+                with open(name, "xb") as file:
+                    file.write(text.encode())
     except OSError as error:
         return f"the case's files cannot be written: {error.strerror}\n"
     finally:

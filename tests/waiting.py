@@ -1,0 +1,17 @@
+"""Waiting for what a test has set going."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+PATIENCE_SECONDS = 60.0
+"""Far more than anything takes, on a slow and busy machine too."""
+
+
+def until(true: Callable[[], object]) -> None:
+    """Wait for it to come true."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not true():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.02)
