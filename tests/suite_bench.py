@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.records import ExecSpec, SandboxSpec, Task, Verdict
+from runner.datasets.nl2repo import Nl2RepoBench
+from runner.records import ExecSpec, Image, SandboxSpec, Task, Verdict
 from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.local import LocalSandboxes
 from runner.suites import SUITE
 from tests.suite_factory import UPSTREAM, add_truth, add_upstream, make_folder, suite_dataset
 
@@ -38,13 +40,15 @@ class SuiteBench:
         return bench
 
     @property
-    def dataset(self) -> Any:
+    def dataset(self) -> Nl2RepoBench:
+        """Made anew: it holds nothing."""
         return suite_dataset(self.root / "tasks", self.root / "cache")
 
     @property
     def task(self) -> Task:
+        """Of the dataset, its only one."""
         (task,) = self.dataset.tasks()
-        return task  # type: ignore[no-any-return]
+        return task
 
     def judge(
         self,
@@ -59,18 +63,13 @@ class SuiteBench:
         with tempfile.TemporaryDirectory() as place:
             if suite:
                 task = self._other_suite(task, Path(place, "suite"), suite)
-            spec = SandboxSpec(
-                name="agent",
-                image=self.sandboxes.image(task.environment),
-                environment=task.environment,
-                user="agent",
-            )
-            with self.sandboxes.open(spec) as agent:
+            # Judging is what is tested, so the agent needs no container of its own.
+            spec = SandboxSpec(name="agent", image=Image(id="", reference=""), environment=task.environment)
+            with LocalSandboxes().open(spec) as agent:
                 given = {f"/workspace/{path}": text for path, text in files.items()}
                 result = agent.exec(ExecSpec(argv=("bash", "-ec", script), files=given))
                 assert result.exit_code == 0, result
-                agent.kill()
-                return self.dataset.verifier.verify(task, agent, self.sandboxes, into)  # type: ignore[no-any-return]
+                return self.dataset.verifier.verify(task, agent, self.sandboxes, into)
 
     def _other_suite(self, task: Task, place: Path, changed: dict[str, Any]) -> Task:
         assert task.verifier.tests

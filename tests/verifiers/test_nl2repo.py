@@ -74,13 +74,22 @@ def test_partial_code_scores_what_its_junit_says(
 
 
 def test_a_suite_that_is_ended_keeps_what_it_proved(bench: SuiteBench, tmp_path: Path) -> None:
-    hangs = CODE["tally/__init__.py"].replace(
-        "self.counts[word] = ", "__import__('time').sleep(0 if times else 9)\n        self.counts[word] = "
-    )
-    slow = CODE[MOST].replace("tally = Tally(words)", "__import__('time').sleep(999)")
-    verdict = bench.judge(tmp_path, {"tally/__init__.py": hangs, MOST: slow}, command_seconds=15.0)
-    assert verdict.reward == pytest.approx(3 / 7)  # what stands before the first that hangs
-    assert verdict.components["failure_timeout"] == 4.0
+    """It is ended as soon as the test runs that never ends; how fast this machine is does not matter."""
+    hangs = "open('hangs', 'w').close()\n    __import__('time').sleep(999)"
+    slow = CODE[MOST].replace("tally = Tally(words)", hangs)
+    command = "pytest tests & until [ -e hangs ]; do sleep 0.1; done; kill -9 $!"
+    verdict = bench.judge(tmp_path, {**CODE, MOST: slow}, commands=[command])
+    assert verdict.reward == pytest.approx(3 / 7)
+    assert verdict.components["tests_unreported"] == 4.0
+
+
+def test_a_command_has_a_time_limit_and_what_follows_still_runs(bench: SuiteBench, tmp_path: Path) -> None:
+    commands = ["setsid sleep 998 & sleep 999", "pytest tests; sleep 999"]
+    verdict = bench.judge(tmp_path, CODE, commands=commands, command_seconds=1.0)
+    assert verdict.reward is not None
+    assert verdict.components["install"] == 0.0
+    assert verdict.output.count("its time limit after") == 2
+    assert verdict.components["failure_timeout"] == 7 - 7 * verdict.reward
 
 
 def test_commands_are_a_shells_and_the_installation_counts(bench: SuiteBench, tmp_path: Path) -> None:
