@@ -162,7 +162,7 @@ class Nl2RepoBench(Record):
     def truth_digest(self, suite: Suite, source: Source) -> str:
         """Of what a ground truth rests on; not the deletion list, for what it takes from upstream is laid back."""
         images = [tree_digest(self.image), self.published.read_text() if source.image else ""]
-        ran = suite.model_dump(mode="json", exclude={"expected", "count", "deleted"})
+        ran = suite.model_dump(mode="json", exclude={"expected", "count", "deleted"}, exclude_defaults=True)
         return digest([ran, source.shaping, images])
 
     def _task(self, folder: Path, documents: dict[str, list[str]]) -> Task:

@@ -71,8 +71,8 @@ class Source(Record):
 
     @property
     def shaping(self) -> dict[str, object]:
-        """What of it can change a result."""
-        return self.model_dump(mode="json", exclude={"license", "lines", "category"})
+        """What of it can change a result; what is left out there is left out here."""
+        return self.model_dump(mode="json", exclude={"license", "lines", "category"}, exclude_defaults=True)
 
 
 def upstream(source: Source, cache: Path) -> Path:

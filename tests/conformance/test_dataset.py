@@ -10,6 +10,7 @@ from runner.datasets.harbor import HarborDataset
 from runner.door import ROOT
 from runner.protocols import Dataset
 from runner.records import Task
+from tests.suite_factory import add_truth, add_upstream, make_folder, suite_dataset
 from tests.tool_task_factory import make_tool_task, tool_dataset
 
 
@@ -42,7 +43,19 @@ def tools(folder: Path) -> Dataset:
     return tool_dataset(folder / "tasks", folder / "cache")
 
 
-DATASETS = (quickstart, broken, tools)
+def suites(folder: Path) -> Dataset:
+    """A good one, one without a document, and one of whose tests nobody knows."""
+    dataset = suite_dataset(folder / "tasks", folder / "cache")
+    for name in ("good", "silent", "unknown"):
+        task = make_folder(folder / "tasks", name)
+        if name != "unknown":
+            add_upstream(task)
+            add_truth(dataset, task)
+    (folder / "tasks" / "silent" / "start.md").unlink()
+    return dataset
+
+
+DATASETS = (quickstart, broken, tools, suites)
 
 
 @pytest.fixture(params=DATASETS, ids=lambda make: make.__name__)
