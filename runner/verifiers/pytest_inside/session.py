@@ -60,7 +60,7 @@ def _session() -> int:
     descriptor, _, word = os.environ.pop("ASSAY_REPORT", "").partition(":")
     plugins = os.environ.pop("ASSAY_PLUGINS", "").split()
     sys.path.insert(0, JUDGE)
-pytest: Any = importlib.import_module("pytest")  # the judge's, and no library of the runner
+    pytest: Any = importlib.import_module("pytest")  # the judge's, and no library of the runner
 
     for name in plugins:
         importlib.import_module(name)
