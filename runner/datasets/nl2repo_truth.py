@@ -31,21 +31,22 @@ def ground_truth(
         raise TaskError("There is no upstream code to check its tests with: its source has kind=none.")
     suite = dataset.bare_suite(nl2repo_folder.read(folder), source)
     task = dataset.make(folder, suite, say)
-    runs = [_run(dataset, task, suite, sandboxes) for _ in range(RUNS)]
-    found = [passed(run, None) for run in runs]
+    (run, output), (again, _) = [_run(dataset, task, suite, sandboxes) for _ in range(RUNS)]
+    found = [passed(each, None) for each in (run, again)]
     if unsteady := sorted(found[0] ^ found[1]):
         raise TaskError(
             f"{len(unsteady)} tests pass at one time and not at another, such as {unsteady[0]}: no ground truth."
         )
     if not found[0]:
-        raise TaskError(f"Upstream passes none of its tests here:\n{summary(runs[0], suite.commands)}")
-    truth = _truth(runs[0], found[0], dataset.truth_digest(suite, source))
+        said = f"{summary(run, suite.commands)}\n{output[-2000:]}"
+        raise TaskError(f"Upstream passes none of its tests here:\n{said}")
+    truth = _truth(run, found[0], dataset.truth_digest(suite, source))
     write_atomically(here / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
     return truth
 
 
-def _run(dataset: Nl2RepoBench, task: Task, suite: Suite, sandboxes: SandboxProvider) -> Reported:
-    """Once: what `oracle` leaves, judged."""
+def _run(dataset: Nl2RepoBench, task: Task, suite: Suite, sandboxes: SandboxProvider) -> tuple[Reported, str]:
+    """Once: what `oracle` leaves, judged; and what the commands printed."""
     environment = task.environment
     spec = SandboxSpec(
         name=f"{task.name}-truth", image=sandboxes.image(environment), environment=environment, user="agent"
@@ -56,8 +57,8 @@ def _run(dataset: Nl2RepoBench, task: Task, suite: Suite, sandboxes: SandboxProv
         sandbox.kill()
         workspace = Path(place, "workspace.tar")
         sandbox.get(sandbox.workdir, workspace)
-        reported, _, _ = dataset.verifier.run(task, suite, workspace, sandboxes, Path(place))
-    return reported
+        reported, _, output = dataset.verifier.run(task, suite, workspace, sandboxes, Path(place))
+    return reported, output
 
 
 def _truth(reported: Reported, good: set[str], digest: str) -> Truth:

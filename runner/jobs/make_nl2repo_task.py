@@ -71,15 +71,18 @@ class MakeNl2RepoTask(Record):
         dataset, sandboxes = only_dataset(sweep), sweep.settings.sandbox
         say = partial(print, flush=True)
         folder = dataset.root / (self.name or self.package)
-        if folder.exists():
-            raise ConfigError(f"{folder} is there already: choose another job.name, or remove it.")
-        source, fetched = self._source(dataset, say)
-        self._write(folder, source, fetched)
+        if (folder / "truth.json").exists():
+            raise ConfigError(f"{folder} is a whole task already: choose another job.name, or remove it.")
+        if not folder.exists():  # else what is there has been mended, and is checked as it is
+            source, fetched = self._source(dataset, say)
+            self._write(folder, source, fetched)
         sandboxes.prepare([], say)
         failures: list[str] = []
         said = check(dataset, folder, sandboxes, say, failures, count=folder / "test_case_count.txt")
         if failures:
-            raise ConfigError("\n".join(failures))
+            raise ConfigError(
+                "\n".join([*failures, f"Mend {folder}/source.yaml; then the same command goes on."])
+            )
         say(
             f"{folder}: {said}. Now write its start.md, which is a draft; job=spec_coverage says what it lacks."
         )
@@ -103,7 +106,9 @@ class MakeNl2RepoTask(Record):
 
     def _write(self, folder: Path, source: Source, fetched: Path) -> None:
         """Everything but the truth; the count stands for one until that is known."""
-        tests = self.tests or _tests(fetched)
+        tests = list(self.tests) or _tests(fetched)
+        if absent := [path for path in tests if not (fetched / path).exists()]:
+            raise ConfigError(f"job.tests: the sdist of {self.package} {self.version} has no {absent[0]}.")
         entries = inventory(fetched)
         folder.mkdir(parents=True)
         command = f"pytest --continue-on-collection-errors {' '.join(tests)}"
