@@ -79,6 +79,9 @@ class Observation(NamedTuple):
     """ΔS: absolute path -> what became of it."""
     seconds: float = 0.0
     """Wall time of the command."""
+    note: str = ""
+    """What `stdout` as text does not say: that it was cut, and how long it was, or is no text. Outputs whose notes
+    differ match neither exactly nor semantically, whatever they say."""
 
 
 class Phase(StrEnum):
@@ -197,14 +200,16 @@ def exact(reference: str, candidate: str) -> bool:
     return _bare(reference) == _bare(candidate)
 
 
-def similarity(reference: str, candidate: str) -> float:
+def similarity(reference: str, candidate: str, least: float = 0.0) -> float:
     """1 − Levenshtein(a, b) / max(len(a), len(b)), in characters, of the folded outputs (FM, section 3.2.1).
 
-    Folded: ANSI escapes gone, runs of white space one blank, ends stripped. Two empty outputs are equal (1).
+    Folded: ANSI escapes gone, runs of white space one blank, ends stripped. Two empty outputs are equal (1). Below
+    `least` it is 0, which is found out far sooner: of unlike texts of a million characters in seconds, not in a minute.
     """
     from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - only who judges needs it
 
-    return float(Levenshtein.normalized_similarity(folded(reference), folded(candidate)))
+    texts = folded(reference), folded(candidate)
+    return float(Levenshtein.normalized_similarity(*texts, score_cutoff=least))
 
 
 def folded(output: str) -> str:
@@ -246,13 +251,14 @@ def judge_case(
         return replace(scored, phase=Phase.CRASH)
     if not state:
         return replace(scored, phase=Phase.SIDE_EFFECTS)
-    equal = exact(reference.stdout, candidate.stdout)
+    alike = reference.note == candidate.note
+    equal = alike and exact(reference.stdout, candidate.stdout)
     return replace(
         scored,
         phase=Phase.PASSED if equal else Phase.OUTPUT,
         exact_match=equal,
-        fuzzy_match=equal or similarity(reference.stdout, candidate.stdout) >= rules.tau,
-        semantic_match=equal or same_meaning,
+        fuzzy_match=equal or similarity(reference.stdout, candidate.stdout, rules.tau) >= rules.tau,
+        semantic_match=equal or (same_meaning if alike else False),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Collection
 from pathlib import Path
 
@@ -13,19 +12,15 @@ from pydantic import ValidationError
 from runner.cases import Case
 from runner.errors import TaskError
 
-SIGNS = "();<>|&\n"
-"""What ends a word of a shell's, and is none."""
-BEFORE = frozenset(
-    ("!", "{", "if", "then", "elif", "else", "while", "until", "do", "env", "exec", "time", "xargs")
-)
-"""Words after which a command's name still comes."""
+_STATED = re.compile(r"\bCLI Tool Name\W*?:[*\s]*`?([^\s`*]+)|\bcommand-line tool `([^`]+)`", re.IGNORECASE)
+"""How prompts state their tool's name: the authors' `**CLI Tool Name**: name`, ours "the command-line tool `name`"."""
 
 
 def read_cases(path: Path, classes: Collection[str] = (), tool: str | None = None) -> tuple[Case, ...]:
     """All cases of a file, in its order.
 
     `classes`: those that there may be, and each of which there must be; empty: any. `tool`: the command that each case
-    must call. Raises `TaskError` with file, line and reason.
+    must name. Raises `TaskError` with file, line and reason.
     """
     try:
         text = path.read_text("utf-8")
@@ -46,31 +41,27 @@ def read_cases(path: Path, classes: Collection[str] = (), tool: str | None = Non
 
 
 def names(tool: str, text: str) -> bool:
-    """Whether a text names a command: as a word of its own, no part of a path or of a longer name."""
+    """Whether a text names a command: as a word of its own, no part of a path or of a longer name.
+
+    Of a script that is enough: who executes it (`sh -c`, `xargs -n1`, `timeout 5`) takes no part in it.
+    """
     return re.search(rf"(?<![\w./-]){re.escape(tool)}(?![\w/-]|\.\w)", text) is not None
 
 
-def calls(tool: str, command: str) -> bool:
-    """Whether a shell that is given `command` executes `tool`: it is the first word of a simple command, assignments,
-    redirections and `BEFORE` left out. A name within quotes (`sh -c 'tool'`) is not seen.
+def stated(prompt: str) -> list[str]:
+    """Names that a prompt gives its tool, in their order."""
+    return [match[1] or match[2] for match in _STATED.finditer(prompt)]
+
+
+def check_prompt(prompt: str, tool: str) -> None:
+    """Raises `TaskError` for a prompt after which nobody could pass: it states another name than `tool`, which the
+    cases call; or it states none, and `tool` is no word of it.
     """
-    words = shlex.shlex(command, posix=True, punctuation_chars=SIGNS)
-    words.whitespace, words.whitespace_split, words.commenters = " \t\r", True, ""
-    first, redirected = True, False
-    try:
-        for word in words:
-            if re.fullmatch(rf"[{SIGNS}]+", word):
-                redirected = "<" in word or ">" in word
-                first = first or not redirected
-            elif redirected:
-                redirected = False
-            elif first and word == tool:
-                return True
-            else:
-                first = first and (word in BEFORE or re.match(r"[A-Za-z_]\w*=", word) is not None)
-    except ValueError:  # a quote that nothing closes, and the tool was not called before it
-        return False
-    return False
+    other = [name for name in stated(prompt) if name != tool]
+    if not other and names(tool, prompt):
+        return
+    found = f"calls the tool {other[0]!r}, and the cases {tool!r}" if other else f"never names {tool!r}"
+    raise TaskError(f"instruction.md {found}: correct it, or set dataset.check_names=false.")
 
 
 def _case(line: str, classes: Collection[str], tool: str | None) -> Case:
@@ -85,6 +76,6 @@ def _case(line: str, classes: Collection[str], tool: str | None) -> Case:
         raise ValueError(f"{where}: {what}" if where else what) from error
     if classes and case.command_class not in classes:
         raise ValueError(f"unknown class {case.command_class!r}; task.toml has {', '.join(sorted(classes))}")
-    if tool and not calls(tool, case.command):
-        raise ValueError(f"its command does not call {tool!r}, as the prompt names the tool")
+    if tool and not names(tool, case.command):
+        raise ValueError(f"its command does not name {tool!r}, as the prompt calls the tool")
     return case

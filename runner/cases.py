@@ -15,6 +15,9 @@ from runner.records import Image, Record
 
 FILES_ROOT: Final = "/test_data"
 """Where a case's files lie, and where its commands start unless told otherwise (CLI-Tool-Bench's own path)."""
+How = Literal["overlay", "copy"]
+"""overlay: a fresh root for each case. copy: no mounts permitted; only what the case's user may write is watched and
+put back."""
 LONGEST_NAME: Final = 255
 """Bytes of one name in a path, as the kernel has it."""
 
@@ -110,7 +113,7 @@ class CaseSide(Record):
     limits: CaseLimits = CaseLimits()
     lanes: int = Field(default=1, ge=1)
     """Cases that it can run at once."""
-    how: Literal["auto", "overlay", "copy"] = "auto"
+    how: How | Literal["auto"] = "auto"
     """auto: overlay where the engine permits mounts in a container, else copy."""
 
 
@@ -157,6 +160,4 @@ class CaseResult(Record):
     """Wall seconds from the command's start to its end."""
     cpu_seconds: float = 0.0
     """User and system time of the command and of those children that it, or who inherited them, waited for."""
-    how: Literal["overlay", "copy"]
-    """overlay: a fresh root for each case. copy: no mounts permitted; only what the case's user may write is watched
-    and put back."""
+    how: How

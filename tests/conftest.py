@@ -17,11 +17,12 @@ from runner.__main__ import QUIET
 from runner.door import ROOT
 
 os.environ.update(QUIET)
+# An example that waits for a busy machine breaks no law.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
-for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}.items():
-    # Tests end programs by them, and what started this one may ignore them: so does `sh -c 'make test &'`.
-    signal.signal(number, handler)
+# Tests end programs by these, and what started this one may ignore them: so does `sh -c 'make test &'`.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runner.case_file import read_cases
 from runner.cases import Case, CaseResult
-from runner.verifiers.reference_runs import ReferenceRun
+from runner.verifiers.reference_runs import Shelf
 
 HEADING = "## Examples\n"
 INTRODUCTION = (
@@ -67,7 +67,7 @@ def _block(text: str) -> str:
 def main(task: Path, run: Path) -> None:
     """Put the examples of a whole run into a prompt."""
     cases = read_cases(task / "cases.jsonl")
-    results = ReferenceRun.model_validate_json(run.read_bytes()).results
+    results = Shelf.model_validate_json(run.read_bytes()).of(cases).results
     prompt = task / "instruction.md"
     prompt.write_text(prompt.read_text().partition(HEADING)[0].rstrip() + "\n\n" + section(cases, results))
 

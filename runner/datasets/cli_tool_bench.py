@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from runner.case_file import names, read_cases
+from runner.case_file import check_prompt, read_cases
 from runner.datasets.references import Reference, context, fetch, fetch_context, identity, solution
 from runner.datasets.task_files import digest, read_instruction, tree_digest
 from runner.datasets.task_toml import read_toml
@@ -102,11 +102,8 @@ class CliToolBench(Record):
         """Everything else of a task. Raises `TaskError` for one that cannot be run."""
         folder, cache = task.directory, self.verifier.cache
         instruction = read_instruction(folder / "instruction.md")
-        if self.check_names and not names(tool.tool, instruction):
-            raise TaskError(
-                f"instruction.md never names {tool.tool!r}, which the cases call: correct it, or set "
-                "dataset.check_names=false."
-            )
+        if self.check_names:
+            check_prompt(instruction, tool.tool)
         read_cases(folder / "cases.jsonl", tool.classes, tool.tool if self.check_names else None)
         environment = self._environment(tool.language)
         install = tool.install or INSTALL[tool.language]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from runner.case_file import calls, read_cases
+from runner.case_file import names, read_cases, stated
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
 
@@ -36,7 +36,6 @@ CHECKOUT = "/authors"
 FOUND = "/tmp/generated.json"  # noqa: S108 - of the sandbox
 LANGUAGES = {"python": "python", "node": "javascript", "golang": "go"}
 """Their image -> language."""
-TOOL = re.compile(r"\*\*CLI Tool Name\*\*:[ \t]*`?([^\s`]+)")
 CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
 INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
 """An installation's script: folder below the workspace, command."""
@@ -202,8 +201,8 @@ def write_task(
     `head`: `category`, and `[reference]` of `task.toml` but for its package; `reference`: the archive that it names.
     Returns remarks for the user. Raises `TaskError` with file, line and reason.
     """
-    named = TOOL.search(prompt)
-    if not named:
+    tool = next(iter(stated(prompt)), None)
+    if tool is None:
         raise TaskError("agent_prompt.txt does not say its CLI Tool Name.")
     with tempfile.TemporaryDirectory(dir=into.parent, prefix=".importing-") as folder:
         place = Path(folder, "task")
@@ -212,15 +211,15 @@ def write_task(
         (place / "cases.jsonl").write_text(generated.lines, "utf-8")
         cases = read_cases(place / "cases.jsonl", generated.classes)
         shutil.copyfile(reference, place / "reference.tar")
-        (place / "task.toml").write_text(_task_toml(named[1], repository, generated, head), "utf-8")
+        (place / "task.toml").write_text(_task_toml(tool, repository, generated, head), "utf-8")
         if (into / "task.toml").is_file():
             shutil.rmtree(into)
         if into.exists():
             raise TaskError(f"{into} is there and is no task: remove it, or choose another job.path.")
         place.rename(into)
     remarks = []
-    if not all(calls(named[1], case.command) for case in cases):
-        renamed = f"the prompt names {named[1]!r} and not all cases call it"
+    if not all(names(tool, case.command) for case in cases):
+        renamed = f"the prompt names {tool!r} and not all cases call it"
         remarks.append(f"{renamed}: refused unless dataset.check_names=false")
     if generated.masks:
         remarks.append(

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self, TypeVar
 from docker import APIClient
 from docker.errors import APIError, NotFound
 
-from runner.cases import Case, CaseResult, CaseSide
+from runner.cases import Case, CaseResult, CaseSide, How
 from runner.errors import EngineError
 from runner.sandbox import cases_launch as launch
 from runner.sandbox.casebox.serve import SLACK_SECONDS
@@ -41,7 +41,7 @@ class CaseBox:
 
     def __init__(self, api: APIClient, side: CaseSide) -> None:
         self.side = side
-        self.how: launch.How = "overlay"
+        self.how: How = "overlay"
         """Which way was taken, as on each result."""
         self._api = api
         self._containers: list[str] = []
@@ -97,7 +97,7 @@ class CaseBox:
             container = self._containers[number % len(self._containers)]
             self._free.put(_Slot(container, number, self._lane(container, number)))
 
-    def _prepared(self, how: launch.How) -> str:
+    def _prepared(self, how: How) -> str:
         """Start a container and try its way; returns why that does not work, if it does not."""
         try:
             container = self._api.create_container(**launch.arguments(self._api, self.side, how))["Id"]
@@ -109,7 +109,7 @@ class CaseBox:
             return explanation(error)
         return self._made_ready(container, how)
 
-    def _made_ready(self, container: str, how: launch.How) -> str:
+    def _made_ready(self, container: str, how: How) -> str:
         preparing = Lane(self._api, container, launch.command("prepare", self.side, how))
         try:
             return preparing.complaint or "no reason given" if preparing.wait(_START_SECONDS) else ""

@@ -11,15 +11,13 @@ from typing import Any, Literal
 from docker import APIClient
 from docker.types import LogConfig, Mount
 
-from runner.cases import FILES_ROOT, CaseSide
+from runner.cases import FILES_ROOT, CaseSide, How
 from runner.sandbox import bundles
 from runner.sandbox.casebox.cgroup import OWN_MB, OWN_PIDS
 from runner.sandbox.casebox.ground import OURS, STAGE, folders
 from runner.sandbox.inside import PYTHON
 from runner.sandbox.limits import MEGABYTE
 from runner.sandbox.reaper import owned
-
-How = Literal["overlay", "copy"]
 
 CODE = f"{OURS}/cases"
 """A mount of the engine's, empty but for our package: what a candidate's image holds there would be imported first."""

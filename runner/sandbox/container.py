@@ -66,7 +66,7 @@ class DockerSandbox:
         self._id = ""
         self._killed = False
         self._unrouted: int | None = None
-        self._sealed = False
+        self._is_ready = False
         self._snapshots: list[Image] = []
 
     @property
@@ -217,16 +217,23 @@ class DockerSandbox:
         return self._api.head(self._archive, params={"path": path}, timeout=self._api.timeout)
 
     def _prepare(self, spec: ExecSpec) -> None:
-        """Write what a command needs. The first one's call also closes the fresh directories to all but root."""
+        """Write what a command needs. The first one's call also readies the machine itself."""
         with archive.Packer() as pack:
-            for path in () if self._sealed else self._spec.fresh_dirs:
-                pack.directory(path, 0o700)
+            if not self._is_ready:
+                self._ready(pack)
             for path, text in spec.files.items():
                 pack.file(path, text, spec.user or self._user)
             for path, folder in spec.uploads.items():
                 pack.folder(path, folder)
             self._unpack(pack)
-        self._sealed = True
+        self._is_ready = True
+
+    def _ready(self, pack: archive.Packer) -> None:
+        """Close the fresh directories to all but root, and say what a machine without a network knows of names."""
+        for path in self._spec.fresh_dirs:
+            pack.directory(path, 0o700)
+        for path, text in ({} if self._spec.network == "open" else launch.NAMES).items():
+            pack.file(path, text, "root")
 
     def _run(
         self, spec: ExecSpec, output: Output, stop: Callable[[], Stop | None]

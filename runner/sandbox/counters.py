@@ -9,7 +9,7 @@ def unrouted(pid: int, container: str) -> int | None:
     """How often its processes sent or connected to an address that no route leads to, which fails at once.
 
     `pid` is of the container's first process, on this machine; None if it is not there, as that of a dead container or
-    of an engine elsewhere. IPv6 counts where the engine leaves it on; Docker 20.10 turns it off without a network.
+    of an engine elsewhere.
     """
     process = Path("/proc", str(pid))
     try:

@@ -43,10 +43,12 @@ class Comparison:
     @property
     def questions(self) -> dict[int, Pair]:
         """Index of each valid case that nothing but its output's wording can fail -> its two outputs."""
+        ended = [i for i, score in self._scores.items() if score.valid and score.phase is metric.Phase.OUTPUT]
+        results = self._results or ()
         return {
-            index: self._pair(index, self._results)
-            for index, score in self._scores.items()
-            if score.valid and score.phase is metric.Phase.OUTPUT and self._results
+            index: self._pair(index, results)
+            for index in ended
+            if results and observed(results[index]).note == observed(self._reference.results[index]).note
         }
 
     def judged(self, verdicts: Mapping[str, JudgeVerdict]) -> Comparison:

@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from metrics import differential as metric
 from runner.case_file import read_cases
-from runner.cases import Case, CaseLimits, CaseResult, CaseSide
+from runner.cases import Case, CaseLimits, CaseResult, CaseSide, How
 from runner.errors import EngineError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.sandbox import casebox
@@ -90,8 +90,8 @@ class DifferentialVerifier(Record):
         """See `protocols.Verifier`. Raises `VerifierError` when the reference itself is broken."""
         began = time.monotonic()
         cases = _cases(task)
+        _reference(task)  # before anything is run in vain
         image = sandboxes.image(task.environment)
-        reference = self._reference(task, cases, image, sandboxes)
         workspace = into / "workspace.tar"
         try:
             sandbox.get(sandbox.workdir, workspace)
@@ -104,6 +104,8 @@ class DifferentialVerifier(Record):
                 error=ErrorInfo.of(error, "verify"),
             )
         results, output = self._candidate(task, workspace, cases, sandboxes)
+        how = results[0].how if results else None
+        reference = self._reference(task, cases, sandboxes, how)
         compared = Comparison(self.rules, cases, reference, results, output)
         if self.judge and ask:
             semantic = SemanticJudge(self.judge, self.cache, ask)
@@ -140,23 +142,21 @@ class DifferentialVerifier(Record):
                 return None, f"{candidate.output}\nThe installation broke the machine: {error}"
 
     def _reference(
-        self, task: Task, cases: Sequence[Case], image: Image, sandboxes: SandboxProvider
+        self, task: Task, cases: Sequence[Case], sandboxes: SandboxProvider, how: How | None
     ) -> ReferenceRun:
-        """What the reference did, now or at an earlier time."""
-        if task.solution is None or not task.solution.is_dir():
-            raise VerifierError(f"The reference of {task.name} is not here: fetch it with job=setup.")
-        source = task.solution / "source"
+        """What the reference did, now or at an earlier time, in the way in which the candidate's cases were run."""
+        reference, image = _reference(task), sandboxes.image(task.environment)
 
         def run(cases: Sequence[Case]) -> list[CaseResult]:
-            with self._installed(task, (source, WORKSPACE), image, sandboxes) as installed:
+            with self._installed(task, (reference / "source", WORKSPACE), image, sandboxes) as installed:
                 if installed.image is None:
                     raise VerifierError(
                         f"The reference of {task.name} cannot be installed: {installed.output[-1000:]}"
                     )
-                return self._run(task, installed.image, cases, sandboxes)
+                return self._run(task, installed.image, cases, sandboxes, how or "auto")
 
-        shaping = [image.id, task.solution.name, task.verifier.install, self.limits.model_dump(), _engine()]
-        return reference_run(self.cache / "results", shaping, cases, self.rules, run)
+        shaping = [image.id, reference.name, task.verifier.install, self.limits.model_dump(), _engine()]
+        return reference_run(self.cache / "results", shaping, cases, self.rules, run, how)
 
     @contextmanager
     def _installed(
@@ -188,12 +188,18 @@ class DifferentialVerifier(Record):
                 yield Installed(None, f"{output}\n`{task.verifier.install}` ended with {ending}")
 
     def _run(
-        self, task: Task, image: Image, cases: Sequence[Case], sandboxes: SandboxProvider
+        self,
+        task: Task,
+        image: Image,
+        cases: Sequence[Case],
+        sandboxes: SandboxProvider,
+        how: How | Literal["auto"] = "auto",
     ) -> list[CaseResult]:
         """What came of each case on one side, in their order."""
         from runner.sandbox.cases import stream  # noqa: PLC0415 - a plan that starts nothing needs no engine
 
-        side = CaseSide(name=f"{task.name}-cases", image=image, limits=self.limits, lanes=self.lanes)
+        name = f"{task.name}-cases"
+        side = CaseSide(name=name, image=image, limits=self.limits, lanes=self.lanes, how=how)
         heard = cases if self.semantics == "paper" else [_merged(case) for case in cases]
         with sandboxes.cases(side) as box:
             results = dict(stream(box, heard))
@@ -223,6 +229,12 @@ def _cases(task: Task) -> tuple[Case, ...]:
     if task.verifier.cases is None:
         raise VerifierError(f"{task.name} has no cases, which differential testing needs.")
     return read_cases(task.verifier.cases)
+
+
+def _reference(task: Task) -> Path:
+    if task.solution is None or not task.solution.is_dir():
+        raise VerifierError(f"The reference of {task.name} is not here: fetch it with job=setup.")
+    return task.solution
 
 
 def _engine() -> str:

@@ -520,7 +520,7 @@ def colwise_text(rng):
 def table(rng, separator):
     cells = ["plain", "", f'"a{separator}b"', '"say ""hi"""', '"two\nlines"', "ünï", "7", " padded ", *WORDS[:4]]
     rows = [["name", "value", "note"], *(rng.choices(cells, k=3) for _ in range(rng.randint(0, 6)))]
-    return "".join(separator.join(row) + rng.choice(["\n", "\n", "\n", "\r\n"]) for row in rows)
+    return text_of(separator.join(row) for row in rows)
 
 
 def colwise_csv(rng):

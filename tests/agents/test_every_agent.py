@@ -7,6 +7,7 @@ be the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,8 @@ def test_a_refused_agent_ends_by_itself_and_is_judged(run: Run, agent: CliAgent)
     assert "stream" not in calls[0].dropped, "not collected"
     assert record.usage == outcome.served
     refused = calls[-1].started_at
-    assert (record.finished_at - refused).total_seconds() < 90
+    before, after = refused - record.started_at, record.finished_at - refused
+    assert after < max(timedelta(seconds=30), before), "at once, as this machine goes"
 
 
 @pytest.mark.timeout(WAIT)

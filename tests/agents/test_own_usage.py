@@ -114,7 +114,7 @@ def test_an_expression_that_is_none_fails_at_the_door() -> None:
 def read(pattern: Path, most: int = 100) -> subprocess.CompletedProcess[str]:
     """As in a sandbox, where it is run by the runtime."""
     argv = [sys.executable, "-I", "-S", "-c", Path(read_inside.__file__).read_text(), str(pattern), str(most)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_files_are_printed_in_their_order(tmp_path: Path) -> None:

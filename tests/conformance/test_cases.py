@@ -306,12 +306,29 @@ def test_output_beyond_the_cap_is_dropped_counted_and_said(run: Run) -> None:
     assert result.truncated == ("stdout",)
 
 
+def test_an_order_may_be_larger_than_a_pipe(run: Run) -> None:
+    """It comes by one; what the kernel itself does not take is a value too."""
+    result = run("echo ${#BIG}", env={"BIG": "x" * 100_000})
+    assert (result.stdout, result.exit_code) == ("100000\n", 0)
+    result = run(f"echo {'x' * 300_000}")
+    assert (result.stderr, result.exit_code) == (
+        "cannot start: [Errno 7] Argument list too long: '/bin/sh'\n",
+        126,
+    )
+
+
+def test_a_cap_within_a_character_leaves_text(run: Run) -> None:
+    result = run("printf x; head -c 20000 /dev/zero | sed 's/\\x00/é/g'")
+    assert (result.stdout, result.binary) == ("x" + "é" * 4_999, ())
+    assert (result.stdout_bytes, result.truncated) == (40_001, ("stdout",))
+
+
 def test_output_that_is_no_text_is_readable_and_still_told_apart(run: Run) -> None:
     assert run(r"printf 'a\377\0\303\251\n'").stdout == "a\\xff\0é\n"
     assert run(r"printf '\376'").stdout != run(r"printf '\377'").stdout
     byte, written = run(r"printf '\377'"), run(r"printf '\\xff'")
     assert (byte.stdout, byte.binary, written.stdout, written.binary) == (r"\xff", ("stdout",), r"\xff", ())
-    assert observed(byte).stdout != observed(written).stdout
+    assert (observed(byte).note, observed(written).note) == ("not UTF-8", "")
     both = run(r"printf '\377\\xff'; printf '\376' >&2")
     assert (both.stdout, both.binary) == (r"\xff\\xff", ("stdout", "stderr"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.case_file import calls, names, read_cases
+from runner.case_file import names, read_cases
 from runner.datasets.cli_tool_bench import CliToolBench
 from runner.datasets.references import Reference, fetch, solution
 from runner.door import ROOT
@@ -113,14 +113,13 @@ def test_the_authors_lines_are_read_as_they_are(tmp_path: Path) -> None:
         ({"command": "tally count a\0b"}, "command: a NUL byte cannot be given to a shell."),
         (
             {"command": "wordcount count a"},
-            "its command does not call 'tally', as the prompt names the tool.",
+            "its command does not name 'tally', as the prompt calls the tool.",
         ),
         (
             {"command": "/opt/tally count a"},
-            "its command does not call 'tally', as the prompt names the tool.",
+            "its command does not name 'tally', as the prompt calls the tool.",
         ),
-        ({"command": "other tally"}, "its command does not call 'tally', as the prompt names the tool."),
-        ({"command": "tally.py count a"}, "its command does not call 'tally', as the prompt names the tool."),
+        ({"command": "tally.py count a"}, "its command does not name 'tally', as the prompt calls the tool."),
         ({"negativ": True}, "negativ: Extra inputs are not permitted."),
     ],
 )
@@ -152,14 +151,6 @@ def test_a_bad_file_of_cases_is_refused(tmp_path: Path, content: bytes | None, r
     refused = only(tool_dataset(tmp_path / "tasks", tmp_path)).refused
     assert refused
     assert refused.startswith(reason)
-
-
-def test_a_prompt_that_names_another_tool_is_refused_unless_told_otherwise(tmp_path: Path) -> None:
-    folder = make_tool_task(tmp_path / "tasks")
-    (folder / "instruction.md").write_text("Write `counter`, which counts words (no `tally-ho`).\n")
-    dataset = tool_dataset(tmp_path / "tasks", tmp_path)
-    assert "never names 'tally'" in str(only(dataset).refused)
-    assert only(dataset.model_copy(update={"check_names": False})).refused is None
 
 
 def test_a_task_that_is_wrong_otherwise_is_refused(tmp_path: Path) -> None:
@@ -267,26 +258,40 @@ def test_names_are_words_of_their_own() -> None:
         "tally count a",
         "cat x|tally count; echo",
         "cd sub && A=1 B='x y' tally count a",
-        "< a tally count -",
-        "echo a > tally; tally",
         "ls\ntally count a",
-        "cat <<END | tally count -\nit's\nEND",
         "echo $(tally count a)",
-        "ls | xargs tally count",
-        "tally count 'a",
+        "sh -c 'tally count a'",
+        'bash -c "tally count a | sort"',
+        "env -i PATH=$PATH tally count a",
+        "timeout 5 tally count a",
+        "ls | xargs -n1 tally count",
     ],
 )
-def test_what_a_command_calls_is_the_word_that_is_executed(command: str) -> None:
-    assert calls("tally", command)
+def test_a_tool_that_a_wrapper_executes_is_named_too(command: str) -> None:
+    assert names("tally", command)
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["other tally", "echo x > tally", "other; ./tally", "echo 'x; tally'", "A=tally other", "other '' tally",
-     "cat tally | sort", "other 'a; tally"],
-)  # fmt: skip
-def test_a_command_that_only_says_the_name_does_not_call_it(command: str) -> None:
-    assert not calls("tally", command)
+    ("prompt", "said"),
+    [
+        ("Write `counter`, which counts words (no `tally-ho`).\n", "never names 'tally'"),
+        (
+            "**CLI Tool Name**: counter\nIt does what tally does.\n",
+            "calls the tool 'counter', and the cases 'tally'",
+        ),
+        ("CLI Tool Name: `counter`\n    tally count a\n", "calls the tool 'counter', and the cases 'tally'"),
+        ("Write the command-line tool `counter`, as good as tally.\n", "calls the tool 'counter'"),
+        ("**CLI Tool Name**: tally\nThe command-line tool `counter` counts.\n", "calls the tool 'counter'"),
+    ],
+)
+def test_a_prompt_that_names_another_tool_is_refused_unless_told_otherwise(
+    tmp_path: Path, prompt: str, said: str
+) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    (folder / "instruction.md").write_text(prompt)
+    dataset = tool_dataset(tmp_path / "tasks", tmp_path)
+    assert said in str(only(dataset).refused)
+    assert only(dataset.model_copy(update={"check_names": False})).refused is None
 
 
 def test_cases_without_classes_and_tools_are_read_too(tmp_path: Path) -> None:

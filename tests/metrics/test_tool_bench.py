@@ -217,3 +217,12 @@ def test_the_funnel_counts_cases_of_valid_trials() -> None:
     ended = {f"ended_{phase}": float(at) for at, phase in enumerate(Phase)}
     rows = table(tool("easy-1", **ended), tool("easy-2", **ended), trial("easy-3", None, **ended))
     assert line(tool_bench.funnel(rows), "a").to_dict() == {phase: 2.0 * at for at, phase in enumerate(Phase)}
+
+
+def test_quarantined_cases_are_those_of_the_task_whoever_tried_it() -> None:
+    rows = table(
+        tool("easy-1", unstable_cases=2.0), tool("easy-1", cell="b", unstable_cases=None),
+        tool("easy-2", unstable_cases=0.0),
+    )  # fmt: skip
+    assert tool_bench.unstable(rows) == {"easy-1": 2}
+    assert tool_bench.unstable(table(tool("easy-1"))) == {}

@@ -124,6 +124,23 @@ def test_what_an_agent_plants_at_the_verifiers_paths_neither_shows_nor_stops_it(
     assert listed.split("\n") == ["directory 700 0"] * 3 + [""] * 3
 
 
+@pytest.mark.parametrize(
+    "plant",
+    [
+        "echo 203.0.113.1 localhost > /etc/hosts; chmod 0 /etc/hosts",
+        "rm /etc/hosts; mkdir -p /etc/hosts/x; ln -sf /etc/resolv.conf /etc/resolv.conf",
+        "rm /etc/hosts; mkfifo /etc/hosts; ln -sf /logs/verifier/x /etc/resolv.conf",
+    ],
+)
+def test_a_sealed_machine_knows_itself_whatever_an_agent_left(start: Start, bash: Bash, plant: str) -> None:
+    agent = start()
+    bash(agent, plant)
+    judge = start(image=agent.snapshot())
+    for name in ("localhost", "sandbox"):
+        assert bash(judge, f"getent hosts {name}", user="1000").exit_code == 0, name
+    assert bash(judge, "grep nameserver /etc/resolv.conf").stdout == "nameserver 127.0.0.11\n"
+
+
 @pytest.mark.parametrize("break_it", ["rm /bin/sleep", "cd /; rmdir workspace; touch workspace"])
 def test_a_machine_that_an_agent_broke_is_no_fault_of_the_engine(
     start: Start, bash: Bash, break_it: str

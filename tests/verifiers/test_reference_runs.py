@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from metrics.differential import Rules, effective
-from runner.cases import Case, CaseResult, Change
+from metrics.differential import Rules, effective, judge_case
+from runner.cases import Case, CaseResult, Change, How
 from runner.errors import VerifierError
 from runner.verifiers.reference_runs import Run, observed, reference_run
 
@@ -40,8 +41,10 @@ def runs(*second: CaseResult, first: Sequence[CaseResult] = ()) -> Run:
     return run
 
 
-def kept(folder: Path, run: Run, cases: Sequence[Case] = CASES, **rules: Any) -> tuple[int, ...]:
-    return reference_run(folder, ["image"], cases, Rules(**rules), run).unstable
+def kept(
+    folder: Path, run: Run, cases: Sequence[Case] = CASES, how: How | None = "overlay", **rules: Any
+) -> tuple[int, ...]:
+    return reference_run(folder, ["image"], cases, Rules(**rules), run, how).unstable
 
 
 def test_a_case_that_is_not_the_same_twice_is_quarantined(tmp_path: Path) -> None:
@@ -57,21 +60,59 @@ def test_a_case_that_is_not_the_same_twice_is_quarantined(tmp_path: Path) -> Non
     assert kept(tmp_path, runs(*second)) == (1, 3, 5)
 
 
-def test_a_run_is_kept_for_exactly_the_same_cases(tmp_path: Path) -> None:
-    asked: list[int] = []
+def asking(how: How = "overlay") -> tuple[Run, list[list[str]]]:
+    """A run in this way, and the commands that it was asked for, time by time."""
+    asked: list[list[str]] = []
 
     def run(cases: Sequence[Case]) -> list[CaseResult]:
-        asked.append(len(cases))
-        return [result()] * len(cases)
+        asked.append([case.command for case in cases])
+        return [result(stdout=case.command, how=how) for case in cases]
 
+    return run, asked
+
+
+def test_what_is_kept_of_a_case_holds_until_the_case_or_the_rules_change(tmp_path: Path) -> None:
+    run, asked = asking()
+    commands = [case.command for case in CASES]
     renamed = [case.model_copy(update={"command_class": "C"}) for case in CASES]
-    for cases in (CASES, CASES, renamed):
+    for cases in (CASES, CASES, renamed, CASES[:2], CASES[::-1]):
         kept(tmp_path, run, cases)
-    assert asked == [12]
-    kept(tmp_path, run, CASES[:2])
+    assert asked == [commands * 2]
     kept(tmp_path, run, CASES, semantics="artifact")
     kept(tmp_path, run, CASES, compare_modes=True)
-    assert asked == [12, 4, 12, 12]
+    assert asked == [commands * 2] * 3
+
+
+def test_one_new_case_runs_alone_and_equal_cases_once(tmp_path: Path) -> None:
+    run, asked = asking()
+    kept(tmp_path, run)
+    new = Case.model_validate({"class": "A", "command": "tally new"})
+    found = reference_run(tmp_path, ["image"], [new, *CASES, new], Rules(), run, "overlay")
+    assert asked[1:] == [["tally new"] * 2]
+    assert [one.stdout for one in found.results] == [
+        "tally new",
+        *(case.command for case in CASES),
+        "tally new",
+    ]
+
+
+def test_what_was_seen_in_one_way_is_not_taken_for_the_other(tmp_path: Path) -> None:
+    (overlay, overlaid), (copy, copied) = asking("overlay"), asking("copy")
+    kept(tmp_path, overlay)
+    kept(tmp_path, copy, how="copy")
+    kept(tmp_path, copy, how="copy")
+    kept(tmp_path, overlay, how=None)
+    assert (len(overlaid), len(copied)) == (1, 1)
+
+
+def test_trials_that_need_one_reference_at_once_pay_for_it_once(tmp_path: Path) -> None:
+    run, asked = asking()
+    parts = [CASES[:4], CASES[2:], CASES] * 3
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(lambda cases: kept(tmp_path, run, cases), parts))
+    assert sorted(command for batch in asked for command in batch) == sorted(
+        [case.command for case in CASES] * 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,6 +145,15 @@ def test_a_reference_that_contradicts_its_cases_is_an_error(
         kept(tmp_path, runs(*given, first=given), cases)
 
 
+def test_a_look_that_was_stopped_at_its_deadline_is_not_kept(tmp_path: Path) -> None:
+    """A busy hour spoiled its task for good: whoever came later found what it had stopped."""
+    stopped = result(exit_code=None, ended="deadline")
+    with pytest.raises(VerifierError, match="deadline"):
+        kept(tmp_path, runs(stopped, first=[stopped]))
+    assert kept(tmp_path, runs(stopped)) == (0,)
+    assert kept(tmp_path, runs()) == ()
+
+
 def test_a_case_that_promises_nothing_may_end_as_it_likes(tmp_path: Path) -> None:
     """The authors' files do not say which cases are negative."""
     silent = [Case.model_validate({"class": "A", "command": "tally"})]
@@ -111,10 +161,32 @@ def test_a_case_that_promises_nothing_may_end_as_it_likes(tmp_path: Path) -> Non
     assert kept(tmp_path, runs(*given, first=given), silent) == ()
 
 
+def test_a_reference_that_prints_no_text_is_refused_with_its_line(tmp_path: Path) -> None:
+    given = [result(), result(stdout=r"\xff", binary=("stdout",)), result(binary=("stderr",))]
+    with pytest.raises(
+        VerifierError, match=r"^cases.jsonl, line 2: the reference's stdout is not UTF-8 text"
+    ):
+        kept(tmp_path, runs(*given, first=given))
+
+
+def exactly(reference: CaseResult, candidate: CaseResult) -> bool:
+    return judge_case(observed(reference), observed(candidate), Rules()).exact_match
+
+
+def test_a_candidate_that_prints_no_text_never_equals_whatever_it_says() -> None:
+    """It was told apart by words after the text, which a candidate could print."""
+    no_text = result(stdout=r"\xff", binary=("stdout",))
+    for reference in (r"\xff", "\\xff\n[not UTF-8]"):
+        assert exactly(result(stdout=reference), result(stdout=reference))
+        assert not exactly(result(stdout=reference), no_text)
+
+
 def test_output_that_was_cut_counts_with_its_length() -> None:
     cut = result(stdout="x" * 9, stdout_bytes=100, truncated=("stdout",))
     longer = result(stdout="x" * 9, stdout_bytes=200, truncated=("stdout",))
-    assert observed(cut).stdout != observed(longer).stdout
+    assert exactly(cut, cut)
+    assert not exactly(cut, longer)
+    assert not exactly(cut, result(stdout="x" * 9 + "[100 bytes]")), "and nobody can print the length"
 
 
 @pytest.mark.parametrize("semantics", ["paper", "artifact"])
