@@ -56,7 +56,7 @@ class MakeNl2RepoTask(Record):
     package: str
     """Name on the package index."""
     version: str
-    name: str = ""
+    task: str = ""
     """Of the task; empty: the package's."""
     requires: tuple[str, ...] = ()
     """Packages that library and tests need, as requirements; pinned by digest in `source.yaml`."""
@@ -70,9 +70,9 @@ class MakeNl2RepoTask(Record):
         """Exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""
         dataset, sandboxes = only_dataset(sweep), sweep.settings.sandbox
         say = partial(print, flush=True)
-        folder = dataset.root / (self.name or self.package)
+        folder = dataset.root / (self.task or self.package)
         if (folder / "truth.json").exists():
-            raise ConfigError(f"{folder} is a whole task already: choose another job.name, or remove it.")
+            raise ConfigError(f"{folder} is a whole task already: choose another job.task, or remove it.")
         if not folder.exists():  # else what is there has been mended, and is checked as it is
             source, fetched = self._source(dataset, say)
             self._write(folder, source, fetched)
@@ -125,7 +125,7 @@ class MakeNl2RepoTask(Record):
         packages = [line.split(" ")[0] for line in source.packages]
         shown = [entry for entry in entries if entry.public]
         return DRAFT.format(
-            name=self.name or self.package,
+            name=self.task or self.package,
             version=self.version,
             packages=", ".join(packages) or "none.",
             tree="\n".join(files),

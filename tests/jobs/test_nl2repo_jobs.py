@@ -14,7 +14,7 @@ def test_an_inventory_is_printed_and_written(door: Door) -> None:
     ended = door("job=spec_inventory", f"job.path={door.outputs / 'package'}", f"job.into={into}")
     assert ended.code == 0, ended.err
     assert "method   tally/__init__.py:7  tally.Tally.add(self, word, times=1)" in ended.out
-    assert "public: 1 classes, 1 functions, 2 methods, 2 modules; 13 lines of code" in ended.out
+    assert "public: 1 classes, 1 functions, 2 methods, 2 modules; 12 lines of code" in ended.out
     assert {entry["name"] for entry in json.loads(into.read_text())} >= {"tally.Tally", "tally.most.most"}
 
 
