@@ -65,6 +65,38 @@ try:
 except OSError:
     pass
 """
+PLANTED = """
+import sys, types
+fake = types.ModuleType("test_zero")
+fake.__file__ = "/workspace/tests/test_zero.py"
+fake.test_default = fake.test_empty = lambda: None
+sys.modules["test_zero"] = sys.modules["tests.test_zero"] = fake
+"""
+HOOKED = """
+import importlib.util, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.rpartition(".")[2] == "test_zero":
+            return importlib.util.spec_from_loader(name, self, origin="/workspace/tests/test_zero.py")
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        module.__file__ = "/workspace/tests/test_zero.py"
+        module.test_default = module.test_empty = lambda: None
+sys.meta_path.insert(0, Finder())
+"""
+REGISTERED = """
+import gc
+from _pytest.config import Config
+import pytest
+class Plugin:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        return True
+for found in gc.get_objects():
+    if isinstance(found, Config):
+        found.pluginmanager.register(Plugin())
+"""
 ATTACKS = {
     "conftest": {**EMPTY, "conftest.py": PLUGIN, "tests/conftest.py": PLUGIN, "tally/conftest.py": PLUGIN},
     "fake_pytest_module": {
@@ -100,6 +132,9 @@ ATTACKS = {
         + EMPTY["tally/__init__.py"],
     },
     "rewritten_tests": {**EMPTY, "tally/__init__.py": REWRITE + EMPTY["tally/__init__.py"]},
+    "planted_test_modules": {**EMPTY, "tally/__init__.py": PLANTED + EMPTY["tally/__init__.py"]},
+    "import_hook": {**EMPTY, "tally/__init__.py": HOOKED + EMPTY["tally/__init__.py"]},
+    "registered_plugin": {**EMPTY, "tally/__init__.py": REGISTERED + EMPTY["tally/__init__.py"]},
     "stdlib_names": {**EMPTY, "json.py": PRETEND, "random.py": PRETEND, "pluggy/__init__.py": PRETEND},
 }
 
@@ -115,7 +150,7 @@ def test_gains_nothing(bench: SuiteBench, tmp_path: Path, attack: str) -> None:
     verdict = bench.judge(tmp_path, ATTACKS[attack])
     assert verdict.reward == 0.0, verdict
     assert not verdict.error
-    assert bool(verdict.components["forged"]) is attack.startswith("patched")
+    assert bool(verdict.components["forged"]) is attack.startswith(("patched", "registered"))
 
 
 COPY = """

@@ -122,6 +122,16 @@ class Reporter:
         config.option.maxfail = 0
         config.option.continue_on_collection_errors = True
 
+    def pytest_make_collect_report(self, collector: Any) -> None:
+        """Have each test file itself imported: nothing that stands in its place already, and by pytest's own finder."""
+        if not isinstance(collector, self._pytest.Module):
+            return
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__dict__", {}).get("__file__")
+            if name.rpartition(".")[2] == collector.path.stem or file == str(collector.path):
+                del sys.modules[name]
+        sys.meta_path.sort(key=lambda finder: type(finder).__module__ != "_pytest.assertion.rewrite")
+
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Set the traps, and give tests of one id, which plugins may collect, a name each: their id, `#2`, `#3`.."""
         seen: Counter[str] = Counter()
@@ -185,6 +195,7 @@ class Reporter:
 
 HOOKS: dict[str, dict[str, bool]] = {
     "pytest_configure": {"trylast": True},
+    "pytest_make_collect_report": {"tryfirst": True},
     "pytest_collection_modifyitems": {"trylast": True},
     "pytest_runtest_makereport": {"wrapper": True, "tryfirst": True},
 }
