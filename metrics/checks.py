@@ -18,6 +18,8 @@ REQUIRED = (
 """Columns without which nothing is scored."""
 NAMES = ("cell", "dataset", "tier", "task", "status")
 """Columns of words. None is ever missing, nor is `attempt`."""
+PARTS = ("agent", "model", "budget")
+"""Columns of words that need not be there; none is missing where they are."""
 AMOUNTS = (
     *("input_tokens", "cache_creation_tokens", "cache_hit_tokens", "output_tokens", "tokens"),
     *(
@@ -76,24 +78,30 @@ def relabel(trials: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
 
 def _typed(trials: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.Series[bool]]]:
     """The table in proper types, and the rows whose values have none."""
-    columns: dict[str, pd.Series] = {name: trials[name].astype("str") for name in NAMES}
+    words = [name for name in (*NAMES, *PARTS) if name in trials]
+    columns: dict[str, pd.Series] = {name: trials[name].astype("str") for name in words}
     problems = {}
     for name in ("attempt", "reward", *AMOUNTS):
         if name in trials:
             columns[name] = pd.to_numeric(trials[name], errors="coerce").astype(float)
             problems[f"{name} is no number"] = columns[name].isna() & trials[name].notna()
-    problems["attempt is no whole number"] = columns["attempt"] % 1 > 0
-    columns["passed"] = _flags(trials["passed"])
+    problems["attempt is no whole number"] = (columns["attempt"] % 1 != 0) & columns["attempt"].notna()
+    columns["passed"] = flags(trials["passed"])
     problems["passed is neither true (1) nor false (0)"] = columns["passed"].isna() & trials["passed"].notna()
     columns["finished_at"] = moments(trials["finished_at"])
-    read = columns["finished_at"].notna() & (
-        trials["finished_at"].dtype.kind not in "iuf"
-    )  # seconds of what?
+    read = columns["finished_at"].notna() & ~_bare_numbers(trials["finished_at"])
     problems["finished_at is no ISO 8601 time"] = ~read & trials["finished_at"].notna()
     return trials.assign(**columns), problems
 
 
-def _flags(values: pd.Series) -> pd.Series[bool]:
+def _bare_numbers(values: pd.Series) -> pd.Series[bool]:
+    """What may be seconds, milliseconds or a year, also as text."""
+    if values.dtype.kind == "M":
+        return pd.Series(data=False, index=values.index)
+    return pd.to_numeric(values.astype("str"), errors="coerce").notna()
+
+
+def flags(values: pd.Series) -> pd.Series[bool]:
     """True and False, also as a CSV spells them; NA for the rest."""
     if values.dtype.kind in "biuf":
         numbers = values.astype(float)
@@ -112,25 +120,25 @@ def _values(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
 
 
 def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
-    for name in (*NAMES, "attempt"):
-        yield f"{name} is missing", trials[name].isna()
+    for name in (*NAMES, *PARTS, "attempt"):
+        if name in trials:
+            yield f"{name} is missing", trials[name].isna()
     unknown = ~trials["status"].isin(STATUSES) & trials["status"].notna()
-    said = listed(sorted(trials.loc[unknown, "status"].unique()))
+    said = _each(trials.loc[unknown, "status"])
     yield f"Unknown status ({said}); there are {', '.join(STATUSES)}", unknown
     yield "Two rows of one cell, task and attempt", trials.duplicated(["cell", "task", "attempt"], keep=False)
     homes = trials[["cell", "dataset"]].drop_duplicates()
     spread = homes.loc[homes.duplicated("cell", keep=False), "cell"]
-    yield "One cell in several datasets", trials["cell"].isin(spread)
+    yield f"One cell in several datasets ({_each(spread)})", trials["cell"].isin(spread)
     strata = trials[["dataset", "task", "tier"]].drop_duplicates()
-    torn = strata[strata.duplicated(["dataset", "task"], keep=False)]
-    yield (
-        "One task in several tiers",
-        trials["task"].isin(torn["task"]) & trials["dataset"].isin(torn["dataset"]),
-    )
+    torn = strata.loc[strata.duplicated(["dataset", "task"], keep=False), ["dataset", "task"]]
+    tasks = pd.MultiIndex.from_frame(trials[["dataset", "task"]])
+    at_fault = tasks.isin(pd.MultiIndex.from_frame(torn))  # a task of this name elsewhere is another task
+    yield f"One task in several tiers ({_each(torn['task'])})", pd.Series(at_fault, index=trials.index)
 
 
 def _datasets(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
-    names = listed(sorted(trials["dataset"].dropna().unique()))
+    names = _each(trials["dataset"])
     others = trials["dataset"] != trials["dataset"].iloc[0]
     yield f"Trials of several datasets ({names}) where one is wanted", others
 
@@ -139,4 +147,10 @@ def _tiers(trials: pd.DataFrame, scoring: Scoring) -> Iterator[tuple[str, pd.Ser
     for name, tier in scoring.tiers.items():
         if tier.weight:
             filled = (trials["tier"] == name).groupby(trials["cell"]).transform("any")
-            yield f"No task of tier {name} in the cell of these", ~filled
+            cells = _each(trials.loc[~filled, "cell"])
+            yield f"No task of tier {name} in the cell of these ({cells})", ~filled
+
+
+def _each(names: pd.Series[str]) -> str:
+    """The first of them, each once."""
+    return listed(sorted(names.dropna().unique()))

@@ -120,6 +120,7 @@ def _trials(shape: tuple[int, int, int]) -> pd.DataFrame:
         "cost_usd": rng.exponential(np.array(list(TIERS.values()))[task % len(tiers)]),
         "turns": pd.array(rng.integers(1, 90, size), dtype="Int64"),
         "judge_usd": 0.0,
+        "retries": 0,
         "ran": True,
         "scripted": False,
         "replayed": False,

@@ -57,7 +57,8 @@ class Calibrate(Record):
         if not self.inputs:
             raise ConfigError("Which trials? Add inputs=[SWEEP,...]: names, folders, or files of trials.")
         sources = [read_source(word, sweep.settings.outputs) for word in self.inputs]
-        trials = pd.concat([without_bounds(source.trials) for source in sources], ignore_index=True)
+        parts = [without_bounds(source.trials.add_prefix(f"{source.name}:", axis=0)) for source in sources]
+        trials = pd.concat(parts)  # a row at fault is named by its source and its number there
         if "key" in trials:  # two sweeps may share records, or be one import twice
             trials = trials[trials["key"].isna() | ~trials["key"].duplicated()]
         trials = check(trials, one_dataset=True)
@@ -70,10 +71,7 @@ class Calibrate(Record):
             unpriced=found.unpriced,
             quantiles=found.quantiles,
             tau_quantile=found.tau_quantile,
-            tiers={
-                name: TierScoring(budgets=found.budgets[name], tau=round(found.tau[name], 6))
-                for name in TIERS
-            },
+            tiers={name: TierScoring(budgets=found.budgets[name], tau=found.tau[name]) for name in TIERS},
             labels=dict(found.labels),
             effort={str(task): round(float(value), 3) for task, value in efforts["E"].items()},
         )

@@ -11,13 +11,13 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from metrics.checks import AMOUNTS, check
+from metrics.checks import AMOUNTS, check, flags
 from metrics.errors import TableError
 from runner import __version__
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import PlannedRow, Record, Scoring
-from runner.report.sources import read_table
+from runner.report.sources import cells_of, read_table
 from runner.report.table import IMPORTED, Imported, SweepFile, trials_table
 from runner.store import write_atomically
 
@@ -116,7 +116,7 @@ def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
         raise TableError(found)
     ours = ours.assign(started_at=started, attempt=pd.to_numeric(ours["attempt"]).astype(int))
     ours = ours.assign(**{name: pd.to_numeric(values) for name, values in numbers.items()})
-    ours["cell"] = ours[["agent", "model", "dataset", "budget"]].astype(str).agg("·".join, axis=1)
+    ours["cell"] = cells_of(ours)
     return _with_tokens(_with_reward(ours, mapping.pass_threshold))
 
 
@@ -179,8 +179,7 @@ def _with_reward(ours: pd.DataFrame, threshold: float) -> pd.DataFrame:
         reward = pd.to_numeric(ours["reward"], errors="coerce")
         return ours.assign(passed=(reward >= threshold).astype("boolean").mask(reward.isna()))
     if "reward" not in ours:
-        flags = ours["passed"].replace({"True": 1, "False": 0, "true": 1, "false": 0, True: 1, False: 0})
-        return ours.assign(reward=pd.to_numeric(flags, errors="coerce"))
+        return ours.assign(reward=flags(ours["passed"]).astype(float))
     return ours
 
 

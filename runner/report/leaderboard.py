@@ -37,8 +37,9 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     `metrics.table.summary`; `AMS` and `why` it is missing; `<statistic>_low` and `_high` (bootstrap over tasks) and
     `wilson_low` and `_high` of the pass rate (NaN where several attempts at a task count); `trials` planned, `invalid`
     among them (never run or refused included); `spend_usd` of all trials, invalid ones and retries included, and
-    `unpriced`, the trials whose spend is unknown and so not in it; `judge_usd`, what judge models are known to have
-    charged for verdicts, which is no part of it. `draws` are those of the same trials, drawn here if there are none.
+    `unpriced`, the trials whose spend is unknown and so not in it (NaN where that is all that ran); `judge_usd`, what
+    judge models are known to have charged for verdicts, which is no part of it, and `judge_unpriced`, the trials of
+    ours where that is unknown. `draws` are those of the same trials, drawn here if there are none.
     """
     cells = trials.groupby("cell")[_CELL].first()
     cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
@@ -53,10 +54,13 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     ran = trials["ran"]
     cells["trials"] = trials.groupby("cell").size()
     cells["invalid"] = (~valid(trials)).groupby(trials["cell"]).sum()
-    cells["spend_usd"] = trials["cost_usd"].groupby(trials["cell"]).sum()
-    cells["judge_usd"] = trials["judge_usd"].groupby(trials["cell"]).sum()
     cells["ran"] = ran.groupby(trials["cell"]).sum()
     cells["unpriced"] = (ran & trials["cost_usd"].isna()).groupby(trials["cell"]).sum()
+    known = (cells["unpriced"] == 0) | (cells["unpriced"] < cells["ran"])
+    cells["spend_usd"] = trials["cost_usd"].groupby(trials["cell"]).sum().where(known)
+    cells["judge_usd"] = trials["judge_usd"].groupby(trials["cell"]).sum()
+    ours = trials["retries"].notna()  # an import says nothing about judges
+    cells["judge_unpriced"] = (ours & trials["judge_usd"].isna()).groupby(trials["cell"]).sum()
     return _ranked(cells)
 
 
@@ -193,8 +197,14 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
 
 def judged(cells: pd.DataFrame) -> str:
     """A sentence when judge models were paid for verdicts; empty if none was."""
-    paid = float(cells["judge_usd"].sum())
-    return f" Judge models took {usd(paid)} USD more, which are no cell's." if paid else ""
+    paid = judges_spend(cells)
+    return f" Judge models took {paid} USD more, which are no cell's." if paid else ""
+
+
+def judges_spend(cells: pd.DataFrame) -> str:
+    """USD of judge models, `>=` where some of it is unknown; empty if none was paid."""
+    paid, unknown = float(cells["judge_usd"].sum()), int(cells["judge_unpriced"].sum())
+    return f"{'>=' if unknown else ''}{usd(paid)}" if paid or unknown else ""
 
 
 def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:

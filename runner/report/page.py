@@ -29,7 +29,8 @@ from runner.report import (
 )
 from runner.report.blocks import Picture, Section, SectionOf
 from runner.report.findings import Findings
-from runner.report.wording import MARKS, spend, usd
+from runner.report.leaderboard import judges_spend
+from runner.report.wording import MARKS, spend
 from runner.store import write_atomically
 
 OF_A_DATASET: tuple[SectionOf, ...] = (
@@ -187,5 +188,5 @@ def _facts(found: Findings) -> list[tuple[str, str]]:
         ("trials judged", f"{judged} of {len(trials)}"),
         ("invalid", f"{len(trials) - judged} of {len(trials)}"),
         ("USD spent", spent),
-        *([("USD of judges", usd(paid))] if (paid := float(cells["judge_usd"].sum())) else []),
+        *([("USD of judges", paid)] if (paid := judges_spend(cells)) else []),
     ]

@@ -54,6 +54,7 @@ _HEADLINES = {
     "invalid": "invalid",
 }
 """Metric -> column of `cell_scores`. Without prefix, so that MLflow shows them first."""
+_APART = ("unpriced", "judge_usd", "judge_unpriced")
 _INTERVALS = ("AMS", "pass_rate", "usd_per_pass", "wilson")
 _TIER_PARTS = ("SR", "CostAUBQC", "EFR", "TierScore")
 
@@ -108,7 +109,7 @@ def _cells(found: Findings, store: Store, trajectories: str) -> Iterator[Tracked
         metrics, missing = _finite(
             {
                 **_headlines(figures),
-                **_judges(figures["judge_usd"]),
+                **_apart(figures),
                 **_families(plan, figures, tiers.loc[[cell]].droplevel("cell")),
             }
         )
@@ -144,7 +145,7 @@ def _sweep(found: Findings) -> TrackedRun:
             "judged": valid(trials).sum(),
             "refused": refused.sum(),
             "cost_usd": trials["cost_usd"].sum(min_count=1),
-            **_judges(float(found.cells["judge_usd"].sum())),
+            **_apart(found.cells[list(_APART)].sum()),
             **_agreements(compared),
         }
     )
@@ -202,9 +203,9 @@ def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
     }
 
 
-def _judges(paid: float) -> dict[str, float]:
-    """What judge models charged, where any did: no part of `cost_usd`."""
-    return {"judge_usd": paid} if paid else {}
+def _apart(figures: Mapping[Any, Any]) -> dict[str, float]:
+    """What is no part of `cost_usd`, where there is any: trials of unknown cost, and what judge models charged."""
+    return {name: figures[name] for name in _APART if figures[name]}
 
 
 def _headlines(figures: Mapping[str, Any]) -> dict[str, float]:

@@ -19,11 +19,11 @@ from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
 from runner.store import Store
 
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
-    ".csv": pd.read_csv,
+    ".csv": lambda path: pd.read_csv(path, dtype=str),
     ".parquet": pd.read_parquet,
-    ".json": pd.read_json,
+    ".json": lambda path: pd.read_json(path, dtype=False),
 }
-"""Ending of a file of trials -> what reads it; JSON is an array of objects."""
+"""Ending of a file of trials -> what reads it, as it stands: a task named 007 is not 7. JSON is an array of objects."""
 _CELL = ("agent", "model", "dataset", "budget")
 
 
@@ -56,13 +56,12 @@ def digest(trials: pd.DataFrame, scoring: Scoring | None = None) -> str:
 
 def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, TrialRecord], pd.DataFrame]:
     """The plan of a sweep's folder, its records by key (none of an imported one), and its trials with the tasks' own
-    tiers. Raises `ConfigError`.
+    tiers, numbered from 1 as `trials.csv` lists them. Raises `ConfigError`.
     """
     plan = read_sweep(sweep)
-    if plan.imported:
-        return plan, {}, pd.read_parquet(sweep / IMPORTED)
-    records = Store(outputs).load([row.key for row in plan.planned])
-    return plan, records, trials_table(plan.planned, records)
+    records = {} if plan.imported else Store(outputs).load([row.key for row in plan.planned])
+    trials = pd.read_parquet(sweep / IMPORTED) if plan.imported else trials_table(plan.planned, records)
+    return plan, records, _numbered(trials)
 
 
 def labelled(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
@@ -85,8 +84,13 @@ def read_source(word: str, outputs: Path) -> Source:
         read_sweep(outputs / word)  # names the sweeps that there are
     trials = read_table(path)
     if "cell" not in trials and all(name in trials for name in _CELL):
-        trials = trials.assign(cell=trials[list(_CELL)].astype(str).agg("·".join, axis=1))
+        trials = trials.assign(cell=cells_of(trials))
     return Source(path.name, path.absolute(), None, None, check(trials))
+
+
+def cells_of(trials: pd.DataFrame) -> pd.Series[str]:
+    """Name of each row's cell; a part that is missing is left out, for `check` to name."""
+    return trials[list(_CELL)].astype("string").fillna("").agg("·".join, axis=1)
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -102,4 +106,9 @@ def read_table(path: Path) -> pd.DataFrame:
         raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if table.empty:
         raise TableError({f"No trials in {path}": ()})
-    return table.set_axis(range(1, len(table) + 1))
+    return _numbered(table)
+
+
+def _numbered(trials: pd.DataFrame) -> pd.DataFrame:
+    """As people count rows."""
+    return trials.set_axis(range(1, len(trials) + 1))

@@ -89,8 +89,9 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> N
         ("a,m,t4,E,1,ok,1,12 cents,1,1,1,1,", "cost_usd is no number: row 7"),
         ("a,m,t4,E,1,ok,1,1,-5,1,1,1,", "input_tokens is negative: row 7"),
         ("a,m,t4,E,first,ok,1,1,1,1,1,1,", "attempt is no whole number: row 7"),
-        ("a,m,t1,H,2,ok,1,1,1,1,1,1,", "One task in several tiers: row 1, 4, 7"),
+        ("a,m,t1,H,2,ok,1,1,1,1,1,1,", "One task in several tiers (t1): row 1, 4, 7"),
         ("a,m,,E,1,ok,1,1,1,1,1,1,", "task is missing: row 7"),
+        (",m,t4,E,1,ok,1,1,1,1,1,1,", "agent is missing: row 7"),
         ("a,m,t4,E,1,ok,1,1,1,1,1,1,yesterday", "finished_at is no ISO 8601 time: row 7"),
     ],
 )
@@ -179,6 +180,34 @@ def test_published_results_are_imported_as_they_are(door: Door, ending: str) -> 
     trials = load_trials(folder, door.outputs)[1]
     assert trials["cost_usd"].isna().all()
     assert trials["truth_tests"].tolist() == published["truth_tests"].tolist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_names_and_words_are_read_as_they_stand(door: Door, ending: str) -> None:
+    """Task 007 became 7, and TRUE beside a dash a pass without a reward, which is no valid trial."""
+    path = Path(f"theirs.{ending}")
+    rows = pd.DataFrame({"task": ["007", "07", "7"], "right": ["TRUE", "FALSE", "-"]})
+    path.write_text(rows.to_csv(index=False) if ending == "csv" else rows.to_json(orient="records"))
+    constants = {"agent": "x", "model": "m", "dataset": "d", "status": "completed"}
+    Path("m.yaml").write_text(
+        yaml.safe_dump({"columns": {"task": "task", "passed": "right"}, "constants": constants})
+    )
+    ended = door("job=import", f"path={path}", "mapping=m.yaml", f"name={ending}")
+    assert ended.code == 0, ended.err
+    trials = load_trials(door.outputs / ending, door.outputs)[1].set_index("task")
+    assert trials["reward"].dropna().to_dict() == {"007": 1.0, "07": 0.0}
+    assert trials["outcome"].tolist() == ["passed", "failed", "completed"]
+
+
+def test_a_number_in_json_is_no_time(door: Door) -> None:
+    """Seconds were guessed from the name of the column."""
+    Path("theirs.json").write_text(json.dumps([{"task": "t", "score": 1, "finished_at": 1718010203}]))
+    constants = {"agent": "x", "model": "m", "dataset": "d", "status": "completed"}
+    columns = {"task": "task", "reward": "score", "finished_at": "finished_at"}
+    Path("m.yaml").write_text(yaml.safe_dump({"columns": columns, "constants": constants}))
+    ended = door("job=import", "path=theirs.json", "mapping=m.yaml", "name=theirs")
+    assert ended.code == 2
+    assert "TableError: finished_at is no ISO 8601 time: row 1" in ended.err
 
 
 @pytest.mark.parametrize("first", ["a", "b"])

@@ -66,7 +66,7 @@ def test_a_task_missing_in_the_tiers_file_is_named_and_changes_nothing(door: Doo
     before = (sweep / "sweep.json").read_text()
     said = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
     assert said.code == 2
-    assert said.err.startswith("TableError: Tasks without a tier (hard-3): row 10, 22,")
+    assert said.err.startswith("TableError: Tasks without a tier (hard-3): row 11, 23,")
     assert (sweep / "sweep.json").read_text() == before
 
 
@@ -111,7 +111,10 @@ def test_a_tiers_file_that_scores_rest_on_is_never_overwritten(door: Door) -> No
     [
         (("inputs=[ful]",), "has no sweep named ful. Did you mean 'full'? Valid: full, other"),
         ((), "Which trials? Add inputs=["),
-        (("inputs=[full,other]",), "Trials of several datasets (bench, other)"),
+        (
+            ("inputs=[full,other]",),
+            "Trials of several datasets (bench, other) where one is wanted: row other:1,",
+        ),
         (("inputs=[full]", "quantiles=[0.9,0.1]"), "job.quantiles: Value error, quantiles rise"),
         (("inputs=[full]", "quantils=[0.9]"), "unknown key 'quantils'. Did you mean 'quantiles'?"),
     ],
@@ -124,6 +127,20 @@ def test_calibration_says_what_is_wrong_with_its_inputs(
     ended = door("job=calibrate", *words)
     assert ended.code == 2
     assert said in ended.err
+
+
+def test_the_failure_that_sets_tau_is_not_above_it(door: Door) -> None:
+    """The file had six decimals of tau, so that a failure dearer in the seventh became an expensive one."""
+    rows = [
+        {"cell": "a", "dataset": "d", "tier": "x", "task": f"t{n}", "attempt": 1, "status": "completed",
+         "finished_at": None, "reward": 0, "passed": False, "tokens": n, "turns": n, "interactions": n,
+         "cost_usd": 0.12345649}
+        for n in range(3)
+    ]  # fmt: skip
+    pd.DataFrame(rows).to_csv("trials.csv", index=False)
+    assert door("job=calibrate", "inputs=[trials.csv]").code == 0
+    tiers = yaml.safe_load(Path("tiers.yaml").read_text())["tiers"]
+    assert [of["tau"] for of in tiers.values()] == [0.12345649] * 3
 
 
 def test_sweeps_that_share_records_are_calibrated_on_each_record_once(door: Door) -> None:

@@ -66,8 +66,11 @@ def test_good_trials_pass_and_come_back_typed() -> None:
         ("passed", "yes", "passed is neither true"),
         ("attempt", 1.5, "attempt is no whole number"),
         ("attempt", None, "attempt is missing"),
+        ("attempt", math.inf, "attempt is no whole number"),
         ("finished_at", "yesterday", "finished_at is no ISO 8601 time"),
         ("finished_at", "31/12/2026", "finished_at is no ISO 8601 time"),
+        ("finished_at", 1234, "finished_at is no ISO 8601 time"),
+        ("finished_at", "1234", "finished_at is no ISO 8601 time"),
     ],
 )
 def test_a_bad_value_is_named_with_its_row(column: str, value: Any, said: str) -> None:
@@ -90,18 +93,40 @@ def test_two_rows_of_one_trial_are_both_named() -> None:
 
 def test_a_task_of_two_tiers_is_named() -> None:
     other = good().loc[[10]].assign(cell="b", tier="hard").set_axis([99])
-    with pytest.raises(TableError, match="One task in several tiers: row 10, 99"):
+    with pytest.raises(TableError, match=r"One task in several tiers \(easy-1\): row 10, 99"):
         check(pd.concat([good(), other]))
 
 
 def test_a_cell_is_of_one_dataset() -> None:
-    with pytest.raises(TableError, match="One cell in several datasets: row 10, 11, 12, 13, 14 and 1 more"):
+    with pytest.raises(
+        TableError, match=r"One cell in several datasets \(a\): row 10, 11, 12, 13, 14 and 1 more"
+    ):
         check(pd.concat([good(), table(trial("easy-9", dataset="e")).set_axis([99])]))
 
 
 def test_tasks_of_one_name_in_two_datasets_are_two_tasks() -> None:
     other = good().assign(cell="b", dataset="e", tier="hard")
     check(pd.concat([good(), other], ignore_index=True))
+
+
+def test_a_task_of_one_tier_is_not_blamed_for_its_namesake_in_another_dataset() -> None:
+    """Both names and both datasets were at fault somewhere, so the row of neither fault was named too."""
+    rows = [
+        trial("easy-1"), trial("easy-1", cell="b", tier="hard"), trial("easy-2"),
+        trial("easy-2", cell="c", dataset="e"), trial("easy-2", cell="d", dataset="e", tier="hard"),
+    ]  # fmt: skip
+    with pytest.raises(TableError, match="One task in several tiers") as caught:
+        check(table(*rows))
+    assert caught.value.rows == (0, 1, 3, 4)
+
+
+@pytest.mark.parametrize("part", ["agent", "model", "budget"])
+def test_a_missing_part_of_a_cell_is_named(part: str) -> None:
+    """An import ended in a traceback, and a cell of nobody was scored."""
+    trials = good().assign(agent="x", model="y", budget="z")
+    trials.loc[12, part] = None
+    with pytest.raises(TableError, match=f"{part} is missing: row 12$"):
+        check(trials)
 
 
 def test_two_datasets_where_one_is_wanted() -> None:
@@ -114,7 +139,7 @@ def test_two_datasets_where_one_is_wanted() -> None:
 
 def test_a_tier_without_tasks_is_named_with_the_cells_that_lack_it() -> None:
     easy = table(trial("easy-1", cell="b")).set_axis([99])
-    with pytest.raises(TableError, match=r"No task of tier hard in the cell of these: row 99$"):
+    with pytest.raises(TableError, match=r"No task of tier hard in the cell of these \(b\): row 99$"):
         check(pd.concat([good(), easy]), SCORING)
     tiers = {**SCORING.tiers, "hard": SCORING.tiers["hard"].model_copy(update={"weight": 0.0})}
     check(pd.concat([good(), easy]), SCORING.model_copy(update={"tiers": tiers}))

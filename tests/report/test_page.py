@@ -333,6 +333,13 @@ def test_what_judges_charged_is_said_apart_from_what_cells_spent(tmp_path: Path)
     assert "USD of judges 3.00" in page or "3.00 USD of judges" in page
     for run in tracked_runs(sweep, "none"):
         assert (run.metrics["judge_usd"], run.metrics["cost_usd"]) == (3.0, 0.09)
+    key = planned[0].key
+    unknown = {**asked, key: asked[key].model_copy(update={"judge_usd": None})}
+    partly = write_sweep(tmp_path, planned, unknown, "partly")
+    assert "Judge models took >=2.50 USD more" in " ".join(write_projections(partly, tmp_path).split())
+    assert ">=2.50" in Elements((partly / "report/index.html").read_text()).text
+    for run in tracked_runs(partly, "none"):
+        assert (run.metrics["judge_usd"], run.metrics["judge_unpriced"]) == (2.5, 1)
     unjudged = tracked_runs(write_sweep(tmp_path, planned, records, "plain"), "none")
     assert not any("judge_usd" in name for run in unjudged for name in [*run.metrics, *run.tags])
 

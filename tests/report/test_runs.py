@@ -29,6 +29,24 @@ def test_a_sweep_of_which_nothing_ran_is_tracked_too(tmp_path: Path) -> None:
     assert {path.name for path in whole.files} >= {"leaderboard.txt", "sweep.json"}
 
 
+def test_a_cost_that_nobody_knows_is_not_tracked_as_none(tmp_path: Path) -> None:
+    """A cell without any price was logged as 0 USD, and one with some as if they were all."""
+    planned, records = sweep_of_four()
+    changed = {
+        key: each.model_copy(update={"cost_usd": None})
+        for key, each in records.items()
+        if each.agent == "codex" or (each.agent, each.task) == ("mini_swe_agent", "easy-1")
+    }
+    runs = tracked_runs(write_sweep(tmp_path, planned, {**records, **changed}), "none")
+    tracked = {run.params.get("agent", "sweep"): run for run in runs}
+    assert "cost_usd" not in tracked["codex"].metrics
+    assert tracked["codex"].tags["assay.missing.cost_usd"].startswith("unknown")
+    assert tracked["mini_swe_agent"].metrics["cost_usd"] > 0
+    assert {agent: run.metrics.get("unpriced") for agent, run in tracked.items()} == {
+        "codex": 6, "mini_swe_agent": 1, "sweep": 7, "oracle": None, "nop": None,
+    }  # fmt: skip
+
+
 def test_a_cell_of_several_datasets_names_its_own(tmp_path: Path) -> None:
     planned = [row("codex", "easy-1"), row("codex", "easy-1", dataset="core30", attempt=2)]
     names = [run.name for run in tracked_runs(write_sweep(tmp_path, planned, {}), "none")]
