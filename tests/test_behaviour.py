@@ -1,0 +1,45 @@
+"""How an agent worked, from its calls and its ending."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.behaviour import kinds, own_finish
+from runner.door import CONF
+from runner.records import Status
+
+TOOLS = {"edit": ("file_editor",), "execute": ("terminal",), "finish": ("finish",)}
+
+
+def test_calls_have_the_kind_that_the_agents_table_says() -> None:
+    assert kinds(["terminal", "file_editor", "other_tool"], TOOLS) == ("execute", "edit", "other")
+    assert kinds([], TOOLS) == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "used", "tools", "finished"),
+    [
+        (Status.COMPLETED, ("edit", "finish"), TOOLS, True),
+        (Status.COMPLETED, ("edit",), TOOLS, False),
+        (Status.COMPLETED, ("edit",), {"edit": ("Edit",)}, True),
+        (Status.TIMEOUT, ("edit", "finish"), TOOLS, False),
+        (Status.BUDGET_EXCEEDED, ("edit",), {}, False),
+        (Status.AGENT_ERROR, (), {}, False),
+    ],
+)
+def test_who_finished(
+    status: Status,
+    used: tuple[str, ...],
+    tools: dict[str, tuple[str, ...]],
+    finished: bool,  # noqa: FBT001
+) -> None:
+    assert own_finish(status, used, tools) is finished
+
+
+def test_the_shipped_agents_name_kinds_that_reports_know() -> None:
+    import yaml  # noqa: PLC0415
+
+    from metrics.behaviour import KINDS  # noqa: PLC0415
+
+    for file in (CONF / "agent").glob("*.yaml"):
+        assert set(yaml.safe_load(file.read_text()).get("tools") or ()) <= set(KINDS), file
