@@ -73,12 +73,13 @@ def tier_score(
 
 
 def mean_over_tiers(scores: Mapping[str, np.ndarray], tiers: Mapping[str, Tier]) -> np.ndarray:
-    """Eq. 8 with weights, element by element; NaN where a tier that has weight has no score."""
+    """Eq. 8 with weights, element by element, to 12 decimals; NaN where a tier that has weight has no score."""
     counted = {name: tier.weight for name, tier in tiers.items() if tier.weight}
     if not counted:
         raise ValueError("Every tier has weight 0, so there is no AgentMeter Score; give one a weight.")
     total = sum(weight * scores[name] for name, weight in counted.items())
-    return np.asarray(total / sum(counted.values()))
+    mean = total / sum(counted.values())
+    return np.asarray(mean).round(12)  # sums of the same in another order are a tie, and not another score
 
 
 def tier_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:

@@ -72,10 +72,12 @@ class _Full:
     """R, budgeted R and expensive failure, shape (3, cells, tasks)."""
     usd: np.ndarray
     """Known cost, shape (cells, tasks)."""
+    unpriced: np.ndarray
+    """Valid trials of unknown cost, shape (cells, tasks)."""
 
     def of(self, cells: np.ndarray) -> _Full:
         """These cells alone."""
-        return replace(self, parts=self.parts[:, cells], usd=self.usd[cells])
+        return replace(self, parts=self.parts[:, cells], usd=self.usd[cells], unpriced=self.unpriced[cells])
 
     def ams(self, sets: np.ndarray) -> np.ndarray:
         """AMS of each cell on each set; `sets` is 0/1 of shape (sets, tasks), the result (sets, cells).
@@ -95,16 +97,17 @@ class _Full:
         """AMS of each cell on all tasks, shape (cells,)."""
         return np.asarray(self.ams(np.ones((1, len(self.tier))))[0])
 
-    def best(self, sets: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
-        """The best of some sets, with its Spearman against the full set and its cost: the former first, then the
-        latter, then the first of them.
+    def best(self, sets: np.ndarray) -> tuple[np.ndarray, tuple[float, float, float]]:
+        """The best of some sets, with its Spearman against the full set, its trials of unknown cost, and its known
+        cost: in this order, then the first of them. What nobody knows the cost of is not cheap.
         """
         full = self.everything()
         chunks = (sets[n : n + _CHUNK] for n in range(0, len(sets), _CHUNK))
         correlations = np.concatenate([_spearman(self.ams(chunk), full) for chunk in chunks]).round(9)
         cost = (sets @ self.usd.sum(axis=0)).round(9)  # sums of other orders are not other costs
-        number = np.lexsort((np.arange(len(sets)), cost, -correlations))[0]
-        return sets[number], (float(correlations[number]), float(cost[number]))
+        unpriced = sets @ self.unpriced.sum(axis=0)
+        number = np.lexsort((np.arange(len(sets)), cost, unpriced, -correlations))[0]
+        return sets[number], (float(correlations[number]), float(unpriced[number]), float(cost[number]))
 
 
 def choose(
@@ -117,9 +120,9 @@ def choose(
     """`per_tier` tasks of each tier that has weight, so that AMS on them ranks the cells as AMS on all tasks does.
 
     A seeded share `held_out` of the cells (at least 3) takes no part in the choice. Of two sets the one with the
-    greater Spearman on the other cells wins, then the one that cost them less. Greedy: the best task is added until
-    the tiers are full, then tasks are exchanged while that helps. Where there are at most `MOST_SETS` sets, all are
-    tried, and what the greedy search missed is reported.
+    greater Spearman on the other cells wins, then the one with fewer trials of unknown cost, then the cheaper one.
+    Greedy: the best task is added until the tiers are full, then tasks are exchanged while that helps. Where there are
+    at most `MOST_SETS` sets, all are tried, and what the greedy search missed is reported.
 
     Raises `TableError` for several datasets, a task that not every cell plans, fewer than 6 cells, and a tier with
     fewer tasks than wanted.
@@ -161,7 +164,14 @@ def _full(planned: pd.DataFrame, scoring: Scoring, tiers: list[str]) -> tuple[_F
         rows = planned.index[planned["task"].isin(names[torn])]
         raise TableError({f"Tasks that not every cell plans ({listed(names[torn])})": rows})
     counted = planned[valid(planned)]
-    usd = counted.pivot_table(index="cell", columns="task", values="cost_usd", aggfunc="sum")
+    spent = [
+        counted.assign(spent=values)
+        .pivot_table(index="cell", columns="task", values="spent", aggfunc="sum")
+        .reindex(index=cells, columns=names)
+        .fillna(0.0)
+        .to_numpy()
+        for values in (counted["cost_usd"], counted["cost_usd"].isna().astype(float))
+    ]
     weights = np.array([scoring.tiers[name].weight for name in tiers])
     tier = parts.drop_duplicates("task").set_index("task")["tier"].reindex(names)
     full = _Full(
@@ -169,7 +179,8 @@ def _full(planned: pd.DataFrame, scoring: Scoring, tiers: list[str]) -> tuple[_F
         weights=weights / weights.sum(),
         tier=pd.Index(tiers).get_indexer(pd.Index(tier)),
         parts=np.stack([grids[name].to_numpy() for name in ("reward", "budgeted", "expensive")]),
-        usd=usd.reindex(index=cells, columns=names).fillna(0.0).to_numpy(),
+        usd=spent[0],
+        unpriced=spent[1],
     )
     return full, cells, names
 
@@ -188,18 +199,18 @@ def _split(
 
 def _search(full: _Full, wanted: list[int]) -> tuple[np.ndarray, float | None]:
     """The set, 0/1 of shape (tasks,), and what greedy search alone would have missed if that is known."""
-    chosen, (correlation, _) = _greedy(full, wanted)
+    chosen, (correlation, *_) = _greedy(full, wanted)
     sizes = [int((full.tier == number).sum()) for number in range(len(wanted))]
     if prod(comb(size, count) for size, count in zip(sizes, wanted, strict=True)) > MOST_SETS:
         return chosen, None
-    exact, (best, _) = full.best(_every_set(full.tier, wanted))
+    exact, (best, *_) = full.best(_every_set(full.tier, wanted))
     return exact, best - correlation
 
 
-def _greedy(full: _Full, wanted: list[int]) -> tuple[np.ndarray, tuple[float, float]]:
-    """The set that greedy search finds, with its Spearman and its cost."""
+def _greedy(full: _Full, wanted: list[int]) -> tuple[np.ndarray, tuple[float, float, float]]:
+    """The set that greedy search finds, with what it is worth (`_Full.best`)."""
     steps = np.eye(len(full.tier))
-    chosen, room, value = np.zeros(len(full.tier)), np.array(wanted), (0.0, 0.0)
+    chosen, room, value = np.zeros(len(full.tier)), np.array(wanted), (0.0, 0.0, 0.0)
     while room.any():
         added, value = full.best(chosen + steps[(chosen == 0) & (room[full.tier] > 0)])
         room[full.tier[added > chosen]] -= 1

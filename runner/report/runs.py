@@ -145,7 +145,7 @@ def _sweep(found: Findings) -> TrackedRun:
             "judged": valid(trials).sum(),
             "refused": refused.sum(),
             "cost_usd": trials["cost_usd"].sum(min_count=1),
-            **_apart(found.cells[list(_APART)].sum()),
+            **_apart(found.cells[list(_APART)].sum().to_dict()),
             **_agreements(compared),
         }
     )

@@ -102,6 +102,20 @@ def test_among_sets_that_rank_alike_the_cheapest_wins() -> None:
     assert found.random_spearman == pytest.approx(1)
 
 
+def test_a_task_of_unknown_cost_is_not_chosen_for_being_free() -> None:
+    """It was: an unknown cost counted as 0 in the choice."""
+    trials = table(
+        *(
+            trial(f"{tier}-{n}", cell / 9, None if n == 0 else 0.01 * n, cell=f"c{cell}")
+            for cell in range(9)
+            for tier in ("easy", "hard")
+            for n in range(5)
+        )
+    )
+    found = choose(trials, SCORING, 2)
+    assert found.tasks == {"easy": ("easy-1", "easy-2"), "hard": ("hard-1", "hard-2")}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_greedy_search_misses_little_of_what_trying_all_sets_finds(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -140,6 +140,19 @@ def test_winners_runners_up_and_leads_by_hand() -> None:
     assert 0 < passes["low"] <= 30 <= passes["high"]
 
 
+def test_the_same_results_on_other_tasks_are_a_tie() -> None:
+    """Sums of floats in another order gave two cells two scores, and one of them a lead of nothing."""
+    rewards = {"a": (0.3, 0.3, 0.7), "b": (0.7, 0.3, 0.3), "c": (0.1, 0.1, 0.1), "d": (0.0, 0.0, 0.0)}
+    trials = table(
+        *(trial(f"easy-{n}", of, cell=cell) for cell, own in rewards.items() for n, of in enumerate(own)),
+        *(trial("hard-0", 0.0, cell=cell) for cell in rewards),
+    )
+    scores = cells_of(trials)["AMS"]
+    assert scores["a"] == scores["b"]
+    assert line(four_criteria(cells_of(trials), bootstrap(trials, SCORING)), "AMS")["lead"] == 0
+    assert agreement(scores, pd.Series({"a": 2.0, "b": 2.0, "c": 1.0, "d": 0.0})).kendall == pytest.approx(1)
+
+
 def test_a_lead_that_is_no_larger_than_its_interval_is_not_clear() -> None:
     trials = race(("a", 0.5, 0.04), ("b", 0.4, 0.01), tasks=10)
     trials = trials.assign(
