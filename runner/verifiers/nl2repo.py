@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from runner.errors import VerifierError, WorkspaceTooLarge
+from runner.errors import EngineError, VerifierError, WorkspaceTooLarge
 from runner.records import (
     ErrorInfo,
     ExecResult,
@@ -89,8 +89,13 @@ class SuiteVerifier(Record):
     def run(
         self, task: Task, suite: Suite, workspace: Path, sandboxes: SandboxProvider, into: Path
     ) -> tuple[Reported, Image, str]:
-        """What the suite reports of a workspace's tar; the image, and what the commands printed."""
+        """What the suite reports of a workspace's tar; the image, and what the commands printed.
+
+        Raises `EngineError` where there are no machines to judge in.
+        """
         image = sandboxes.image(task.verifier.environment or task.environment)
+        if image.origin == "none":
+            raise EngineError("sandbox=local cannot judge hidden suites: use sandbox=docker.")
         first = next(at for at, command in enumerate(suite.commands) if runs_tests(command))
         split = first if self.install_network == "open" else 0
         results = []

@@ -107,6 +107,7 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert record.usage_difference == OwnUsage(**{name: 0 for name, count in said if count is not None})
     assert record.turns == 4
     assert set(record.tool_calls) == {agent.tools["execute"][0], *(name for name, _ in OWN_TOOLS[agent.name])}
+    assert len(record.tool_kinds) == record.interactions
     assert set(record.tool_calls) <= {*agent.tools["execute"], *agent.tools.get("edit", ())}
     assert {one.host for one in record.egress} == {"looked-up.example"}, "no other name"
     marks = {"agent_usage_differs", "agent_usage_unreadable", "empty_rollout", "lookups_unheard"}

@@ -8,11 +8,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from runner.datasets.nl2repo_truth import ground_truth
-from runner.errors import TaskError, VerifierError
+from runner.errors import EngineError, TaskError, VerifierError
 from runner.records import Environment
 from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
+from runner.sandbox.local import LocalSandboxes
 from runner.verifiers.nl2repo import suite_of
 from tests.suite_bench import CODE, SuiteBench
 from tests.suite_factory import PASSED, UPSTREAM, add_upstream, make_folder, suite_dataset, write
@@ -121,6 +122,11 @@ def test_a_suite_that_is_not_here_is_our_failure(bench: SuiteBench, tmp_path: Pa
     )
     with pytest.raises(VerifierError, match="fetch them with job=setup"):
         suite_of(task)
+
+
+def test_this_machine_itself_judges_nothing(bench: SuiteBench, tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="use sandbox=docker"):
+        bench.dataset.verifier.run(bench.task, suite_of(bench.task), tmp_path, LocalSandboxes(), tmp_path)
 
 
 def test_the_ground_truth_is_what_upstream_passes_twice(bench: SuiteBench) -> None:
