@@ -11,6 +11,8 @@ from runner.records import Record, ToolCall, Usage
 
 Json = dict[str, Any]
 ADDRESSES = ("http://", "https://", "ftp://", "file://", "gs://", "s3://")
+ABSURD = 2**53
+"""Tokens that no model writes, and no price can be multiplied with."""
 COMMENT = b": the model is at work\n\n"
 """A server-sent comment: keeps a stream alive where the format has no event for it."""
 BY_ADDRESS = "Images and files by address are not fetched; send them inside the request, as data: URLs."
@@ -111,7 +113,9 @@ def openai_error(message: str, kind: str, code: str | None) -> Json:
 
 def positive(value: object) -> int | None:
     """A bound on tokens as agents send it; anything else is no bound, and the provider's to refuse."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 < value < ABSURD else None
 
 
 def plain(content: object) -> str:

@@ -5,23 +5,27 @@ calls under way hold: so parallel calls cannot overrun a budget together, and no
 was not spent.
 
 What a call reads is counted by its provider, afterwards; the worst case is what the request answered last came to, and
-one token in two bytes of all that is new since then, none of it from a cache. What the call may write is bounded by the
-rest. (A token has at least one byte; but those of code and prose have four and more, so that with all bytes a first
-request of 100 kB would not fit into a cap of 0.25 USD. Encoded data come near; pictures and files lie far below.)
+one token in two bytes of all that is new since then, none of it from a cache. New is each message or tool that is not
+exactly one of that request as it was sent on: else an agent could have a text counted where it is not read, in a field
+that is dropped or has no meaning, and then send it where it is. What the call may write is bounded by the rest. (A
+token has at least one byte; but those of code and prose have four and more, so that with all bytes a first request of
+100 kB would not fit into a cap of 0.25 USD. Encoded data come near; pictures and files lie far below.)
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import time
-from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
 from metrics.cost import call_cost, price_tier
 from runner.errors import ConfigError
+from runner.gateway.api import Json
 from runner.records import Budget, Model, Prices, Rates, Record, Usage
 
 PER_MILLION = 1e-6
@@ -73,8 +77,8 @@ class _Level(NamedTuple):
 class Hold(Record):
     """What a call under way may still spend at worst."""
 
-    text: bytes
-    """Of the request."""
+    request: tuple[bytes, ...]
+    """In its `pieces`."""
     input_tokens: int
     """At worst."""
     output_tokens: int
@@ -135,7 +139,8 @@ class Meter:
         self._usd = 0.0
         self._held: list[Hold] = []
         self._lost: list[Usage] = []
-        self._answered, self._counted = b"", 0
+        self._answered: tuple[bytes, ...] = ()
+        self._counted = 0
         self._cut = 0
         self._waits = Stopwatch()
         self._settled = asyncio.Event()
@@ -176,21 +181,21 @@ class Meter:
         """A call waits its turn: no time of the trial's."""
         return self._waits.running()
 
-    async def admit(self, text: bytes, wanted: int | None) -> Hold | Refusal:
+    async def admit(self, request: tuple[bytes, ...], wanted: int | None) -> Hold | Refusal:
         """Take hold of what a call may spend, after waiting for calls under way if they might spend it all.
 
-        `text` is its request as the agent sent it, `wanted` the output that it asks for at most.
+        `request` is its `pieces`, `wanted` the output that it asks for at most.
         """
         self._started = time.monotonic() if self._started is None else self._started
         while True:
-            new = len(text) - _alike(text, self._answered)
+            new = _new_bytes(request, self._answered)
             input_tokens = self._counted + math.ceil(new / BYTES_PER_NEW_TOKEN)
             levels = tuple(self._levels(input_tokens))
             over = next((one for one in levels if one.spent + one.need > one.limit), None)
             if over:
                 return self._refuse(Refusal(kind=over.kind, spent=over.spent, limit=over.limit))
             if all(one.spent + one.held + one.need <= one.limit for one in levels):
-                hold = self._hold(text, input_tokens, wanted)
+                hold = self._hold(request, input_tokens, wanted)
                 self._held.append(hold)
                 return hold
             await self._wait()
@@ -212,7 +217,7 @@ class Meter:
             self._lost.append(Usage(input_tokens=hold.input_tokens, output_tokens=hold.output_tokens))
             self.cost_usd = None
             return None
-        self._answered, self._counted = hold.text, usage.input_tokens
+        self._answered, self._counted = hold.request, usage.input_tokens
         cost = self._count(usage)
         self._usd += self._capped(usage) if cost is None else cost
         return cost
@@ -244,7 +249,7 @@ class Meter:
 
     def forget(self) -> None:
         """No call follows: drop what the next one would be compared with, since a meter lives as long as its sweep."""
-        self._answered, self._counted = b"", 0
+        self._answered, self._counted = (), 0
 
     def _count(self, usage: Usage) -> float | None:
         cost = price(usage, self._model.prices)
@@ -286,7 +291,7 @@ class Meter:
     def _held_output(self) -> int:
         return sum(hold.output_tokens for hold in self._held)
 
-    def _hold(self, text: bytes, input_tokens: int, wanted: int | None) -> Hold:
+    def _hold(self, request: tuple[bytes, ...], input_tokens: int, wanted: int | None) -> Hold:
         """What a call may spend: of output, no more than all budgets have left and the model can write."""
         limits, most = self._budget, self._model.max_output_tokens
         left = affordable = None
@@ -302,7 +307,7 @@ class Meter:
         # what the budget leaves for being too much; but without it nothing would keep the cap.
         binding = wanted is not None or left is not None or at_most != most
         return Hold(
-            text=text,
+            request=request,
             input_tokens=input_tokens,
             output_tokens=at_most,
             usd=self._worst(input_tokens, at_most),
@@ -357,15 +362,20 @@ def _charge(usage: Usage, rates: Rates) -> float | None:
     return None if math.isnan(cost) else float(cost)
 
 
-def _alike(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin and end with in common."""
-    begin = _alike_at_first(one, other)
-    return begin + _alike_at_first(one[begin:][::-1], other[begin:][::-1])
+def pieces(fields: Json) -> tuple[bytes, ...]:
+    """A request as it is sent on, as JSON: its settings, then each text and each item of a list under its name."""
+    settings = {name: value for name, value in fields.items() if not isinstance(value, str | list)}
+    lists = {name: [value] if isinstance(value, str) else value for name, value in fields.items()}
+    read = [[name, item] for name in lists.keys() - settings for item in lists[name]]
+    return tuple(
+        json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() for one in (settings, *read)
+    )
 
 
-def _alike_at_first(one: bytes, other: bytes) -> int:
-    shorter = range(min(len(one), len(other)))
-    return bisect_left(shorter, x=True, key=lambda at: one[: at + 1] != other[: at + 1])
+def _new_bytes(request: tuple[bytes, ...], known: tuple[bytes, ...]) -> int:
+    """Of a request beyond a known one; all with other settings, which may have had some of the same pieces left out."""
+    new = Counter(request) - Counter(known if request[:1] == known[:1] else ())
+    return sum(map(len, new.elements()))
 
 
 def _per_token(rate: float | None) -> float:

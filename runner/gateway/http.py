@@ -81,7 +81,7 @@ def _post(session: Session, api: Api) -> Any:
         body = _parse(raw)
         if body is None:
             return _json(session.reject(api, 400, UNREADABLE))
-        return Exchange(session.start(api, body, streamed=body.get("stream") is True, text=raw))
+        return Exchange(session.start(api, body, streamed=body.get("stream") is True))
 
     return post
 

@@ -144,10 +144,13 @@ class Provider:
         )
 
     def _clean(self, value: Json) -> Json:
-        """Without the provider's key, which an upstream may echo, and without halves of surrogate pairs."""
+        """Without the provider's key, which an upstream may echo, and without what no JSON in UTF-8 can hold: halves of
+        surrogate pairs, and numbers that are none or have no end, as those of a token's probability may be.
+        """
         text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
+        secret = self._key if len(self._key) >= SECRET_LENGTH else ""
         cleaned: Json = json.loads(
-            text.replace(self._key, "[key]") if len(self._key) >= SECRET_LENGTH else text
+            text.replace(secret, "[key]") if secret else text, parse_constant=lambda _: None
         )
         return cleaned
 

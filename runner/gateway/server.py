@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import socket
@@ -77,7 +76,7 @@ class Gateway:
         """Our own side's chat call, served, metered and recorded as an agent's is; waits for its answer."""
 
         async def served() -> Answer:
-            return await session.start(CHAT, request, streamed=False, text=json.dumps(request).encode()).task
+            return await session.start(CHAT, request, streamed=False).task
 
         return asyncio.run_coroutine_threadsafe(served(), self._loop).result()
 

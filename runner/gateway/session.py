@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from runner.gateway.budget import Hold, Meter, Refusal
+from runner.gateway.budget import Hold, Meter, Refusal, pieces
 from runner.gateway.ledger import Ledger
 from runner.gateway.provider import back_off
 from runner.gateway.wire import Flight, Outlet
@@ -58,10 +58,8 @@ class Call:
     task: asyncio.Task[Answer]
     """Serves it; cancelling it cancels the call upstream and records it."""
 
-    def __init__(self, api: Api, request: Json, *, index: int, streamed: bool, text: bytes) -> None:
+    def __init__(self, api: Api, request: Json, *, index: int, streamed: bool) -> None:
         self.api, self.request, self.index, self.streamed = api, request, index, streamed
-        self.text = text
-        """The request as it came."""
         self.outlet: Outlet | None = None
         """Where its events go, if they are to pass through."""
         self.attempts = self.lost = 0
@@ -191,9 +189,9 @@ class Session:
         """Whether this key is the trial's, and the trial is not over."""
         return not self._dead and secrets.compare_digest(key.encode(), self.key.encode())
 
-    def start(self, api: Api, request: Json, *, streamed: bool, text: bytes) -> Call:
+    def start(self, api: Api, request: Json, *, streamed: bool) -> Call:
         """Serve one request."""
-        call = Call(api, request, index=self._arrived, streamed=streamed, text=text)
+        call = Call(api, request, index=self._arrived, streamed=streamed)
         self._arrived += 1
         if streamed and self.spec.model.stream == "through":
             call.outlet = Outlet(request)
@@ -204,7 +202,7 @@ class Session:
 
     def reject(self, api: Api, status_code: int, message: str) -> Answer:
         """Answer and record a request that cannot be read."""
-        call = Call(api, {}, index=self._arrived, streamed=False, text=b"")
+        call = Call(api, {}, index=self._arrived, streamed=False)
         self._arrived += 1
         return self._malformed(call, status_code, message)
 
@@ -238,8 +236,9 @@ class Session:
 
     async def _admitted(self, call: Call) -> Answer:
         """Try until answered, refused for good, out of tries, or at the deadline; the budget admits each try anew."""
+        request = pieces(call.api.outbound(call.request, self.spec.model.params, None).fields)
         for tries in count(1):
-            hold = await self._meter.admit(call.text, call.api.wanted_output(call.request))
+            hold = await self._meter.admit(request, call.api.wanted_output(call.request))
             if isinstance(hold, Refusal):
                 return self._refused(call, hold)
             reply = await self._try(call, hold)

@@ -165,7 +165,7 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
     yield (
         f"AMS: AgentMeter Score, scoring {scoring.title}, alpha {scoring.alpha:g}; beneath it the "
         f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned{beneath}. "
-        "inv.: trials that say nothing about the cell; their tasks count as failed."
+        "inv.: trials that say nothing about the cell; a task with no other trial counts as failed."
     )
     if cells["rank"].notna().sum() > 2:  # noqa: PLR2004 - two have one lead between them
         yield "clear: of these two cells alone, not corrected for the choice of the best among all."
