@@ -9,6 +9,8 @@ from math import comb
 import numpy as np
 import pandas as pd
 
+from metrics.errors import TableError
+
 SUMMED = ("cost_usd", "tokens", "turns")
 """What several attempts made for one answer spend together."""
 MOST_CHOICES = 5000
@@ -30,7 +32,7 @@ def best_of(rows: pd.DataFrame, k: int) -> pd.DataFrame:
     A row is k attempts made for one answer: `passed` if any passed, the greatest `reward`, the sum of `cost_usd`,
     `tokens` and `turns`. So `passed` × weight sums to the unbiased estimator of pass@k, 1 − C(n − c, k)/C(n, k) for c
     passes in n attempts, and pass@1 is `mean`. With fewer than k valid attempts those that there are count together:
-    the missing ones contribute nothing, and the figure is a lower bound. Raises `ValueError` beyond `MOST_CHOICES`.
+    the missing ones contribute nothing, and the figure is a lower bound. Raises `TableError` beyond `MOST_CHOICES`.
     """
     rows = rows.sort_values(["cell", "task", "attempt"])
     sizes = rows.groupby(["cell", "task"])["task"].transform("size").to_numpy(int)
@@ -41,7 +43,9 @@ def best_of(rows: pd.DataFrame, k: int) -> pd.DataFrame:
 def _choices(rows: pd.DataFrame, size: int, k: int) -> pd.DataFrame:
     """`best_of` for tasks that have exactly `size` valid attempts each, k of them or more, in the rows' order."""
     if comb(size, k) > MOST_CHOICES:
-        raise ValueError(f"pass@{k} of {size} attempts has more than {MOST_CHOICES} choices a task")
+        raise TableError(
+            {f"pass@{k} of {size} attempts has more than {MOST_CHOICES} choices a task": rows.index}
+        )
     chosen = np.array(list(combinations(range(size), k)))
     drawn = {
         name: rows[name].to_numpy(float).reshape(-1, size)[:, chosen].reshape(-1, k)

@@ -186,6 +186,10 @@ def name_told(model_id: str) -> str:
     return model_id.rpartition("/")[2]
 
 
+BOUNDS: Final = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens", "n"})
+"""Parameters by which a model writes more or less."""
+
+
 class Model(Record):
     """An LLM endpoint with prices. Holds the *name* of the variable with the key, never the key."""
 
@@ -214,8 +218,18 @@ class Model(Record):
     failure on its way is tried again. through: the provider streams, and its events reach the agent as they come, where
     both speak the same API; any other call is collected, and says `stream` in `dropped`."""
     params: dict[str, Any] = {}
-    """Sent with each call as it is (temperature, reasoning effort, ...)."""
+    """Sent with each call as it is (temperature, reasoning effort, ...); no bounds on output, which the gateway
+    sets by what a budget has left."""
     prices: Prices = Prices()
+
+    @field_validator("params")
+    @classmethod
+    def _leave_the_bounds(cls, params: dict[str, Any]) -> dict[str, Any]:
+        if named := sorted(params.keys() & BOUNDS):
+            raise ValueError(
+                f"{', '.join(named)} would undo what a budget allows; set model.max_output_tokens"
+            )
+        return params
 
     @property
     def scripted(self) -> bool:
@@ -301,10 +315,17 @@ class TierScoring(Record):
 
     budgets: tuple[float, ...] = Field(min_length=1)
     """B_g: USD per trial, ascending."""
-    tau: float
+    tau: float = Field(ge=0)
     """τ_g: USD above which a failure counts as expensive."""
     weight: float = Field(default=1.0, ge=0)
     """0 leaves the tier out of AMS."""
+
+    @field_validator("budgets")
+    @classmethod
+    def _rising(cls, budgets: tuple[float, ...]) -> tuple[float, ...]:
+        if list(budgets) != sorted(budgets) or budgets[0] < 0:
+            raise ValueError("budgets rise, from 0 on")
+        return budgets
 
 
 class Scoring(Record):

@@ -16,6 +16,7 @@ from rich.table import Table
 from metrics.ams import ams, tier_scores
 from metrics.checks import check
 from metrics.ranking import Agreement, agreement
+from metrics.table import select
 from runner.records import Scoring
 from runner.report.competing import contenders, left_out
 from runner.report.leaderboard import WIDTH
@@ -34,13 +35,13 @@ def rescore(sweep: Path, scorings: Sequence[Scoring]) -> str:
     """Make the scoring that was asked for, if one was, the sweep's own; returns what changed, for people.
 
     Raises `ConfigError` when the folder holds no sweep, and `TableError` when its tasks are not those of the tiers
-    file.
+    file or have too many attempts to choose from; nothing is changed then.
     """
     if not scorings:
         return ""
     plan, _, trials = sweep_trials(sweep, sweep.parent)
     asked = scorings[0]
-    labelled(trials, asked)
+    select(labelled(trials, asked), asked.attempts)
     if asked == plan.scoring:
         return ""
     before, after = (

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from pydantic import ValidationError
 
 from runner.errors import ConfigError
 from runner.gateway import Session, provider
@@ -408,6 +409,13 @@ def test_a_cap_in_usd_needs_prices(session: Open) -> None:
     with pytest.raises(ConfigError, match="no price for input or output"):
         session("http://127.0.0.1:1", prices=Prices(), budget=Budget(usd=1.0))
     assert session("http://127.0.0.1:1", prices=Prices(), budget=Budget(turns=1)).cost_usd == 0.0
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens", "n"])
+def test_a_models_parameters_cannot_undo_the_clip(name: str) -> None:
+    """They are written over the request, and so over what was left of the budget."""
+    with pytest.raises(ValidationError, match=r"set model\.max_output_tokens"):
+        Model(name="m", params={name: 5000})
 
 
 async def _admitted(meter: Meter, **wanted: Any) -> Hold:

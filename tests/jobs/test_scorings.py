@@ -12,6 +12,7 @@ import yaml
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
 from tests.jobs.sweeps import TASKS, TIERS, Door, finished_sweep, forget
+from tests.report.plans import record, row, write_sweep
 
 
 def scoring_of(sweep: Path) -> dict[str, object]:
@@ -67,6 +68,19 @@ def test_a_task_missing_in_the_tiers_file_is_named_and_changes_nothing(door: Doo
     said = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
     assert said.code == 2
     assert said.err.startswith("TableError: Tasks without a tier (hard-3): row 11, 23,")
+    assert (sweep / "sweep.json").read_text() == before
+
+
+def test_attempts_of_too_many_choices_are_named_and_change_nothing(door: Door) -> None:
+    """It was written first and refused then, with a traceback, and so was every report from then on."""
+    planned = [row("codex", "easy-1", attempt=n) for n in range(1, 19)]
+    sweep = write_sweep(door.outputs, planned, {each.key: record(each) for each in planned})
+    before = (sweep / "sweep.json").read_text()
+    said = door("job=track", "name=quickstart", "scoring.attempts=pass@9")
+    assert said.code == 2
+    assert said.err.startswith(
+        "TableError: pass@9 of 18 attempts has more than 5000 choices a task: row 1, 2,"
+    )
     assert (sweep / "sweep.json").read_text() == before
 
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from metrics.ams import tier_scores
 from metrics.attempts import best_of, pass_at_k, tries
+from metrics.errors import TableError
 from metrics.profiles import pass_curve
 from metrics.table import select, summary
 from runner.records import Scoring
@@ -116,8 +117,10 @@ def test_no_valid_trial_at_all_passes_nothing() -> None:
 
 
 def test_choices_beyond_counting_are_refused() -> None:
-    with pytest.raises(ValueError, match="pass@9 of 18 attempts"):
+    """With an error of no kind that the command line knows, and no row."""
+    with pytest.raises(TableError, match="pass@9 of 18 attempts") as caught:
         summary(trials_of([[True] * 18]), "pass@9")
+    assert len(caught.value.rows) == 18
 
 
 @pytest.mark.parametrize("rule", ["pass@0", "pass@", "pass@1.5", "best", "pass@-1", "latest"])

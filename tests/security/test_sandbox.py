@@ -97,7 +97,10 @@ flood = socket.socket(type=socket.SOCK_DGRAM)
 flood.connect(("127.0.0.11", 53))
 for number in range(100_000):
     flood.send(os.urandom(number % 40) if number % 2 else b"\\xc0\\x0c" * 300)
-answers.append(look_up("after-the-flood.example"))
+for _ in range(20):  # a resolver gives up after two seconds, and a busy machine works longer on a flood
+    last = look_up("after-the-flood.example")
+    if "Temporary" not in last[0]: break
+answers.append(last)
 try: socket.create_connection(("198.51.100.7", 443), timeout=20); refusal = None
 except OSError as error: refusal = error.strerror
 print(json.dumps([answers, home, refusal]))

@@ -133,7 +133,7 @@ def test_a_provider_that_refuses_is_never_a_no(asks: Asks) -> None:
 def test_a_spent_budget_is_never_a_no_and_what_was_paid_for_is_kept(asks: Asks) -> None:
     pairs = [Pair.of("a", text) for text in "bcd"]
     with FakeUpstream(YES) as fake:
-        judge = a_judge(fake, usd=1.5 * USD)
+        judge = a_judge(fake, usd=2.5 * USD)
         with pytest.raises(JudgeError, match=r"budget of USD of this trial is spent.*Raise the judge's usd"):
             asks(judge).verdicts(pairs)
         assert len(fake.requests) == 2
