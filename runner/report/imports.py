@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from metrics.checks import AMOUNTS, check, flags
 from metrics.errors import TableError
@@ -47,7 +47,7 @@ class Mapping(Record):
     """Ours -> the same for all rows."""
     words: dict[str, dict[str, str | int | float | bool | None]] = {}
     """Ours -> their word -> our value (null: missing); `*` is every other word. A word that is not listed stays."""
-    per_unit: dict[str, float] = {}
+    per_unit: dict[str, PositiveFloat] = {}
     """Ours -> how many of their units make one of ours: 100 cents a USD, 6.77 CNY a USD, 1000 ms a second."""
     components: dict[str, str] = {}
     """Figures of a verifier beside the reward: name -> their column."""

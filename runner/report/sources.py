@@ -18,8 +18,17 @@ from runner.records import Scoring, TrialRecord
 from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
 from runner.store import Store
 
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """Raises `ValueError` for rows longer than the head, whose columns pandas would shift."""
+    table = pd.read_csv(path, dtype=str)
+    if not table.index.equals(pd.RangeIndex(len(table))):
+        raise ValueError("its rows have more fields than its head")
+    return table
+
+
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
-    ".csv": lambda path: pd.read_csv(path, dtype=str),
+    ".csv": _read_csv,
     ".parquet": pd.read_parquet,
     ".json": lambda path: pd.read_json(path, dtype=False),
 }

@@ -121,6 +121,7 @@ def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> N
             "mapping.per_unit.interactions: mapping.columns does not say",
         ),
         ({"components": {"reward": "score"}}, "reward is a column of its own"),
+        ({"per_unit": {"cost_usd": 0}}, "mapping.per_unit.cost_usd: Input should be greater than 0"),
         ({"planed": "grid"}, "mapping.planed: unknown key. Did you mean 'planned'?"),
     ],
 )
@@ -197,6 +198,15 @@ def test_names_and_words_are_read_as_they_stand(door: Door, ending: str) -> None
     trials = load_trials(door.outputs / ending, door.outputs)[1].set_index("task")
     assert trials["reward"].dropna().to_dict() == {"007": 1.0, "07": 0.0}
     assert trials["outcome"].tolist() == ["passed", "failed", "completed"]
+
+
+def test_rows_longer_than_the_head_are_refused(door: Door) -> None:
+    """A comma at the end of each shifted all columns by one."""
+    ended = door(
+        "job=import", f"path={table(*(f'{row},' for row in ROWS))}", f"mapping={EXAMPLE}", "name=theirs"
+    )
+    assert ended.code == 2
+    assert "theirs.csv cannot be read: its rows have more fields than its head" in ended.err
 
 
 def test_a_number_in_json_is_no_time(door: Door) -> None:
