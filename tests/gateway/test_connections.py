@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import ssl
 import struct
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from pathlib import Path
+from threading import Event, Thread
 from typing import ClassVar
 
 import httpx
@@ -16,6 +20,7 @@ import pytest
 from runner.gateway import Session, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.provider import load_litellm
+from tests.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]
@@ -40,6 +45,23 @@ class _Resetting(BaseHTTPRequestHandler):
         pass
 
 
+class _Stalling(BaseHTTPRequestHandler):
+    """A provider that begins an answer, and says when its client has left."""
+
+    begun: ClassVar[Event]
+    left: ClassVar[Event]
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{")
+        self.begun.set()
+        self.rfile.read()
+        self.left.set()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 class _Proxy(BaseHTTPRequestHandler):
     """An HTTP proxy that answers for whoever is asked."""
 
@@ -54,11 +76,28 @@ class _Proxy(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def _serving(handler: type[BaseHTTPRequestHandler], certificate: Path | None = None) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
+            )
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1"
+        yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}/v1"
         server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def self_signed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that nobody vouches for, with its key."""
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=x -addext subjectAltName=IP:127.0.0.1"
+    command = ["openssl", "req", "-x509", *key.split(), "-keyout", str(file)]
+    made = subprocess.run(command, check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + made.stdout)
+    return file
 
 
 @pytest.mark.parametrize("model", PROVIDERS)
@@ -105,3 +144,46 @@ def test_a_deadline_makes_no_client_for_every_call(session: Open, http: Http, mo
             assert http(trial).post(f"/v1/{path}", json=body).status_code == 200
             known.append(set(kept))
     assert known[0] == known[1]
+
+
+@pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])
+def test_an_agent_that_hangs_up_in_the_middle_of_an_answer_ends_it(session: Open, model: str) -> None:
+    """Its connection is closed, whatever client holds it, and what the answer may have cost is kept."""
+    _Stalling.begun, _Stalling.left = Event(), Event()
+    content = json.dumps(HELLO | {"max_tokens": 100})
+    with _serving(_Stalling) as url, socket.socket(socket.AF_UNIX) as agent:
+        trial = session(url, id=model)
+        agent.connect(str(trial.socket_dir / "gateway.sock"))
+        head = f"authorization: Bearer {trial.key}\r\nhost: x\r\ncontent-length: {len(content)}"
+        agent.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}\r\n\r\n{content}".encode())
+        until(_Stalling.begun.is_set)
+        agent.close()
+        until(_Stalling.left.is_set)
+        until(lambda: trial.calls)
+    (call,) = trial.calls
+    assert (call.status_code, call.attempts, call.lost) == (499, 1, 1)
+    assert trial.charged["usd"] >= 100 * 10e-6
+
+
+@pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])
+def test_a_provider_without_a_certificate_gets_no_key(
+    session: Open, http: Http, model: str, self_signed: Path
+) -> None:
+    with _serving(_Proxy, self_signed) as url:
+        heard = len(_Proxy.asked)
+        trial = session(url, id=model)
+        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 502
+        assert len(_Proxy.asked) == heard
+    (call,) = trial.calls
+    assert (call.attempts, call.lost) == (provider.ATTEMPTS, 0)
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
+def test_a_request_of_megabytes_arrives_whole(session: Open, http: Http) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 3_000_000}}
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url)
+        asked = {"messages": [{"role": "user", "content": [picture]}]}
+        assert http(trial).post("/v1/chat/completions", json=asked).status_code == 200
+        assert upstream.requests[0]["messages"] == asked["messages"]
+    assert trial.calls[0].request == asked
