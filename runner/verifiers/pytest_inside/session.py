@@ -18,6 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -41,6 +42,7 @@ WATCHED = (
         "unittest.case",
         "json.encoder",
     ),
+    "_pytest.assertion.rewrite",
     "__main__",
 )
 """Modules whose functions decide what becomes of a test, or tell of it."""
@@ -121,6 +123,19 @@ class Reporter:
         """Every test runs, whatever others do."""
         config.option.maxfail = 0
         config.option.continue_on_collection_errors = True
+        if config.inipath:
+            self._upstreams(config.inipath)
+
+    def pytest_plugin_registered(self, plugin: Any) -> None:
+        """Look at each `conftest.py`: an installation may write what no workspace may ship."""
+        file = Path(getattr(plugin, "__file__", None) or "")
+        if file.name == "conftest.py":
+            self._upstreams(file)
+
+    def _upstreams(self, file: Path) -> None:
+        """Root's are upstream's, and all others planted."""
+        if file.stat().st_uid:
+            self._tell({"event": "forged", "message": f"planted: {file}"})
 
     def pytest_make_collect_report(self, collector: Any) -> None:
         """Have each test file itself imported: nothing that stands in its place already, and by pytest's own finder."""
