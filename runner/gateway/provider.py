@@ -135,7 +135,7 @@ class Provider:
         status = getattr(error, "status_code", None)
         status = status if isinstance(status, int) else 500
         passing = status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        info = ErrorInfo.of(error, "gateway")
+        info = ErrorInfo.of(flight.failure or error, "gateway")
         return Reply(
             status_code=BAD_GATEWAY if passing else status,
             error=ErrorInfo.model_validate(self._clean(info.model_dump())),

@@ -78,9 +78,10 @@ class Flight:
         """Takes the provider's key out of what is passed on."""
         self.retry_after = ""
         """What the provider said last of when to try again, as it wrote it."""
+        self.failure: httpx.RequestError | None = None
+        """Why there is no answer, which some of the clients above leave out of their errors."""
         self._api, self._outlet = api, outlet
         self._stream: Stream | None = None
-        self._failure: httpx.RequestError | None = None
 
     @property
     def begun(self) -> bool:
@@ -96,8 +97,8 @@ class Flight:
         self, request: httpx.Request, onward: Callable[[httpx.Request], Awaitable[httpx.Response]]
     ) -> httpx.Response:
         """One request, and its answer. One that failed without an answer is not repeated unseen, as litellm would."""
-        if self._failure:
-            raise self._failure
+        if self.failure:
+            raise self.failure
         self.limit.reschedule(None)
         try:
             await self.turn()
@@ -109,7 +110,7 @@ class Flight:
             return await self._received(await onward(_streaming(request, self._api) if streamed else request))
         except httpx.RequestError as error:
             self.open = self.open and not isinstance(error.__cause__, NOT_SENT)
-            self._failure = error
+            self.failure = error
             raise
 
     async def _received(self, response: httpx.Response) -> httpx.Response:

@@ -176,6 +176,8 @@ def test_a_provider_without_a_certificate_gets_no_key(
         assert len(_Proxy.asked) == heard
     (call,) = trial.calls
     assert (call.attempts, call.lost) == (provider.ATTEMPTS, 0)
+    assert call.error is not None
+    assert "certificate verify failed" in call.error.message, "and not only `Connection error.`"
 
 
 @pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
