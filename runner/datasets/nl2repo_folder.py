@@ -20,6 +20,8 @@ NOTE = "start.md.download_failed.txt"
 """What some folders have in place of the document."""
 SHORT = 1000
 """Characters below which a document that speaks of a failure is taken for a note of one."""
+_TESTS = re.compile(r"tests?|test_.*\.py|.*_tests?\.py")
+"""Names of folders and files that hold tests and no library."""
 NOT_DELETED = "tests_not_deleted"
 """Flag: a collected test is in no deleted file, so that the authors' own scoring would count an agent's."""
 NO_INSTALL = "no_install_step"
@@ -44,7 +46,9 @@ class Published(Record):
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The published paths, and those that the commands collect beside them."""
+        """The published paths, and those of tests that the commands collect beside them. No folder such as `src`: with
+        its tests upstream's own library would be laid over the agent's.
+        """
         return tuple(dict.fromkeys([*self.deleted, *_uncovered(self.commands, self.deleted)]))
 
 
@@ -114,7 +118,7 @@ def _uncovered(commands: tuple[str, ...], deleted: tuple[str, ...]) -> list[str]
         for command in commands
         if runs_tests(command)
         for path in targets(command)
-        if path != "." and not covered(path, deleted)
+        if any(map(_TESTS.fullmatch, Path(path).parts)) and not covered(path, deleted)
     ]
 
 

@@ -123,6 +123,20 @@ def test_tests_that_are_not_deleted_and_no_installation_are_flagged(
     assert dataset.suite(folder).deleted == hidden
 
 
+def test_a_folder_that_holds_the_library_too_is_not_taken_from_upstream(tmp_path: Path) -> None:
+    """`pytest src` with one file of it on the deletion list: the agent's library would give way to upstream's."""
+    changed = {
+        "test_commands.json": '["pip install -e .", "pytest tally"]',
+        "test_files.json": '["tally/test_x.py"]',
+    }
+    folder = whole(tmp_path / "tasks", **changed)
+    dataset = with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), folder)
+    assert only(dataset).flags == ("tests_not_deleted",)
+    deleted = dataset.suite(folder).deleted
+    assert deleted == ("tally/test_x.py",)
+    assert upstream.hidden(["tally/__init__.py", "tally/test_x.py"], deleted) == ["tally/test_x.py"]
+
+
 def test_without_a_source_or_a_truth_nothing_can_be_judged(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tasks")
     dataset = suite_dataset(tmp_path / "tasks", tmp_path / "cache")
