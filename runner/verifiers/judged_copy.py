@@ -69,8 +69,16 @@ def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo, b
         if member.isdir() or member.issym():
             yield path, member, b""
         elif member.isreg() or member.islnk():
-            file = archive.extractfile(member)
-            yield path, member, file.read() if file else b""
+            yield path, member, _content(archive, member)
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    """Of a file, or of what a hard link links; nothing where that is a symbolic link to nowhere or to itself."""
+    try:
+        file = archive.extractfile(member)
+    except (KeyError, RecursionError):
+        return b""
+    return file.read() if file else b""
 
 
 def _theirs(
