@@ -131,6 +131,11 @@ def test_any_package_has_an_inventory() -> None:
     assert "metrics.table.select" in found
 
 
+def test_a_file_may_say_its_own_encoding(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_bytes("# coding: latin-1\nNAME = 'é'\n".encode("latin-1"))
+    assert "mine.NAME" in named(inventory(tmp_path))
+
+
 @pytest.mark.parametrize("content", ["def f(:\n", "\0"])
 def test_what_is_no_python_is_an_error(tmp_path: Path, content: str) -> None:
     (tmp_path / "broken.py").write_text(content)

@@ -74,8 +74,8 @@ def _of_file(file: Path, base: Path) -> Iterator[Entry]:
     parts = [part for part in where.with_suffix("").parts if part not in ("src", "__init__")]
     module = ".".join(parts) or where.stem
     try:
-        tree = ast.parse(file.read_text("utf-8-sig"))
-    except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+        tree = ast.parse(file.read_bytes())  # which may say its own encoding
+    except (SyntaxError, ValueError) as error:
         raise ConfigError(f"{file} cannot be parsed: {error}.") from error
     yield Entry(kind="module", name=module, file=str(where), line=1, public=_public(module))
     yield from _of_body(tree.body, module, str(where), inside=False)
