@@ -1,4 +1,4 @@
-"""Speed of verification with hidden suites: part of `make bench`. Measures; asserts nothing.
+"""Speed of verification with hidden suites. Measures; asserts nothing.
 
     python -m tests.bench_nl2repo DIR [TASK ...]
 
