@@ -7,8 +7,6 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import httpx
@@ -21,6 +19,7 @@ from runner.gateway import Session, provider
 from runner.gateway.budget import Hold, Meter, Refusal
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, Prices, Usage
+from tests.gateway.answering import answering
 from tests.waiting import until
 
 Open = Callable[..., Session]
@@ -356,22 +355,6 @@ ODD_ANSWERS: dict[str, dict[str, Any]] = {
 }
 
 
-class _OddCounts(BaseHTTPRequestHandler):
-    """A provider whose counts are no numbers."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        body = json.dumps({"id": "x", "model": "x", "usage": COUNTS} | ODD_ANSWERS[self.path]).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.mark.parametrize(
     ("path", "model"),
     [
@@ -386,12 +369,9 @@ def test_counts_that_are_no_numbers_leak_no_hold_and_lose_no_spend(
     """Reading them raised before the call was settled: its hold stayed, and what it cost was forgotten."""
     body: dict[str, Any] = {"input": "x"} if path == "/v1/responses" else HELLO
     bound = "max_output_tokens" if path == "/v1/responses" else "max_tokens"
-    with ThreadingHTTPServer(("127.0.0.1", 0), _OddCounts) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}/v1"
+    with answering(lambda at: {"id": "x", "model": "x", "usage": COUNTS} | ODD_ANSWERS[at]) as url:
         trial = session(url, id=model, budget=Budget(usd=0.001), seconds=10)
         statuses = [http(trial).post(path, json=body | {bound: 200}).status_code for _ in range(2)]
-        server.shutdown()
     assert statuses[1] == 403
     assert trial.refusal == "usd"
     assert trial.charged["usd"] >= 0.0009

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -23,6 +22,7 @@ from runner.gateway import Session, provider
 from runner.gateway import http as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Usage
+from tests.gateway.answering import answering
 from tests.waiting import until
 
 Open = Callable[..., Session]
@@ -269,34 +269,16 @@ def test_a_part_whose_type_is_no_text_is_on_the_ledger(session: Open, http: Http
     assert (call.error is None) == (call.status_code == 200)  # a provider may take it
 
 
-class _NoNumbers(BaseHTTPRequestHandler):
-    """A provider whose tokens' probabilities have no end, as JSON of many libraries does."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        token = {"token": "a", "logprob": -math.inf, "top_logprobs": []}
-        message = {"role": "assistant", "content": "ok"}
-        choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": {"content": [token]}}
-        counts = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
-        body = json.dumps({"id": "x", "model": "x", "choices": [choice], "usage": counts}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.mark.parametrize("model", PROVIDERS)
 def test_an_answer_with_a_number_without_end_is_one(session: Open, http: Http, model: str) -> None:
     """The agent got an error that no client reads, of a call that the ledger has as answered."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _NoNumbers) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        trial = session(f"http://127.0.0.1:{server.server_port}/v1", id=model)
+    token = {"token": "a", "logprob": -math.inf, "top_logprobs": []}  # as JSON of many libraries has it
+    message = {"role": "assistant", "content": "ok"}
+    choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": {"content": [token]}}
+    counts = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
+    with answering(lambda _: {"id": "x", "model": "x", "choices": [choice], "usage": counts}) as url:
+        trial = session(url, id=model)
         answer = http(trial).post("/v1/chat/completions", json=HELLO)
-        server.shutdown()
     (token,) = answer.json()["choices"][0]["logprobs"]["content"]
     assert (answer.status_code, token["logprob"]) == (200, None)
     assert (trial.calls[0].status_code, trial.turns) == (200, 1)
