@@ -130,6 +130,7 @@ def test_what_an_agent_plants_at_the_verifiers_paths_neither_shows_nor_stops_it(
         "echo 203.0.113.1 localhost > /etc/hosts; chmod 0 /etc/hosts",
         "rm /etc/hosts; mkdir -p /etc/hosts/x; ln -sf /etc/resolv.conf /etc/resolv.conf",
         "rm /etc/hosts; mkfifo /etc/hosts; ln -sf /logs/verifier/x /etc/resolv.conf",
+        "ln -f /usr/bin/bash /etc/hosts; ln -f /usr/bin/getent /etc/resolv.conf; rm -rf /etc/nsswitch.conf",
     ],
 )
 def test_a_sealed_machine_knows_itself_whatever_an_agent_left(start: Start, bash: Bash, plant: str) -> None:
