@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+import warnings
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -38,6 +39,8 @@ SECRET_LENGTH = 16
 KEEPS_RETRYING = frozenset({"zai"})
 """Providers for which litellm 1.106.2 drops `max_retries`, so that the client beneath retries twice unseen. The
 argument goes through if it is named as allowed; for other providers that would put it into the request's body."""
+DROPPED_REQUEST = r"coroutine .\w+\.(acompletion|async_)\w*. was never awaited"
+"""litellm makes a request in a thread, and drops it there if the call was cancelled meanwhile: nothing was sent."""
 
 
 class Reply(Record):
@@ -70,6 +73,7 @@ def load_litellm() -> ModuleType:
     litellm.input_callback = [note]
     install(litellm)
     litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": handler()}]
+    warnings.filterwarnings("ignore", DROPPED_REQUEST, RuntimeWarning)
     for name in ("LiteLLM", "httpx"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # all that they say comes back as an exception
     return cast("ModuleType", litellm)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx
+import litellm
 import pytest
 
 from runner.gateway import Gateway, Session, SessionSpec, limits, provider
@@ -151,6 +154,30 @@ def test_time_at_the_provider_is_the_trials_all_the_same(trials: Trials) -> None
         _, (session,) = trials(upstream.url, ["openai/x"], seconds=(0.5,), concurrency=1)
         assert _ask(session) == 403
     assert session.refusal == "deadline"
+
+
+def test_a_deadline_while_litellm_makes_the_request_leaves_no_coroutine_behind(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be a warning on the user's terminal, and in any other test that is under way: so CI once failed."""
+    made = Event()
+    with FakeUpstream(OK) as upstream:
+        _, (session,) = trials(upstream.url, ["openai/x"], seconds=(0.5,))
+        make = litellm.main.completion
+
+        def slow(*args: Any, **given: Any) -> Any:
+            until(lambda: session.refusal)
+            try:
+                return make(*args, **given)
+            finally:
+                made.set()
+
+        monkeypatch.setattr(litellm.main, "completion", slow)
+        assert _ask(session) == 403
+        assert made.wait(60)
+        assert not upstream.requests
+    assert session.refusal == "deadline"
+    gc.collect()  # where an error would arise that pytest gives to this test
 
 
 def test_an_agent_that_leaves_the_queue_takes_no_place(trials: Trials) -> None:
