@@ -39,7 +39,7 @@ SECRET_LENGTH = 16
 KEEPS_RETRYING = frozenset({"zai"})
 """Providers for which litellm 1.106.2 drops `max_retries`, so that the client beneath retries twice unseen. The
 argument goes through if it is named as allowed; for other providers that would put it into the request's body."""
-DROPPED_REQUEST = r"coroutine .\w+\.(acompletion|async_)\w*. was never awaited"
+DROPPED_REQUEST = r"coroutine .*(acompletion|async_)\w*. was never awaited"
 """litellm makes a request in a thread, and drops it there if the call was cancelled meanwhile: nothing was sent."""
 
 
