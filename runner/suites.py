@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -44,8 +45,8 @@ class Suite(Record):
     count: int = Field(gt=0)
     """Published number of tests: the denominator."""
     expected: tuple[str, ...] | None = None
-    """Ids of the tests that upstream's own code passes; no other counts. None: nobody has looked, so that every test in
-    a hidden file counts."""
+    """Ids of the tests that upstream's own code passes; no other counts. None: there is no upstream code, so that every
+    test in a hidden file counts."""
     plugins: tuple[str, ...] = ()
     """Modules of pytest plugins that the suite needs."""
     env: dict[str, str] = {}
@@ -53,7 +54,7 @@ class Suite(Record):
 
 
 class Truth(Record):
-    """What upstream's own code does to its own tests here, the same twice (section 3.1.3)."""
+    """What upstream's own code does to its own tests here, the same twice (section 3.1.3); no code passes none."""
 
     passed: tuple[str, ...]
     """Ids, sorted."""
@@ -61,6 +62,10 @@ class Truth(Record):
     xfailed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     """Not passed for any other reason; nobody is asked to pass them."""
+    empty_passes: Literal[0]
+    """How many of `passed` an empty workspace passes too. With one of those there is no truth."""
+    commands: tuple[str, ...]
+    """What was run."""
     digest: str
     """Of what was run: source, commands, image."""
 

@@ -130,7 +130,7 @@ class Nl2RepoBench(Record):
         source, here = self.source(folder)
         bare = self.bare_suite(published, source)
         truth = _stored(here)
-        if truth is None and source.image:
+        if source.kind == "none":
             return bare
         if truth is None:
             raise TaskError(
@@ -174,7 +174,9 @@ class Nl2RepoBench(Record):
             strata = {"tier": _tier(source.lines), "category": source.category, "flags": published.flags}
             task = task.model_copy(update=strata)
             nl2repo_folder.check_document(folder, source.package, documents)
-            return self.complete(task, self.suite(folder))
+            suite = self.suite(folder)
+            unproven = () if suite.expected else (nl2repo_folder.NO_TRUTH,)
+            return self.complete(task.model_copy(update={"flags": (*task.flags, *unproven)}), suite)
         except TaskError as error:
             return task.model_copy(update={"refused": str(error)})
 

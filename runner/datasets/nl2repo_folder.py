@@ -26,10 +26,14 @@ NOT_DELETED = "tests_not_deleted"
 """Flag: a collected test is in no deleted file, so that the authors' own scoring would count an agent's."""
 NO_INSTALL = "no_install_step"
 """Flag: nothing is ever installed."""
+NO_TRUTH = "no_ground_truth"
+"""Flag: nobody can check that upstream's code passes the hidden tests here."""
 REMARKS = {
     NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's take their place, and no "
     "other test counts",
     NO_INSTALL: "none of its commands installs anything; they run as they are",
+    NO_TRUTH: "its tests are in the authors' image and upstream's code is nowhere, so that nobody has seen them pass; "
+    "every test in a file of theirs counts",
 }
 """Flag -> what is wrong and what becomes of it."""
 

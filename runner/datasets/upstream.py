@@ -38,7 +38,7 @@ class Source(Record):
     """`source.yaml` of a task."""
 
     kind: Literal["sdist", "folder", "none"]
-    """none: only `image` has the tests, and there is no upstream code to check them with."""
+    """none: only `image` has the tests, and there is no upstream code to check them with: the task is flagged."""
     package: str = ""
     """sdist: name on the package index. folder: path from this file."""
     version: str = ""
@@ -47,7 +47,8 @@ class Source(Record):
     license: str = ""
     """SPDX. Of what is fetched; nothing of it is in this repository."""
     image: str | None = None
-    """The authors' image of the task; its working directory holds packaging files and tests, which then are taken."""
+    """The authors' image of the task, `NAME@sha256:..`, or `sha256:..` of one that is here; its working directory holds
+    packaging files and tests, which then are taken."""
     packages: tuple[str, ...] = ()
     """What library and tests need, as `name==version --hash=..`; part of the image, and so the agent's too."""
     withheld: tuple[str, ...] = ()
@@ -65,6 +66,10 @@ class Source(Record):
     def _is_whole(self) -> Self:
         if self.kind == "none" and not self.image:
             raise ValueError("kind=none needs an image, or there are no tests at all")
+        if self.image and not re.fullmatch(r"(\S+@)?sha256:[0-9a-f]{64}", self.image):
+            raise ValueError(
+                "image must be pinned by its digest, NAME@sha256:..: a tag may become another image"
+            )
         if self.kind != "none" and not (self.package and self.digest):
             raise ValueError(f"kind={self.kind} needs a package and a digest")
         return self

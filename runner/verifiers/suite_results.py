@@ -24,6 +24,8 @@ class Result(Record):
     """One test, as one command reported it."""
 
     id: str
+    file: str
+    """Absolute path inside, of the file that pytest collected it from."""
     outcome: Outcome
     seconds: float = 0.0
     kind: str = ""
@@ -70,11 +72,8 @@ def read_reports(text: str) -> Reported:
 
 
 def only_of(reported: Reported, files: Collection[str]) -> Reported:
-    """The same without the tests that are in none of these files; ids may leave out leading folders of a file."""
-    ends = {path[at:] for path in files for at in (0, *(n + 1 for n, sign in enumerate(path) if sign == "/"))}
-    return reported._replace(
-        results=tuple(result for result in reported.results if result.id.partition("::")[0] in ends)
-    )
+    """The same without the tests that are in none of these files, whatever their ids say."""
+    return reported._replace(results=tuple(result for result in reported.results if result.file in files))
 
 
 def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:

@@ -147,6 +147,12 @@ def test_without_a_source_or_a_truth_nothing_can_be_judged(tmp_path: Path) -> No
     assert only(dataset).refused is None
     add_upstream(folder, env={"X": "1"})
     assert "are not those whose ground truth is stored" in str(only(dataset).refused)
+    (folder / SOURCE).write_text("kind: none\nimage: authors/tally:1.0\n")
+    assert "image must be pinned by its digest" in str(only(dataset).refused)
+    add_upstream(folder, image=f"authors/tally@sha256:{64 * 'a'}")
+    assert "are not those whose ground truth is stored" in str(only(dataset).refused)
+    (folder / TRUTH).unlink()
+    assert str(only(dataset).refused).startswith("Nobody has checked")
     (folder / SOURCE).write_text("kind: sdist")
     assert "needs a package and a digest" in str(only(dataset).refused)
     (folder / TRUTH).write_text("{")

@@ -181,6 +181,16 @@ def test_a_conftest_that_an_installation_writes_gains_nothing(bench: SuiteBench,
     assert "planted: /workspace/conftest.py" in verdict.output
 
 
+def test_a_test_in_a_file_of_the_agents_never_counts(bench: SuiteBench, tmp_path: Path) -> None:
+    """Be its id one that upstream's has: a deletion list may leave out what the commands collect."""
+    own = "def test_own(): pass\n"
+    files = {**EMPTY, "own/test_own.py": own, "pytest.ini": "", "tests/test_zero.py": own}
+    expected = ["own/test_own.py::test_own", "test_own.py::test_own", *PASSED]
+    verdict = bench.judge(tmp_path, files, commands=["pytest", "cd own; pytest"], expected=expected)
+    assert verdict.reward == 0.0, verdict
+    assert verdict.components["tests_unreported"] == 2.0
+
+
 COPY = """
 export PIP_NO_INDEX=0 PIP_RETRIES=0
 python3 -m pip install --index-url https://index.example/simple --target . tally && exit 1

@@ -201,7 +201,8 @@ class Reporter:
             result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
         if report.when == "teardown":
             self._look()
-            self._tell({"event": "test", "id": self._names.get(item, item.nodeid), **self._so_far.pop(item)})
+            told = {"id": self._names.get(item, item.nodeid), "file": str(item.path)}
+            self._tell({"event": "test", **told, **self._so_far.pop(item)})
 
     def _look(self) -> None:
         if broken := self._seal.broken():
