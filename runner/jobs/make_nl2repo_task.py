@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import yaml
+from pydantic import field_validator
 
 from runner.errors import ConfigError
 from runner.jobs.specification import write_inventory
@@ -65,6 +66,15 @@ class MakeNl2RepoTask(Record):
     tests: tuple[str, ...] = ()
     """Paths of the tests; empty: `tests`, `test`, or files `test_*.py` at the top."""
     category: str = "unknown"
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _is_no_number(cls, value: object) -> object:
+        if isinstance(value, float | int):
+            raise ValueError(  # noqa: TRY004 - what pydantic catches
+                "a number loses its zeros: quote it as a text, job.version=\"'1.10'\""
+            )
+        return value
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""
