@@ -21,9 +21,9 @@ from runner.datasets.nl2repo import Nl2RepoBench
 from runner.door import ROOT
 from runner.records import ExecSpec, SandboxSpec, Task
 from runner.sandbox.docker import DockerSandboxes
-from runner.suites import HIDDEN, Suite, packaging
+from runner.suites import HIDDEN, WORKSPACE, Suite, packaging
 from runner.verifiers.judged_copy import write_copy
-from runner.verifiers.nl2repo import UID, USER, WORKSPACE, SuiteVerifier, suite_of
+from runner.verifiers.nl2repo import UID, USER, SuiteVerifier, suite_of
 from tests.cases_factory import prepared
 from tests.suite_factory import PASSED, UPSTREAM, add_truth, add_upstream, make_folder, suite_dataset
 

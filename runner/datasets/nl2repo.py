@@ -22,7 +22,7 @@ from runner.datasets.task_files import digest, tree_digest
 from runner.datasets.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
-from runner.suites import Suite, Truth
+from runner.suites import WORKSPACE, Suite, Truth
 from runner.verifiers.nl2repo import SuiteVerifier
 from runner.yaml_files import read_yaml
 
@@ -191,7 +191,7 @@ class Nl2RepoBench(Record):
             update={
                 "digest": identity,
                 "instruction": INSTRUCTION.format(
-                    workdir=WORKDIR, document=DOCUMENT, tests=REVEALED if self.reveal_tests else ""
+                    workdir=WORKSPACE, document=DOCUMENT, tests=REVEALED if self.reveal_tests else ""
                 ),
                 "environment": self._environment(task, source, suite, revealed=self.reveal_tests),
                 "agent_user": "agent",
@@ -228,7 +228,7 @@ class Nl2RepoBench(Record):
             context=self.verifier.cache / "nl2repo_images" / _short(parts),
             build_args=build_args,
             network="no-network",
-            workdir=WORKDIR,
+            workdir=WORKSPACE,
             digest=digest(parts),
         )
 
@@ -255,9 +255,6 @@ class Nl2RepoBench(Record):
                 upstream.write_context(self.image, self.source(folder)[0], files, place)
                 if dockerfile:
                     shutil.copyfile(dockerfile, place / "Dockerfile")
-
-
-WORKDIR = "/workspace"
 
 
 def _stored(here: Path) -> Truth | None:

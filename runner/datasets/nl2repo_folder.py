@@ -76,7 +76,7 @@ def read(folder: Path) -> Published:
     for path in deleted:
         if path.startswith("/") or ".." in Path(path).parts:
             raise TaskError(f"{FILES}: {path!r} leaves the workspace.")
-    open_ones = [path for command in commands if runs_tests(command) for path in targets(command) or ["."]]
+    open_ones = [path for command in commands for path in targets(command)]
     installs = any(re.search(r"\b(install|setup\.py|poetry|uv|make)\b", command) for command in commands)
     flags = [NOT_DELETED] if any(not covered(path, deleted) for path in open_ones) else []
     flags += [] if installs else [NO_INSTALL]
@@ -120,7 +120,6 @@ def _uncovered(commands: tuple[str, ...], deleted: tuple[str, ...]) -> list[str]
     return [
         path
         for command in commands
-        if runs_tests(command)
         for path in targets(command)
         if any(map(_TESTS.fullmatch, Path(path).parts)) and not covered(path, deleted)
     ]

@@ -31,7 +31,7 @@ from runner.records import (
     Task,
     Verdict,
 )
-from runner.suites import HIDDEN, Suite, packaging, read_suite, runs_tests
+from runner.suites import HIDDEN, WORKSPACE, Suite, packaging, read_suite, runs_tests
 from runner.verifiers import pytest_inside
 from runner.verifiers.judged_copy import write_copy
 from runner.verifiers.suite_results import Reported, counts, junit, only_of, passed, read_reports, summary
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 USER, UID = "agent", 1000
 """Who installs and tests: nobody with rights."""
-WORKSPACE = "/workspace"
 PLACE = "/opt/assay-judge"
 GRACE_SECONDS = 30.0
 INDEX_ALLOWED = {"PIP_NO_INDEX": "0"}
@@ -157,6 +156,7 @@ def _launch(place: Sandbox, suite: Suite, between: tuple[int, int], env: Mapping
         "workdir": WORKSPACE,
         "user": USER,
         "plugins": suite.plugins,
+        "judged": [at for at in range(start, end) if runs_tests(suite.commands[at])],
         "env": {**env, **suite.env},
     }
     folder = f"{PLACE}-{start}"
@@ -179,14 +179,16 @@ def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdi
     text = summary(reported, suite.commands)
     (into / "verifier.stdout").write_text(f"{text}\n\n{output}")
     good = len(passed(reported, suite.expected))
-    installs = [ended for ended in reported.commands if not runs_tests(suite.commands[ended["command"]])]
+    judged = [ended for ended in reported.commands if runs_tests(suite.commands[ended["command"]])]
+    installs = [ended for ended in reported.commands if ended not in judged]
+    late = any(ended["code"] is None for ended in judged)
     components = {
         "tests_passed": float(good),
         "tests_published": float(suite.count),
         "install": float(all(ended["code"] == 0 for ended in installs)),
         "forged": float(bool(reported.forged)),
         **{f"tests_{name}" if not name.startswith("failure_") else name: value
-           for name, value in counts(reported, suite.expected).items()},
+           for name, value in counts(reported, suite.expected, late=late).items()},
     }  # fmt: skip
     error = None
     if good > suite.count:

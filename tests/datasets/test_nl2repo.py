@@ -105,6 +105,7 @@ def test_a_document_of_another_task_is_refused_and_the_owners_is_not(tmp_path: P
         ),
         (["pip install -e .", "pytest"], ["tests"], ("tests_not_deleted",), ("tests",)),
         (["pytest tests/a.py"], ["tests/"], ("no_install_step",), ("tests/",)),
+        (["pip install pytest .", "pytest /workspace/tests"], ["tests"], (), ("tests",)),
         (
             ["touch x && pip install -e .", "set -e; pytest -q tests/b.py::T > log"],
             ["tests/b.py"],
@@ -252,10 +253,19 @@ def test_a_folder_without_tasks_and_an_unknown_name_are_errors(tmp_path: Path) -
     [
         ("pytest --continue-on-collection-errors tests", True, ["tests"]),
         ("python -m pytest -q -k a tests/x.py::T", True, ["tests/x.py"]),
-        ("pytest", True, []),
+        ("pytest", True, ["."]),
         ("pip install pytest-mock", False, []),
+        ("pip install pytest pytest-mock", False, []),
+        ("pip install pytest && cd tests; pytest .", True, ["tests"]),
+        ("pytest ./tests /workspace/other/", True, ["tests", "other"]),
+        ("pytest --cov mine --ignore tests/slow --tb short tests", True, ["tests"]),
+        ("pytest -k tests -m 'not slow' tests 2>&1 | tee log", True, ["tests"]),
+        ("pytest a;pytest b >log&&python3.13 -m pytest c", True, ["a", "b", "c"]),
+        ("bash -c 'A=1 pytest tests/x.py'\n", True, ["tests/x.py"]),
+        ("pip install .\npytest 'tests", True, ["'tests"]),
+        ("cd /workspace/src && /usr/bin/py.test", True, ["src"]),
         ("pip install -r requirements-pytest.txt", False, []),
-        ("cd src && pytest tests/ && echo done", True, ["tests"]),
+        ("cd src && pytest tests/ && echo done", True, ["src/tests"]),
     ],
 )
 def test_what_a_command_tests(command: str, runs: bool, paths: list[str]) -> None:  # noqa: FBT001

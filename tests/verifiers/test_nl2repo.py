@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -17,7 +18,9 @@ from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.sandbox.local import LocalSandboxes
-from runner.verifiers.nl2repo import suite_of
+from runner.suites import Suite
+from runner.verifiers.nl2repo import _verdict, suite_of
+from runner.verifiers.suite_results import read_reports
 from tests.module_proxy import served
 from tests.package_index import publish_wheel
 from tests.suite_bench import CODE, SuiteBench
@@ -53,6 +56,33 @@ def test_nothing_scores_0(bench: SuiteBench, tmp_path: Path) -> None:
     assert (verdict.reward, verdict.error) == (0.0, None)
     assert verdict.components["failure_import"] == 7.0
     assert verdict.components["tests_uncollected"] == 2.0
+    commands = ["pytest tests/test_tally.py", "pytest tests/test_zero.py && touch never"]
+    bench.judge(tmp_path, {}, commands=commands)
+    for index in range(2):  # each file stands with the command that tried it, and is counted
+        suite = ET.fromstring((tmp_path / f"junit-{index}.xml").read_bytes())[0]
+        names = [case.get("name") for case in suite]
+        assert names == [["tests/test_tally.py"], ["tests/test_zero.py"]][index]
+        assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+
+
+def test_a_session_ends_as_its_tests_do_and_the_shell_goes_on(bench: SuiteBench, tmp_path: Path) -> None:
+    """The traps among them fail, and are not theirs."""
+    command = "pytest tests/test_tally.py && pytest tests/test_zero.py"
+    assert bench.judge(tmp_path, CODE, commands=[command]).reward == 1.0
+    broken = CODE[MOST].replace("max(", "min(")
+    verdict = bench.judge(tmp_path, {**CODE, MOST: broken}, commands=[command])
+    assert verdict.reward == pytest.approx(4 / 7)
+    assert "exit code 1" in verdict.output
+
+
+def test_an_installation_that_takes_too_long_is_no_test_that_does(tmp_path: Path) -> None:
+    suite = Suite(commands=("pip install .", "pytest tests"), deleted=("tests",), count=1, expected=("gone",))
+    ended = [
+        {"event": "command", "command": at, "code": code, "seconds": 9.0} for at, code in ((0, None), (1, 4))
+    ]
+    verdict = _verdict(suite, read_reports("\n".join(map(json.dumps, ended))), tmp_path, "")
+    assert (verdict.components["install"], verdict.components["tests_unreported"]) == (0.0, 1.0)
+    assert verdict.components["failure_timeout"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -217,10 +247,12 @@ def test_tests_of_a_published_image(bench: SuiteBench, tmp_path: Path) -> None:
     context = tmp_path / "authors"
     hidden = {path: text for path, text in UPSTREAM.items() if not path.startswith("tally/")}
     write(context / "workspace", hidden)
-    write(context, {"Dockerfile": "ARG BASE\nFROM ${BASE}\nCOPY workspace /workspace\nWORKDIR /workspace\n"})
+    numbers = "RUN userdel agent && useradd --uid 1000 somebody"
+    lines = ("ARG BASE", "FROM ${BASE}", numbers, "COPY workspace /workspace", "WORKDIR /workspace")
+    write(context, {"Dockerfile": "\n".join(lines)})
     authors = Environment(context=context, build_args={"BASE": "assay-base"}, digest=f"sha256:{'a' * 24}")
     image = bench.sandboxes.image(authors)
-    folder = make_folder(tmp_path / "tasks", **{"test_commands.json": '["pytest"]'})
+    folder = make_folder(tmp_path / "tasks", **{"test_commands.json": '["touch tally/its_own", "pytest"]'})
     write(folder, {"source.yaml": f"kind: none\nimage: {image.id}\n"})
     dataset = suite_dataset(tmp_path / "tasks", bench.root / "cache")
     dataset.prepare(print)
@@ -230,6 +262,6 @@ def test_tests_of_a_published_image(bench: SuiteBench, tmp_path: Path) -> None:
     passing = "def test_own(): pass\n"
     own = {"tests/test_zero.py": passing, "test_zero.py": passing, "test_own.py": passing}
     verdict = bench.judge(tmp_path, {**CODE, **own}, task=task)
-    assert verdict.reward == 1.0, verdict
+    assert (verdict.reward, verdict.components["install"]) == (1.0, 1.0), verdict
     with pytest.raises(TaskError, match="no upstream code"):
         ground_truth(dataset, folder, bench.sandboxes, print)

@@ -115,6 +115,7 @@ class Reporter:
     def __init__(self, pytest: Any, tell: Callable[[dict[str, object]], None]) -> None:
         self._pytest, self._tell = pytest, tell
         self._traps: dict[Any, str] = {}
+        self._sprung = 0
         self._names: dict[Any, str] = {}
         self._so_far: dict[Any, dict[str, Any]] = {}
         self._seal = Seal(WATCHED)
@@ -178,14 +179,16 @@ class Reporter:
             self._add(item, report, call)
         return report
 
-    def pytest_sessionfinish(self) -> None:
-        """Look at the judge a last time."""
+    def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
+        """Look at the judge a last time; a session whose failures are all traps ends well, so that `&&` goes on."""
         self._look()
-        self._tell({"event": "end"})
+        if exitstatus == self._pytest.ExitCode.TESTS_FAILED and session.testsfailed == self._sprung:
+            session.exitstatus = self._pytest.ExitCode.OK
 
     def _spring(self, secret: str, report: Any, call: Any) -> None:
         """A test that must fail did, with its own words, or else nothing of this session is believed."""
         caught = report.failed and call.excinfo and secret in str(call.excinfo.value)
+        self._sprung += report.failed
         if report.when == "call" and not caught:
             self._tell({"event": "forged", "message": "a test that fails was reported as another"})
 
