@@ -14,7 +14,8 @@ from runner.errors import ConfigError
 from runner.jobs.specification import write_inventory
 from runner.jobs.verify_ground_truth import check, only_dataset
 from runner.records import Record
-from runner.specification.inventory import Entry, code_lines, inventory
+from runner.specification.entries import Entry
+from runner.specification.inventory import code_lines, inventory
 
 if TYPE_CHECKING:
     from runner.config import Sweep
@@ -148,7 +149,8 @@ def _said(entry: Entry) -> str:
         return f"### Module `{entry.name}`\n\n"
     if entry.kind == "class":
         return f"#### class `{entry.short}({entry.signature})`\n\nTODO\n\n"
-    return f"* `{entry.name.split('.')[-1]}{entry.signature}`: TODO\n\n"
+    signature = "" if entry.parameters is None else entry.signature
+    return f"* `{entry.short}{signature}`: TODO\n\n"
 
 
 def _tests(source: Path) -> list[str]:
