@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 def publish_sdist(root: Path, name: str, version: str, files: Mapping[str, str]) -> None:
-    """Put an sdist of these files into the index; their pyproject.toml says what it needs."""
+    """Put an sdist of these files into the index."""
     packed = io.BytesIO()
-    about = {"PKG-INFO": f"Metadata-Version: 2.2\nName: {name}\nVersion: {version}\n"}
+    about = {"PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"}
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for path, text in {**about, **files}.items():
             entry = tarfile.TarInfo(f"{name}-{version}/{path}")

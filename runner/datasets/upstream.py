@@ -191,14 +191,19 @@ def _from_index(source: Source, into: Path) -> None:
 
 
 def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
-    """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index."""
+    """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index.
+
+    uv is told what the package needs, namely nothing, so that it builds no sdist to find out.
+    """
     from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
 
     (place / "pyproject.toml").write_text(
         f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
         f'dependencies = ["{package}=={version}"]\n'
     )
-    run_client([find_uv_bin(), "lock", "--quiet", "--no-build", "--no-config"], str(place))
+    settings = place / "uv.toml"
+    settings.write_text(f'[[dependency-metadata]]\nname = "{package}"\nrequires-dist = []\n')
+    run_client([find_uv_bin(), "lock", "--quiet", "--config-file", str(settings)], str(place))
     name = re.sub(r"[-_.]+", "-", package).lower()
     packages = tomllib.loads((place / "uv.lock").read_text())["package"]
     found: dict[str, Any] | None = next((of.get("sdist") for of in packages if of["name"] == name), None)

@@ -15,6 +15,8 @@ from runner.datasets.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
 from runner.suites import HIDDEN, covered, read_suite, runs_tests, targets
+from tests.module_proxy import served
+from tests.package_index import publish_sdist
 from tests.suite_factory import PASSED, add_truth, add_upstream, make_folder, suite_dataset, write
 
 
@@ -175,6 +177,7 @@ def test_what_is_prepared(tmp_path: Path) -> None:
     folder = whole(tmp_path / "tasks")
     dataset = with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), folder)
     task = only(dataset)
+    assert task.environment == task.verifier.environment, "one image for all who do and judge it"
     images = _without_wheels(tmp_path, dataset)
     dataset, task = images, only(with_truth(images, folder))
     said: list[str] = []
@@ -238,6 +241,22 @@ def test_an_sdist_that_the_index_does_not_have_is_an_error(tmp_path: Path) -> No
     source = Source(kind="sdist", package="no-such-package-as-this-one", version="1.0", digest="sha256:0")
     with pytest.raises(ConfigError, match="uv lock"):
         upstream.fetch_upstream(source, tmp_path, tmp_path / "cache", print)
+
+
+def test_an_sdist_is_fetched_and_nothing_of_it_runs_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a wheel, or a word on what it needs, clients build it to know; its name is one that has two spellings."""
+    ran = tmp_path / "ran"
+    files = {"setup.py": f"open({str(ran)!r}, 'w').close()\n"}
+    publish_sdist(tmp_path / "index", "old-tally", "1.0", files)
+    with served(tmp_path / "index") as (address, _):
+        monkeypatch.setenv("UV_INDEX", address)
+        found = upstream.sdist_digest("Old_Tally", "1.0.0")
+        source = Source(kind="sdist", package="Old_Tally", version="1.0.0", digest=found)
+        fetched = upstream.fetch_upstream(source, tmp_path, tmp_path / "cache", print)
+    assert (fetched / "setup.py").read_text() == files["setup.py"]
+    assert not ran.exists()
 
 
 def test_a_folder_without_tasks_and_an_unknown_name_are_errors(tmp_path: Path) -> None:

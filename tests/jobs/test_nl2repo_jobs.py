@@ -11,7 +11,7 @@ from runner.sandbox.engine import connect
 from runner.suites import Truth
 from tests.jobs.sweeps import Door
 from tests.module_proxy import served
-from tests.package_index import publish_sdist, publish_wheel
+from tests.package_index import publish_sdist
 from tests.suite_factory import PASSED, UPSTREAM, make_folder, suite_dataset, write
 
 
@@ -57,7 +57,6 @@ def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch)
     tasks.mkdir()
     broken = {"tests/test_broken.py": "def test_broken():\n    raise OSError\n"}
     publish_sdist(door.outputs / "index", "tally", "1.0", {**UPSTREAM, **broken})
-    publish_wheel(door.outputs / "index", "tally", "1.0", {})  # uv asks it what the package needs
     with served(door.outputs / "index") as (address, _):
         monkeypatch.setenv("UV_INDEX", address)
         words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'"]
