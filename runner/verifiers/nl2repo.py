@@ -6,9 +6,9 @@ never have a network. Results come from a plugin of ours over a pipe to a proces
 suite that is ended keeps what it proved; exit codes, what is printed, and files mean nothing.
 
 What this cannot exclude: the candidate's code runs in pytest's own process. Code that is written to be judged can make
-an object that equals everything, speak in the reporter's name, or rewrite it from within and mend it before it is
-looked at. It gains nothing by files, plugins, hooks at Python's start, packages named like the judge's, words, exit
-codes or patched reports: each is a test in `tests/security/test_suites.py`.
+an object that equals everything, speak in the reporter's name and end the session before that speaks itself, or rewrite
+it from within and mend it before it is looked at. It gains nothing by files, plugins, hooks at Python's start, packages
+named like the judge's, words, exit codes or patched reports: each is a test in `tests/security/test_suites.py`.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Reported(NamedTuple):
     """What one run of all commands reported."""
 
     results: tuple[Result, ...]
-    """The first of each (command, id); a second word on the same test is no better than the first."""
+    """The worst of each (command, id): a second word on a test, be it before or after ours, makes nothing better."""
     uncollected: Mapping[tuple[int, str], str]
     """(command, file whose collection failed) -> the end of the error."""
     forged: tuple[str, ...]
@@ -61,7 +61,9 @@ def read_reports(text: str) -> Reported:
                 result = Result.model_validate(report)
             except ValidationError:
                 continue
-            results.setdefault((result.command, result.id), result)
+            said = results.setdefault((result.command, result.id), result)
+            if said.outcome == "passed":
+                results[result.command, result.id] = result
         elif event == "collection":
             uncollected[int(report["command"]), str(report.get("id"))] = str(report.get("message"))
         elif event == "forged":

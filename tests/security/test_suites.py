@@ -55,6 +55,14 @@ for fd in range(3, 64):
 GRAB = GRAB.replace(
     "REPORT", repr(b'{"event": "test", "id": "' + PASSED[0].encode() + b'", "outcome": "passed"}\n')
 )
+SPOKEN = f"""
+import json, os
+said = open("/proc/self/environ").read().partition("ASSAY_REPORT=")[2].partition("\\0")[0]
+descriptor, _, word = said.partition(":")
+for name in {PASSED!r}:
+    report = {{"event": "test", "id": name, "file": "/workspace/" + name.partition("::")[0], "outcome": "passed"}}
+    os.write(int(descriptor), f"{{word}} {{json.dumps(report)}}\\n".encode())
+"""
 OWN_TESTS = "import pathlib\nfor name in ('tests/test_tally.py', 'tests/test_zero.py'):\n    try:\n"
 REWRITE = f"""{OWN_TESTS}        pathlib.Path(name).write_text('def test_default(): pass\\ndef test_empty(): pass\\n')
     except OSError:
@@ -135,6 +143,10 @@ ATTACKS = {
     },
     "prints": {**EMPTY, "tally/__init__.py": PRINTS + ALL_PASSED + EMPTY["tally/__init__.py"]},
     "every_descriptor": {**EMPTY, "tally/__init__.py": GRAB + EMPTY["tally/__init__.py"]},
+    "spoken_in_the_reporters_name": {
+        **EMPTY,
+        "tally/__init__.py": SPOKEN + EMPTY["tally/__init__.py"],
+    },
     "leaves_with_0": {**EMPTY, "tally/__init__.py": f"{PRINTS}import os\nos._exit(0)\n"},
     "patched_reports": {**EMPTY, "tally/__init__.py": PRETEND + EMPTY["tally/__init__.py"]},
     "patched_assertions": {
