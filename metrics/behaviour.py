@@ -7,6 +7,7 @@ every attempt, of cells with a model.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -97,16 +98,14 @@ def endings(trials: pd.DataFrame) -> pd.DataFrame:
 def transitions(trials: pd.DataFrame) -> pd.DataFrame:
     """Section 4.3.6; index (cell, kind), a column the kind that follows: counts of consecutive calls of one trial."""
     rows = _rows(trials)
-    pairs = [
+    pairs = Counter(
         (cell, before, after)
         for cell, words in zip(rows["cell"], _words(rows), strict=True)
         for before, after in pairwise(words)
-    ]
+    )
     index = pd.MultiIndex.from_product([sorted(rows["cell"].unique()), KINDS], names=["cell", "kind"])
-    table = pd.DataFrame(0, index=index, columns=list(KINDS))
-    for cell, before, after in pairs:
-        table.loc[(cell, before), after] += 1
-    return table
+    counts = [[pairs[cell, before, after] for after in KINDS] for cell, before in index]
+    return pd.DataFrame(counts, index=index, columns=list(KINDS), dtype=int)
 
 
 def patterns(trials: pd.DataFrame) -> pd.DataFrame:

@@ -212,9 +212,11 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
             built[key] = build(node[group], group, _data(group))
         return built[key]
 
+    parts = [[part(_with_judge(node, pricing), group) for group in AXES] for node in nodes]
+    budgets = _told_apart([budget for *_, budget in parts])
     cells: dict[str, Cell] = {}
-    for node in nodes:
-        agent, model, dataset, budget = (part(_with_judge(node, pricing), group) for group in AXES)
+    for node, chosen, budget in zip(nodes, parts, budgets, strict=True):
+        agent, model, dataset, _ = chosen
         if agent.uses_model and model.replayed:
             from runner.gateway.cassette import sealed  # noqa: PLC0415 - brings the gateway's libraries
 
@@ -228,6 +230,17 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
                 "a name of its own (an option file in conf/), or run them as two commands."
             )
     return tuple(cells.values())
+
+
+def _told_apart(budgets: Sequence[Budget]) -> list[Budget]:
+    """The same, but that several of one name have the limits in which they differ in it: `default_turns_50`."""
+    told = []
+    for budget in budgets:
+        twins = [other for other in budgets if other.name == budget.name]
+        limits = [key for key in Budget.model_fields if len({getattr(twin, key) for twin in twins}) > 1]
+        name = "_".join([budget.name, *(f"{key}_{getattr(budget, key)}".lower() for key in limits)])
+        told.append(budget.model_copy(update={"name": name}))
+    return told
 
 
 def _with_judge(node: dict[str, Any], pricing: Pricing) -> dict[str, Any]:

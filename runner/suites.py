@@ -6,17 +6,34 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
+import shlex
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from itertools import groupby, takewhile
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
 from runner.records import Record
 
 SUITE, HIDDEN = "suite.json", "hidden"
-TESTING = re.compile(r"(?<![\w.-])(pytest|py\.test)(?![\w-])")
-"""In a command that runs tests."""
+WORKSPACE = "/workspace"
+"""Where a suite is run."""
+_PYTEST = re.compile(r"(.*/)?(pytest|py\.test)")
+"""The word that calls it."""
+_ONLY_NAMING = re.compile("install|uninstall|add|remove|download|show|echo|which")
+"""Words after which pytest is named and not called."""
+_VALUED = re.compile(
+    "-[kmpncorW]|--(assert|asyncio-mode|basetemp|capture|code-highlight|color|confcutdir|config-file|cov|cov-config"
+    "|cov-context|cov-fail-under|cov-report|deselect|dist|doctest-glob|doctest-report|durations|durations-min"
+    "|hypothesis-profile|ignore|ignore-glob|import-mode|junit-?prefix|junit-?xml|last-failed-no-failures|lfnf"
+    "|log-cli-level|log-file|log-file-level|log-level|maxfail|maxprocesses|numprocesses|override-ini|pastebin"
+    "|pythonwarnings|reruns|reruns-delay|rootdir|show-capture|tb|timeout|timeout-method|tx|verbosity)"
+)
+"""Options of pytest and of its usual plugins whose value may be the next word."""
 
 PACKAGING = (
     *("setup.py", "pyproject.toml", "setup.cfg", "requirements*.txt", "tox.ini", "pytest.ini", ".pytest.ini"),
@@ -44,8 +61,8 @@ class Suite(Record):
     count: int = Field(gt=0)
     """Published number of tests: the denominator."""
     expected: tuple[str, ...] | None = None
-    """Ids of the tests that upstream's own code passes; no other counts. None: nobody has looked, so that every test in
-    a hidden file counts."""
+    """Ids of the tests that upstream's own code passes; no other counts. None: there is no upstream code, so that every
+    test in a hidden file counts."""
     plugins: tuple[str, ...] = ()
     """Modules of pytest plugins that the suite needs."""
     env: dict[str, str] = {}
@@ -53,7 +70,7 @@ class Suite(Record):
 
 
 class Truth(Record):
-    """What upstream's own code does to its own tests here, the same twice (section 3.1.3)."""
+    """What upstream's own code does to its own tests here, the same twice (section 3.1.3); no code passes none."""
 
     passed: tuple[str, ...]
     """Ids, sorted."""
@@ -61,40 +78,65 @@ class Truth(Record):
     xfailed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     """Not passed for any other reason; nobody is asked to pass them."""
+    empty_passes: Literal[0]
+    """How many of `passed` an empty workspace passes too. With one of those there is no truth."""
+    commands: tuple[str, ...]
+    """What was run."""
     digest: str
     """Of what was run: source, commands, image."""
 
 
 def runs_tests(command: str) -> bool:
     """Whether a command runs tests; what comes before the first that does installs."""
-    return TESTING.search(command) is not None
+    return next(_calls(command), None) is not None
 
 
 def targets(command: str) -> list[str]:
-    """Paths that a command's pytest is given; none where it collects everything."""
-    match = TESTING.search(command)
-    words = command[match.end() :].split() if match else []
-    ends = next(
-        (at for at, word in enumerate(words) if re.fullmatch(r"&&|\|\||;|\||>.*|2>.*", word)), len(words)
-    )
-    return [
-        word.partition("::")[0].strip("'\"").rstrip("/") for word in words[:ends] if _is_path(words, word)
-    ]
+    """Paths, from the workspace on, that a command's calls of pytest are given; the folder itself where none is."""
+    found = []
+    for folder, arguments in _calls(command):
+        words = list(takewhile(lambda word: not re.match(r"\d*[<>]", word), arguments))
+        before = ["", *words]
+        given = [word for last, word in zip(before, words, strict=False) if _is_path(last, word)]
+        found += [_inside(folder, word.partition("::")[0]) for word in given or [""]]
+    return found
 
 
-def _is_path(words: list[str], word: str) -> bool:
-    before = words[words.index(word) - 1] if words.index(word) else ""
-    return not word.startswith("-") and before not in (
-        "-k",
-        "-m",
-        "-p",
-        "-n",
-        "-c",
-        "-o",
-        "-W",
-        "--timeout",
-        "--maxfail",
-    )
+def _calls(command: str, folder: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Folder and arguments of each call of pytest in a shell's command."""
+    for words in _simple_commands(command):
+        if words[0] == "cd":
+            folder = posixpath.join(folder, *words[1:2])
+        for at, word in enumerate(words):
+            if _ONLY_NAMING.fullmatch(word):
+                break
+            if _PYTEST.fullmatch(word):
+                yield folder, words[at + 1 :]
+                break
+            if " " in word:  # as in bash -c "pytest tests"
+                yield from _calls(word, folder)
+
+
+def _simple_commands(command: str) -> Iterator[list[str]]:
+    """Words of what stands between a shell's `;`, `&&`, `||`, `|`, `&` and parentheses."""
+    signs, text = ";&|()", command.replace("\n", " ; ")
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=signs)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:  # a quote that is never closed
+        words = text.split()
+    for between, group in groupby(words, key=lambda word: not word.strip(signs)):
+        if not between:
+            yield list(group)
+
+
+def _is_path(before: str, word: str) -> bool:
+    return not word.startswith("-") and not _VALUED.fullmatch(before)
+
+
+def _inside(folder: str, path: str) -> str:
+    return posixpath.relpath(posixpath.join(WORKSPACE, folder, path), WORKSPACE)
 
 
 def covered(path: str, paths: tuple[str, ...]) -> bool:

@@ -35,7 +35,7 @@ from runner.sandbox import base, engine
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
 from runner.trial import Lab, run_to_the_end
-from tests import bench_cases, bench_gateway, bench_metrics
+from tests import bench_cases, bench_gateway, bench_metrics, bench_nl2repo
 from tests.tasks_factory import dataset, make_task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +53,7 @@ def main() -> None:
     bench_gateway.main()
     bench_metrics.main()
     bench_cases.main()
+    bench_nl2repo.main()
 
 
 def _help() -> None:

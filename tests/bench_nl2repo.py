@@ -1,13 +1,16 @@
-"""Speed of verification with hidden suites. Measures; asserts nothing.
+"""Speed of verification with hidden suites: part of `make bench`. Measures; asserts nothing.
+
+The suite is the tests' own, which needs nothing from outside, with a thousand tests more. For the authors' tasks:
 
     python -m tests.bench_nl2repo DIR [TASK ...]
 
-`DIR` holds the public folders. For each shipped task, in turn and three times: the verifier on what `oracle` leaves,
-and the same commands by hand in a container of the same image. Bound: 1.2 times that and 2 s.
+`DIR` holds the public folders; without a name each shipped task is measured. In turn and three times: the verifier on
+what `oracle` leaves, and the same commands by hand in a container of the same image. Bound: 1.2 times that and 2 s.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 import tempfile
@@ -18,28 +21,46 @@ from runner.datasets.nl2repo import Nl2RepoBench
 from runner.door import ROOT
 from runner.records import ExecSpec, SandboxSpec, Task
 from runner.sandbox.docker import DockerSandboxes
-from runner.suites import HIDDEN, Suite, packaging
+from runner.suites import HIDDEN, WORKSPACE, Suite, packaging
 from runner.verifiers.judged_copy import write_copy
-from runner.verifiers.nl2repo import UID, USER, WORKSPACE, SuiteVerifier, suite_of
+from runner.verifiers.nl2repo import UID, USER, SuiteVerifier, suite_of
 from tests.cases_factory import prepared
+from tests.suite_factory import PASSED, UPSTREAM, add_truth, add_upstream, make_folder, suite_dataset
 
-ROUNDS = 3
+ROUNDS, MANY = 3, 1000
+MORE = f"""\
+import pytest
+from tally import Tally
 
 
-def main(root: Path, names: tuple[str, ...]) -> None:
-    """One line a task."""
-    place = ROOT / "tasks" / "nl2repo"
-    dataset = Nl2RepoBench(
-        name="nl2repo",
-        root=root,
-        sources=place / "sources",
-        image=place / "image",
-        published=place / "Dockerfile.published",
-        build_args={"BASE": "assay-base"},
-        include=names,
-        verifier=SuiteVerifier(cache=ROOT / "outputs" / "references"),
-    )
-    dataset.prepare(print)
+@pytest.mark.parametrize("times", range({MANY}))
+def test_many(times):
+    assert Tally().add("a", times=times) == times
+"""
+
+
+def main() -> None:
+    """The tests' own suite, one line."""
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as scratch:
+        commands = json.dumps(["pip install -e .", "pytest --continue-on-collection-errors tests"])
+        passing = (*PASSED, *(f"tests/test_many.py::test_many[{times}]" for times in range(MANY)))
+        changed = {"test_commands.json": commands, "test_case_count.txt": str(len(passing))}
+        folder = make_folder(Path(scratch, "tasks"), **changed)
+        add_upstream(folder, {**UPSTREAM, "tests/test_many.py": MORE})
+        dataset = suite_dataset(folder.parent, Path(scratch, "cache"))
+        add_truth(dataset, folder, passing)
+        _measure(dataset)
+
+
+def published(root: Path, names: tuple[str, ...]) -> None:
+    """One line for each of the authors' tasks."""
+    verifier = SuiteVerifier(cache=ROOT / "outputs" / "references")
+    sources = ROOT / "tasks" / "nl2repo" / "sources"
+    _measure(suite_dataset(root, verifier.cache, sources=sources, include=names, verifier=verifier))
+
+
+def _measure(dataset: Nl2RepoBench) -> None:
+    dataset.prepare(lambda _: None)
     sandboxes = prepared()
     for task in dataset.tasks():
         if not task.refused:
@@ -62,7 +83,8 @@ def _compare(dataset: Nl2RepoBench, task: Task, sandboxes: DockerSandboxes) -> N
             pairs.append((seconds, _by_hand(task, suite_of(task), sandboxes, Path(folder))))
     ours, bare = (statistics.median(values) for values in zip(*pairs, strict=True))
     over = f"beyond 1.2 x: {ours - 1.2 * bare:.1f} s (bound 2)"
-    print(f"{task.name}: reward {verdict.reward}; {ours:.1f} s, by hand {bare:.1f} s; {over}", flush=True)
+    tests = f"{task.name}, {len(suite_of(task).expected or ())} tests, reward {verdict.reward}"
+    print(f"hidden suite of {tests}: {ours:.1f} s, by hand {bare:.1f} s; {over}", flush=True)
 
 
 def _by_hand(task: Task, suite: Suite, sandboxes: DockerSandboxes, folder: Path) -> float:
@@ -82,4 +104,7 @@ def _by_hand(task: Task, suite: Suite, sandboxes: DockerSandboxes, folder: Path)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), tuple(sys.argv[2:]))
+    if sys.argv[1:]:
+        published(Path(sys.argv[1]), tuple(sys.argv[2:]))
+    else:
+        main()

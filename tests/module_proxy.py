@@ -35,19 +35,19 @@ def hashed(files: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def served(root: Path) -> Iterator[tuple[str, list[str]]]:
-    """The proxy's address, and the paths that it has been asked for."""
+def served(root: Path, host: str = "127.0.0.1") -> Iterator[tuple[str, list[str]]]:
+    """The folder by HTTP: its address, and the paths that it has been asked for. `host` is one of this machine."""
     asked: list[str] = []
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             asked.append(self.path)
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(root))) as server:
+    with ThreadingHTTPServer((host, 0), partial(Handler, directory=str(root))) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
+            yield f"http://{host}:{server.server_port}", asked
         finally:
             server.shutdown()
             thread.join()

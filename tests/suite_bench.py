@@ -8,13 +8,14 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from runner.datasets.nl2repo import Nl2RepoBench
 from runner.records import ExecSpec, Image, SandboxSpec, Task, Verdict
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
 from runner.suites import SUITE
+from runner.verifiers.nl2repo import SuiteVerifier
 from tests.suite_factory import UPSTREAM, add_truth, add_upstream, make_folder, suite_dataset
 
 CODE = {path: text for path, text in UPSTREAM.items() if path.startswith("tally/")}
@@ -27,6 +28,7 @@ class SuiteBench:
 
     root: Path
     sandboxes: DockerSandboxes
+    install_network: Literal["none", "open"] = "none"
 
     @classmethod
     def make(cls, root: Path, sandboxes: DockerSandboxes) -> SuiteBench:
@@ -42,7 +44,8 @@ class SuiteBench:
     @property
     def dataset(self) -> Nl2RepoBench:
         """Made anew: it holds nothing."""
-        return suite_dataset(self.root / "tasks", self.root / "cache")
+        verifier = SuiteVerifier(cache=self.root / "cache", install_network=self.install_network)
+        return suite_dataset(self.root / "tasks", self.root / "cache", verifier=verifier)
 
     @property
     def task(self) -> Task:

@@ -120,8 +120,10 @@ def add_upstream(folder: Path, files: Mapping[str, str] = UPSTREAM, **source: An
 def add_truth(dataset: Nl2RepoBench, folder: Path, passed: tuple[str, ...] = PASSED) -> None:
     """What `job=verify_ground_truth` would write; it is itself tested on these files."""
     source, _ = dataset.source(folder)
-    digest = dataset.truth_digest(dataset.bare_suite(read(folder), source), source)
-    (folder / TRUTH).write_text(Truth(passed=passed, digest=digest).model_dump_json())
+    suite = dataset.bare_suite(read(folder), source)
+    digest = dataset.truth_digest(suite, source)
+    truth = Truth(passed=passed, empty_passes=0, commands=suite.commands, digest=digest)
+    (folder / TRUTH).write_text(truth.model_dump_json())
 
 
 def suite_dataset(root: Path, cache: Path, **changed: Any) -> Nl2RepoBench:

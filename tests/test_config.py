@@ -125,7 +125,22 @@ def test_a_scoring_was_asked_for_only_if_it_was_typed(typed: str, asked: int) ->
 def test_two_different_cells_of_one_name_are_refused() -> None:
     """Their records could not be told apart."""
     with pytest.raises(ConfigError, match="two different cells are called oracle·none·quickstart·default"):
-        loaded((*PLAIN, "budget.usd=1"), (*PLAIN, "budget.usd=2"))
+        loaded((*PLAIN, "attempts=1"), (*PLAIN, "attempts=2"))
+
+
+def test_limits_that_are_swept_are_part_of_their_budgets_names() -> None:
+    """`-m budget.turns=50,100`: cells that a leaderboard tells apart, called the same whichever others there are."""
+    jobs = [(*PLAIN, f"budget.turns={turns}") for turns in (50, 100, "null", 50)]
+    assert [cell.budget.name for cell in loaded(*jobs).cells] == [
+        *("default_turns_50", "default_turns_100", "default_turns_none")
+    ]
+    assert [cell.budget.name for cell in loaded(*jobs[:2]).cells] == ["default_turns_50", "default_turns_100"]
+    several = loaded(
+        (*PLAIN, "budget.turns=5", "budget.usd=0.5"), (*PLAIN, "budget.turns=6"), (*PLAIN, "budget=tight")
+    )
+    names = ["default_usd_0.5_turns_5", "default_usd_2.0_turns_6", "tight"]
+    assert sorted(cell.budget.name for cell in several.cells) == sorted(names)
+    assert loaded(jobs[0]).cells[0].budget.name == "default"
 
 
 def test_the_name_of_a_sweep_follows_from_its_cells() -> None:

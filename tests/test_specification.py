@@ -10,7 +10,8 @@ from runner.door import ROOT
 from runner.errors import ConfigError
 from runner.jobs.make_nl2repo_task import _tests
 from runner.specification.coverage import coverage
-from runner.specification.inventory import Entry, code_lines, inventory
+from runner.specification.entries import Entry
+from runner.specification.inventory import code_lines, inventory
 from tests.suite_factory import write
 
 PACKAGE = {
@@ -71,7 +72,7 @@ def test_an_inventory_has_everything_but_tests(package: Path) -> None:
         "mine.core.Box": "class",
         "mine.core.Box.__init__": "method",
         "mine.core.Box.of": "method",
-        "mine.core.Box.full": "method",
+        "mine.core.Box.full": "property",
         "mine.core.Box._secret": "method",
         "mine.core.Box.__len__": "method",
         "mine.core.fetch": "function",
@@ -113,6 +114,85 @@ def test_a_document_covers_what_it_names_with_the_right_signature(package: Path)
     assert found.otherwise == ("mine.core.fetch",)
     assert set(found.missing) == {"mine.LIMIT", "mine.core.fetch_slowly"}
     assert found.share == pytest.approx(5 / 8)
+
+
+PRIVATE = {
+    "mine/__init__.py": "from mine._core import Box, _helper as helper\nfrom ._hand import *\n"
+    "from . import _more as more\nfrom os.path import join\n",
+    "mine/_hand.py": "from ._core import LIMIT\n__all__ = ['lift']\ndef lift(box): ...\ndef _drop(box): ...\n",
+    "mine/_core.py": "LIMIT = 3\nclass Box:\n    def open(self, key): ...\n    def _shut(self): ...\n"
+    "def _helper(): ...\ndef nobodys(): ...\n",
+    "mine/_more.py": "from ._core import Box\ndef more(): ...\n",
+    "mine/api.py": "from mine._core import Box\nfrom ._more import Box as Crate\nfrom ._hand import LIMIT\n",
+}
+
+
+def test_what_public_modules_import_from_private_ones_is_public(tmp_path: Path) -> None:
+    write(tmp_path, PRIVATE)
+    entries = inventory(tmp_path)
+    assert {entry.name for entry in entries if entry.public and entry.kind != "module"} == {
+        *("mine.Box", "mine.Box.open", "mine.helper", "mine.lift", "mine.more.more", "mine.api.LIMIT")
+    }
+    box = named(entries)["mine.Box.open"]
+    assert (box.file, box.line, box.parameters) == ("mine/_core.py", 3, ("key",))
+    found = coverage(entries, "`Box.open(key)`, `lift(box)`")
+    assert set(found.missing) == {"mine.helper", "mine.more.more", "mine.api.LIMIT"}
+
+
+def test_constants_are_modules_classes_and_enumerations(tmp_path: Path) -> None:
+    text = """
+import enum, typing
+A, (B, c) = 1, (2, 3)
+T = typing.TypeVar("T")
+retries: typing.Final = 3
+class Color(enum.Enum):
+    red = 1
+    BLUE: int = 2
+class Box:
+    SIZE = 1
+    name = ""
+x.Y = Z[0] = 1
+def f():
+    INNER = 1
+"""
+    write(tmp_path, {"mine.py": text})
+    constants = {entry.name for entry in inventory(tmp_path) if entry.kind == "constant"}
+    names = ("A", "B", "retries", "Color.red", "Color.BLUE", "Box.SIZE")
+    assert constants == {f"mine.{name}" for name in names}
+
+
+TWO = """
+class Reader:
+    def __init__(self, fp): ...
+    def close(self): ...
+    def peek(self): ...
+class Writer:
+    def __init__(self, fp): ...
+    def close(self): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("document", "right", "otherwise"),
+    [
+        ("`Reader(fp)`, `Writer(fp)`: `close()`, `peek()`",
+         "Reader.__init__ Reader.peek Writer.__init__ Writer.close", ""),
+        ("`Reader(fp)`: `close()`, `peek()`. `Writer(fp)`: `close()`", "Reader.* Writer.*", ""),
+        ("# Reader\nOf a Writer.\n`__init__(self, fp)`, `close()`\n# Writer\n`close(force)`",
+         "Reader.__init__ Reader.close", "Writer.close Writer.__init__"),
+        ("Reader, Writer: `Reader.close()`, `peek`", "Reader.close", "Reader.__init__ Reader.peek Writer.__init__"),
+        ("class Writer:\n    def close(self)\nReader is another", "Writer.close", "Reader.__init__ Writer.__init__"),
+    ],
+)  # fmt: skip
+def test_a_mention_is_of_one_class_and_has_its_parentheses(
+    tmp_path: Path, document: str, right: str, otherwise: str
+) -> None:
+    write(tmp_path, {"mine.py": TWO})
+    found = coverage(inventory(tmp_path), document)
+    methods = {name.removeprefix("mine.") for name in found.right} - {"Reader", "Writer"}
+    everything = {"Reader.__init__", "Reader.close", "Reader.peek", "Writer.__init__", "Writer.close"}
+    assert methods == (everything if "*" in right else set(right.split()))
+    assert {name.removeprefix("mine.") for name in found.otherwise} == set(otherwise.split())
 
 
 def test_of_overloads_the_best_counts(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from runner.datasets.task_files import digest, tree_digest
 from runner.datasets.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
-from runner.suites import Suite, Truth
+from runner.suites import WORKSPACE, Suite, Truth
 from runner.verifiers.nl2repo import SuiteVerifier
 from runner.yaml_files import read_yaml
 
@@ -130,7 +130,7 @@ class Nl2RepoBench(Record):
         source, here = self.source(folder)
         bare = self.bare_suite(published, source)
         truth = _stored(here)
-        if truth is None and source.image:
+        if source.kind == "none":
             return bare
         if truth is None:
             raise TaskError(
@@ -174,7 +174,9 @@ class Nl2RepoBench(Record):
             strata = {"tier": _tier(source.lines), "category": source.category, "flags": published.flags}
             task = task.model_copy(update=strata)
             nl2repo_folder.check_document(folder, source.package, documents)
-            return self.complete(task, self.suite(folder))
+            suite = self.suite(folder)
+            unproven = () if suite.expected else (nl2repo_folder.NO_TRUTH,)
+            return self.complete(task.model_copy(update={"flags": (*task.flags, *unproven)}), suite)
         except TaskError as error:
             return task.model_copy(update={"refused": str(error)})
 
@@ -189,7 +191,7 @@ class Nl2RepoBench(Record):
             update={
                 "digest": identity,
                 "instruction": INSTRUCTION.format(
-                    workdir=WORKDIR, document=DOCUMENT, tests=REVEALED if self.reveal_tests else ""
+                    workdir=WORKSPACE, document=DOCUMENT, tests=REVEALED if self.reveal_tests else ""
                 ),
                 "environment": self._environment(task, source, suite, revealed=self.reveal_tests),
                 "agent_user": "agent",
@@ -226,7 +228,7 @@ class Nl2RepoBench(Record):
             context=self.verifier.cache / "nl2repo_images" / _short(parts),
             build_args=build_args,
             network="no-network",
-            workdir=WORKDIR,
+            workdir=WORKSPACE,
             digest=digest(parts),
         )
 
@@ -253,9 +255,6 @@ class Nl2RepoBench(Record):
                 upstream.write_context(self.image, self.source(folder)[0], files, place)
                 if dockerfile:
                     shutil.copyfile(dockerfile, place / "Dockerfile")
-
-
-WORKDIR = "/workspace"
 
 
 def _stored(here: Path) -> Truth | None:

@@ -26,10 +26,14 @@ NOT_DELETED = "tests_not_deleted"
 """Flag: a collected test is in no deleted file, so that the authors' own scoring would count an agent's."""
 NO_INSTALL = "no_install_step"
 """Flag: nothing is ever installed."""
+NO_TRUTH = "no_ground_truth"
+"""Flag: nobody can check that upstream's code passes the hidden tests here."""
 REMARKS = {
     NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's take their place, and no "
     "other test counts",
     NO_INSTALL: "none of its commands installs anything; they run as they are",
+    NO_TRUTH: "its tests are in the authors' image and upstream's code is nowhere, so that nobody has seen them pass; "
+    "every test in a file of theirs counts",
 }
 """Flag -> what is wrong and what becomes of it."""
 
@@ -72,7 +76,7 @@ def read(folder: Path) -> Published:
     for path in deleted:
         if path.startswith("/") or ".." in Path(path).parts:
             raise TaskError(f"{FILES}: {path!r} leaves the workspace.")
-    open_ones = [path for command in commands if runs_tests(command) for path in targets(command) or ["."]]
+    open_ones = [path for command in commands for path in targets(command)]
     installs = any(re.search(r"\b(install|setup\.py|poetry|uv|make)\b", command) for command in commands)
     flags = [NOT_DELETED] if any(not covered(path, deleted) for path in open_ones) else []
     flags += [] if installs else [NO_INSTALL]
@@ -116,7 +120,6 @@ def _uncovered(commands: tuple[str, ...], deleted: tuple[str, ...]) -> list[str]
     return [
         path
         for command in commands
-        if runs_tests(command)
         for path in targets(command)
         if any(map(_TESTS.fullmatch, Path(path).parts)) and not covered(path, deleted)
     ]

@@ -38,7 +38,7 @@ class Source(Record):
     """`source.yaml` of a task."""
 
     kind: Literal["sdist", "folder", "none"]
-    """none: only `image` has the tests, and there is no upstream code to check them with."""
+    """none: only `image` has the tests, and there is no upstream code to check them with: the task is flagged."""
     package: str = ""
     """sdist: name on the package index. folder: path from this file."""
     version: str = ""
@@ -47,7 +47,8 @@ class Source(Record):
     license: str = ""
     """SPDX. Of what is fetched; nothing of it is in this repository."""
     image: str | None = None
-    """The authors' image of the task; its working directory holds packaging files and tests, which then are taken."""
+    """The authors' image of the task, `NAME@sha256:..`, or `sha256:..` of one that is here; its working directory holds
+    packaging files and tests, which then are taken."""
     packages: tuple[str, ...] = ()
     """What library and tests need, as `name==version --hash=..`; part of the image, and so the agent's too."""
     withheld: tuple[str, ...] = ()
@@ -65,6 +66,10 @@ class Source(Record):
     def _is_whole(self) -> Self:
         if self.kind == "none" and not self.image:
             raise ValueError("kind=none needs an image, or there are no tests at all")
+        if self.image and not re.fullmatch(r"(\S+@)?sha256:[0-9a-f]{64}", self.image):
+            raise ValueError(
+                "image must be pinned by its digest, NAME@sha256:..: a tag may become another image"
+            )
         if self.kind != "none" and not (self.package and self.digest):
             raise ValueError(f"kind={self.kind} needs a package and a digest")
         return self
@@ -186,14 +191,19 @@ def _from_index(source: Source, into: Path) -> None:
 
 
 def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
-    """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index."""
+    """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index.
+
+    uv is told what the package needs, namely nothing, so that it builds no sdist to find out.
+    """
     from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
 
     (place / "pyproject.toml").write_text(
         f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
         f'dependencies = ["{package}=={version}"]\n'
     )
-    run_client([find_uv_bin(), "lock", "--quiet", "--no-build", "--no-config"], str(place))
+    settings = place / "uv.toml"
+    settings.write_text(f'[[dependency-metadata]]\nname = "{package}"\nrequires-dist = []\n')
+    run_client([find_uv_bin(), "lock", "--quiet", "--config-file", str(settings)], str(place))
     name = re.sub(r"[-_.]+", "-", package).lower()
     packages = tomllib.loads((place / "uv.lock").read_text())["package"]
     found: dict[str, Any] | None = next((of.get("sdist") for of in packages if of["name"] == name), None)

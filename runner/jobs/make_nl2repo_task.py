@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import yaml
+from pydantic import field_validator
 
 from runner.errors import ConfigError
 from runner.jobs.specification import write_inventory
 from runner.jobs.verify_ground_truth import check, only_dataset
 from runner.records import Record
-from runner.specification.inventory import Entry, code_lines, inventory
+from runner.specification.entries import Entry
+from runner.specification.inventory import code_lines, inventory
 
 if TYPE_CHECKING:
     from runner.config import Sweep
@@ -65,6 +67,15 @@ class MakeNl2RepoTask(Record):
     tests: tuple[str, ...] = ()
     """Paths of the tests; empty: `tests`, `test`, or files `test_*.py` at the top."""
     category: str = "unknown"
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _is_no_number(cls, value: object) -> object:
+        if isinstance(value, float | int):
+            raise ValueError(  # noqa: TRY004 - what pydantic catches
+                "a number loses its zeros: quote it as a text, job.version=\"'1.10'\""
+            )
+        return value
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""
@@ -138,7 +149,8 @@ def _said(entry: Entry) -> str:
         return f"### Module `{entry.name}`\n\n"
     if entry.kind == "class":
         return f"#### class `{entry.short}({entry.signature})`\n\nTODO\n\n"
-    return f"* `{entry.name.split('.')[-1]}{entry.signature}`: TODO\n\n"
+    signature = "" if entry.parameters is None else entry.signature
+    return f"* `{entry.short}{signature}`: TODO\n\n"
 
 
 def _tests(source: Path) -> list[str]:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 from runner.errors import ConfigError
 from runner.records import Record
 from runner.specification.coverage import coverage
-from runner.specification.inventory import Entry, code_lines, inventory
+from runner.specification.entries import Entry
+from runner.specification.inventory import code_lines, inventory
 from runner.store import write_atomically
 
 if TYPE_CHECKING:
     from runner.config import Sweep
+
+_PLURALS = {"class": "classes", "property": "properties"}
 
 
 class SpecInventory(Record):
@@ -36,7 +39,7 @@ class SpecInventory(Record):
             print(f"{entry.kind:9}{entry.file}:{entry.line}  {entry.name}{entry.signature}")
         counts = Counter(entry.kind for entry in entries if entry.public)
         said = ", ".join(
-            f"{count} {kind}{'e' if kind == 'class' else ''}s" for kind, count in sorted(counts.items())
+            f"{count} {_PLURALS.get(kind, f'{kind}s')}" for kind, count in sorted(counts.items())
         )
         print(f"public: {said}; {code_lines(self.path)} lines of code")
         return 0

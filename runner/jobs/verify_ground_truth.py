@@ -1,4 +1,4 @@
-"""`job=verify_ground_truth`: upstream's code must pass its own tests, twice; the result is stored with the task."""
+"""`job=verify_ground_truth`: upstream's code must pass its own tests, twice, and an empty workspace none of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class VerifyGroundTruth(Record):
-    """Runs each task's upstream twice in the sandbox that judges, and writes `truth.json`."""
+    """Runs each task's upstream twice, and nothing once, in the sandbox that judges, and writes `truth.json`."""
 
     needs_keys: ClassVar[bool] = False
     several_scorings: ClassVar[bool] = False
@@ -83,7 +83,7 @@ def check(
             f"{folder.name}: {len(truth.passed)} tests pass, and {published} are published ({others})."
         )
         return "FAILED"
-    return f"{published} tests pass, twice ({others})"
+    return f"{published} tests pass, twice; none in an empty workspace ({others})"
 
 
 def only_dataset(sweep: Sweep) -> Nl2RepoBench:

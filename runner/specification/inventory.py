@@ -5,42 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 from runner.errors import ConfigError
-from runner.records import Record
+from runner.specification.entries import Entry, Kind, is_public, statements
+from runner.specification.exports import Import, exported, imports
 
 TESTS = ("test", "tests", "testing")
 """Folders whose content is no part of a package, like files `test_*.py`, `*_test.py` and `conftest.py`."""
 OUTSIDE = ("build", "dist", "docs", "doc", "examples", "node_modules", "venv")
-Kind = Literal["module", "class", "function", "method", "constant"]
-
-
-class Entry(Record):
-    """One thing that a package defines."""
-
-    kind: Kind
-    name: str
-    """Dotted, with its module: `jsonlines.jsonlines.Reader.read`."""
-    signature: str = ""
-    """Of functions and methods: what stands between the parentheses, and the result; of classes their bases."""
-    parameters: tuple[str, ...] | None = None
-    """Names of the parameters of functions and methods, without `self` and `cls`; None for anything else."""
-    file: str
-    line: int
-    public: bool
-    """No part of its name begins with `_`, dunder methods aside."""
-
-    @property
-    def short(self) -> str:
-        """Its own name."""
-        return self.name.rpartition(".")[2]
+_PROPERTIES = {"property", "cached_property", "setter", "deleter", "getter"}
+"""Ends of decorators that make a method an attribute."""
 
 
 def inventory(root: Path) -> list[Entry]:
     """Everything that the Python files below a folder define, or a single file; in the order of files and lines.
 
-    A folder `src` is no part of modules' names. Raises `ConfigError` if there is no such file, or one is no Python.
+    What a private module defines and a public one imports stands once more, at the end and under that public name. A
+    folder `src` is no part of modules' names. Raises `ConfigError` if there is no such file, or one is no Python.
     """
     files = (
         [root]
@@ -50,7 +31,14 @@ def inventory(root: Path) -> list[Entry]:
     base = root.parent if root.is_file() or (root / "__init__.py").is_file() else root
     if not files:
         raise ConfigError(f"{root} holds no Python file of a package.")
-    return [entry for file in files for entry in _of_file(file, base)]
+    entries: list[Entry] = []
+    imported: list[Import] = []
+    for file in files:
+        (tree, module), where = _parsed(file, base), str(file.relative_to(base))
+        entries.append(Entry(kind="module", name=module, file=where, line=1, public=is_public(module)))
+        entries.extend(_of_body(tree.body, module, where, None))
+        imported.extend(imports(tree, module, is_package=file.name == "__init__.py"))
+    return [*entries, *exported(entries, imported)]
 
 
 def code_lines(root: Path) -> int:
@@ -69,45 +57,47 @@ def _counts(path: Path) -> bool:
     return mine and plain
 
 
-def _of_file(file: Path, base: Path) -> Iterator[Entry]:
+def _parsed(file: Path, base: Path) -> tuple[ast.Module, str]:
+    """A file's tree, and its module's name."""
     where = file.relative_to(base)
     parts = [part for part in where.with_suffix("").parts if part not in ("src", "__init__")]
-    module = ".".join(parts) or where.stem
     try:
-        tree = ast.parse(file.read_bytes())  # which may say its own encoding
+        return ast.parse(file.read_bytes()), ".".join(parts) or where.stem  # bytes may say their own encoding
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"{file} cannot be parsed: {error}.") from error
-    yield Entry(kind="module", name=module, file=str(where), line=1, public=_public(module))
-    yield from _of_body(tree.body, module, str(where), inside=False)
 
 
-def _of_body(body: list[ast.stmt], owner: str, file: str, *, inside: bool) -> Iterator[Entry]:
-    for node in body:
-        if isinstance(node, ast.If | ast.Try):  # what depends on a version or on a library that may be absent
-            branches = [
-                *node.body,
-                *node.orelse,
-                *(line for h in getattr(node, "handlers", ()) for line in h.body),
-            ]
-            yield from _of_body(branches, owner, file, inside=inside)
-        elif isinstance(node, ast.ClassDef):
+def _of_body(body: list[ast.stmt], owner: str, file: str, around: ast.ClassDef | None) -> Iterator[Entry]:
+    for node in statements(body):
+        if isinstance(node, ast.ClassDef):
             name = f"{owner}.{node.name}"
             bases = ", ".join(ast.unparse(base) for base in node.bases)
             yield _entry("class", name, node, file, bases)
-            yield from _of_body(node.body, name, file, inside=True)
+            yield from _of_body(node.body, name, file, node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            kind: Kind = "method" if inside else "function"
-            result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-            signature = f"({ast.unparse(node.args)}){result}"
-            entry = _entry(kind, f"{owner}.{node.name}", node, file, signature)
-            bound = inside and not any(ast.unparse(of) == "staticmethod" for of in node.decorator_list)
-            yield entry.model_copy(update={"parameters": parameters(node.args, bound=bound)})
-        elif not inside:
-            yield from (_entry("constant", f"{owner}.{name}", node, file) for name in _constants(node))
+            yield _callable(node, owner, file, inside=around is not None)
+        else:
+            yield from (
+                _entry("constant", f"{owner}.{name}", node, file) for name in _constants(node, around)
+            )
+
+
+def _callable(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str, file: str, *, inside: bool) -> Entry:
+    """A function, a method, or a property, which is read and not called."""
+    result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    decorators = [ast.unparse(of).rpartition(".")[2] for of in node.decorator_list]
+    if inside and _PROPERTIES.intersection(decorators):
+        return _entry("property", f"{owner}.{node.name}", node, file, result)
+    kind: Kind = "method" if inside else "function"
+    entry = _entry(kind, f"{owner}.{node.name}", node, file, f"({ast.unparse(node.args)}){result}")
+    bound = inside and "staticmethod" not in decorators
+    return entry.model_copy(update={"parameters": parameters(node.args, bound=bound)})
 
 
 def _entry(kind: Kind, name: str, node: ast.stmt, file: str, signature: str = "") -> Entry:
-    return Entry(kind=kind, name=name, signature=signature, file=file, line=node.lineno, public=_public(name))
+    return Entry(
+        kind=kind, name=name, signature=signature, file=file, line=node.lineno, public=is_public(name)
+    )
 
 
 def parameters(arguments: ast.arguments, *, bound: bool) -> tuple[str, ...]:
@@ -119,19 +109,19 @@ def parameters(arguments: ast.arguments, *, bound: bool) -> tuple[str, ...]:
     return (*plain, *star, *more, *both)
 
 
-def _constants(node: ast.stmt) -> list[str]:
-    targets = (
-        node.targets
-        if isinstance(node, ast.Assign)
-        else [node.target]
-        if isinstance(node, ast.AnnAssign)
-        else []
-    )
-    return [target.id for target in targets if isinstance(target, ast.Name) and target.id.isupper()]
-
-
-def _public(name: str) -> bool:
-    return not any(
-        part.startswith("_") and not (part.startswith("__") and part.endswith("__"))
-        for part in name.split(".")
-    )
+def _constants(node: ast.stmt, around: ast.ClassDef | None) -> Iterator[str]:
+    """Names that are bound for good: in capitals, `Final`, or an enumeration's; no type variables."""
+    if isinstance(node, ast.Assign):
+        targets, note = node.targets, ""
+    elif isinstance(node, ast.AnnAssign):
+        targets, note = [node.target], ast.unparse(node.annotation)
+    else:
+        return
+    value = node.value
+    called = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+    if called.rpartition(".")[2] in ("TypeVar", "ParamSpec", "TypeVarTuple"):
+        return
+    enumeration = around and any(ast.unparse(base).endswith(("Enum", "Flag")) for base in around.bases)
+    fixed = enumeration or "Final" in note
+    names = (of for target in targets for of in ast.walk(target) if isinstance(of, ast.Name))
+    yield from (of.id for of in names if isinstance(of.ctx, ast.Store) and (fixed or of.id.isupper()))

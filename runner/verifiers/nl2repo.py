@@ -6,9 +6,9 @@ never have a network. Results come from a plugin of ours over a pipe to a proces
 suite that is ended keeps what it proved; exit codes, what is printed, and files mean nothing.
 
 What this cannot exclude: the candidate's code runs in pytest's own process. Code that is written to be judged can make
-an object that equals everything, speak in the reporter's name, or rewrite it from within and mend it before it is
-looked at. It gains nothing by files, plugins, hooks at Python's start, packages named like the judge's, words, exit
-codes or patched reports: each is a test in `tests/security/test_suites.py`.
+an object that equals everything, speak in the reporter's name and end the session before that speaks itself, or rewrite
+it from within and mend it before it is looked at. It gains nothing by files, plugins, hooks at Python's start, packages
+named like the judge's, words, exit codes or patched reports: each is a test in `tests/security/test_suites.py`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ from runner.records import (
     Task,
     Verdict,
 )
-from runner.suites import HIDDEN, Suite, packaging, read_suite, runs_tests
+from runner.suites import HIDDEN, WORKSPACE, Suite, packaging, read_suite, runs_tests
 from runner.verifiers import pytest_inside
 from runner.verifiers.judged_copy import write_copy
 from runner.verifiers.suite_results import Reported, counts, junit, only_of, passed, read_reports, summary
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from runner.protocols import Ask, Sandbox, SandboxProvider
 
 USER, UID = "agent", 1000
 """Who installs and tests: nobody with rights."""
-WORKSPACE = "/workspace"
 PLACE = "/opt/assay-judge"
 GRACE_SECONDS = 30.0
+INDEX_ALLOWED = {"PIP_NO_INDEX": "0"}
+"""Of installations with a network: our image forbids pip the index, which nobody reaches from there otherwise."""
 
 
 class SuiteVerifier(Record):
@@ -103,13 +105,11 @@ class SuiteVerifier(Record):
             place = stack.enter_context(_open(task, image, sandboxes, "open" if split else "none"))
             hidden = _lay_out(task, suite, workspace, place, into)
             if split:
-                results.append(_launch(place, suite, (0, split)))
+                results.append(_launch(place, suite, (0, split), INDEX_ALLOWED))
                 place = stack.enter_context(_open(task, place.snapshot(), sandboxes, "none"))
-            results.append(_launch(place, suite, (split, len(suite.commands))))
-        reports = "".join(result.stdout for result in results)
-        reported = read_reports(reports)
-        if suite.expected is None:
-            reported = only_of(reported, hidden)
+            results.append(_launch(place, suite, (split, len(suite.commands)), {}))
+        everything = read_reports("".join(result.stdout for result in results))
+        reported = only_of(everything, {f"{WORKSPACE}/{path}" for path in hidden})
         return reported, image, "".join(result.stderr for result in results)
 
 
@@ -146,8 +146,8 @@ def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Pa
     return paths
 
 
-def _launch(place: Sandbox, suite: Suite, between: tuple[int, int]) -> ExecResult:
-    """Run the commands from the first number to before the second."""
+def _launch(place: Sandbox, suite: Suite, between: tuple[int, int], env: Mapping[str, str]) -> ExecResult:
+    """Run the commands from the first number to before the second; the suite's own variables come after `env`."""
     start, end = between
     spec = {
         "commands": suite.commands[start:end],
@@ -156,7 +156,8 @@ def _launch(place: Sandbox, suite: Suite, between: tuple[int, int]) -> ExecResul
         "workdir": WORKSPACE,
         "user": USER,
         "plugins": suite.plugins,
-        "env": suite.env,
+        "judged": [at for at in range(start, end) if runs_tests(suite.commands[at])],
+        "env": {**env, **suite.env},
     }
     folder = f"{PLACE}-{start}"
     command = ExecSpec(
@@ -178,14 +179,16 @@ def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdi
     text = summary(reported, suite.commands)
     (into / "verifier.stdout").write_text(f"{text}\n\n{output}")
     good = len(passed(reported, suite.expected))
-    installs = [ended for ended in reported.commands if not runs_tests(suite.commands[ended["command"]])]
+    judged = [ended for ended in reported.commands if runs_tests(suite.commands[ended["command"]])]
+    installs = [ended for ended in reported.commands if ended not in judged]
+    late = any(ended["code"] is None for ended in judged)
     components = {
         "tests_passed": float(good),
         "tests_published": float(suite.count),
         "install": float(all(ended["code"] == 0 for ended in installs)),
         "forged": float(bool(reported.forged)),
         **{f"tests_{name}" if not name.startswith("failure_") else name: value
-           for name, value in counts(reported, suite.expected).items()},
+           for name, value in counts(reported, suite.expected, late=late).items()},
     }  # fmt: skip
     error = None
     if good > suite.count:

@@ -24,6 +24,8 @@ class Result(Record):
     """One test, as one command reported it."""
 
     id: str
+    file: str
+    """Absolute path inside, of the file that pytest collected it from."""
     outcome: Outcome
     seconds: float = 0.0
     kind: str = ""
@@ -36,9 +38,9 @@ class Reported(NamedTuple):
     """What one run of all commands reported."""
 
     results: tuple[Result, ...]
-    """The first of each (command, id); a second word on the same test is no better than the first."""
-    uncollected: Mapping[str, str]
-    """File whose collection failed -> the end of the error."""
+    """The worst of each (command, id): a second word on a test, be it before or after ours, makes nothing better."""
+    uncollected: Mapping[tuple[int, str], str]
+    """(command, file whose collection failed) -> the end of the error."""
     forged: tuple[str, ...]
     """Why nothing of it is believed."""
     commands: tuple[dict[str, Any], ...]
@@ -48,7 +50,7 @@ class Reported(NamedTuple):
 def read_reports(text: str) -> Reported:
     """The lines that `launch.py` wrote. What does not look like one of its reports is left out."""
     results: dict[tuple[int, str], Result] = {}
-    uncollected: dict[str, str] = {}
+    uncollected: dict[tuple[int, str], str] = {}
     forged: list[str] = []
     commands: list[dict[str, Any]] = []
     for line in text.splitlines():
@@ -59,9 +61,11 @@ def read_reports(text: str) -> Reported:
                 result = Result.model_validate(report)
             except ValidationError:
                 continue
-            results.setdefault((result.command, result.id), result)
+            said = results.setdefault((result.command, result.id), result)
+            if said.outcome == "passed":
+                results[result.command, result.id] = result
         elif event == "collection":
-            uncollected[str(report.get("id"))] = str(report.get("message"))
+            uncollected[int(report["command"]), str(report.get("id"))] = str(report.get("message"))
         elif event == "forged":
             forged.append(str(report.get("message")))
         elif event == "command":
@@ -70,11 +74,8 @@ def read_reports(text: str) -> Reported:
 
 
 def only_of(reported: Reported, files: Collection[str]) -> Reported:
-    """The same without the tests that are in none of these files; ids may leave out leading folders of a file."""
-    ends = {path[at:] for path in files for at in (0, *(n + 1 for n, sign in enumerate(path) if sign == "/"))}
-    return reported._replace(
-        results=tuple(result for result in reported.results if result.id.partition("::")[0] in ends)
-    )
+    """The same without the tests that are in none of these files, whatever their ids say."""
+    return reported._replace(results=tuple(result for result in reported.results if result.file in files))
 
 
 def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
@@ -87,8 +88,8 @@ def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
     return {id_ for id_, of in outcomes.items() if of == {"passed"} and (expected is None or id_ in expected)}
 
 
-def counts(reported: Reported, expected: Collection[str] | None) -> dict[str, float]:
-    """Figures of a verdict, over the tests that count.
+def counts(reported: Reported, expected: Collection[str] | None, *, late: bool) -> dict[str, float]:
+    """Figures of a verdict, over the tests that count. `late`: a command with tests was ended by its time limit.
 
     Each of `OUTCOMES` but passed; `unreported`: expected tests of which nothing was heard; `extra`: reported tests that
     nobody expects; `uncollected` files; `failure_<kind>`: expected tests that did not pass, by the failure taxonomy
@@ -97,17 +98,15 @@ def counts(reported: Reported, expected: Collection[str] | None) -> dict[str, fl
     mine = {result.id: result for result in reported.results if expected is None or result.id in expected}
     outcomes = Counter(result.outcome for result in mine.values())
     good = passed(reported, expected)
-    late = any(command["code"] is None for command in reported.commands)
+    files = {file: message for (_, file), message in reported.uncollected.items()}
     kinds = Counter(
-        _kind(id_, mine.get(id_), reported.uncollected, late=late)
-        for id_ in (expected or mine)
-        if id_ not in good
+        _kind(id_, mine.get(id_), files, late=late) for id_ in (expected or mine) if id_ not in good
     )
     return {
         **{outcome: float(outcomes[outcome]) for outcome in OUTCOMES if outcome != "passed"},
         "unreported": float(len(set(expected or ()) - mine.keys())),
         "extra": float(len({result.id for result in reported.results} - mine.keys())),
-        "uncollected": float(len(reported.uncollected)),
+        "uncollected": float(len(files)),
         **{f"failure_{kind}": float(kinds[kind]) for kind in FAILURES},
     }
 
@@ -128,21 +127,22 @@ def _last_error(text: str) -> tuple[str, str]:
 
 
 def junit(command: str, index: int, reported: Reported) -> bytes:
-    """JUnit XML of one command."""
+    """JUnit XML of one command; a file that could not be collected is a test with an error, as in pytest's own."""
     results = [result for result in reported.results if result.command == index]
+    uncollected = {file: why for (at, file), why in reported.uncollected.items() if at == index}
     outcomes = Counter(result.outcome for result in results)
     suite = ET.Element(
         "testsuite",
         name=_printable(command),
-        tests=str(len(results)),
+        tests=str(len(results) + len(uncollected)),
         failures=str(outcomes["failed"]),
-        errors=str(outcomes["error"]),
+        errors=str(outcomes["error"] + len(uncollected)),
         skipped=str(outcomes["skipped"] + outcomes["xfailed"]),
         time=f"{sum(result.seconds for result in results):.3f}",
     )
     for result in results:
         _case(suite, result)
-    for name, message in reported.uncollected.items():
+    for name, message in uncollected.items():
         case = ET.SubElement(suite, "testcase", classname="", name=_printable(name), time="0")
         ET.SubElement(case, "error", message="collection failure").text = _printable(message)
     root = ET.Element("testsuites")

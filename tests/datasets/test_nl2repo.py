@@ -15,6 +15,8 @@ from runner.datasets.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
 from runner.suites import HIDDEN, covered, read_suite, runs_tests, targets
+from tests.module_proxy import served
+from tests.package_index import publish_sdist
 from tests.suite_factory import PASSED, add_truth, add_upstream, make_folder, suite_dataset, write
 
 
@@ -105,6 +107,7 @@ def test_a_document_of_another_task_is_refused_and_the_owners_is_not(tmp_path: P
         ),
         (["pip install -e .", "pytest"], ["tests"], ("tests_not_deleted",), ("tests",)),
         (["pytest tests/a.py"], ["tests/"], ("no_install_step",), ("tests/",)),
+        (["pip install pytest .", "pytest /workspace/tests"], ["tests"], (), ("tests",)),
         (
             ["touch x && pip install -e .", "set -e; pytest -q tests/b.py::T > log"],
             ["tests/b.py"],
@@ -147,6 +150,12 @@ def test_without_a_source_or_a_truth_nothing_can_be_judged(tmp_path: Path) -> No
     assert only(dataset).refused is None
     add_upstream(folder, env={"X": "1"})
     assert "are not those whose ground truth is stored" in str(only(dataset).refused)
+    (folder / SOURCE).write_text("kind: none\nimage: authors/tally:1.0\n")
+    assert "image must be pinned by its digest" in str(only(dataset).refused)
+    add_upstream(folder, image=f"authors/tally@sha256:{64 * 'a'}")
+    assert "are not those whose ground truth is stored" in str(only(dataset).refused)
+    (folder / TRUTH).unlink()
+    assert str(only(dataset).refused).startswith("Nobody has checked")
     (folder / SOURCE).write_text("kind: sdist")
     assert "needs a package and a digest" in str(only(dataset).refused)
     (folder / TRUTH).write_text("{")
@@ -168,6 +177,7 @@ def test_what_is_prepared(tmp_path: Path) -> None:
     folder = whole(tmp_path / "tasks")
     dataset = with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), folder)
     task = only(dataset)
+    assert task.environment == task.verifier.environment, "one image for all who do and judge it"
     images = _without_wheels(tmp_path, dataset)
     dataset, task = images, only(with_truth(images, folder))
     said: list[str] = []
@@ -233,6 +243,22 @@ def test_an_sdist_that_the_index_does_not_have_is_an_error(tmp_path: Path) -> No
         upstream.fetch_upstream(source, tmp_path, tmp_path / "cache", print)
 
 
+def test_an_sdist_is_fetched_and_nothing_of_it_runs_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a wheel, or a word on what it needs, clients build it to know; its name is one that has two spellings."""
+    ran = tmp_path / "ran"
+    files = {"setup.py": f"open({str(ran)!r}, 'w').close()\n"}
+    publish_sdist(tmp_path / "index", "old-tally", "1.0", files)
+    with served(tmp_path / "index") as (address, _):
+        monkeypatch.setenv("UV_INDEX", address)
+        found = upstream.sdist_digest("Old_Tally", "1.0.0")
+        source = Source(kind="sdist", package="Old_Tally", version="1.0.0", digest=found)
+        fetched = upstream.fetch_upstream(source, tmp_path, tmp_path / "cache", print)
+    assert (fetched / "setup.py").read_text() == files["setup.py"]
+    assert not ran.exists()
+
+
 def test_a_folder_without_tasks_and_an_unknown_name_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no folder of NL2Repo-Bench"):
         suite_dataset(tmp_path, tmp_path / "cache").tasks()
@@ -246,10 +272,19 @@ def test_a_folder_without_tasks_and_an_unknown_name_are_errors(tmp_path: Path) -
     [
         ("pytest --continue-on-collection-errors tests", True, ["tests"]),
         ("python -m pytest -q -k a tests/x.py::T", True, ["tests/x.py"]),
-        ("pytest", True, []),
+        ("pytest", True, ["."]),
         ("pip install pytest-mock", False, []),
+        ("pip install pytest pytest-mock", False, []),
+        ("pip install pytest && cd tests; pytest .", True, ["tests"]),
+        ("pytest ./tests /workspace/other/", True, ["tests", "other"]),
+        ("pytest --cov mine --ignore tests/slow --tb short tests", True, ["tests"]),
+        ("pytest -k tests -m 'not slow' tests 2>&1 | tee log", True, ["tests"]),
+        ("pytest a;pytest b >log&&python3.13 -m pytest c", True, ["a", "b", "c"]),
+        ("bash -c 'A=1 pytest tests/x.py'\n", True, ["tests/x.py"]),
+        ("pip install .\npytest 'tests", True, ["'tests"]),
+        ("cd /workspace/src && /usr/bin/py.test", True, ["src"]),
         ("pip install -r requirements-pytest.txt", False, []),
-        ("cd src && pytest tests/ && echo done", True, ["tests"]),
+        ("cd src && pytest tests/ && echo done", True, ["src/tests"]),
     ],
 )
 def test_what_a_command_tests(command: str, runs: bool, paths: list[str]) -> None:  # noqa: FBT001

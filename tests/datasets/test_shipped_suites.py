@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from runner.datasets.nl2repo import SOURCE, TRUTH
+from runner.datasets.nl2repo_folder import Published
 from runner.datasets.upstream import Source
 from runner.door import ROOT
 from runner.suites import Truth
 from runner.yaml_files import read_yaml
+from tests.suite_factory import suite_dataset
 
 SOURCES = ROOT / "tasks" / "nl2repo" / "sources"
 PUBLISHED = {
@@ -47,3 +50,19 @@ def test_upstream_passes_as_many_tests_as_are_published(place: Path) -> None:
     truth = Truth.model_validate_json((place / TRUTH).read_bytes())
     assert len(set(truth.passed)) == PUBLISHED[place.name]
     assert not truth.failed
+
+
+def test_an_empty_workspace_passes_none(place: Path) -> None:
+    """A truth with `empty_passes` other than 0 cannot even be read, and one is only written where that was seen."""
+    assert json.loads((place / TRUTH).read_bytes())["empty_passes"] == 0
+
+
+def test_a_truth_is_of_the_source_the_commands_and_the_image_that_are_here(
+    place: Path, tmp_path: Path
+) -> None:
+    """Without the authors' folders, whose commands a truth repeats: a changed `tasks/nl2repo/image/` is noticed."""
+    truth = Truth.model_validate_json((place / TRUTH).read_bytes())
+    dataset = suite_dataset(tmp_path, tmp_path, sources=SOURCES)
+    source, _ = dataset.source(place)
+    published = Published(count=len(truth.passed), commands=truth.commands, deleted=(), flags=())
+    assert truth.digest == dataset.truth_digest(dataset.bare_suite(published, source), source)

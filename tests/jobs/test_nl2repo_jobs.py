@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from runner.sandbox import base
+from runner.sandbox.engine import connect
+from runner.suites import Truth
 from tests.jobs.sweeps import Door
-from tests.suite_factory import UPSTREAM, make_folder, write
+from tests.module_proxy import served
+from tests.package_index import publish_sdist
+from tests.suite_factory import PASSED, UPSTREAM, make_folder, suite_dataset, write
 
 
 def test_an_inventory_is_printed_and_written(door: Door) -> None:
@@ -40,6 +47,44 @@ def test_ground_truths_are_of_hidden_suites_and_of_known_tasks(door: Door) -> No
     ended = door(*words, "job.tasks=[other]")
     assert ended.code == 2
     assert "has no task 'other'" in ended.err
+
+
+@pytest.mark.docker
+def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it: found on an index, inventory, counts, commands, deletion list, and upstream's tests passed twice."""
+    base.ensure(connect(), print)
+    tasks = door.outputs / "tasks"
+    tasks.mkdir()
+    broken = {"tests/test_broken.py": "def test_broken():\n    raise OSError\n"}
+    publish_sdist(door.outputs / "index", "tally", "1.0", {**UPSTREAM, **broken})
+    with served(door.outputs / "index") as (address, _):
+        monkeypatch.setenv("UV_INDEX", address)
+        words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'"]
+        made = door("dataset=nl2repo", f"dataset.root={tasks}", *words)
+    write(door.outputs / "package", UPSTREAM)
+    document = f"job.document={tasks / 'tally' / 'start.md'}"
+    draft = door("job=spec_coverage", f"job.path={door.outputs / 'package'}", document, "job.least=1")
+    assert (draft.code, draft.out.splitlines()[-1][:6]) == (0, "100.0%")
+    assert made.code == 0, made.err
+    assert "7 tests pass, twice; none in an empty workspace (1 skipped, 1 xfailed, 1 failed)" in made.out
+    folder = tasks / "tally"
+    assert (folder / "test_case_count.txt").read_text() == "7"
+    assert json.loads((folder / "test_files.json").read_text()) == ["tests"]
+    commands = ["pip install -e .", "pytest --continue-on-collection-errors tests"]
+    assert json.loads((folder / "test_commands.json").read_text()) == commands
+    assert "`add(self, word, times=1)`: TODO" in (folder / "start.md").read_text()
+    assert {entry["name"] for entry in json.loads((folder / "inventory.json").read_text())} >= {"tally.Tally"}
+    truth = Truth.model_validate_json((folder / "truth.json").read_bytes())
+    assert (truth.passed, truth.failed) == (PASSED, ("tests/test_broken.py::test_broken",))
+    (task,) = suite_dataset(tasks, door.outputs / "references").tasks()
+    assert (task.refused, task.flags, task.tier) == (None, (), "easy")
+
+
+def test_a_version_that_reads_as_a_number_is_to_be_quoted(door: Door) -> None:
+    words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.10"]
+    ended = door("dataset=nl2repo", f"dataset.root={door.outputs}", *words)
+    assert ended.code == 2
+    assert "job.version=\"'1.10'\"" in ended.err
 
 
 def test_a_task_that_is_whole_is_not_made_again(door: Door) -> None:

@@ -83,8 +83,11 @@ def test_every_section_of_a_sweep_of_suites(tmp_path: Path) -> None:
 def test_limits_on_turns_are_a_curve_and_one_alone_is_none(tmp_path: Path) -> None:
     planned: list[PlannedRow] = []
     records: dict[str, TrialRecord] = {}
-    for limit in (50, 100):
-        rows, of = sweep_of_suites(budget=f"turns_{limit}")
+    for budget in (
+        "turns_50",
+        "default_turns_100",
+    ):  # as the experiment calls it, and as a swept limit is called
+        rows, of = sweep_of_suites(budget=budget)
         planned += rows
         records |= of
     found = sections(findings(tmp_path, planned, records))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from runner.datasets.nl2repo import TRUTH
 from runner.datasets.nl2repo_truth import ground_truth
 from runner.errors import EngineError, TaskError, VerifierError
 from runner.records import Environment
@@ -14,7 +18,11 @@ from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.sandbox.local import LocalSandboxes
-from runner.verifiers.nl2repo import suite_of
+from runner.suites import Suite
+from runner.verifiers.nl2repo import _verdict, suite_of
+from runner.verifiers.suite_results import read_reports
+from tests.module_proxy import served
+from tests.package_index import publish_wheel
 from tests.suite_bench import CODE, SuiteBench
 from tests.suite_factory import PASSED, UPSTREAM, add_upstream, make_folder, suite_dataset, write
 
@@ -48,6 +56,33 @@ def test_nothing_scores_0(bench: SuiteBench, tmp_path: Path) -> None:
     assert (verdict.reward, verdict.error) == (0.0, None)
     assert verdict.components["failure_import"] == 7.0
     assert verdict.components["tests_uncollected"] == 2.0
+    commands = ["pytest tests/test_tally.py", "pytest tests/test_zero.py && touch never"]
+    bench.judge(tmp_path, {}, commands=commands)
+    for index in range(2):  # each file stands with the command that tried it, and is counted
+        suite = ET.fromstring((tmp_path / f"junit-{index}.xml").read_bytes())[0]
+        names = [case.get("name") for case in suite]
+        assert names == [["tests/test_tally.py"], ["tests/test_zero.py"]][index]
+        assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+
+
+def test_a_session_ends_as_its_tests_do_and_the_shell_goes_on(bench: SuiteBench, tmp_path: Path) -> None:
+    """The traps among them fail, and are not theirs."""
+    command = "pytest tests/test_tally.py && pytest tests/test_zero.py"
+    assert bench.judge(tmp_path, CODE, commands=[command]).reward == 1.0
+    broken = CODE[MOST].replace("max(", "min(")
+    verdict = bench.judge(tmp_path, {**CODE, MOST: broken}, commands=[command])
+    assert verdict.reward == pytest.approx(4 / 7)
+    assert "exit code 1" in verdict.output
+
+
+def test_an_installation_that_takes_too_long_is_no_test_that_does(tmp_path: Path) -> None:
+    suite = Suite(commands=("pip install .", "pytest tests"), deleted=("tests",), count=1, expected=("gone",))
+    ended = [
+        {"event": "command", "command": at, "code": code, "seconds": 9.0} for at, code in ((0, None), (1, 4))
+    ]
+    verdict = _verdict(suite, read_reports("\n".join(map(json.dumps, ended))), tmp_path, "")
+    assert (verdict.components["install"], verdict.components["tests_unreported"]) == (0.0, 1.0)
+    assert verdict.components["failure_timeout"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -100,6 +135,25 @@ def test_commands_are_a_shells_and_the_installation_counts(bench: SuiteBench, tm
     assert (verdict.reward, verdict.components["install"]) == (1.0, 1.0), verdict
 
 
+@pytest.mark.parametrize(("network", "installed"), [("open", 1.0), ("none", 0.0)])
+def test_who_installs_may_be_given_the_package_index_and_tests_never_are(
+    bench: SuiteBench, tmp_path: Path, network: Literal["open", "none"], installed: float
+) -> None:
+    publish_wheel(tmp_path / "index", "needle", "1.0", {"needle.py": ""})
+    (bridge,) = (of["IPAM"]["Config"][0]["Gateway"] for of in connect().api.networks(names=["bridge"]))
+    with served(tmp_path / "index", bridge) as (address, asked):
+        port = address.rpartition(":")[2]
+        env = {"PIP_INDEX_URL": address, "PIP_TRUSTED_HOST": bridge, "PIP_RETRIES": "0"}
+        commands = [
+            "pip install needle",
+            f"! (echo >/dev/tcp/{bridge}/{port}) && python -c 'import needle' && pytest tests",
+        ]
+        one = replace(bench, install_network=network)
+        verdict = one.judge(tmp_path, CODE, task=one.task, commands=commands, env=env)
+    assert (verdict.components["install"], verdict.reward) == (installed, installed), verdict
+    assert bool(asked) is bool(installed)
+
+
 def test_a_repository_that_is_no_repository_is_worth_0(bench: SuiteBench, tmp_path: Path) -> None:
     script = (
         "ln -s / tally && mkdir tests && ln -s /etc/passwd tests/test_zero.py && ln -s /opt pyproject.toml"
@@ -137,14 +191,47 @@ def test_the_ground_truth_is_what_upstream_passes_twice(bench: SuiteBench) -> No
     assert bench.task.refused is None
 
 
-def test_tests_that_pass_at_one_time_only_are_no_ground_truth(bench: SuiteBench, tmp_path: Path) -> None:
+NO_TRUTHS = {
+    "unsteady": (
+        """
+import random, pytest, tally
+@pytest.mark.parametrize("toss", range(64))
+def test_coin(toss):
+    assert random.SystemRandom().random() < 0.5
+""",
+        r"tests pass at one time and not at another, such as tests/test_zero\.py::test_coin\[\d+\]: no ground truth",
+    ),
+    "free": (
+        """
+def test_free():
+    assert True
+def test_earned():
+    import tally
+""",
+        r"1 tests pass in an empty workspace, such as tests/test_zero\.py::test_free: they would be given away",
+    ),
+    "never": (
+        "import tally.nowhere\n",
+        r"Upstream passes none of its tests here:\n(?s:.*)No module named",
+    ),
+}
+
+
+@pytest.mark.parametrize("tests", NO_TRUTHS)
+def test_what_is_no_ground_truth(bench: SuiteBench, tmp_path: Path, tests: str) -> None:
+    """Of 64 coins tossed twice one falls otherwise, but once in 10^19 times."""
+    text, why = NO_TRUTHS[tests]
     folder = make_folder(tmp_path / "tasks")
-    flaky = "import random\n\n\ndef test_flaky():\n    assert False\n\n\ndef test_steady():\n    pass\n"
-    add_upstream(folder, {"tests/test_zero.py": flaky, "tally/__init__.py": ""})
+    files = {
+        "tests/test_zero.py": text,
+        "tally/__init__.py": "",
+        "pyproject.toml": UPSTREAM["pyproject.toml"],
+    }
+    add_upstream(folder, files)
     dataset = suite_dataset(tmp_path / "tasks", bench.root / "cache")
-    truth = ground_truth(dataset, folder, bench.sandboxes, print)
-    assert truth.passed == ("tests/test_zero.py::test_steady",)
-    assert truth.failed == ("tests/test_zero.py::test_flaky",)
+    with pytest.raises(TaskError, match=why):
+        ground_truth(dataset, folder, bench.sandboxes, print)
+    assert not (folder / TRUTH).exists()
 
 
 def test_the_agent_never_sees_a_hidden_test(bench: SuiteBench) -> None:
@@ -154,21 +241,27 @@ def test_the_agent_never_sees_a_hidden_test(bench: SuiteBench) -> None:
 
 
 def test_tests_of_a_published_image(bench: SuiteBench, tmp_path: Path) -> None:
-    """Its own files are hidden ones; what the candidate ships in their place, or beside them, is not used."""
+    """Its own files are hidden ones. What the candidate ships in their place is not used, and beside them, be it of the
+    same name, is not counted.
+    """
     context = tmp_path / "authors"
     hidden = {path: text for path, text in UPSTREAM.items() if not path.startswith("tally/")}
     write(context / "workspace", hidden)
-    write(context, {"Dockerfile": "ARG BASE\nFROM ${BASE}\nCOPY workspace /workspace\nWORKDIR /workspace\n"})
+    numbers = "RUN userdel agent && useradd --uid 1000 somebody"
+    lines = ("ARG BASE", "FROM ${BASE}", numbers, "COPY workspace /workspace", "WORKDIR /workspace")
+    write(context, {"Dockerfile": "\n".join(lines)})
     authors = Environment(context=context, build_args={"BASE": "assay-base"}, digest=f"sha256:{'a' * 24}")
     image = bench.sandboxes.image(authors)
-    folder = make_folder(tmp_path / "tasks", **{"test_commands.json": '["pytest"]'})
-    write(folder, {"source.yaml": f"kind: none\nimage: {image.reference}\n"})
+    folder = make_folder(tmp_path / "tasks", **{"test_commands.json": '["touch tally/its_own", "pytest"]'})
+    write(folder, {"source.yaml": f"kind: none\nimage: {image.id}\n"})
     dataset = suite_dataset(tmp_path / "tasks", bench.root / "cache")
     dataset.prepare(print)
     (task,) = dataset.tasks()
     assert (task.refused, task.solution) == (None, None)
-    own = {"tests/test_zero.py": "def test_default(): pass\n", "test_own.py": "def test_own(): pass\n"}
+    assert task.flags == ("tests_not_deleted", "no_install_step", "no_ground_truth")
+    passing = "def test_own(): pass\n"
+    own = {"tests/test_zero.py": passing, "test_zero.py": passing, "test_own.py": passing}
     verdict = bench.judge(tmp_path, {**CODE, **own}, task=task)
-    assert verdict.reward == 1.0, verdict
+    assert (verdict.reward, verdict.components["install"]) == (1.0, 1.0), verdict
     with pytest.raises(TaskError, match="no upstream code"):
         ground_truth(dataset, folder, bench.sandboxes, print)

@@ -4,7 +4,7 @@
 
 The first program of ours in the sandbox, root's, started before anything of the candidate runs. Its standard output is
 the only channel that the judge reads, one JSON object a line; whatever commands print goes to standard error and means
-nothing. Reports reach it through a pipe, each line with a word that was drawn for this run. Standard library only.
+nothing. Reports reach it through a pipe, each line with a word that was drawn for this command. Standard library only.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 LINE = 16_384
 """Bytes of a report; a longer one is nobody's of ours."""
 REPORTS = 100_000
 """Of one command; more are dropped."""
 CHANNEL = "ASSAY_REPORT"
-"""Variable `fd:word` for `session.py`, which takes it out of its environment at once; of commands with tests only."""
+"""Variable `fd:word` for `session.py`; of commands with tests only. Whoever looks for it in such a command finds it
+(`/proc/PID/environ`): the word keeps out what writes to every descriptor, and nobody who was written to be judged."""
 PLUGINS = "ASSAY_PLUGINS"
 _PYTEST = '#!/bin/sh\nexec {python} -I -S {session} "$@"\n'
 _PYTHON = """#!/bin/sh
@@ -36,7 +38,7 @@ exec {python} "$@"
 
 
 def main(path: str) -> None:
-    """Run what the specification says; see `runner.verifiers.nl2repo.Launch` for its keys."""
+    """Run what the specification says; see `runner.verifiers.nl2repo` for its keys."""
     spec = json.loads(Path(path).read_text())
     owner = pwd.getpwnam(spec["user"])
     place = Path(path).parent
@@ -68,14 +70,14 @@ def _programs(place: Path, python: str) -> Path:
 
 
 def _run(
-    index: int, command: str, spec: dict[str, object], env: dict[str, str], owner: pwd.struct_passwd
+    index: int, command: str, spec: dict[str, Any], env: dict[str, str], owner: pwd.struct_passwd
 ) -> dict[str, object]:
     """One command by a shell, to its end or its time limit; then nothing that it started lives."""
     reports, ours = os.pipe()
     word = secrets.token_hex(16)
     began = time.monotonic()
-    deadline = began + float(str(spec["seconds"]))
-    judged = "pytest" in command or "py.test" in command
+    deadline = began + float(spec["seconds"])
+    judged = index in spec["judged"]
     shell = subprocess.Popen(
         ["/bin/bash", "-c", command],
         cwd=str(spec["workdir"]),

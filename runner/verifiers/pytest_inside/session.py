@@ -81,32 +81,32 @@ class Seal:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         modules = [sys.modules[name] for name in names if name in sys.modules]
-        self._kept = [entry for module in modules for entry in _functions(module)]
+        self._kept = [
+            (vars(owner), name, found, function, function.__code__, owner.__name__)
+            for module in modules
+            for owner, name, found, function in _functions(module)
+        ]
 
     def broken(self) -> list[str]:
-        """Names of those that are not what they were."""
+        """Names of those that are not what they were. Asked after every test, so it must cost next to nothing."""
         return [
-            f"{owner.__name__}.{name}"
-            for owner, name, found, code in self._kept
-            if owner.__dict__.get(name) is not found or _code(found) is not code
+            f"{owner}.{name}"
+            for there, name, found, function, code, owner in self._kept
+            if there.get(name) is not found or function.__code__ is not code
         ]
 
 
-def _functions(module: ModuleType) -> Iterator[tuple[Any, str, object, object]]:
-    """Owner, name, function and code of each function of a module and of the classes that it defines."""
+def _functions(module: ModuleType) -> Iterator[tuple[Any, str, object, FunctionType]]:
+    """Owner, name, what stands there, and the function, for each of a module's and of the classes that it defines."""
     owners = [
         module,
         *(of for of in vars(module).values() if isinstance(of, type) and of.__module__ == module.__name__),
     ]
     for owner in owners:
         for name, found in list(vars(owner).items()):
-            if (code := _code(found)) is not None:
-                yield owner, name, found, code
-
-
-def _code(found: object) -> object:
-    inner = getattr(found, "fget", None) or getattr(found, "__func__", found)
-    return inner.__code__ if isinstance(inner, FunctionType) else None
+            function = getattr(found, "fget", None) or getattr(found, "__func__", found)
+            if isinstance(function, FunctionType):
+                yield owner, name, found, function
 
 
 class Reporter:
@@ -115,6 +115,7 @@ class Reporter:
     def __init__(self, pytest: Any, tell: Callable[[dict[str, object]], None]) -> None:
         self._pytest, self._tell = pytest, tell
         self._traps: dict[Any, str] = {}
+        self._sprung = 0
         self._names: dict[Any, str] = {}
         self._so_far: dict[Any, dict[str, Any]] = {}
         self._seal = Seal(WATCHED)
@@ -178,14 +179,16 @@ class Reporter:
             self._add(item, report, call)
         return report
 
-    def pytest_sessionfinish(self) -> None:
-        """Look at the judge a last time."""
+    def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
+        """Look at the judge a last time; a session whose failures are all traps ends well, so that `&&` goes on."""
         self._look()
-        self._tell({"event": "end"})
+        if exitstatus == self._pytest.ExitCode.TESTS_FAILED and session.testsfailed == self._sprung:
+            session.exitstatus = self._pytest.ExitCode.OK
 
     def _spring(self, secret: str, report: Any, call: Any) -> None:
         """A test that must fail did, with its own words, or else nothing of this session is believed."""
         caught = report.failed and call.excinfo and secret in str(call.excinfo.value)
+        self._sprung += report.failed
         if report.when == "call" and not caught:
             self._tell({"event": "forged", "message": "a test that fails was reported as another"})
 
@@ -201,7 +204,8 @@ class Reporter:
             result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
         if report.when == "teardown":
             self._look()
-            self._tell({"event": "test", "id": self._names.get(item, item.nodeid), **self._so_far.pop(item)})
+            told = {"id": self._names.get(item, item.nodeid), "file": str(item.path)}
+            self._tell({"event": "test", **told, **self._so_far.pop(item)})
 
     def _look(self) -> None:
         if broken := self._seal.broken():
