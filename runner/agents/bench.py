@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from runner.protocols import Agent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from runner.environments import Rerun
-    from runner.protocols import Agent, Sandbox
-    from runner.records import ExecResult, Record, Task, ToolCall
+    from runner.protocols import Sandbox
+    from runner.records import ExecResult, Model, Task, ToolCall
 
 
 class Bench(Protocol):
@@ -27,6 +29,10 @@ class Bench(Protocol):
     @property
     def cache(self) -> Path:
         """A folder that all trials of all sweeps share."""
+
+    @property
+    def model(self) -> Model:
+        """The model that `ask` asks, so that what it said can be kept for others of the same."""
 
     def ask(self, messages: Sequence[dict[str, str]]) -> str:
         """Ask the trial's model (role and content each); returns its words.
