@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from metrics.shell import commands, name
+from metrics.shell import called, commands
 
 CLOSE = 10.0
 """Per cent; a smaller deviation is close to the truth (section 3.2)."""
@@ -49,4 +49,4 @@ def _percent(away: int, truth: int) -> float:
 
 def script_size(text: str) -> int:
     """Number of commands of a shell script, parts of composite ones each, without `NOT_COUNTED` (see `commands`)."""
-    return sum(name(command) not in NOT_COUNTED for command in commands(text))
+    return sum(next(iter(called(command)), "") not in NOT_COUNTED for command in commands(text))

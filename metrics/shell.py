@@ -12,7 +12,7 @@ is an agent's and may be anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _TOKEN = re.compile(
     r"""
@@ -53,15 +53,15 @@ def commands(text: str) -> Iterator[list[str]]:
             yield own
 
 
-def name(command: list[str]) -> str:
-    """What a command runs: its first word that is neither an assignment nor `sudo` or its like; "" if there is none."""
+def called(command: Sequence[str]) -> Sequence[str]:
+    """What a command runs and with what: its words without assignments before it and without `sudo` and its like."""
     wrapped = False
-    for word in command:
+    for at, word in enumerate(command):
         if word in _WRAPPERS:
             wrapped = True
         elif not _ASSIGNMENT.match(word) and not (wrapped and word.startswith("-")):
-            return word
-    return ""
+            return command[at:]
+    return ()
 
 
 def _pieces(text: str) -> Iterator[list[str]]:

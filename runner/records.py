@@ -700,6 +700,10 @@ class TrialRecord(Record):
     """Tool name -> calls."""
     tool_kinds: tuple[str, ...] = ()
     """Kind of each tool call in their order, by the agent's own table (`agent.tools`)."""
+    tool_phases: tuple[str, ...] = ()
+    """Phase of each tool call in their order (`metrics.terminal.phase`)."""
+    programs: tuple[str, ...] = ()
+    """What the commands ran that the model gave to a terminal, in their order (`metrics.terminal.programs`)."""
     own_finish: bool | None = None
     """Whether the agent ended its work itself; None without a model. See `runner.behaviour`."""
 
