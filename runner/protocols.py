@@ -142,6 +142,10 @@ class Bench(Protocol):
         """
 
     @property
+    def key(self) -> str:
+        """Of the trial, which pays for what is asked here and kept for others."""
+
+    @property
     def cache(self) -> Path:
         """A folder that all trials of all sweeps share; it may not exist yet."""
 
