@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from runner.cases import CaseSide
     from runner.environments import Rerun
     from runner.records import (
+        Build,
+        BuildSpec,
         BundleRecipe,
         Endpoint,
         Environment,
@@ -235,6 +237,14 @@ class SandboxProvider(Configured, Protocol):
         """A usable image for an environment: local, pulled, or built. One build for all who ask at once.
 
         Raises `ImageError`.
+        """
+
+    def build(
+        self, spec: BuildSpec, cancelled: Callable[[], bool] = lambda: False
+    ) -> AbstractContextManager[Build]:
+        """Build an untrusted Dockerfile under limits; leaving the context removes the image. See `sandbox.builds`.
+
+        A build that fails is a value. Raises `EngineError`.
         """
 
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:

@@ -406,6 +406,30 @@ class Image(Record):
     seconds: float = 0.0
 
 
+class BuildSpec(Record):
+    """An image to be built of what nobody vouches for."""
+
+    name: str
+    """What it is for, in messages."""
+    dockerfile: str
+    folders: dict[str, Path] = {}
+    """Name in the build context -> host folder: everything in it but the Dockerfile."""
+    environment: Environment = Environment()
+    """Its limits and build arguments."""
+    timeout_seconds: float
+
+
+class Build(Record):
+    """How such a build ended."""
+
+    image: Image | None = None
+    error: ErrorInfo | None = None
+    """Why there is no image: BuildFailed, deadline, disk or cancelled."""
+    output: str = ""
+    """End of what it printed."""
+    seconds: float = 0.0
+
+
 class BundleRecipe(Record):
     """How an agent is installed, once, into `/opt/assay/<name>`, mounted read-only into every sandbox that uses it."""
 
@@ -450,6 +474,8 @@ class SandboxSpec(Record):
     """Mounted read-only below `/opt/assay`; the `python` runtime with the supervisor always is."""
     fresh_dirs: tuple[str, ...] = ()
     """Paths that are new, empty and root-only (0700) whatever the image holds there: `/tests`, `/logs/verifier`."""
+    runtime: bool = False
+    """Mount the `python` runtime although no agent runs in it."""
     network: Literal["none", "open"] = "none"
     labels: dict[str, str] = {}
 
@@ -721,3 +747,4 @@ class TrialRecord(Record):
 
 
 Environment.model_rebuild()
+Build.model_rebuild()

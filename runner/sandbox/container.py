@@ -17,7 +17,7 @@ from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError
 from runner.records import ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive, counters, launch
+from runner.sandbox import archive, builds, counters, launch
 from runner.sandbox.execution import DiskWatch, Output, Readable, Stop, follow, stopper
 from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults, explanation
 from runner.sandbox.images import ImageConfig, Images
@@ -25,6 +25,8 @@ from runner.sandbox.limits import MEGABYTE, Limits
 
 SNAPSHOTS = "assay-snapshot"
 """Repository of snapshots; their tags are random."""
+UNTRUSTED = (f"{SNAPSHOTS}:", f"{builds.REPOSITORY}:")
+"""References of images that an agent made."""
 RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
 """Directories of the verifier. In a snapshot they are directories: a file, a link or a loop that an agent planted
 there would be a mount point that the engine refuses, and a way out of being judged."""
@@ -87,8 +89,8 @@ class DockerSandbox:
                 self._api.start(self._id)
             except APIError as error:
                 self._remove()
-                if self.image.reference.startswith(SNAPSHOTS) and not isinstance(error, ImageNotFound):
-                    raise ImageError(f"What an agent left does not start: {explanation(error)}.") from error
+                if self.image.reference.startswith(UNTRUSTED) and not isinstance(error, ImageNotFound):
+                    raise ImageError(f"What an agent made does not start: {explanation(error)}.") from error
                 raise
             except BaseException:  # Ctrl-C, for one: who never entered is never left
                 self._remove()
