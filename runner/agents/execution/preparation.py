@@ -1,0 +1,70 @@
+"""What is found out before the first command (ExecutionAgent, section 2.3; Algorithm 1, lines 1 to 6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.agents.execution import guidelines
+from runner.agents.execution.ci import ci_hints
+from runner.agents.execution.ingredients import Hint, Ingredients
+from runner.agents.execution.languages import languages, main_languages
+from runner.agents.execution.web import web_hints
+from runner.environments import PROJECT
+from runner.errors import TaskError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runner.agents.execution.web import Search
+    from runner.protocols import Bench
+    from runner.records import Task
+
+
+def prepare(
+    task: Task,
+    bench: Bench,
+    *,
+    with_guidelines: bool = True,
+    with_retrieval: bool = True,
+    search: Search | None = None,
+) -> Ingredients:
+    """The ingredients of the command prompt; `with_guidelines` and `with_retrieval` are the ablations of Table 3.
+
+    What cannot be found is empty, and the log says why. Raises `Stopped` and `ModelFailed`; `TaskError` for a task
+    without a project.
+    """
+    project = project_of(task)
+    found = languages(project)
+    main = main_languages(found)
+    shares = ", ".join(f"{name} {size}" for name, size in found.items())
+    bench.log(f"Bytes of code: {shares or 'none that is known'}. Main: {', '.join(main) or 'none'}.")
+    ingredients = Ingredients(languages=main)
+    if with_guidelines:
+        ingredients = ingredients.model_copy(
+            update={
+                "language_guidelines": guidelines.for_languages(bench, main),
+                "general_guidelines": guidelines.for_any_language(bench),
+                "container_guidelines": guidelines.for_containers(bench),
+            }
+        )
+    if not with_retrieval:
+        return ingredients
+    hints = _ci_hints(bench, project)
+    web = web_hints(bench, search, main[0] if main else "", task.name) if search else ()
+    return ingredients.model_copy(update={"ci_hints": hints, "web_hints": web})
+
+
+def project_of(task: Task) -> Path:
+    """Folder of the pristine project on this machine. Raises `TaskError` where the task has none."""
+    context = task.environment.context
+    if context is None or not (context / PROJECT).is_dir():
+        raise TaskError(f"{task.name} is no project to set up: this agent works on dataset=execution only.")
+    return context / PROJECT
+
+
+def _ci_hints(bench: Bench, project: Path) -> tuple[Hint, ...]:
+    try:
+        return ci_hints(bench, project, guidelines.ci_locations(bench))
+    except ValueError as error:
+        bench.log(f"CI: no hints, since the model's answer makes no sense. {error}")
+        return ()
