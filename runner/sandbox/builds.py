@@ -28,7 +28,7 @@ from runner.errors import EngineError
 from runner.records import Build, BuildSpec, ErrorInfo, Image
 from runner.sandbox import archive
 from runner.sandbox.execution import DiskWatch, stopper
-from runner.sandbox.faults import CONFLICT, ENGINE_FAULTS, NOT_FOUND, engine_faults
+from runner.sandbox.faults import CONFLICT, ENGINE_FAULTS, engine_faults
 from runner.sandbox.images import arguments_of, events_of
 from runner.sandbox.limits import MEGABYTE, Limits
 from runner.sandbox.reaper import owned
@@ -189,7 +189,7 @@ class _Steps:
         self._running = container
         url = f"{self._api.base_url}/v{self._api.api_version}/containers/{container}/update"
         answer = self._api.post(url, json={"PidsLimit": self._pids}, timeout=self._api.timeout)
-        if not answer.ok and answer.status_code not in (NOT_FOUND, CONFLICT):  # it has ended already
+        if not answer.ok and self._api.containers(filters={"id": container}):  # else it has ended already
             raise EngineError(f"A build's processes cannot be limited: {answer.text.strip()}")
 
     def _add(self, image: str) -> None:
