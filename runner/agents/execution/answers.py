@@ -46,7 +46,7 @@ def parsed(answer: str, kind: TypeAdapter[Kind]) -> Kind:
             value, end = decoder.raw_decode(answer, at)
             return kind.validate_python(value)
         except ValidationError as error:
-            reason, at = _complaint(error), end
+            reason, at = complaint(error), end
         except (json.JSONDecodeError, RecursionError) as error:
             if reason == "It holds no JSON.":
                 reason = f"It is no valid JSON ({error})."[:_REASON_CHARACTERS]
@@ -59,7 +59,7 @@ def _next(text: str, at: int) -> int:
     return min((found for opening in "{[" if (found := text.find(opening, at)) >= 0), default=-1)
 
 
-def _complaint(error: ValidationError) -> str:
+def complaint(error: ValidationError) -> str:
     """What is wrong with a value, in one sentence."""
     faults = (
         f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}" for fault in error.errors()[:3]

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from runner.agents.execution.answers import ask_for
 from runner.agents.execution.ingredients import Hint
-from runner.agents.execution.summary import FORMAT, Summary
+from runner.agents.execution.summary import FENCE, FORMAT, Summary
 
 if TYPE_CHECKING:
     from runner.protocols import Bench
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 MOST_CHARACTERS: Final = 20_000
 """Of a document, that the model is shown; what comes later is left out."""
 NOTHING: Final = "This says nothing about building the project or running its tests."
-FENCE: Final = "=" * 20
 
 QUESTION: Final = """\
 I am going to build a project on a Linux machine and to run its test suite there. Below is {what}. Extract from it \
