@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic import TypeAdapter
 
 from runner.agents.execution.answers import ask_for
-from runner.agents.execution.hints import FENCE, MOST_CHARACTERS, hints
+from runner.agents.execution.hints import MOST_CHARACTERS, hints
+from runner.agents.execution.summary import FENCE
 from runner.agents.execution.tree import Source, head, sources
 
 if TYPE_CHECKING:

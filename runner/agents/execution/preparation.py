@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.agents.execution import guidelines
@@ -10,11 +11,8 @@ from runner.agents.execution.ingredients import Hint, Ingredients
 from runner.agents.execution.languages import languages, main_languages
 from runner.agents.execution.web import web_hints
 from runner.environments import PROJECT
-from runner.errors import TaskError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from runner.agents.execution.web import Search
     from runner.protocols import Bench
     from runner.records import Task
@@ -30,8 +28,7 @@ def prepare(
 ) -> Ingredients:
     """The ingredients of the command prompt; `with_guidelines` and `with_retrieval` are the ablations of Table 3.
 
-    What cannot be found is empty, and the log says why. Raises `Stopped` and `ModelFailed`; `TaskError` for a task
-    without a project.
+    What cannot be found is empty, and the log says why. Raises `Stopped` and `ModelFailed`.
     """
     project = project_of(task)
     found = languages(project)
@@ -54,12 +51,19 @@ def prepare(
     return ingredients.model_copy(update={"ci_hints": hints, "web_hints": web})
 
 
-def project_of(task: Task) -> Path:
-    """Folder of the pristine project on this machine. Raises `TaskError` where the task has none."""
+def refusal(task: Task) -> str | None:
+    """Why there is nothing to set up in a task, as `protocols.DrivingAgent` has it."""
     context = task.environment.context
-    if context is None or not (context / PROJECT).is_dir():
-        raise TaskError(f"{task.name} is no project to set up: this agent works on dataset=execution only.")
-    return context / PROJECT
+    if context and (context / PROJECT).is_dir():
+        return None
+    return (
+        f"{task.name} is no project to set up: choose dataset=execution for this agent, or job=environment."
+    )
+
+
+def project_of(task: Task) -> Path:
+    """Folder of the pristine project on this machine, of a task that is not refused."""
+    return task.environment.context / PROJECT if task.environment.context else Path()
 
 
 def _ci_hints(bench: Bench, project: Path) -> tuple[Hint, ...]:
