@@ -1,20 +1,54 @@
-"""The control centre's terminal: one shell that lives as long as the rollout (ExecutionAgent, section 2.4.4)."""
+"""The control centre's terminal: one shell that lives as long as the rollout (ExecutionAgent, section 2.4.4).
+
+The shell is kept by `terminal_inside.py`, which stays behind in the sandbox; each call asks it by a short command.
+Both programs come as arguments, so that neither a full disk nor a missing Python is in their way.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
+import secrets
+import time
 from collections.abc import Callable
-from typing import Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
+from runner.agents.execution.cleaning import clean
+from runner.errors import AssayError, Stopped
 from runner.protocols import Sandbox
-from runner.records import Record
+from runner.records import ExecResult, ExecSpec, Record
+from runner.sandbox.inside import PYTHON
+
+MOST_CHARACTERS = 100_000
+"""Of a request; Linux takes no longer argument."""
+START_SECONDS = 30.0
+"""For the shell to be started; it takes a tenth of one."""
+SPARE_SECONDS = 60.0
+"""Beyond the limit until the sandbox counts as hung and is ended; the programs inside give up long before."""
+ATTEMPTS = 12
+PAUSE_SECONDS = 1.0
+"""Between attempts to start a program where there is no room for one; what is inside makes room after three."""
+NOBODY, WENT_AWAY = 3, 4
+"""Exit codes of `ask_inside.py`."""
+ENDINGS: Final = {
+    "disk": "The machine filled its disk and was stopped.",
+    "deadline": "The machine did not answer any more and was stopped.",
+    "lost": "The machine stopped.",
+    "cancelled": "The machine was stopped.",
+    "exited": "No program can be started in the machine any more:",
+}
+"""What is said of a machine that is gone, by `ExecResult.ended`."""
+ANEW = "The terminal was ended from inside and started anew: variables and activated environments are gone."
+_SERVE, _ASK = (Path(__file__).with_name(f"{name}_inside.py").read_text() for name in ("terminal", "ask"))
 
 
 class Shown(Record):
     """What a model is shown of a command."""
 
     state: Literal["ended", "running", "lost", "gone"]
-    """running: the time limit has passed; wait, write or terminate. lost: the terminal ended under the command and is
-    started anew for the next one. gone: the machine itself takes no commands any more, nor will it."""
+    """running: the time limit has passed; wait, write or terminate. lost: the terminal ended under the command, and a
+    new one was started. gone: the machine itself takes no commands any more, nor will it."""
     output: str = ""
     """What was printed since the last time, both streams in their order, cleaned; the middle of much is left out."""
     exit_code: int | None = None
@@ -37,42 +71,100 @@ class Terminal:
         self._sandbox = sandbox
         self._limit = limit_seconds
         self._check = check
+        self._name = ""
+        self._cwd = sandbox.workdir
+        self._number = 0
 
     @property
     def cwd(self) -> str:
         """The shell's folder after the last command."""
-        raise NotImplementedError
+        return self._cwd
 
     def run(self, command: str) -> Shown:
         """Run a command until it ends or the limit passes; while another one runs it is not started, and so said."""
-        raise NotImplementedError
+        return self._ask("run", command)
 
     def wait(self) -> Shown:
         """Wait for the running command once more."""
-        raise NotImplementedError
+        return self._ask("wait")
 
     def write(self, text: str) -> Shown:
         """Type text and a line's end into the running command's terminal, and wait."""
-        raise NotImplementedError
+        return self._ask("write", text)
 
     def terminate(self) -> Shown:
         """End the running command and all that it started; the shell stays."""
-        raise NotImplementedError
+        return self._ask("terminate")
+
+    def _ask(self, what: str, text: str = "") -> Shown:
+        self._number += 1
+        request = {"number": self._number, "do": what, "text": text.replace("\0", ""), "seconds": self._limit}
+        argument = json.dumps(request)
+        if len(argument) > MOST_CHARACTERS:
+            return Shown(state="ended", note=f"Not done: it is longer than {MOST_CHARACTERS} characters.")
+        note = ""
+        try:
+            if not self._name:
+                self._start()
+            found = self._put(argument)
+            if found.exit_code == NOBODY and what == "run":  # nothing is lost but the shell
+                note = ANEW
+                self._start()
+                found = self._put(argument)
+            if found.exit_code != 0:
+                self._start()
+                return Shown(state="lost", note=ANEW)
+        except _Gone as gone:
+            return Shown(state="gone", note=str(gone))
+        return self._shown(json.loads(found.stdout), note)
+
+    def _start(self) -> None:
+        """Start the shell, in its folder if that is there."""
+        self._name = f"assay-terminal-{secrets.token_hex(8)}"
+        self._inside(_SERVE, self._name, self._cwd, seconds=START_SECONDS)
+
+    def _put(self, request: str) -> ExecResult:
+        """Ask until it is heard; what it asks for is done once, however often that is."""
+        return self._inside(_ASK, self._name, request, seconds=self._limit + SPARE_SECONDS)
+
+    def _inside(self, program: str, *arguments: str, seconds: float) -> ExecResult:
+        """Run a program of ours, again for as long as it fails for want of room. Raises `_Gone`."""
+        argv = (PYTHON, "-I", "-S", "-c", program, *arguments)
+        for attempt in range(ATTEMPTS):
+            self._check()
+            if attempt:
+                time.sleep(PAUSE_SECONDS)
+            found = self._sandbox.exec(ExecSpec(argv=argv, timeout_seconds=seconds), self._is_stopped)
+            if found.ended != "exited":
+                self._check()
+                raise _Gone(ENDINGS[found.ended])
+            if found.exit_code == NOBODY and attempt:  # who ended the program before may have ended both
+                return found.model_copy(update={"exit_code": WENT_AWAY})
+            if found.exit_code in (0, NOBODY, WENT_AWAY):
+                return found
+        raise _Gone(f"{ENDINGS['exited']} {(found.stdout + found.stderr)[-500:]}")
+
+    def _is_stopped(self) -> bool:
+        try:
+            self._check()
+        except Stopped:
+            return True
+        return False
+
+    def _shown(self, answer: dict[str, Any], note: str) -> Shown:
+        self._cwd = answer["cwd"]
+        head, tail = (base64.b64decode(answer[part]) for part in ("head", "tail"))
+        output = clean(head + tail)
+        if dropped := answer["dropped"]:
+            output = f"{clean(head)}\n[{dropped} bytes are left out here]\n{clean(tail)}"
+        return Shown(
+            state=answer["state"],
+            output=output,
+            exit_code=answer["exit_code"],
+            seconds=answer["seconds"],
+            note=" ".join(filter(None, (note, answer["note"]))),
+        )
 
 
-class Answer(Record):
-    """Of a tool for files."""
-
-    text: str
-    """What was asked for, or a sentence that says why there is none."""
-    failed: bool = False
-
-
-def read_file(sandbox: Sandbox, path: str, cwd: str) -> Answer:
-    """The text of a file of the sandbox, its end left out when it is long. Raises `EngineError`."""
-    raise NotImplementedError
-
-
-def write_file(sandbox: Sandbox, path: str, content: str, cwd: str) -> Answer:
-    """Write a file of the sandbox, and the folders above it. Raises `EngineError`."""
-    raise NotImplementedError
+class _Gone(AssayError):  # noqa: N818 - says what happened
+    """The sandbox takes no commands any more."""
