@@ -12,6 +12,9 @@ from runner.protocols import Sandbox
 from runner.records import Model
 
 
+FAKE = Model(name="fake", backend="none")
+
+
 @dataclass
 class FakeBench:
     """See `protocols.Bench`."""
@@ -21,7 +24,7 @@ class FakeBench:
     answer: Callable[[str], str]
     """From the last message to the answer; what it raises, `ask` raises."""
     key: str = "fake"
-    model: Model = Model(name="fake", backend="none")
+    model: Model = FAKE
     reruns: list[Rerun] = field(default_factory=list)
     """What the scripts do, from one `rerun` to the next."""
     checked: Callable[[], None] = lambda: None
