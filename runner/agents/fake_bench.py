@@ -11,7 +11,6 @@ from runner.environments import Rerun
 from runner.protocols import Sandbox
 from runner.records import Model
 
-
 FAKE = Model(name="fake", backend="none")
 
 
