@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from runner.plan import PlannedTrial
     from runner.protocols import DrivingAgent, Sandbox
     from runner.recording import Rollout
-    from runner.records import Image, Model
+    from runner.records import Counted, Image, Model
     from runner.trial import Lab
 
 LOG = "agent.stdout"
@@ -135,9 +135,9 @@ class Machine:
         """See `protocols.Sandbox`."""
         self._sandbox.kill()
 
-    def unrouted(self) -> int | None:
+    def counted(self) -> Counted:
         """See `protocols.Sandbox`."""
-        return self._sandbox.unrouted()
+        return self._sandbox.counted()
 
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`."""

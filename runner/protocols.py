@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Build,
         BuildSpec,
         BundleRecipe,
+        Counted,
         Endpoint,
         Environment,
         ExecResult,
@@ -211,8 +212,8 @@ class Sandbox(Protocol):
     def kill(self) -> None:
         """End every process in it; the file system stays readable until the context is left. Idempotent."""
 
-    def unrouted(self) -> int | None:
-        """How often a command turned to an address that no way leads to, until now or until `kill`; None: unknown."""
+    def counted(self) -> Counted:
+        """What the kernel counted of it, until now or until `kill`."""
 
     def snapshot(self) -> Image:
         """Its file system, frozen, as an image that the sandbox's context removes with it."""

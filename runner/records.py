@@ -394,6 +394,15 @@ class ExecResult(Record):
     """What it really wrote to both streams, cap or no cap."""
 
 
+class Counted(Record):
+    """What the kernel counted of a sandbox. None: nobody can tell."""
+
+    unrouted: int | None = None
+    """How often a command turned to an address that no way leads to."""
+    memory_kills: int | None = None
+    """Processes that were ended because the sandbox had no memory left."""
+
+
 class Image(Record):
     """A usable image and how it came to be."""
 
@@ -705,7 +714,7 @@ class TrialRecord(Record):
     flags: tuple[str, ...] = ()
     """What a reader must know: no_model_call, empty_rollout (it used no tool, or changed nothing and said nothing),
     agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
-    suite's judge was tampered with), ..."""
+    suite's judge was tampered with), out_of_memory (the kernel ended a process of the rollout's for want of it), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()

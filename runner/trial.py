@@ -256,8 +256,11 @@ def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
 
 def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: Rollout) -> None:
     """What is taken out of the agent's sandbox. Its processes die as soon as what they hold has been read."""
+    counted = sandbox.counted()
     if state.egress:
-        state.egress.unrouted(sandbox.unrouted())
+        state.egress.unrouted(counted.unrouted)
+    if counted.memory_kills:
+        state.flags.append("out_of_memory")
     try:
         state.own_usage = trial.cell.agent.reported(sandbox, result)
     except ValueError:

@@ -16,7 +16,7 @@ from requests import Response
 from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError
-from runner.records import ExecResult, ExecSpec, Image, SandboxSpec
+from runner.records import Counted, ExecResult, ExecSpec, Image, SandboxSpec
 from runner.sandbox import archive, builds, counters, launch
 from runner.sandbox.execution import DiskWatch, Output, Readable, Stop, follow, stopper
 from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults, explanation
@@ -67,7 +67,7 @@ class DockerSandbox:
         self._user = spec.user or self._home.user
         self._id = ""
         self._killed = False
-        self._unrouted: int | None = None
+        self._counted = Counted()
         self._is_ready = False
         self._snapshots: list[Image] = []
 
@@ -162,7 +162,7 @@ class DockerSandbox:
         """See `protocols.Sandbox`. Returns when every process is dead."""
         if self._killed:
             return
-        self._unrouted = self.unrouted()
+        self._counted = self.counted()
         with engine_faults("killing a sandbox"):
             try:
                 self._api.kill(self._id)
@@ -171,16 +171,16 @@ class DockerSandbox:
                     raise
         self._killed = True
 
-    def unrouted(self) -> int | None:
+    def counted(self) -> Counted:
         """See `protocols.Sandbox`."""
-        if self._killed or self._spec.network == "open":
-            return self._unrouted
+        if self._killed:
+            return self._counted
         with engine_faults("looking at a sandbox"):
             try:
                 found = self._api.inspect_container(self._id)
             except NotFound:  # dead and removed, by somebody else
-                return None
-        return counters.unrouted(found["State"]["Pid"], self._id)
+                return Counted()
+        return counters.counted(found["State"]["Pid"], self._id, own_network=self._spec.network != "open")
 
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`. Ends the processes first: a file system in use is not frozen.

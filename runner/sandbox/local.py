@@ -21,6 +21,7 @@ from runner.records import (
     Build,
     BuildSpec,
     BundleRecipe,
+    Counted,
     Environment,
     ExecResult,
     ExecSpec,
@@ -203,9 +204,9 @@ class LocalSandbox:
                     time.sleep(POLL_SECONDS / 10)
         self._leaders.clear()
 
-    def unrouted(self) -> int | None:
-        """Nobody can tell: the network is this machine's."""
-        return None
+    def counted(self) -> Counted:
+        """Nobody can tell: network and memory are this machine's."""
+        return Counted()
 
     def snapshot(self) -> Image:
         """A copy of the folder."""
