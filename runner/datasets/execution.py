@@ -92,20 +92,20 @@ class ExecutionBench(Record):
         """Fetch the projects. Raises `ConfigError` when one cannot be had, `EngineError` for one of Debian's."""
         for task in self.tasks():
             if not task.refused:
-                self.make(task.directory, say)
+                self.make(task.directory, self.truth(task.directory), say)
 
-    def make(self, folder: Path, say: Callable[[str], None]) -> Task:
-        """Everything of one task that lies in the cache, made unless it is there; and the task, with a truth or not.
+    def make(self, folder: Path, truth: Truth | None, say: Callable[[str], None]) -> Task:
+        """Everything of one task that lies in the cache, made unless it is there; and the task, with this truth.
 
         Raises `TaskError` for a broken task, and what `prepare` raises.
         """
         project = self.project(folder)
         projects.fetch(project, folder, self.image, self.npm, self.cache, say)
-        task = self._complete(folder, project, _stored(folder))
+        task = self._complete(folder, project, truth)
         if task.solution:
             with made(task.solution, f"the oracle of {folder.name}", say) as place:
                 if place:
-                    self._write_oracle(folder, place)
+                    _write_oracle(folder, truth, place)
         return task
 
     def project(self, folder: Path) -> Project:
@@ -151,7 +151,7 @@ class ExecutionBench(Record):
         scripts = tree_digest(folder, (SOLUTION,))
         limits = [project.build_seconds, project.test_seconds]
         shaping = [project.identity, scripts, known, limits, INSTRUCTION, self.verifier.shaping]
-        recorded = (folder / SOLUTION / SCRIPT).is_file()
+        recorded = all((folder / SOLUTION / name).is_file() for name in (DOCKERFILE, SCRIPT))
         return Task(
             name=folder.name,
             dataset=self.name,
@@ -175,14 +175,15 @@ class ExecutionBench(Record):
             digest=digest([project.identity, tree_digest(self.image), self.build_args]),
         )
 
-    def _write_oracle(self, folder: Path, into: Path) -> None:
-        """What `oracle` applies: the recorded scripts, and the numbers that are known of them."""
-        source, truth = into / "source", _stored(folder)
-        source.mkdir()
-        for name in (DOCKERFILE, SCRIPT):
-            shutil.copyfile(folder / SOLUTION / name, source / name)
-        (source / RESULTS).write_text(json.dumps(truth.outcomes.model_dump() if truth else {}))
-        (into / "solve.sh").write_text(SOLVE)
+
+def _write_oracle(folder: Path, truth: Truth | None, into: Path) -> None:
+    """What `oracle` applies: the recorded scripts, and the numbers that are known of them."""
+    source = into / "source"
+    source.mkdir()
+    for name in (DOCKERFILE, SCRIPT):
+        shutil.copyfile(folder / SOLUTION / name, source / name)
+    (source / RESULTS).write_text(json.dumps(truth.outcomes.model_dump() if truth else {}))
+    (into / "solve.sh").write_text(SOLVE)
 
 
 def _stored(folder: Path) -> Truth | None:

@@ -90,7 +90,7 @@ def fetch(
     it is an `EngineError`.
     """
     target, package = context(project, recipe, cache), project.package
-    with made(target, f"project {package} {project.version}".rstrip(), say) as place:
+    with made(target, f"project {here.name} {project.version}".rstrip(), say) as place:
         if place:
             into = place / PROJECT
             if project.source == "sdist":
