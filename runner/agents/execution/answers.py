@@ -14,6 +14,8 @@ Kind = TypeVar("Kind")
 
 TRIES: Final = 2
 """Answers that are asked for, before one that makes no sense is given up."""
+OPENINGS: Final = 100
+"""Braces and brackets of an answer with which a value may begin; a hundred thousand in a row would take minutes."""
 _REASON_CHARACTERS: Final = 500
 
 
@@ -40,8 +42,9 @@ def parsed(answer: str, kind: TypeAdapter[Kind]) -> Kind:
 
     Raises `ValueError` with a sentence for the model.
     """
-    decoder, reason, at = json.JSONDecoder(), "It holds no JSON.", 0
-    while (at := _next(answer, at)) >= 0:
+    decoder, reason, at, openings = json.JSONDecoder(strict=False), "It holds no JSON.", 0, OPENINGS
+    while openings and (at := _next(answer, at)) >= 0:
+        openings -= 1
         try:
             value, end = decoder.raw_decode(answer, at)
             return kind.validate_python(value)

@@ -46,7 +46,7 @@ def hints(bench: Bench, documents: dict[str, str], what: str) -> tuple[Hint, ...
     found = []
     for source, text in documents.items():
         try:
-            found.append(hint(bench, source, what.format(source=source), text))
+            found.append(hint(bench, source, what.replace("{source}", source), text))
         except ValueError as error:
             bench.log(f"{source}: no hints, since the model's answer makes no sense. {error}")
     return tuple(found)

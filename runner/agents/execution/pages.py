@@ -14,7 +14,7 @@ import ssl
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import httpx
 from justhtml import JustHTML
@@ -37,6 +37,13 @@ class UnreadableError(Exception):
     """Why a page has no text for us; a sentence."""
 
 
+class _Document(NamedTuple):
+    kind: str
+    content: bytes
+    charset: str | None
+    """What its server says; a page may say something else."""
+
+
 def answer(url: str, headers: dict[str, str], body: dict[str, Any] | None) -> str:
     """What a search engine says to one request, which is a POST of JSON where there is a body.
 
@@ -55,7 +62,10 @@ def answer(url: str, headers: dict[str, str], body: dict[str, Any] | None) -> st
 def read(addresses: Sequence[str], *, private: bool) -> list[Page]:
     """The pages at these addresses, all at once, with their texts or why there is none."""
     _quiet()
-    return asyncio.run(_read_all(addresses, private=private))
+    fetched = asyncio.run(
+        _fetch_all(addresses, private=private)
+    )  # texts after that: they take none of its time
+    return [_page(address, found) for address, found in zip(addresses, fetched, strict=True)]
 
 
 def _quiet() -> None:
@@ -75,24 +85,39 @@ async def _answer(url: str, headers: dict[str, str], body: dict[str, Any] | None
         return (await _content(response)).decode(errors="replace")
 
 
-async def _read_all(addresses: Sequence[str], *, private: bool) -> list[Page]:
+def _page(address: str, found: _Document | str) -> Page:
+    """A page from its document, or from the reason why there is none."""
+    if isinstance(found, str):
+        return Page(address=address, missing=found)
+    if found.kind == "text/plain":
+        return Page(address=address, text=found.content.decode(errors="replace"))
+    try:
+        # The parser knows which names of encodings there are, and what to do with bytes that do not fit.
+        html = JustHTML(found.content, encoding=found.charset)
+    except ValueError:
+        return Page(address=address, missing="Its HTML cannot be read.")
+    return Page(address=address, text=html.to_text("\n", separator_blocks_only=True))
+
+
+async def _fetch_all(addresses: Sequence[str], *, private: bool) -> list[_Document | str]:
     async with httpx.AsyncClient(verify=_trusted(), timeout=SECONDS, trust_env=False) as client:
-        return await asyncio.gather(*(_page(client, address, private=private) for address in addresses))
+        return await asyncio.gather(*(_fetched(client, address, private=private) for address in addresses))
 
 
-async def _page(client: httpx.AsyncClient, address: str, *, private: bool) -> Page:
+async def _fetched(client: httpx.AsyncClient, address: str, *, private: bool) -> _Document | str:
+    """The document at an address, or a sentence that says why there is none."""
     try:
         async with asyncio.timeout(SECONDS):
-            return Page(address=address, text=await _text(client, address, private=private))
+            return await _document(client, address, private=private)
     except TimeoutError:
-        return Page(address=address, missing=f"It was not there within {SECONDS:g} s.")
+        return f"It was not there within {SECONDS:g} s."
     except UnreadableError as error:
-        return Page(address=address, missing=str(error))
+        return str(error)
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-        return Page(address=address, missing=f"It cannot be read ({type(error).__name__}).")
+        return f"It cannot be read ({type(error).__name__})."
 
 
-async def _text(client: httpx.AsyncClient, address: str, *, private: bool) -> str:
+async def _document(client: httpx.AsyncClient, address: str, *, private: bool) -> _Document:
     url = httpx.URL(address)
     for _ in range(HOPS + 1):
         host = url.raw_host.decode("ascii")
@@ -120,17 +145,13 @@ async def _checked(url: httpx.URL, *, private: bool) -> str:
     raise UnreadableError("Its host is this machine, or in a private network.")
 
 
-async def _readable(response: httpx.Response) -> str:
+async def _readable(response: httpx.Response) -> _Document:
     kind = response.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     if response.status_code != HTTPStatus.OK:
         raise UnreadableError(f"Its server answers with status {response.status_code}.")
     if kind not in TEXT:
         raise UnreadableError(f"It is no text ({kind[:40]}).")
-    content, charset = await _content(response), response.charset_encoding
-    if kind == "text/plain":
-        return content.decode(errors="replace")
-    # The parser knows which names of encodings there are, and what to do with bytes that do not fit.
-    return JustHTML(content, encoding=charset).to_text("\n", separator_blocks_only=True)
+    return _Document(kind, await _content(response), response.charset_encoding)
 
 
 async def _content(response: httpx.Response) -> bytes:

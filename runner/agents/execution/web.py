@@ -133,6 +133,8 @@ def web_hints(bench: Bench, search: Search, language: str, project: str) -> tupl
         bench.log(f"Web: no hints. {error}")
         return ()
     bench.check()
+    if not found:
+        bench.log("Web: no hints. The search engine found nothing.")
     for page in found:
         bench.log(f"Web: {page.address}: {page.missing or f'{len(page.text)} characters'}")
     texts = {page.address: page.text for page in found if page.text.strip()}
