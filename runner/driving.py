@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 from runner.environments import WORKSPACE
 from runner.errors import ConfigError, ModelFailed, Stopped
 from runner.records import ExecResult, ExecSpec, ToolCall
-from runner.sandbox.inside import PROXY_ENV, proxied
+from runner.sandbox.inside import EGRESS_PORT, PROXY_ENV, PYTHON, proxied
 from runner.verifiers.rerun import deliverables, rerun
 
 if TYPE_CHECKING:
@@ -33,7 +33,17 @@ if TYPE_CHECKING:
 
 LOG = "agent.stdout"
 """In the trial's folder; grows while the agent works."""
-_DETACHED = 'setsid "$@" >/dev/null 2>&1 </dev/null &'
+_OPEN = f"""
+import socket, subprocess, sys, time
+null = subprocess.DEVNULL
+subprocess.Popen(sys.argv[1:], stdin=null, stdout=null, stderr=null, start_new_session=True)
+for _ in range(600):
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", {EGRESS_PORT})) == 0:
+            break
+    time.sleep(0.05)
+"""
+"""Starts the command given and leaves it running, once it listens."""
 
 
 Ended = Literal["exited", "deadline", "disk", "cancelled", "lost"]
@@ -91,7 +101,7 @@ class Machine:
         self._env = PROXY_ENV if behind_proxy else {}
         if behind_proxy:
             held = proxied(ExecSpec(argv=("sleep", "infinity")))
-            sandbox.exec(held.model_copy(update={"argv": ("sh", "-c", _DETACHED, "sh", *held.argv)}))
+            sandbox.exec(ExecSpec(argv=(PYTHON, "-I", "-S", "-c", _OPEN, *held.argv)))
 
     def exec(
         self,
