@@ -15,16 +15,15 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
-from runner.environments import WORKSPACE
-from runner.errors import ConfigError, ModelFailed, Stopped
-from runner.records import ExecResult, ExecSpec, ToolCall
+from runner.environments import WORKSPACE, Rerun
+from runner.errors import ConfigError, ModelFailed, Stopped, WorkspaceTooLarge
+from runner.records import ErrorInfo, ExecResult, ExecSpec, ToolCall
 from runner.sandbox.inside import EGRESS_PORT, PROXY_ENV, PYTHON, proxied
 from runner.verifiers.rerun import deliverables, rerun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from runner.environments import Rerun
     from runner.plan import PlannedTrial
     from runner.protocols import DrivingAgent, Sandbox
     from runner.recording import Rollout
@@ -229,7 +228,10 @@ class Workbench:
         self.clock.check()
         with tempfile.TemporaryDirectory() as folder:
             workspace = Path(folder) / "workspace.tar"
-            self.sandbox.get(WORKSPACE, workspace)
+            try:
+                self.sandbox.get(WORKSPACE, workspace)
+            except WorkspaceTooLarge as error:
+                return Rerun(built=False, error=ErrorInfo.of(error, "agent"))
             delivered = deliverables(workspace)
         found = rerun(
             self.trial.task, delivered, self.lab.sandboxes, self.clock.left, lambda: self.clock.over

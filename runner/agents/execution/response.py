@@ -1,4 +1,4 @@
-"""What the model answers to a command prompt: one JSON object with its thoughts and one tool (ExecutionAgent, Figure 4).
+"""What the model answers to a command prompt: a JSON object with its thoughts and one tool (ExecutionAgent, Figure 4).
 
 Every answer is somebody else's words until it is checked here; what is wrong with one is said in a sentence that the
 model gets back.
