@@ -613,6 +613,17 @@ def test_a_redirection_is_checked_as_the_first_address_was(site: Site) -> None:
     assert page.missing == "It is no address of a web page."
 
 
+def test_a_page_does_not_lead_into_a_private_network(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a page of the public web would, for which this machine's own stands here."""
+    monkeypatch.setattr(pages, "outside", lambda address: str(address) == "127.0.0.1")
+    monkeypatch.setattr(pages, "PORTS", {site.server.server_port})
+    leading = f"http://127.0.0.2:{site.server.server_port}/secret"
+    site.page("/start", "", status="302", Location=leading)
+    (page,) = pages.read([f"{site.url}/start"], private=False)
+    assert page.missing == "Its host is this machine, or in a private network."
+    assert len(site.asked) == 1
+
+
 @pytest.mark.parametrize("wrong", [{"results": "[["}, {"url": "http://engine.example/"}])
 def test_a_search_that_cannot_work_is_refused_at_the_door(site: Site, wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"results|query|Invalid"):
