@@ -31,6 +31,7 @@ from metrics.terminal import PHASES, phase, programs
         ("redis-server & pytest", ["redis-server"]),
         ("if [ -f x ]; then make; else\n ninja\nfi", ["[", "make", "ninja"]),
         ("for x in a b; do make $x; done < list", ["make"]),
+        ("for ((i = 0; i < 3; i++)); do make; done; ((x++)) && f", ["make", "((x++))", "f"]),
         ("while ! read x; do time make; done | sort", ["read", "make", "sort"]),
         ('case "$1" in a) make ;; b|c) ninja ;;& *) exit ;; esac', ["make", "ninja", "exit"]),
         ("f() { make; }; function g { ninja; }; f", ["make", "ninja", "f"]),
@@ -77,7 +78,7 @@ def test_commands_between_separators_are_as_many(parts: list[str], data: st.Data
 
 
 @pytest.mark.parametrize(
-    "piece", ["$(", "=(", "$(x(a)", "<<A\n", "<<A ", "(", "$(()", "`'\"", "a(b", "<(", "${", "\\"]
+    "piece", ["$(", "=(", "$(x(a)", "<<A\n", "<<A ", "(", "$(()", "`'\"", "((", "a(b", "<(", "${", "\\"]
 )
 def test_a_hostile_script_takes_time_linear_in_its_length(piece: str) -> None:
     """A tenth of a second; were it quadratic, more than a minute."""
