@@ -79,6 +79,8 @@ class Rerun(Record):
     """Why there is no result, or why what there is does not count."""
     output: str = ""
     """End of what the build or the script printed."""
+    image: str = ""
+    """Id of the image, which is gone; empty when none was built."""
     seconds: float = 0.0
 
     @property
