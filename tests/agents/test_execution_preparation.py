@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import TypeAdapter
 
 from runner.agents.execution import guidelines, pages
@@ -26,16 +27,19 @@ from runner.agents.execution.preparation import prepare, refusal
 from runner.agents.execution.tree import sources
 from runner.agents.execution.web import PAGES, HttpSearch, SearchError, web_hints
 from runner.agents.fake_bench import FakeBench
-from runner.errors import Stopped
+from runner.config import build
+from runner.door import CONF
+from runner.errors import ConfigError, Stopped
 from runner.records import Environment, Image, Model, SandboxSpec, Task
 from runner.sandbox.local import LocalSandboxes
 
 WORDS = TypeAdapter(list[str])
+Made = Callable[..., FakeBench]
 KEY = "sk-secret-of-the-search-engine"
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Callable[..., FakeBench]]:
+def bench(tmp_path: Path) -> Iterator[Made]:
     """A bench whose model answers as told; all of a test share the cache and a machine that none of this needs."""
     spec = SandboxSpec(name="made", image=Image(id="", reference=""))
 
@@ -164,7 +168,7 @@ def test_what_is_no_such_json_is_refused(answer: str) -> None:
         parsed(answer, WORDS)
 
 
-def test_a_wrong_answer_is_told_why_and_given_up_after_the_second(bench: Callable[..., FakeBench]) -> None:
+def test_a_wrong_answer_is_told_why_and_given_up_after_the_second(bench: Made) -> None:
     answers = iter(["[1]", '["a"]'])
     first = bench(lambda _: next(answers))
     assert ask_for(first, "Which?", WORDS) == ["a"]
@@ -178,7 +182,7 @@ def test_a_wrong_answer_is_told_why_and_given_up_after_the_second(bench: Callabl
 # --- guidelines -------------------------------------------------------------------------------------------------------
 
 
-def test_guidelines_are_asked_once_a_day_for_a_model_and_a_language(bench: Callable[..., FakeBench]) -> None:
+def test_guidelines_are_asked_once_a_day_for_a_model_and_a_language(bench: Made) -> None:
     one, other = bench("1. Look.", key="one"), bench("never", key="other")
     assert guidelines.for_languages(one, ("C", "Python")) == "C:\n1. Look.\n\nPython:\n1. Look."
     assert len(one.asked) == 2
@@ -190,9 +194,7 @@ def test_guidelines_are_asked_once_a_day_for_a_model_and_a_language(bench: Calla
     assert guidelines.for_languages(another, ("C",)) == "C:\n2. Ask."
 
 
-def test_yesterdays_guidelines_are_asked_anew(
-    bench: Callable[..., FakeBench], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_yesterdays_guidelines_are_asked_anew(bench: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     guidelines.for_containers(bench("old"))
 
     class Tomorrow(datetime):
@@ -204,7 +206,7 @@ def test_yesterdays_guidelines_are_asked_anew(
     assert guidelines.for_containers(bench("new")) == "new"
 
 
-def test_trials_that_want_guidelines_at_once_pay_once(bench: Callable[..., FakeBench]) -> None:
+def test_trials_that_want_guidelines_at_once_pay_once(bench: Made) -> None:
     asked = threading.Barrier(4)
     waiting = threading.Event()
 
@@ -223,7 +225,7 @@ def test_trials_that_want_guidelines_at_once_pay_once(bench: Callable[..., FakeB
     assert sum(len(mine.asked) for mine in benches) == 1
 
 
-def test_a_trial_that_waits_for_anothers_guidelines_can_be_stopped(bench: Callable[..., FakeBench]) -> None:
+def test_a_trial_that_waits_for_anothers_guidelines_can_be_stopped(bench: Made) -> None:
     stopped = threading.Event()
 
     def stop() -> None:
@@ -239,7 +241,7 @@ def test_a_trial_that_waits_for_anothers_guidelines_can_be_stopped(bench: Callab
     assert stopped.is_set()
 
 
-def test_a_question_that_failed_is_asked_by_the_next_trial(bench: Callable[..., FakeBench]) -> None:
+def test_a_question_that_failed_is_asked_by_the_next_trial(bench: Made) -> None:
     def spent(_: str) -> str:
         raise Stopped("The budget is spent.")
 
@@ -248,7 +250,7 @@ def test_a_question_that_failed_is_asked_by_the_next_trial(bench: Callable[..., 
     assert guidelines.for_containers(bench("1. Pay.")) == "1. Pay."
 
 
-def test_a_spoiled_cache_is_asked_anew(bench: Callable[..., FakeBench]) -> None:
+def test_a_spoiled_cache_is_asked_anew(bench: Made) -> None:
     first = bench("1.")
     guidelines.for_containers(first)
     (kept,) = (first.cache / guidelines.FOLDER).glob("*.json")
@@ -313,7 +315,7 @@ def summary(text: str) -> str:
     )
 
 
-def test_relevant_ci_files_are_read_and_summarised(project: Path, bench: Callable[..., FakeBench]) -> None:
+def test_relevant_ci_files_are_read_and_summarised(project: Path, bench: Made) -> None:
     write(project, {"ci/a.yml": "run: make check\n", "ci/b.yml": "run: publish\n"})
     answers = iter(['["ci/a.yml", "/etc/passwd", "ci/a.yml"]', summary("It builds.")])
     mine = bench(lambda _: next(answers))
@@ -324,16 +326,14 @@ def test_relevant_ci_files_are_read_and_summarised(project: Path, bench: Callabl
     assert "run: make check" in mine.asked[1]
 
 
-def test_no_more_ci_files_are_paid_for_than_some(project: Path, bench: Callable[..., FakeBench]) -> None:
+def test_no_more_ci_files_are_paid_for_than_some(project: Path, bench: Made) -> None:
     write(project, {f"ci/{number}.yml": "x\n" for number in range(20)})
     every = json.dumps([f"ci/{number}.yml" for number in range(20)])
     mine = bench(lambda question: every if "Which of them" in question else summary("It."))
     assert len(ci_hints(mine, project, ["ci/"])) == MOST_FILES
 
 
-def test_a_file_of_which_the_model_makes_no_sense_gives_no_hint(
-    project: Path, bench: Callable[..., FakeBench]
-) -> None:
+def test_a_file_of_which_the_model_makes_no_sense_gives_no_hint(project: Path, bench: Made) -> None:
     write(project, {"ci/a.yml": "x\n", "ci/b.yml": "x\n"})
     both = '["ci/a.yml", "ci/b.yml"]'
     mine = bench(
@@ -424,7 +424,7 @@ def site() -> Iterator[Site]:
         yield site
 
 
-def test_the_first_five_pages_are_read_and_summarised(site: Site, bench: Callable[..., FakeBench]) -> None:
+def test_the_first_five_pages_are_read_and_summarised(site: Site, bench: Made) -> None:
     head = "<html><head><style>x{}</style><script>alert(1)</script></head>"
     html = f"{head}<body><h1>Install</h1><pre>make\nmake test</pre>"
     addresses = [site.page(f"/{number}", f"{html}<p>Page {number} &amp; more") for number in range(7)]
@@ -443,7 +443,7 @@ def test_the_first_five_pages_are_read_and_summarised(site: Site, bench: Callabl
 
 def test_a_key_goes_to_the_engine_and_nowhere_else(
     site: Site,
-    bench: Callable[..., FakeBench],
+    bench: Made,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -481,11 +481,10 @@ def test_a_key_goes_to_the_engine_and_nowhere_else(
         ({"results": "pages[].{where: link}"}, "found nothing"),
         ({"results": "web.hits[].{where: link}"}, "has not the shape"),
         ({"results": "length(`1`)"}, "has not the shape"),
-        ({"key_env": "ASSAY_UNSET"}, "export ASSAY_UNSET"),
     ],
 )
 def test_a_search_that_fails_says_why_and_the_trial_goes_on(
-    site: Site, bench: Callable[..., FakeBench], broken: dict[str, str], reason: str
+    site: Site, bench: Made, broken: dict[str, str], reason: str
 ) -> None:
     site.finds(f"{site.url}/x")
     mine = bench("never asked")
@@ -501,6 +500,15 @@ def test_an_engine_that_answers_nonsense_is_refused(site: Site, said: str) -> No
     site.page("/search", said, "application/json")
     with pytest.raises(SearchError, match="shape"):
         site.search().find("x")
+
+
+def test_an_engine_whose_key_is_not_set_is_the_users_to_mend(site: Site, project: Path, bench: Made) -> None:
+    """And so before anything was paid for."""
+    task = Task(name="x", dataset="made", directory=project, environment=Environment(context=project.parent))
+    mine = bench("never asked")
+    with pytest.raises(ConfigError, match="export ASSAY_UNSET="):
+        prepare(task, mine, search=site.search(key_env="ASSAY_UNSET"))
+    assert mine.asked == []
 
 
 def test_an_engine_is_not_followed_elsewhere(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -630,10 +638,25 @@ def test_a_search_that_cannot_work_is_refused_at_the_door(site: Site, wrong: dic
         site.search(**wrong)
 
 
+def test_the_shipped_example_of_a_search_engine_is_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = (CONF / "agent" / "execution_agent.yaml").read_text()
+    example = shipped.partition("\n# search:\n")[2].partition("\nsearch: null")[0]
+    node = yaml.safe_load("\n".join(line.removeprefix("#") for line in example.splitlines()))
+    search = build(
+        node | {"private": True, "url": node["url"].replace("https://engine.example", site.url)}, "x"
+    )
+    monkeypatch.setenv(node["key_env"], KEY)
+    hits = [{"url": site.page("/page", "<p>Install it."), "description": "All of it."}]
+    site.page("/search", json.dumps({"web": {"results": hits}}), "application/json")
+    (page,) = search.find("How?")
+    assert page.text == "Install it."
+    assert KEY in site.asked[0][1].values()
+
+
 # --- all together -----------------------------------------------------------------------------------------------------
 
 
-def test_the_preparation_puts_it_together(project: Path, site: Site, bench: Callable[..., FakeBench]) -> None:
+def test_the_preparation_puts_it_together(project: Path, site: Site, bench: Made) -> None:
     write(project, {"src/main.c": "int main(void) { return 0; }\n", "ci/test.yml": "run: make check\n"})
     site.finds(site.page("/page", "<p>Install it."))
     task = Task(

@@ -35,20 +35,22 @@ def prepare(
     main = main_languages(found)
     shares = ", ".join(f"{name} {size}" for name, size in found.items())
     bench.log(f"Bytes of code: {shares or 'none that is known'}. Main: {', '.join(main) or 'none'}.")
-    ingredients = Ingredients(languages=main)
-    if with_guidelines:
-        ingredients = ingredients.model_copy(
-            update={
-                "language_guidelines": guidelines.for_languages(bench, main),
-                "general_guidelines": guidelines.for_any_language(bench),
-                "container_guidelines": guidelines.for_containers(bench),
-            }
-        )
-    if not with_retrieval:
+    # The web comes first: its engine is what can be configured wrongly, and before it nothing has been paid for.
+    asks_web = search if with_retrieval else None
+    ingredients = Ingredients(
+        languages=main,
+        web_hints=web_hints(bench, asks_web, main[0] if main else "", task.name) if asks_web else (),
+        ci_hints=_ci_hints(bench, project) if with_retrieval else (),
+    )
+    if not with_guidelines:
         return ingredients
-    hints = _ci_hints(bench, project)
-    web = web_hints(bench, search, main[0] if main else "", task.name) if search else ()
-    return ingredients.model_copy(update={"ci_hints": hints, "web_hints": web})
+    return ingredients.model_copy(
+        update={
+            "language_guidelines": guidelines.for_languages(bench, main),
+            "general_guidelines": guidelines.for_any_language(bench),
+            "container_guidelines": guidelines.for_containers(bench),
+        }
+    )
 
 
 def refusal(task: Task) -> str | None:

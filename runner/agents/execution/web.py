@@ -11,6 +11,7 @@ from jmespath.exceptions import JMESPathError
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from runner.agents.execution.hints import hints
+from runner.errors import ConfigError
 from runner.records import Record
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class HttpSearch(Record):
         return self
 
     def find(self, query: str) -> list[Page]:
-        """See `Search`."""
+        """See `Search`. Raises `ConfigError` when the variable of its key is not set: that is no engine's doing."""
         from runner.agents.execution import pages  # noqa: PLC0415 - HTTP and HTML load only where somebody searches
 
         key = self._key()
@@ -106,7 +107,7 @@ class HttpSearch(Record):
     def _key(self) -> str:
         key = os.environ.get(self.key_env, "") if self.key_env else ""
         if self.key_env and not key:
-            raise SearchError(f"The search engine needs its key: export {self.key_env}=...")
+            raise ConfigError(f"agent.search needs its key: export {self.key_env}=...")
         return key
 
     def _results(self, said: str) -> list[Result]:
