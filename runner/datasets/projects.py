@@ -22,6 +22,7 @@ from typing import Literal
 from pydantic import Field
 
 from runner.datasets.references import (
+    UNREADABLE,
     debian_source,
     fetch_context,
     file_digest,
@@ -122,13 +123,13 @@ def size(place: Path) -> int:
     if place.is_dir():
         files = (path for part in kept(place) for path in _files(place / part))
         return sum(path.lstat().st_size for path in files)
-    if zipfile.is_zipfile(place):
-        with zipfile.ZipFile(place) as archive:
-            return sum(member.file_size for member in archive.infolist())
     try:
+        if zipfile.is_zipfile(place):
+            with zipfile.ZipFile(place) as archive:
+                return sum(member.file_size for member in archive.infolist())
         with tarfile.open(place) as members:
             return sum(member.size for member in members)
-    except (tarfile.TarError, EOFError) as error:
+    except UNREADABLE as error:
         raise TaskError(f"{place} is neither a folder nor a tar or zip file ({error}).") from error
 
 

