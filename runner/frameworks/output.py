@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Mapping
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from runner.environments import Outcomes, Reading
+from runner.frameworks import go, tap
+from runner.frameworks.grammars import GRAMMARS
+from runner.frameworks.lines import Reader, Run, lines_of
 
-    from runner.environments import Outcomes, Reading
-
-FRAMEWORKS: Final = frozenset(
-    "pytest unittest jest mocha vitest node go cargo surefire gradle ctest automake tap".split()
-)
+READERS: Final[Mapping[str, Reader]] = {**GRAMMARS, "go": go.read, "tap": tap.read}
+FRAMEWORKS: Final = frozenset(READERS)
 
 
 def read_output(text: str, frameworks: Collection[str] = FRAMEWORKS) -> tuple[Reading, ...]:
-    """Every run of one of these frameworks that the output of a test program shows, in their order."""
-    raise NotImplementedError
+    """Every run of one of these frameworks that the output of a test program shows, in their order.
+
+    A run that lies within one of another framework is what the other's tests printed, and no result.
+    """
+    lines = lines_of(text)
+    runs = [
+        (run, framework)
+        for framework in READERS
+        if framework in frameworks
+        for run in READERS[framework](lines)
+    ]
+    own = (
+        (run, framework)
+        for run, framework in runs
+        if not any(other != framework and _within(run, around) for around, other in runs)
+    )
+    return tuple(
+        Reading(framework=framework, outcomes=run.outcomes, way="output") for run, framework in sorted(own)
+    )
 
 
 def read_text(framework: str, text: str) -> Outcomes | None:
     """All runs of one framework in a text, together; None: the text is no result of it."""
-    raise NotImplementedError
+    runs = [run.outcomes for run in READERS[framework](lines_of(text))]
+    return sum(runs, Outcomes()) if runs else None
+
+
+def _within(run: Run, around: Run) -> bool:
+    return around.first < run.first and run.last < around.last

@@ -34,7 +34,6 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "**/build/test-results/**/TEST-*.xml": "gradle",
         "**/*.trs": "automake",
         "**/Testing/*/Test.xml": "ctest",
-        "**/Testing/Temporary/LastTest.log": "ctest",
     }
 )
 """Files in a project's tree (glob) -> the framework that writes them for machines; a run of tests has many of them."""
@@ -45,4 +44,14 @@ _OVERWRITTEN: Final = frozenset({"ctest"})
 
 def counted(files: Iterable[Reading], output: Iterable[Reading]) -> tuple[Reading, ...]:
     """Readings of one script that count: where a framework has both files and output, only one of them."""
-    raise NotImplementedError
+    files, output = tuple(files), tuple(output)
+    written = {reading.framework for reading in files}
+    printed = {reading.framework for reading in output}
+    return (
+        *(reading for reading in files if reading.framework not in _OVERWRITTEN & printed),
+        *(
+            reading
+            for reading in output
+            if reading.framework in _OVERWRITTEN or reading.framework not in written
+        ),
+    )
