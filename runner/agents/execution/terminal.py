@@ -1,7 +1,8 @@
-"""The control centre's terminal: one shell that lives as long as the rollout (ExecutionAgent, section 2.4.4).
+"""The agent's hands: one shell that lives as long as the rollout, and files (ExecutionAgent, sections 2.4.2, 2.4.4).
 
-The shell is kept by `terminal_inside.py`, which stays behind in the sandbox; each call asks it by a short command.
-Both programs come as arguments, so that neither a full disk nor a missing Python is in their way.
+The shell is kept by `terminal_inside.py`, which stays behind in the sandbox; each call asks it by a short command. Our
+programs come as arguments, so that neither a full disk nor an image without Python is in their way. The sandbox has
+to have the `python` runtime.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import base64
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -20,8 +21,12 @@ from runner.protocols import Sandbox
 from runner.records import ExecResult, ExecSpec, Record
 from runner.sandbox.inside import PYTHON
 
-MOST_CHARACTERS = 100_000
-"""Of a request; Linux takes no longer argument."""
+PIECE, MOST_CHARACTERS = 100_000, 1_500_000
+"""Of an argument, and of all together: a little less than Linux takes."""
+MOST_BYTES = 100_000
+"""Of a file that is read."""
+FILE_SECONDS = 90.0
+"""For a file, after which the sandbox counts as hung; the program inside gives up long before."""
 START_SECONDS = 30.0
 """For the shell to be started; it takes a tenth of one."""
 SPARE_SECONDS = 60.0
@@ -40,7 +45,9 @@ ENDINGS: Final = {
 }
 """What is said of a machine that is gone, by `ExecResult.ended`."""
 ANEW = "The terminal was ended from inside and started anew: variables and activated environments are gone."
-_SERVE, _ASK = (Path(__file__).with_name(f"{name}_inside.py").read_text() for name in ("terminal", "ask"))
+_SERVE, _ASK, _FILES = (
+    Path(__file__).with_name(f"{name}_inside.py").read_text() for name in ("terminal", "ask", "files")
+)
 
 
 class Shown(Record):
@@ -99,21 +106,20 @@ class Terminal:
     def _ask(self, what: str, text: str = "") -> Shown:
         self._number += 1
         request = {"number": self._number, "do": what, "text": text.replace("\0", ""), "seconds": self._limit}
-        argument = json.dumps(request)
-        if len(argument) > MOST_CHARACTERS:
-            return Shown(state="ended", note=f"Not done: it is longer than {MOST_CHARACTERS} characters.")
         note = ""
         try:
             if not self._name:
                 self._start()
-            found = self._put(argument)
+            found = self._put(request)
             if found.exit_code == NOBODY and what == "run":  # nothing is lost but the shell
                 note = ANEW
                 self._start()
-                found = self._put(argument)
+                found = self._put(request)
             if found.exit_code != 0:
                 self._start()
                 return Shown(state="lost", note=ANEW)
+        except _TooLong as long:
+            return Shown(state="ended", note=str(long))
         except _Gone as gone:
             return Shown(state="gone", note=str(gone))
         return self._shown(json.loads(found.stdout), note)
@@ -121,35 +127,12 @@ class Terminal:
     def _start(self) -> None:
         """Start the shell, in its folder if that is there."""
         self._name = f"assay-terminal-{secrets.token_hex(8)}"
-        self._inside(_SERVE, self._name, self._cwd, seconds=START_SECONDS)
+        _inside(self._sandbox, (_SERVE, self._name, self._cwd), START_SECONDS, self._check)
 
-    def _put(self, request: str) -> ExecResult:
+    def _put(self, request: dict[str, Any]) -> ExecResult:
         """Ask until it is heard; what it asks for is done once, however often that is."""
-        return self._inside(_ASK, self._name, request, seconds=self._limit + SPARE_SECONDS)
-
-    def _inside(self, program: str, *arguments: str, seconds: float) -> ExecResult:
-        """Run a program of ours, again for as long as it fails for want of room. Raises `_Gone`."""
-        argv = (PYTHON, "-I", "-S", "-c", program, *arguments)
-        for attempt in range(ATTEMPTS):
-            self._check()
-            if attempt:
-                time.sleep(PAUSE_SECONDS)
-            found = self._sandbox.exec(ExecSpec(argv=argv, timeout_seconds=seconds), self._is_stopped)
-            if found.ended != "exited":
-                self._check()
-                raise _Gone(ENDINGS[found.ended])
-            if found.exit_code == NOBODY and attempt:  # who ended the program before may have ended both
-                return found.model_copy(update={"exit_code": WENT_AWAY})
-            if found.exit_code in (0, NOBODY, WENT_AWAY):
-                return found
-        raise _Gone(f"{ENDINGS['exited']} {(found.stdout + found.stderr)[-500:]}")
-
-    def _is_stopped(self) -> bool:
-        try:
-            self._check()
-        except Stopped:
-            return True
-        return False
+        program = (_ASK, self._name, *_pieces(request))
+        return _inside(self._sandbox, program, self._limit + SPARE_SECONDS, self._check)
 
     def _shown(self, answer: dict[str, Any], note: str) -> Shown:
         self._cwd = answer["cwd"]
@@ -162,9 +145,77 @@ class Terminal:
             output=output,
             exit_code=answer["exit_code"],
             seconds=answer["seconds"],
-            note=" ".join(filter(None, (note, answer["note"]))),
+            note=" ".join(filter(None, (note, answer["note"])))
+            .encode(errors="replace")
+            .decode(),  # a folder's name
         )
 
 
-class _Gone(AssayError):  # noqa: N818 - says what happened
+class Answer(Record):
+    """Of a tool for files."""
+
+    text: str
+    """What was asked for, or a sentence that says why there is none."""
+    failed: bool = False
+
+
+def read_file(sandbox: Sandbox, path: str, cwd: str) -> Answer:
+    """The text of a file of the sandbox, without its end when it is long. Raises `EngineError`."""
+    return _file(sandbox, {"path": path, "folder": cwd, "most": MOST_BYTES})
+
+
+def write_file(sandbox: Sandbox, path: str, content: str, cwd: str) -> Answer:
+    """Write a file of the sandbox, and the folders above it. Raises `EngineError`."""
+    return _file(sandbox, {"path": path, "folder": cwd, "content": content})
+
+
+def _file(sandbox: Sandbox, request: dict[str, Any]) -> Answer:
+    try:
+        found = _inside(sandbox, (_FILES, *_pieces(request)), FILE_SECONDS)
+    except (_TooLong, _Gone) as error:
+        return Answer(text=str(error), failed=True)
+    return Answer.model_validate_json(found.stdout)
+
+
+def _inside(
+    sandbox: Sandbox, program: Sequence[str], seconds: float, check: Callable[[], None] = lambda: None
+) -> ExecResult:
+    """Run a program of ours with its arguments, again for as long as there is no room for it. Raises `_Gone`."""
+    spec = ExecSpec(argv=(PYTHON, "-I", "-S", "-c", *program), timeout_seconds=seconds)
+    for attempt in range(ATTEMPTS):
+        check()
+        if attempt:
+            time.sleep(PAUSE_SECONDS)
+        found = sandbox.exec(spec, lambda: _is_stopped(check))
+        if found.ended != "exited":
+            check()
+            raise _Gone(ENDINGS[found.ended])
+        if found.exit_code == NOBODY and attempt:  # who ended the program before may have ended both
+            return found.model_copy(update={"exit_code": WENT_AWAY})
+        if found.exit_code in (0, NOBODY, WENT_AWAY):
+            return found
+    raise _Gone(f"{ENDINGS['exited']} {(found.stdout + found.stderr)[-500:]}")
+
+
+def _is_stopped(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except Stopped:
+        return True
+    return False
+
+
+def _pieces(request: dict[str, Any]) -> list[str]:
+    """Arguments that together are a request. Raises `_TooLong`."""
+    text = json.dumps(request)
+    if len(text) > MOST_CHARACTERS:
+        raise _TooLong(f"Not done: more than {MOST_CHARACTERS} characters cannot be handed over at once.")
+    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+
+
+class _TooLong(AssayError):  # noqa: N818 - says what happened
+    """More than a program can be given."""
+
+
+class _Gone(AssayError):  # noqa: N818 - as above
     """The sandbox takes no commands any more."""

@@ -50,11 +50,11 @@ FULL_SECONDS = 3.0
 """No room for another process for so long is no accident."""
 FENCE_SECONDS = 2.0
 """For what a command printed to come through its terminal; it takes a millisecond."""
-CTRL_C_SECONDS = 2.0
+CTRL_C_SECONDS = 1.0
 """Between Ctrl-C, which is what a shell expects, and asking each process to end."""
-TERM_SECONDS = 3.0
+TERM_SECONDS = 2.0
 """Between that and killing them."""
-KILL_SECONDS = 3.0
+KILL_SECONDS = 2.0
 """Between killing them and taking the shell for one that cannot be used any more."""
 AGAIN_SECONDS = 0.1
 REQUEST_SECONDS = 5.0
@@ -139,16 +139,19 @@ class Shell:
         """Have a command run, and its end reported under this number; False: it is too long."""
         at, own = self._slave, self._report
         line = f"builtin eval {shlex.quote(command)} <&{at} >&{at} 2>&{at} {at}>&- {own}>&-\n"
-        data = line.encode(errors="replace")
+        data = line.encode(errors="replace") + self._question(number)
         if 2 * len(data) > fcntl.fcntl(self._commands, fcntl.F_GETPIPE_SZ):
             return False
-        os.write(self._commands, data)
-        self.ask(number)
+        os.write(self._commands, data)  # at once: it may be the shell's last
         return True
 
     def ask(self, number: int) -> None:
-        """Have it said when the shell has nothing to do."""
-        os.write(self._commands, f"builtin echo {number} $? >&{self._report}\n".encode())
+        """Have it said when the shell has nothing to do; the dead say nothing."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._commands, self._question(number))
+
+    def _question(self, number: int) -> bytes:
+        return f"builtin echo {number} $? >&{self._report}\n".encode()
 
     def type(self, text: bytes) -> int:
         """How many bytes of a text the terminal had room for."""
