@@ -7,7 +7,6 @@ and whatever becomes of it is the same `ExecResult` that a command ends as.
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -15,15 +14,15 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
-from runner.environments import WORKSPACE, Rerun
-from runner.errors import ConfigError, ModelFailed, Stopped, WorkspaceTooLarge
-from runner.records import ErrorInfo, ExecResult, ExecSpec, ToolCall
+from runner.errors import ConfigError, ModelFailed, Stopped
+from runner.records import ExecResult, ExecSpec, ToolCall
 from runner.sandbox.inside import EGRESS_PORT, PROXY_ENV, PYTHON, proxied
-from runner.verifiers.rerun import deliverables, rerun
+from runner.verifiers.rerun import rerun, taken_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from runner.environments import Rerun
     from runner.plan import PlannedTrial
     from runner.protocols import DrivingAgent, Sandbox
     from runner.recording import Rollout
@@ -226,15 +225,12 @@ class Workbench:
     def rerun(self) -> Rerun:
         """See `protocols.Bench`."""
         self.clock.check()
-        with tempfile.TemporaryDirectory() as folder:
-            workspace = Path(folder) / "workspace.tar"
-            try:
-                self.sandbox.get(WORKSPACE, workspace)
-            except WorkspaceTooLarge as error:
-                return Rerun(built=False, error=ErrorInfo.of(error, "agent"))
-            delivered = deliverables(workspace)
         found = rerun(
-            self.trial.task, delivered, self.lab.sandboxes, self.clock.left, lambda: self.clock.over
+            self.trial.task,
+            taken_from(self.sandbox),
+            self.lab.sandboxes,
+            self.clock.left,
+            lambda: self.clock.over,
         )
         self.clock.check()
         return found

@@ -194,28 +194,32 @@ def _run(
         network="open",
         runtime=True,
     )
-    project = f"{WORKSPACE}/{PROJECT}"
-    watch = {
-        "script": f"{WORKSPACE}/{SCRIPT}",
-        "workdir": project,
-        "workspace": WORKSPACE,
-        "seconds": limit,
-        "programs": [*PROGRAMS, *VERSIONS],
-        "paths": PATHS,
-        "results": watched_results.RESULT_FILES,
-    }
-    plugin = {f"{PLACE}/plugin/assay_watch-0.dist-info/{name}": text for name, text in PLUGIN.items()}
     command = ExecSpec(
         argv=(PYTHON, "-I", "-S", f"{PLACE}/watch.py", f"{PLACE}/spec.json"),
         cwd="/",
         user="root",
-        files={f"{WORKSPACE}/{SCRIPT}": script, f"{PLACE}/spec.json": json.dumps(watch), **plugin},
+        files={f"{WORKSPACE}/{SCRIPT}": script, **watch_files(PLACE, WORKSPACE, limit)},
         uploads={PLACE: Path(watch_inside.__file__).parent},
         timeout_seconds=limit + GRACE_SECONDS,
     )
     with sandboxes.open(spec) as place:
-        place.put(project_of(task), project)
+        place.put(project_of(task), f"{WORKSPACE}/{PROJECT}")
         return place.exec(command, cancelled)
+
+
+def watch_files(place: str, workspace: str, seconds: float) -> dict[str, str]:
+    """Path -> text of what the watcher at `place` needs beside its programs."""
+    spec = {
+        "script": f"{workspace}/{SCRIPT}",
+        "workdir": f"{workspace}/{PROJECT}",
+        "workspace": workspace,
+        "seconds": seconds,
+        "programs": [*PROGRAMS, *VERSIONS],
+        "paths": PATHS,
+        "results": watched_results.RESULT_FILES,
+    }
+    plugin = {f"{place}/plugin/assay_watch-0.dist-info/{name}": text for name, text in PLUGIN.items()}
+    return {f"{place}/spec.json": json.dumps(spec), **plugin}
 
 
 def _ending(result: ExecResult, watched: Watched, limit: float) -> ErrorInfo | None:
