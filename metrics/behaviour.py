@@ -128,7 +128,7 @@ def programs(trials: pd.DataFrame, most: int = 10) -> pd.DataFrame:
     """ExecutionAgent's Figure 10; index cell, those whose terminals ran something. Columns: the `most` programs that
     all cells together ran most often, the most frequent first: share of what the cell ran; `commands`, the denominator.
     """
-    rows = _rows(trials).dropna(subset="programs")
+    rows = _rows(trials).reindex(columns=["cell", "programs"]).dropna(subset="programs")
     names = rows["programs"].astype(str).str.split(";").explode()
     names = names[names != ""]
     counts = names.groupby([rows["cell"].loc[names.index], names]).size().unstack(fill_value=0)  # noqa: PD010 - counts
@@ -143,9 +143,9 @@ def phases(trials: pd.DataFrame) -> pd.DataFrame:
     (the last): mean over the trials that have it of their median; `in_order`, share of trials that have all three
     phases, their medians in this order.
     """
-    rows = _rows(trials)
-    texts = rows["tool_phases"].fillna("").astype(str)
-    texts = texts[texts.str.strip() != ""]
+    rows = _rows(trials).reindex(columns=["cell", "tool_phases"])
+    texts = rows["tool_phases"].dropna().astype(str)
+    texts = texts[texts != ""]
     found = pd.DataFrame([_in_phases(text.split()) for text in texts], index=texts.index, columns=_PHASES)
     cells = found.astype(float).groupby(rows["cell"].loc[texts.index])
     return cells.mean().assign(trials=cells.size())

@@ -2,7 +2,8 @@
 
 Columns read beside those of `metrics.table`: `language`; the verifier's `built`, `tests_executed`, `close` (0 or 1),
 `truth_<outcome>`, `agent_<outcome>` (numbers of tests, of `OUTCOMES`), `deviation`, `total_deviation` (per cent),
-`script_size`; `agent_seconds`.
+`script_size`, `refused` (1 where results do not count), `claim_differs` (1 where the agent's own account is not what
+was seen, 0 where it is); `agent_seconds`.
 """
 
 from __future__ import annotations
@@ -78,13 +79,13 @@ def steps(trials: pd.DataFrame) -> pd.DataFrame:
     `identical`: every one of the three numbers is the true one (section 3.2).
     """
     said = trials.reindex(columns=["built", "tests_executed", "close"]).astype(float).fillna(0.0) > 0
-    same = [_numbers(trials, "agent", name) == _numbers(trials, "truth", name) for name in OUTCOMES]
+    same = [_column(trials, f"agent_{name}") == _column(trials, f"truth_{name}") for name in OUTCOMES]
     return said.set_axis(list(STEPS[:3]), axis=1).assign(identical=np.logical_and.reduce(same))
 
 
-def _numbers(trials: pd.DataFrame, whose: str, outcome: str) -> pd.Series[float]:
-    column = f"{whose}_{outcome}"
-    return trials.reindex(columns=[column])[column].astype(float)
+def _column(trials: pd.DataFrame, name: str) -> pd.Series[float]:
+    """All missing where no verdict has it."""
+    return trials.reindex(columns=[name])[name].astype(float)
 
 
 def project_steps(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
@@ -123,14 +124,14 @@ def distances(trials: pd.DataFrame) -> pd.DataFrame:
     Columns: `trials`, the denominator; `identical` of them; of the others `deviation` and `total_deviation`, per cent,
     means of those that are defined; `undefined`, trials in which a kind's deviation is not (truth 0, and not found 0).
     """
-    rows = trials[valid(trials) & steps(trials)["executed"] & _numbers(trials, "truth", "passed").notna()]
-    rest = rows[~steps(rows)["identical"]].groupby("cell")
+    rows = trials[valid(trials) & steps(trials)["executed"] & _column(trials, "truth_passed").notna()]
+    identical, cells = steps(rows)["identical"], rows["cell"]
     undefined = np.logical_or.reduce(
-        [(_numbers(rows, "truth", name) == 0) & (_numbers(rows, "agent", name) > 0) for name in OUTCOMES]
+        [(_column(rows, f"truth_{name}") == 0) & (_column(rows, f"agent_{name}") > 0) for name in OUTCOMES]
     )
-    groups = rows.assign(identical=steps(rows)["identical"], undefined=undefined).groupby("cell")
-    table = groups[["identical", "undefined"]].sum().assign(trials=groups.size())
-    return table.join(rest[["deviation", "total_deviation"]].mean())
+    figures = pd.DataFrame({"identical": identical, "undefined": undefined, "trials": 1}).groupby(cells).sum()
+    rest = {name: _column(rows, name).where(~identical) for name in ("deviation", "total_deviation")}
+    return figures.join(pd.DataFrame(rest).groupby(cells).mean())
 
 
 def spent(trials: pd.DataFrame) -> pd.DataFrame:
@@ -138,22 +139,26 @@ def spent(trials: pd.DataFrame) -> pd.DataFrame:
 
     Columns: `trials`; `usd`, mean, and `usd_executed` and `usd_rest` of those that did and did not execute tests
     (Figure 9), NaN where there is none or one's cost is unknown; `seconds` of the agent, mean; `script`, `script_min`,
-    `script_max`: size of the scripts that executed tests.
+    `script_max`: size of the scripts that executed tests; `refused`; `accounts` that could be read, and those `wrong`.
     """
     rows = trials[valid(trials)]
-    executed = steps(rows)["executed"]
-    scripts = rows["script_size"].astype(float).where(executed).groupby(rows["cell"])
-    cost = rows["cost_usd"].astype(float)
+    cells, executed = rows["cell"], steps(rows)["executed"]
+    scripts = _column(rows, "script_size").where(executed).groupby(cells)
+    claims = _column(rows, "claim_differs").groupby(cells)
+    cost = _column(rows, "cost_usd")
     return pd.DataFrame(
         {
-            "trials": rows.groupby("cell").size(),
-            "usd": _mean(cost, rows["cell"]),
-            "usd_executed": _mean(cost[executed], rows["cell"]),
-            "usd_rest": _mean(cost[~executed], rows["cell"]),
-            "seconds": rows["agent_seconds"].astype(float).groupby(rows["cell"]).mean(),
+            "trials": cells.groupby(cells).size(),
+            "usd": _mean(cost, cells),
+            "usd_executed": _mean(cost[executed], cells),
+            "usd_rest": _mean(cost[~executed], cells),
+            "seconds": _column(rows, "agent_seconds").groupby(cells).mean(),
             "script": scripts.mean(),
             "script_min": scripts.min(),
             "script_max": scripts.max(),
+            "refused": _column(rows, "refused").groupby(cells).sum(),
+            "accounts": claims.count(),
+            "wrong": claims.sum(),
         }
     )
 
@@ -176,7 +181,9 @@ def projects(trials: pd.DataFrame) -> pd.DataFrame:
     latest = trials.loc[select(trials, "latest_completed").index]
     taken = steps(latest)
     marks = np.select([taken["executed"], taken["built"]], ["", "+"], "-")
-    numbers = {f"agent_{name}": _numbers(latest, "agent", name).where(taken["executed"]) for name in OUTCOMES}
+    numbers = {
+        f"agent_{name}": _column(latest, f"agent_{name}").where(taken["executed"]) for name in OUTCOMES
+    }
     found = latest[["cell", "task"]].assign(mark=marks, **numbers)
     return (
         planned.merge(found, on=["cell", "task"], how="left")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ import pandas as pd
 from metrics import execution
 from metrics.execution import CLOSE, OUTCOMES, STEPS
 from runner.report import figures
-from runner.report.blocks import Column, Picture, Section, Table, Text, Value, where
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
@@ -55,11 +56,8 @@ def effectiveness(found: Findings) -> Section:
         + f"Intervals: Wilson, {found.scoring.confidence:.0%}."
     )
     table = Table("How far projects were brought (Table 2)", [AGENT, MODEL, *_STEPS, _USD, minutes], rows)
-    return Section(
-        "projects",
-        "Projects: built and tested",
-        [table, Text(note), _distances(found), _scripts(found, values)],
-    )
+    blocks: list[Block] = [table, Text(note), *_distances(found), _scripts(found, values)]
+    return Section("projects", "Projects: built and tested", blocks)
 
 
 def _values(found: Findings) -> pd.DataFrame:
@@ -78,7 +76,7 @@ def _reached(of: Mapping[str, float]) -> list[Value]:
     ]  # fmt: skip
 
 
-def _distances(found: Findings) -> Table:
+def _distances(found: Findings) -> list[Table]:
     values = lines(execution.distances(found.trials))
     columns = [
         AGENT, MODEL, Column("trials", "valid ones that executed tests of a project with a known truth"),
@@ -93,21 +91,23 @@ def _distances(found: Findings) -> Table:
          figure(values[at]["undefined"], ".0f")]
         for at, cell in lines(found.cells).items() if at in values
     ]  # fmt: skip
-    return Table("How far off the truth", columns, rows)
+    return [Table("How far off the truth", columns, rows)] if rows else []
 
 
 def _scripts(found: Findings, values: Mapping[str, Mapping[str, float]]) -> Table:
     columns = [
         AGENT, MODEL, Column("commands", "of the scripts that executed tests, mean; without comments and echo"),
         Column("min"), Column("max"), Column("USD, executed", "mean of a valid trial that executed tests (Figure 9)"),
-        Column("USD, not", "mean of the other valid trials"),
+        Column("USD, not", "mean of the other valid trials"), Column("refused", "trials whose results do not count"),
+        Column("wrong accounts", "the agent's own numbers are not those that were seen; of those that it gave"),
     ]  # fmt: skip
     rows = [
-        [*about(cell, found), *(figure(values[at][name], ".3g") for name in ("script", "script_min", "script_max")),
-         figure(values[at]["usd_executed"], usd), figure(values[at]["usd_rest"], usd)]
-        for at, cell in lines(found.cells).items()
+        [*about(cell, found), *(figure(of[name], ".3g") for name in ("script", "script_min", "script_max")),
+         figure(of["usd_executed"], usd), figure(of["usd_rest"], usd), figure(of["refused"], ".0f"),
+         Value(f"{of['wrong']:g}/{of['accounts']:g}", of["wrong"]) if of["accounts"] > 0 else figure(nan)]
+        for cell, of in ((cell, values[at]) for at, cell in lines(found.cells).items())
     ]  # fmt: skip
-    return Table("Scripts, and what success costs", columns, rows)
+    return Table("Scripts, what success costs, and what agents say", columns, rows)
 
 
 @of_projects

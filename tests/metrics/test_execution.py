@@ -166,6 +166,28 @@ def test_what_was_spent() -> None:
     assert math.isnan(line(execution.spent(sweep()), "b")["usd"]), "an unknown cost is not 0"
 
 
+def test_accounts_that_are_not_what_was_seen_and_scripts_that_do_not_count() -> None:
+    rows = table(
+        project("easy-1", TRUTH, claim_differs=0.0),
+        project("easy-2", (1, 0, 0), claim_differs=1.0),
+        project("easy-3", None, refused=1.0),
+    )
+    found = line(execution.spent(rows), "a")
+    assert (found["accounts"], found["wrong"], found["refused"]) == (2, 1, 1)
+    assert line(execution.spent(sweep()), "a")[["accounts", "wrong", "refused"]].tolist() == [0, 0, 0]
+
+
+def test_a_sweep_in_which_nobody_delivered_anything() -> None:
+    """Then no verdict has a size of a script, an agent's numbers, or a deviation."""
+    empty: dict[str, Any] = {"built": 0.0, "tests_executed": 0.0, "language": "c", "agent_seconds": 1.0}
+    rows = table(trial("easy-1", 0.0, **empty), trial("easy-2", 0.0, **empty))
+    assert execution.scored(rows)
+    assert line(execution.overall(rows, LATEST), "a")["built"] == 0
+    assert math.isnan(line(execution.spent(rows), "a")["script"])
+    assert execution.distances(rows).empty
+    assert execution.projects(rows)["mark"].tolist() == ["-", "-"]
+
+
 def test_the_table_of_projects_and_its_marks() -> None:
     found = execution.projects(sweep())
     assert found.xs("a")["mark"].fillna("none").to_dict() == {
@@ -274,6 +296,6 @@ def test_phases_of_a_trajectory_lie_where_their_calls_do() -> None:
 
 
 def test_nothing_recorded_is_no_programs_and_no_phases() -> None:
-    rows = table(worked("easy-1", ""))
-    assert behaviour.programs(rows).empty
-    assert behaviour.phases(rows).empty
+    for rows in (table(worked("easy-1", "")), table(trial("easy-1", model="m"))):
+        assert behaviour.programs(rows).empty
+        assert behaviour.phases(rows).empty

@@ -39,6 +39,7 @@ def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
         "built": float(end != "nothing"),
         "tests_executed": float(ran is not None),
         "script_size": 9.0,
+        "claim_differs": float(end == "far"),
         **{f"truth_{name}": float(count) for name, count in zip(OUTCOMES, truth, strict=True)},
     }
     if ran is None:

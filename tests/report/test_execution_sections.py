@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.records import Verdict
 from runner.report.blocks import Section, Table
 from runner.report.findings import Findings
 from runner.report.page import chapters_of, write_report
@@ -48,7 +49,7 @@ def test_table_2_counts_what_was_not_run(told: dict[str, Section]) -> None:
     ]
     codex = {row[0]: row for row in away}["codex"]
     assert codex[2:] == ["3", "1", "12.6", "30.2", "1"]
-    assert {row[0]: row[2:5] for row in scripts}["codex"] == ["9", "9", "9"]
+    assert {row[0]: row[2:] for row in scripts}["codex"] == ["9", "9", "9", "0.063", "0.16", "0", "1/5"]
 
 
 def test_table_1_has_every_project_with_its_truth_and_its_marks(told: dict[str, Section]) -> None:
@@ -92,6 +93,13 @@ def test_variants_of_the_agent_are_table_3(tmp_path: Path) -> None:
         ["execution_agent", "glm", "6/6", "5/6", "4/6"],
         ["execution_agent_no_feedback", "glm", "4/6", "3/6", "2/6"],
     ]
+
+
+def test_a_sweep_in_which_nobody_delivered_anything(tmp_path: Path) -> None:
+    nothing = Verdict(reward=0.0, components={"built": 0.0, "tests_executed": 0.0})
+    told = sections(findings(tmp_path, *sweep_of_projects(verdict=nothing, reward=0.0, passed=False)))
+    assert {tuple(row[2:6]) for row in tables(told["projects"])[0]} == {("0/6",) * 4}
+    assert len(tables(told["projects"])) == 2, "nothing is off, and nothing is said of it"
 
 
 def test_agents_of_whose_work_nothing_is_recorded(tmp_path: Path) -> None:
