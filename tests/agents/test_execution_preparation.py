@@ -146,8 +146,9 @@ def test_a_projects_traps_are_walked_around(project: Path, tmp_path: Path) -> No
 def test_of_a_huge_project_the_files_near_the_top_are_looked_at(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.agents.execution.tree.MOST_FILES", 3)
     write(project, {"a/deep/x.c": "x", "a/y.py": "x", "z.py": "x", "b/v.py": "x"})
+    assert [source.path for source in sources(project)] == ["z.py", "a/y.py", "b/v.py", "a/deep/x.c"]
+    monkeypatch.setattr("runner.agents.execution.tree.MOST_ENTRIES", 6)
     assert [source.path for source in sources(project)] == ["z.py", "a/y.py", "b/v.py"]
 
 
@@ -518,6 +519,13 @@ def test_an_engine_is_not_followed_elsewhere(site: Site, monkeypatch: pytest.Mon
     with pytest.raises(SearchError, match="302"):
         site.search(key_env="SEARCH_KEY", headers={"X-Key": "{key}"}).find("x")
     assert len(site.asked) == 1
+
+
+def test_what_an_engine_mixes_in_is_passed_over(site: Site) -> None:
+    found = site.page("/page", "<p>Install it.")
+    hits = [{"film": 1}, {"link": None}, {"link": found}, {"link": "http://x/\x1b[2J"}, "words"]
+    site.page("/search", json.dumps({"web": {"hits": hits}}), "application/json")
+    assert [page.address for page in site.search().find("x")] == [found]
 
 
 def test_what_the_engine_says_stands_for_pages_that_cannot_be_read(site: Site) -> None:

@@ -6,7 +6,8 @@ building and testing, and each of those is read and summarised.
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import translate
 from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from runner.agents.execution.ingredients import Hint
     from runner.protocols import Bench
 
-MOST_PATTERNS: Final = 200
+MOST_PATTERNS: Final = 100
 MOST_CANDIDATES: Final = 40
 """Files that the model is asked about."""
 MOST_FILES: Final = 8
@@ -68,7 +69,7 @@ def located(project: Path, patterns: list[str]) -> dict[str, str]:
     rules = [_rule(pattern) for pattern in patterns[:MOST_PATTERNS]]
     ranked: list[tuple[int, Source]] = []
     for source in sources(project):
-        rank = next((rank for rank, rule in enumerate(rules) if _fits(source.path, rule)), None)
+        rank = next((rank for rank, rule in enumerate(rules) if rule.fullmatch(source.path)), None)
         if rank is not None and len(source.path) <= PATH_CHARACTERS:
             ranked.append((rank, source))
     ranked.sort(key=lambda item: item[0])
@@ -76,13 +77,9 @@ def located(project: Path, patterns: list[str]) -> dict[str, str]:
     return {path: text for path, text in texts.items() if text.strip() and "\0" not in text}
 
 
-def _rule(pattern: str) -> str:
-    """A pattern as it is compared: from the project's top, with all that is in a folder."""
-    rule = pattern.strip().removeprefix("./").lstrip("/")
-    return f"{rule}*" if rule.endswith("/") else rule
-
-
-def _fits(path: str, rule: str) -> bool:
-    if "/" not in rule:  # a name, of a file or of a folder with all that is in it
-        return any(fnmatchcase(part, rule) for part in path.split("/"))
-    return fnmatchcase(path, rule) or fnmatchcase(path, rule.removeprefix("**/"))
+def _rule(pattern: str) -> re.Pattern[str]:
+    """A pattern as it is compared with the whole of a path, from the project's top."""
+    glob = pattern.strip().removeprefix("./").lstrip("/")
+    anywhere, glob = "/" not in glob or glob.startswith("**/"), glob.removeprefix("**/")
+    name = translate(f"{glob}*" if glob.endswith("/") else glob)[:-2]  # less its anchor
+    return re.compile(f"{'(?:.*/)?' if anywhere else ''}{name}(?:/.*)?", re.DOTALL)

@@ -39,7 +39,7 @@ def prepare(
     asks_web = search if with_retrieval else None
     ingredients = Ingredients(
         languages=main,
-        web_hints=web_hints(bench, asks_web, main[0] if main else "", task.name) if asks_web else (),
+        web_hints=web_hints(bench, asks_web, main[0] if main else "software", task.name) if asks_web else (),
         ci_hints=_ci_hints(bench, project) if with_retrieval else (),
     )
     if not with_guidelines:

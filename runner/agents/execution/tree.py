@@ -9,8 +9,8 @@ from pathlib import Path
 
 from runner.records import Record
 
-MOST_FILES = 20_000
-"""That are looked at, those near the top first."""
+MOST_ENTRIES = 20_000
+"""Files and folders that are looked at, those near the top first."""
 NOT_OURS = frozenset({".git", ".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "site-packages"})
 """Folders of programs, whose content nobody of the project wrote."""
 
@@ -26,17 +26,16 @@ class Source(Record):
 
 def sources(project: Path) -> Iterator[Source]:
     """The first regular files from the top down, in an order of their names alone; links are not followed."""
-    folders, left = deque([""]), MOST_FILES
+    folders, left = deque([""]), MOST_ENTRIES
     while folders and left:
         folder = folders.popleft()
-        for entry in _entries(project / folder):
+        for entry in _entries(project / folder)[:left]:
+            left -= 1
             path = f"{folder}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in NOT_OURS:
-                    folders.append(f"{path}/")
-            elif entry.is_file(follow_symlinks=False) and left:
-                left -= 1
+            if entry.is_file(follow_symlinks=False):
                 yield Source(path=path, size=entry.stat(follow_symlinks=False).st_size)
+            elif entry.is_dir(follow_symlinks=False) and entry.name not in NOT_OURS:
+                folders.append(f"{path}/")
 
 
 def head(project: Path, source: Source, most: int) -> str:

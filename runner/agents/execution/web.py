@@ -50,11 +50,8 @@ class Search(Protocol):
 class Result(Record):
     """What an engine says of a page."""
 
-    address: str = Field(pattern=r"^https?://", max_length=2000)
+    address: str = Field(pattern=r"^https?://[^\x00-\x20\x7f]+$", max_length=2000)
     text: str | None = None
-
-
-_Results = TypeAdapter(list[Result])
 
 
 class HttpSearch(Record):
@@ -112,14 +109,25 @@ class HttpSearch(Record):
 
     def _results(self, said: str) -> list[Result]:
         """The first results of an answer, each address once. Raises `SearchError`."""
+        shape = "The search engine's answer has not the shape that agent.search.results says."
         try:
-            found = jmespath.search(self.results, TypeAdapter(Any).validate_json(said))
-            results = _Results.validate_python(found or [])
+            found = jmespath.search(self.results, TypeAdapter(Any).validate_json(said)) or []
         except (ValidationError, JMESPathError) as error:
-            raise SearchError(
-                "The search engine's answer has not the shape that agent.search.results says."
-            ) from error
-        return list({result.address: result for result in reversed(results)}.values())[::-1][:PAGES]
+            raise SearchError(shape) from error
+        results = {
+            one.address: one for one in map(_result, found if isinstance(found, list) else [found]) if one
+        }
+        if found and not results:
+            raise SearchError(shape)
+        return list(results.values())[:PAGES]
+
+
+def _result(found: Any) -> Result | None:
+    """A result, unless it is something else that engines mix in: a film, an advertisement, a question."""
+    try:
+        return Result.model_validate(found)
+    except ValidationError:
+        return None
 
 
 def web_hints(bench: Bench, search: Search, language: str, project: str) -> tuple[Hint, ...]:
