@@ -14,7 +14,7 @@ from metrics.shell import called, commands
 PHASES = ("setup", "dependencies", "testing")
 """Of a trajectory, as the paper orders them: looking at the project; writing scripts, installing, building; tests."""
 NO_PHASE = "other"
-"""Of planning, finishing and tools of unknown kind."""
+"""Of planning, finishing, waiting for a command, and tools of unknown kind."""
 SCRIPT = "./file"
 """Every path but that of a program in some `bin`: a local script (Figure 10)."""
 UNNAMED = "other"
@@ -95,7 +95,7 @@ def phase(kind: str, text: str = "") -> str:
     """
     if kind == "execute":
         found = {_of(words) for command in commands(text) if (words := called(command))}
-        return max(found, key=PHASES.index, default="setup")
+        return max(found, key=PHASES.index, default=NO_PHASE)
     return {"edit": "dependencies", "read": "setup", "search": "setup"}.get(kind, NO_PHASE)
 
 

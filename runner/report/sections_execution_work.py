@@ -83,7 +83,7 @@ def _phases(found: Findings) -> list[Block]:
     parts = table[list(PHASES)].assign(**{NO_PHASE: 1 - table[list(PHASES)].sum(axis=1)})
     picture = Picture(
         "projects_phases",
-        "Shares of a trial's tool calls by phase of the work; other: planning and finishing.",
+        "Shares of a trial's tool calls by phase of the work; other: planning, waiting, finishing.",
         "Stacked bars of phases by cell; their values are in the table beneath.",
         partial(
             figures.stacked, parts.rename(index=found.names), [*PHASES, NO_PHASE], "tool calls", ".0%", 1.0

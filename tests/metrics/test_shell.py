@@ -109,9 +109,10 @@ def test_a_hostile_script_takes_time_linear_in_its_length(piece: str) -> None:
         ("bash run_tests.sh", ["bash"], "testing"),
         ("/workspace/runtests", ["./file"], "testing"),
         ("ls tests; grep -r test .", ["ls", "grep"], "setup"),
-        ("FOO=1", [], "setup"),
+        ("FOO=1", [], "other"),
         ("$(which python) x\x07", ["other"], "setup"),
-        ("", [], "setup"),
+        ("", [], "other"),
+        ("tape 'test/**/*.js'", ["tape"], "testing"),
     ],
 )
 def test_programs_and_phase_of_what_a_terminal_is_given(text: str, names: list[str], expected: str) -> None:
