@@ -69,6 +69,7 @@ _TESTERS = frozenset(
         "vitest",
         "ava",
         "tap",
+        "tape",
         "karma",
         "jasmine",
     }
