@@ -25,56 +25,18 @@ _VERSIONED = re.compile(r"(python|pip)[\d.]*")
 _SYSTEM = frozenset({"apt", "apk", "dnf", "yum"})
 """Shown with what they are to do: `apt install`."""
 _INSTALLERS = _SYSTEM | {
-    "dpkg",
-    "pip",
-    "pipx",
-    "conda",
-    "mamba",
-    "nvm",
-    "rustup",
-    "gem",
-    "composer",
-    "corepack",
-}
-_BUILDERS = frozenset(
-    {
-        "npm",
-        "yarn",
-        "pnpm",
-        "poetry",
-        "uv",
-        "bundle",
-        "rake",
-        "go",
-        "cargo",
-        "mvn",
-        "gradle",
-        "ant",
-        "sbt",
-        "bazel",
-    }
-    | {"make", "cmake", "ninja", "meson", "autoreconf", "gcc", "g++", "clang", "clang++", "dotnet", "docker"}
-)
+    "dpkg", "pip", "pipx", "conda", "mamba", "nvm", "rustup", "gem", "composer", "corepack",
+}  # fmt: skip
+_BUILDERS = frozenset({
+    "npm", "yarn", "pnpm", "poetry", "uv", "bundle", "rake", "go", "cargo", "mvn", "gradle", "ant", "sbt", "bazel",
+    "make", "cmake", "ninja", "meson", "autoreconf", "gcc", "g++", "clang", "clang++", "dotnet", "docker",
+})  # fmt: skip
 _RUNNERS = _BUILDERS | {"python", "node", "npx", "deno", "bun", "bash", "sh", "source", SCRIPT}
 """Programs that run tests when one of their words says so."""
-_TESTERS = frozenset(
-    {
-        "pytest",
-        "py.test",
-        "unittest",
-        "tox",
-        "nox",
-        "jest",
-        "mocha",
-        "vitest",
-        "ava",
-        "tap",
-        "tape",
-        "karma",
-        "jasmine",
-    }
-    | {"ctest", "prove", "phpunit", "rspec"}
-)
+_TESTERS = frozenset({
+    "pytest", "py.test", "unittest", "tox", "nox", "jest", "mocha", "vitest", "ava", "tap", "tape", "karma", "jasmine",
+    "ctest", "prove", "phpunit", "rspec",
+})  # fmt: skip
 _TEST = re.compile(r"(?:^|[^a-z]|run)tests?(?:[^a-z]|$)|^(?:check|verify)(?:\W|$)")
 _INSTALLING = frozenset({"install", "ci", "add", "update"})
 
