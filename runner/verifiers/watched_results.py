@@ -28,7 +28,9 @@ MODULES = frozenset({"unittest", "tox", "nox"})
 """That `python -m` may run though they are not the project's."""
 LAUNCHED = frozenset({"tox", "nox", "meson", "cmake", "ctest", "ninja"})
 """Python's installer puts a text of its own making for these among the programs."""
-PACKAGED = re.compile(r"/node_modules/|/site-packages/|/dist-packages/|^/usr/(lib|share)/")
+PACKAGED = re.compile(
+    r"/node_modules/|/site-packages/|/dist-packages/|^/usr/(local/)?(lib|share)/|^/opt/|/\.(sdkman|nvm)/"
+)
 """Where a package manager puts programs."""
 
 
@@ -39,8 +41,10 @@ class Run(NamedTuple):
     file: tuple[str, str] | None
     """Its first argument that is a file, and the digest of that."""
     script: tuple[str, str] | None
-    """The program itself, links followed, and its digest, where it is a text; None: machine code."""
+    """The program itself, links followed, and its digest, where it is a text; None: machine code, or the system's."""
     output: str
+    files: Mapping[str, bytes] = {}
+    """Path -> content of the files of results that were new when it had ended."""
 
     @property
     def name(self) -> str:
@@ -52,8 +56,6 @@ class Watched(NamedTuple):
     """Everything that the watcher told."""
 
     runs: tuple[Run, ...] = ()
-    files: Mapping[str, bytes] = {}
-    """Path -> the latest content."""
     sessions: tuple[Mapping[str, Any], ...] = ()
     """Of pytest: `tests` (path, rest of the id, outcome), `files` and `conftests` (path -> digest)."""
     ended: bool = False
@@ -99,22 +101,24 @@ RESULT_FILES = "|".join(f"(?:{pattern.pattern})" for pattern in _RESULTS)
 
 def read(told: str) -> Watched:
     """What the watcher wrote to its channel; a line that broke off is left out."""
-    runs, sessions, files = [], [], {}
+    runs: dict[int, Run] = {}
+    sessions = []
     end: dict[str, Any] | None = None
     for line in told.splitlines():
-        event = _event(line)
-        body = zlib.decompress(base64.b64decode(event.get("body", ""))) if event.get("body") else b""
+        event, body = _event(line)
         match event.get("event"):
             case "run":
                 file, script = (tuple(event[key]) or None for key in ("file", "script"))
-                runs.append(Run(tuple(event["argv"]), file, script, body.decode(errors="replace")))
+                output = body.decode(errors="replace")
+                runs[event["run"]] = Run(tuple(event["argv"]), file, script, output, {})
             case "file":
-                files[event["path"]] = body
+                run = runs[event["run"]]
+                runs[event["run"]] = run._replace(files={**run.files, event["path"]: body})
             case "pytest":
                 sessions.append(json.loads(body))
             case "end":
                 end = {**event, "output": body.decode(errors="replace")}
-    found = Watched(tuple(runs), files, tuple(sessions))
+    found = Watched(tuple(runs.values()), tuple(sessions))
     if end is None:
         return found
     code = end["code"]
@@ -128,17 +132,18 @@ def readings(
     """What counts, and why other things do not. `scripts` are the texts that the agent wrote."""
     pristine = Pristine(project)
     sessions, refused = _sessions(watched.sessions, pristine)
-    written = [*sessions, *_written(watched.files)]
+    files: dict[str, bytes] = {}
     printed: list[Reading] = []
     for run in watched.runs:
         found = read_output(run.output, PROGRAMS.get(run.name, frozenset()) - {"pytest"})
-        if found and not _fits(run, pristine):
+        if _fits(run, pristine):
+            files |= run.files
+            printed.extend(found)
+        elif found or run.files:
             program = " ".join(run.argv)[:100]
             refused.append(
-                f"`{program}` is, or runs, no file of the project or of a package: what it prints does not count."
+                f"`{program}` is, or runs, no file of the project or of a package: what it says does not count."
             )
-        else:
-            printed.extend(found)
     if printed and _stands_in(scripts):
         refused.append(
             "A summary of tests stands in the scripts themselves: what programs printed does not count."
@@ -146,15 +151,17 @@ def readings(
         printed = []
     if watched.full:
         refused.append("The test programs printed more than 8 MiB of results: what came last is missing.")
+    written = [*sessions, *_written(files)]
     return counted(written, printed), tuple(dict.fromkeys(refused))
 
 
-def _event(line: str) -> dict[str, Any]:
+def _event(line: str) -> tuple[dict[str, Any], bytes]:
+    """An event and its body; nothing where the line is no whole one."""
     try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+        event = json.loads(line)
+        return event, zlib.decompress(base64.b64decode(event["body"])) if "body" in event else b""
+    except (ValueError, TypeError, zlib.error):
+        return {}, b""
 
 
 def _sessions(sessions: Sequence[Mapping[str, Any]], pristine: Pristine) -> tuple[list[Reading], list[str]]:

@@ -16,6 +16,7 @@ import base64
 import contextlib
 import ctypes
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -119,6 +120,7 @@ class Watcher:
         self._results = re.compile(spec["results"])
         self._began = time.monotonic()
         self._channel = Channel()
+        self._numbers = itertools.count()
         self._folders = os.environ.get("PATH", os.defpath).split(":")
 
     def run(self) -> None:
@@ -203,22 +205,18 @@ class Watcher:
                 self._pytest(request)
                 connection.sendall(b"0")
 
-    def _tell(self, run: Run, started: float, ended: float, code: int) -> None:
+    def _tell(self, run: Run, started: float, code: int) -> None:
         """One program's run, and the files of results that are new since it began."""
-        span = {"started": started - self._began, "ended": ended - self._began}
-        told = {"argv": run.argv, "cwd": run.cwd, "program": run.program, "code": code, **span}
-        output = run.printed.bytes()
-        self._channel.say(
-            {"event": "run", **told, "file": run.file(), "script": run.script(), "cut": run.printed.cut},
-            output,
-        )
         # Elsewhere there may be a whole system below a folder.
         elsewhere = (run.cwd,) if len(Path(run.cwd).parts) > DEEP else ()
         roots = dict.fromkeys((self._spec["workspace"], *elsewhere))
-        found = [path for root in roots for path in self._new_results(root, started)]
-        for path in list(dict.fromkeys(found))[:FILES]:
+        found = dict.fromkeys(path for root in roots for path in self._new_results(root, started))
+        number = next(self._numbers)
+        told = {"run": number, "argv": run.argv, "code": code, "file": run.file(), "script": run.script()}
+        self._channel.say({"event": "run", **told}, run.printed.bytes())
+        for path in list(found)[:FILES]:
             with contextlib.suppress(OSError):
-                self._channel.say({"event": "file", "path": path}, _content(path, FILE))
+                self._channel.say({"event": "file", "run": number, "path": path}, _content(path, FILE))
 
     def _new_results(self, root: str, since: float) -> list[str]:
         """Files of results below a folder that are newer; by the time that a script cannot set."""
@@ -256,7 +254,7 @@ class Run:
         self.printed = Kept(HEAD, TAIL)
         self._request, self._shim, self._files = request, shim, files
 
-    def watch(self, tell: Callable[[Run, float, float, int], None]) -> int:
+    def watch(self, tell: Callable[[Run, float, int], None]) -> int:
         """Run it to its end; returns its exit code, negative for a signal."""
         started = time.monotonic()
         try:
@@ -265,9 +263,8 @@ class Run:
             return 126
         threading.Thread(target=self._pass_signals, args=(child,), daemon=True).start()
         code = child.wait()
-        ended = time.monotonic()
         pump.rest()
-        tell(self, started, ended, code)
+        tell(self, started, code)
         return code
 
     def file(self) -> list[str]:
@@ -279,10 +276,10 @@ class Run:
         return []
 
     def script(self) -> list[str]:
-        """The program and its digest where it is a text."""
+        """The program and its digest where it is a text that no package of the system brought."""
         path = os.path.realpath(self.program)
         with contextlib.suppress(OSError):
-            if not _content(path, 4).startswith(b"\x7fELF"):
+            if not _content(path, 4).startswith(b"\x7fELF") and not _packaged(path):
                 return [path, _digest(path)]
         return []
 
@@ -407,7 +404,16 @@ def _digest(path: str) -> str:
     return hashlib.sha256(content).hexdigest() if len(content) <= FILE else ""
 
 
+def _packaged(path: str) -> bool:
+    """Whether a package of Debian's brought this file as it is now; elsewhere, whether packages put theirs there."""
+    lists = list(Path("/var/lib/dpkg/info").glob("*.md5sums"))
+    if not lists:
+        return path.startswith("/usr/bin/")
+    digest = hashlib.md5(_content(path, FILE), usedforsecurity=False).hexdigest()
+    line = f"{digest}  {path[1:]}\n".encode()
+    return any(line in listed.read_bytes() for listed in lists)
+
+
 if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     Watcher(json.loads(Path(sys.argv[1]).read_text())).run()
     os._exit(0)
