@@ -73,6 +73,9 @@ def write(project: Path, files: dict[str, str]) -> None:
     [
         ("a.h", "#include <vector>\nnamespace x { template<typename T> T f(); }\n", "C++"),
         ("a.h", "#include <stdio.h>\n#ifndef A_H\nint f(void);\nstruct a { int b; };\n#endif\n", "C"),
+        ("a.h", "/* A\n  class of functions\n  using the namespace */\nint f(void);\n", "C"),
+        ("a.h", "namespace a::b {\nclass C;\n}\n", "C++"),
+        ("a.h", "class A : public B {\n};\n", "C++"),
         ("a.h", "#import <Foundation/Foundation.h>\n@interface A : NSObject\n@end\n", "Objective-C"),
         ("a.m", "#import <Foundation/Foundation.h>\n@implementation A\n@end\n", "Objective-C"),
         ("a.m", "function y = f(x)\n  y = x; % a comment\nend\n", "MATLAB"),

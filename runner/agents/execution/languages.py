@@ -91,8 +91,9 @@ _OBJECTIVE_C = re.compile(
     r"^[ \t]*(@(interface|class|protocol|property|end|implementation)\b|#[ \t]*import\b)", re.MULTILINE
 )
 _CPP = re.compile(
-    r"^[ \t]*(template[ \t]*<|class[ \t]+\w+[^;\n]*$|namespace\b|using[ \t]+\w|(public|private|protected)[ \t]*:"
-    r"|#[ \t]*include[ \t]*<[a-z_]+>)|\b(std::\w|constexpr\b|nullptr\b)",
+    r"^[ \t]*(template[ \t]*<|class[ \t]+\w+[ \t]*(final[ \t]*)?(:[^:]|\{|$)"
+    r"|(inline[ \t]+)?namespace([ \t]+[\w:]+)?[ \t]*(\{|$)|using[ \t]+(namespace[ \t]|\w+[ \t]*=)|(public|private|protected)[ \t]*:|#[ \t]*include[ \t]*<[a-z_]+>)"
+    r"|\b(std::\w|constexpr[ \t]+\w|nullptr\b)",
     re.MULTILINE,
 )
 """What C has not: its own headers have a suffix."""

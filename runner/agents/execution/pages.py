@@ -60,11 +60,12 @@ def answer(url: str, headers: dict[str, str], body: dict[str, Any] | None) -> st
 
 
 def read(addresses: Sequence[str], *, private: bool) -> list[Page]:
-    """The pages at these addresses, all at once, with their texts or why there is none."""
+    """The pages at these addresses with their texts, or why there is none.
+
+    All are fetched at once, and their texts are made after that, so that none costs another its time.
+    """
     _quiet()
-    fetched = asyncio.run(
-        _fetch_all(addresses, private=private)
-    )  # texts after that: they take none of its time
+    fetched = asyncio.run(_fetch_all(addresses, private=private))
     return [_page(address, found) for address, found in zip(addresses, fetched, strict=True)]
 
 
