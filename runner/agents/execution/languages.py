@@ -92,7 +92,8 @@ _OBJECTIVE_C = re.compile(
 )
 _CPP = re.compile(
     r"^[ \t]*(template[ \t]*<|class[ \t]+\w+[ \t]*(final[ \t]*)?(:[^:]|\{|$)"
-    r"|(inline[ \t]+)?namespace([ \t]+[\w:]+)?[ \t]*(\{|$)|using[ \t]+(namespace[ \t]|\w+[ \t]*=)|(public|private|protected)[ \t]*:|#[ \t]*include[ \t]*<[a-z_]+>)"
+    r"|(inline[ \t]+)?namespace([ \t]+[\w:]+)?[ \t]*(\{|$)"
+    r"|using[ \t]+(namespace[ \t]|\w+[ \t]*=)|(public|private|protected)[ \t]*:|#[ \t]*include[ \t]*<[a-z_]+>)"
     r"|\b(std::\w|constexpr[ \t]+\w|nullptr\b)",
     re.MULTILINE,
 )
