@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics import behaviour, execution
@@ -85,6 +85,7 @@ def test_numbers_that_do_not_pair_are_refused() -> None:
         deviations((1, 2), (1, 2, 3))
 
 
+@settings(deadline=None)  # a busy machine pauses whatever it runs
 @given(COUNTS, COUNTS)
 def test_deviations_are_the_definition(truth: tuple[int, ...], agent: tuple[int, ...]) -> None:
     found = deviations(truth, agent)
@@ -100,6 +101,7 @@ def test_deviations_are_the_definition(truth: tuple[int, ...], agent: tuple[int,
         assert found.total >= 0
 
 
+@settings(deadline=None)  # a busy machine pauses whatever it runs
 @given(COUNTS)
 def test_the_truth_itself_deviates_by_nothing(truth: tuple[int, ...]) -> None:
     assert deviations(truth, truth) == (0, 0, 0, 0, 0)
