@@ -29,12 +29,13 @@ class _Package:
     """What is known of the tests of one package."""
 
     def __init__(self, first: int) -> None:
-        self.first = first
+        self.first = self.last = first
         self._running: Counter[str] = Counter()
         self._ended: Counter[str] = Counter()
 
-    def take(self, event: _Event) -> None:
+    def take(self, event: _Event, at: int) -> None:
         """One of its tests begins or ends."""
+        self.last = at
         if event.action == "run":
             self._running[event.test] += 1
         else:
@@ -59,7 +60,6 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
     """A run for each package."""
     packages: dict[str, _Package] = {}
     verbose: Counter[str] = Counter()
-    at = 0
     for at, line in enumerate(lines):
         if not (event := _json(line) if line.startswith("{") else _text(line)):
             continue
@@ -68,14 +68,14 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
             continue  # a failure is named without -v too
         package = packages.setdefault(event.package, _Package(at))
         if event.test:
-            package.take(event)
+            package.take(event, at)
             continue
         del packages[event.package], verbose[event.package]
         if (outcomes := package.outcomes(event.action)).total:
             yield Run(package.first, at, outcomes)
     for package in packages.values():
         if (outcomes := package.outcomes()).total:
-            yield Run(package.first, at, outcomes)
+            yield Run(package.first, package.last, outcomes)
 
 
 def _text(line: str) -> _Event | None:

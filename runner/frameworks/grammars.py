@@ -39,6 +39,7 @@ def _vitest(counts: Mapping[str, int]) -> Outcomes:
 GRAMMARS: Final[Mapping[str, Grammar]] = {
     "pytest": Grammar(
         begins=re.compile(r"=+ test session starts =+$"),
+        ends=re.compile(r"(?:=+ )?no tests ran in "),
         # `-q` leaves the signs of equality out
         total=re.compile(
             rf"(?:=+ )?{_PYTEST_COUNT}(?:, {_PYTEST_COUNT})* in \d[\d.]*s(?: \([\d:]+\))?(?: =+)?$"
@@ -46,7 +47,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         pairs=re.compile(r"(?P<n>\d+) (?P<name>passed|failed|error|skipped|xfailed|xpassed)s?\b"),
         fold=words(passed="passed", failed="failed,error,xpassed", skipped="skipped,xfailed"),
         single=re.compile(
-            r"(?:\S+\.py )?(?P<signs>[.FEsxX]+)(?: +\[ *\d+%\])?$"
+            r"(?:\S+\.py |(?=\S+ +\[ *\d+%\]$))(?P<signs>[.FEsxX]+)(?: +\[ *\d+%\])?$"
             r"|(?:\[gw\d+\] \[ *\d+%\]|\S+::.*?) (?P<word>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b"
         ),
         outcomes={
@@ -56,6 +57,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         },
         quotes=(
             re.compile(r"=+ (?:ERRORS|FAILURES|PASSES|XPASSES|XFAILURES) =+$"),
+            re.compile(r"=+ test session starts =+$|.*[.FEsxX] +\[ *\d+%\]$"),
             re.compile(r"=+ short test summary info =+$"),
         ),
     ),
@@ -145,15 +147,20 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         },
     ),
     "automake": Grammar(
-        begins=re.compile(r"g?make(?:\[\d+\])? .*check-TESTS$|g?make +.*check-TESTS$"),
+        begins=re.compile(r"\S*make.* check-TESTS$"),
+        ends=re.compile(r"\S*make(?:\[\d+\])?: (?:Leaving directory|\*\*\*)"),
         total=re.compile(rf"# (?:TOTAL|{'|'.join(_AUTOMAKE)}): +\d+$"),
         needs="TOTAL",
         pairs=re.compile(r"(?P<name>[A-Z]+): +(?P<n>\d+)"),
         fold=words(passed="PASS", failed="FAIL,XPASS,ERROR", skipped="SKIP,XFAIL"),
-        single=re.compile(rf"(?P<word>{'|'.join(_AUTOMAKE)}): \S"),
+        single=re.compile(rf"(?P<word>{'|'.join(_AUTOMAKE)}): \S+(?: (?:\d+|-)(?: .*)?)?$"),
         outcomes=_AUTOMAKE,
         # VERBOSE=1 shows the log of all that did not pass, which begins with the same total
-        quotes=(re.compile(r" +\S.*: .*test-suite\.log$"), re.compile(r"Testsuite summary for ")),
+        quotes=(
+            re.compile(r" +\S.*: .*test-suite\.log$"),
+            re.compile(r"\S*make.* check-TESTS$"),
+            re.compile(r"Testsuite summary for "),
+        ),
     ),
 }
 """Framework -> what it prints."""

@@ -91,8 +91,8 @@ class Grammar:
     problem: re.Pattern[str] | None = None
     """Heads what is told of a failed test, group `key`; without a key, of something that is no test. The total is
     given their numbers: `again`, problems of tests that had one, and `outside`."""
-    quotes: tuple[re.Pattern[str], re.Pattern[str]] | None = None
-    """First and last line of what it quotes: of tests' own output, and of itself."""
+    quotes: tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]] | None = None
+    """Of what it quotes, of tests' own output and of itself: the first line, one that is in no quote, the last."""
     repeats: re.Pattern[str] | None = None
     """From here to the next run it says again what became of single tests."""
 
@@ -111,20 +111,23 @@ class Grammar:
         return {found["name"]: int(found["n"]) for found in self.pairs.finditer(line)}
 
     def _own(self, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """Lines that are no quotes, with their numbers. A quote that has no end is none."""
+        """Lines that are no quotes, with their numbers. A quote that has no end before it breaks off is none."""
         if not self.quotes:
             yield from enumerate(lines)
             return
-        first, last = self.quotes
-        end = max((at for at, line in enumerate(lines) if last.match(line)), default=-1)
-        quoting = False
+        first, breaks, last = self.quotes
+        waiting: list[tuple[int, str]] = []
         for at, line in enumerate(lines):
-            if quoting:
-                quoting = not last.match(line)
-            elif at < end and first.match(line):
-                quoting = True
-            else:
-                yield at, line
+            if last.match(line):
+                waiting = []
+            elif breaks.match(line):
+                yield from waiting
+                waiting = []
+            elif waiting or first.match(line):
+                waiting.append((at, line))
+                continue
+            yield at, line
+        yield from waiting
 
 
 class _Open:
@@ -159,6 +162,8 @@ class _Open:
         elif of.total and of.total.match(line):
             self._totals.update(of.numbers(line))
         elif of.ends and of.ends.match(line):
+            if self._done or self._totals:
+                return
             self._done = True
         elif of.repeats and of.repeats.match(line):
             self._done = True
@@ -198,9 +203,8 @@ class _Open:
         of = self._grammar
         outside = self._problems.pop("", 0)
         again = self._problems.total() - len(self._problems)
-        if self._totals:
-            proper = not of.needs or of.needs in self._totals
-            outcomes = of.fold({**self._totals, "outside": outside, "again": again}) if proper else Outcomes()
+        if self._totals and (not of.needs or of.needs in self._totals):
+            outcomes = of.fold({**self._totals, "outside": outside, "again": again})
         else:
             outcomes = sum(self._keyed.values(), self._parts)
         if outcomes.total:

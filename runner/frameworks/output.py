@@ -8,7 +8,7 @@ from typing import Final
 from runner.environments import Outcomes, Reading
 from runner.frameworks import go, tap
 from runner.frameworks.grammars import GRAMMARS
-from runner.frameworks.lines import Reader, Run, lines_of
+from runner.frameworks.lines import Reader, lines_of
 
 READERS: Final[Mapping[str, Reader]] = {**GRAMMARS, "go": go.read, "tap": tap.read}
 FRAMEWORKS: Final = frozenset(READERS)
@@ -20,27 +20,18 @@ def read_output(text: str, frameworks: Collection[str] = FRAMEWORKS) -> tuple[Re
     A run that lies within one of another framework is what the other's tests printed, and no result.
     """
     lines = lines_of(text)
-    runs = [
-        (run, framework)
-        for framework in READERS
-        if framework in frameworks
-        for run in READERS[framework](lines)
-    ]
-    own = (
-        (run, framework)
-        for run, framework in runs
-        if not any(other != framework and _within(run, around) for around, other in runs)
-    )
-    return tuple(
-        Reading(framework=framework, outcomes=run.outcomes, way="output") for run, framework in sorted(own)
-    )
+    runs = [(run, framework) for framework, reader in READERS.items() for run in reader(lines)]
+    readings = []
+    last: dict[str, int] = {}
+    for run, framework in sorted(runs, key=lambda found: found[0][:2]):
+        within = any(run.last < line for other, line in last.items() if other != framework)
+        last[framework] = max(run.last, last.get(framework, 0))
+        if framework in frameworks and not within:
+            readings.append(Reading(framework=framework, outcomes=run.outcomes, way="output"))
+    return tuple(readings)
 
 
 def read_text(framework: str, text: str) -> Outcomes | None:
     """All runs of one framework in a text, together; None: the text is no result of it."""
     runs = [run.outcomes for run in READERS[framework](lines_of(text))]
     return sum(runs, Outcomes()) if runs else None
-
-
-def _within(run: Run, around: Run) -> bool:
-    return around.first < run.first and run.last < around.last

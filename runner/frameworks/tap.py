@@ -14,13 +14,13 @@ from runner.environments import Outcomes
 from runner.frameworks.lines import FAILED, PASSED, SKIPPED, Run
 
 _VERSION: Final = re.compile(r"TAP version 1[34]$")
-_PLAN: Final = re.compile(r"1\.\.(\d{1,9})\b")
+_PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
 _POINT: Final = re.compile(r"(not )?ok \d+\b(?:.*? #\s*(skip|todo)\b)?", re.IGNORECASE)
 _NODE: Final = re.compile(r"# cancelled \d+$")
 """Only node's own runner counts these, six lines after a stream at most; its reader knows more."""
 _NODE_LINES: Final = 6
 
-_PROVE: Final = re.compile(r"\S+ \.\.+(?: (?:ok|skipped: .*))?$")
+_PROVE: Final = re.compile(r"(?:\[[\d:]+\] )?\S+ \.\.+(?: |$)")
 _PROVE_FILE: Final = re.compile(r".* \(Wstat: .* Tests: \d+ Failed: (\d{1,9})\)$")
 _PROVE_SKIPPED: Final = re.compile(r"\s+\(less (\d{1,9}) skipped subtests?: \d+ okay\)$")
 _PROVE_TODO: Final = re.compile(r" +TODO passed: +([\d, -]+)$")
@@ -78,12 +78,8 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
                 prove.take(line)
             _take(streams, line, at)
     sums = ((stream, sum(stream.points, Outcomes())) for stream in streams if stream.sure)
-    yield from sorted(
-        [
-            *summaries,
-            *(Run(stream.first, stream.last, outcomes) for stream, outcomes in sums if outcomes.total),
-        ]
-    )
+    runs = [Run(stream.first, stream.last, outcomes) for stream, outcomes in sums if outcomes.total]
+    yield from sorted([*summaries, *runs], key=lambda run: run.first)
 
 
 def _take(streams: list[_Stream], line: str, at: int) -> None:
@@ -91,7 +87,10 @@ def _take(streams: list[_Stream], line: str, at: int) -> None:
     if not (version or plan or point):
         return
     now = streams[-1] if streams else None
-    ended = now and (len(now.points) == now.plan or (plan and now.plan is not None))
+    ended = now and (
+        len(now.points) == now.plan
+        or (plan and (now.plan is not None or len(now.points) not in {0, int(plan[1])}))
+    )
     if not now or version or ended:
         now = _Stream(at, at)
         streams.append(now)
