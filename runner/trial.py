@@ -224,14 +224,15 @@ def _guarded(
 
 
 def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: Rollout) -> SandboxSpec:
-    task, bundle = trial.task, trial.cell.agent.bundle
+    task, agent = trial.task, trial.cell.agent
     return SandboxSpec(
         name=task.name,
         image=state.image,
         environment=task.environment,
         user=task.agent_user,
         gateway_dir=state.sockets,
-        bundles=(bundle,) if bundle else (),
+        bundles=(agent.bundle,) if agent.bundle else (),
+        runtime=isinstance(agent, DrivingAgent),
         fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
         network="open" if allowed(lab.sandboxes, task.environment) is None else "none",
         labels={"assay.sweep": lab.sweep, "assay.trial": trial.key},
