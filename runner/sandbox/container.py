@@ -321,7 +321,17 @@ class DockerSandbox:
 
     def _disk_bytes(self) -> int:
         listed = self._api.containers(all=True, size=True, filters={"id": self._id})
-        return sum(container.get("SizeRw", 0) for container in listed)
+        written = sum(int(container.get("SizeRw", 0)) for container in listed)
+        return written + (self._volume_bytes() if self._home.volumes else 0)
+
+    def _volume_bytes(self) -> int:
+        """What the volumes hold that the image declares: they are no part of the container's own layer."""
+        mine = set(self._volumes().values())
+        try:
+            found = self._api.df()["Volumes"] or ()
+        except APIError:  # somebody else is asking the same; the next look will tell
+            return 0
+        return sum(int(volume["UsageData"]["Size"]) for volume in found if volume["Name"] in mine)
 
     def _volumes(self) -> dict[str, str | None]:
         """Path and name of the container's volumes that its image declares."""

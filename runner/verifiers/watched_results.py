@@ -231,6 +231,6 @@ def _vouched(file: tuple[str, str], pristine: Pristine) -> bool:
 def _stands_in(scripts: Sequence[str]) -> bool:
     """Whether a reader finds results in the text of a script, its quotes and its printing taken away."""
     lines = [line for script in scripts for line in script.splitlines() if not line.lstrip().startswith("#")]
-    text = re.sub(r"[\"'`;]|&&|\|\||\\n", "\n", "\n".join(lines))
+    text = re.sub(r"[\"'`;]|&&|\|\||\\+n", "\n", "\n".join(lines))
     bare = re.sub(r"(?m)^\s*(?:RUN\s+)?(?:echo|printf)(?:\s+-\w+)*[ \t]+", "", text)
     return bool(read_output(bare, FRAMEWORKS) or read_output(text, FRAMEWORKS))

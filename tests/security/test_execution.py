@@ -114,7 +114,7 @@ def test_copies_of_a_test_count_once() -> None:
 
 
 def test_who_ends_the_watcher_has_no_results() -> None:
-    watched = watch(f"{UNITTEST}; kill -9 $PPID; sleep 1000")
+    watched = watch(f"{UNITTEST}; kill -9 $PPID; sleep 30")
     assert not watched.ended
 
 

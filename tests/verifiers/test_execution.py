@@ -96,8 +96,12 @@ def test_what_the_tests_do_from_scratch_is_compared_with_the_truth(
 
 
 @pytest.mark.docker
-def test_a_script_that_fills_its_disk_is_ended(judged: Callable[..., Verdict], tmp_path: Path) -> None:
-    verdict = judged(DOCKERFILE, "head -c 40M /dev/zero > /a; cp /a /b; cp /a /c; sleep 1000", storage_mb=64)
+@pytest.mark.parametrize("declared", ["", "VOLUME /data\n"], ids=["its layer", "a volume"])
+def test_a_script_that_fills_its_disk_is_ended(
+    judged: Callable[..., Verdict], tmp_path: Path, declared: str
+) -> None:
+    script = "mkdir -p /data; cd /data; head -c 40M /dev/zero > a; cp a b; cp a c; sleep 1000"
+    verdict = judged(f"{DOCKERFILE}{declared}", script, storage_mb=64)
     assert (verdict.reward, verdict.components["built"]) == (0.0, 0.0)
     found = measured_in(tmp_path)
     assert found

@@ -60,6 +60,14 @@ def test_a_virtual_environment_that_is_activated_hides_no_program() -> None:
     assert results(watched) == ([("unittest", TRUE)], "")
 
 
+def test_who_asks_where_a_program_is_hears_of_a_file() -> None:
+    script = """
+        ln -s "$(command -v python3)" other; ./other -c 'print("linked")'
+        command -v no-such-program mocha tap || echo none; command -v cd
+    """
+    assert watch(script).output.splitlines() == ["linked", "none", "cd"]
+
+
 def test_a_program_that_is_installed_on_the_way_is_seen() -> None:
     script = """
         command -v prove-it mocha && exit 9
@@ -132,10 +140,9 @@ def test_a_script_that_never_ends_is_ended() -> None:
 
 
 def test_daemons_hold_nothing_up() -> None:
-    watched = watch(
-        f"{UNITTEST}; sleep 1000 & python3 -c 'import os, time; os.fork() or time.sleep(1000)'", seconds=50
-    )
-    assert watched.code == 0
+    noisy = f"while sleep 0.1; do echo noise; done & {UNITTEST}"
+    silent = "sleep 30 & python3 -c 'import os, time; os.fork() or time.sleep(30)'"
+    assert watch(f"{noisy}; {silent}").code == 0
 
 
 def test_a_flood_of_output_keeps_its_end() -> None:

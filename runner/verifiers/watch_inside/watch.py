@@ -44,8 +44,9 @@ TOLD = 8 << 20
 """Characters that the channel carries; the judge's own cap on it is higher."""
 FILE, FILES = 5 << 20, 2000
 """Bytes of one file of results, and how many of them one run may leave."""
-IDLE_SECONDS = 0.3
-"""After a program's end, how long its streams are silent before what still holds them is taken for a daemon."""
+IDLE_SECONDS, REST_SECONDS = 0.3, 3.0
+"""After a program's end, how long its streams are silent before what still holds them is taken for a daemon; and how
+long what is not silent may still be the program's."""
 LOOK_SECONDS = 0.05
 DEEP = 2
 NOT_LOOKED_INTO = {".git", "node_modules"}
@@ -61,8 +62,12 @@ _assay_names() {{
 }}
 _assay_names
 hash() {{ builtin hash "$@"; local code=$?; _assay_names; return $code; }}
+command() {{
+    if [[ $# = 2 && $1 = -v && " {names} " = *" $2 "* ]]; then type -P "$2"; else builtin command "$@"; fi
+}}
 """
-"""`activate` of a virtual environment calls `hash -r` when PATH has changed."""
+"""`activate` of a virtual environment calls `hash -r` when PATH has changed. Who asks where a program is, to link it or
+to give it to another, must hear of a file."""
 AT_PATH = '{path}() {{ {python} -I -S {place}/shim.py {path} "$@"; }}\n'
 
 
@@ -368,7 +373,8 @@ class Pump(threading.Thread):
 
     def rest(self) -> None:
         """Wait until nothing more comes, or what comes is a daemon's."""
-        while self.is_alive() and time.monotonic() - self._heard < IDLE_SECONDS:
+        latest = time.monotonic() + REST_SECONDS
+        while self.is_alive() and time.monotonic() < min(latest, self._heard + IDLE_SECONDS):
             self.join(LOOK_SECONDS)
 
     def _carry(self, source: int, target: int | None) -> None:
