@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 from xml.parsers import expat
 
 from runner.environments import Outcomes
-from runner.frameworks.lines import FAILED, PASSED, SKIPPED
 
 LARGEST: Final = 64 * 2**20
 """Bytes of a file that is read; frameworks put into it what tests print."""
 _DEEPEST: Final = 64
 """Elements within each other."""
 _TRS: Final = re.compile(rb"^:test-result: *(PASS|FAIL|XFAIL|XPASS|SKIP|ERROR)\b", re.MULTILINE)
-_TRS_OUTCOMES: Final = {b"PASS": PASSED, b"SKIP": SKIPPED, b"XFAIL": SKIPPED}
+_TRS_OUTCOMES: Final = {b"PASS": "passed", b"SKIP": "skipped", b"XFAIL": "skipped"}
 
 
 class _Refused(Exception):  # noqa: N818 -- how our own handlers end the parser
@@ -26,7 +26,7 @@ class _Cases:
     """Elements of an XML file that are tests."""
 
     def __init__(self) -> None:
-        self.outcomes = Outcomes()
+        self.outcomes: Counter[str] = Counter()
         self._path: list[str] = []
 
     def read(self, data: bytes) -> Outcomes:
@@ -37,7 +37,7 @@ class _Cases:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
         parser.Parse(data, True)  # noqa: FBT003 -- expat's own signature
-        return self.outcomes
+        return Outcomes(**self.outcomes)
 
     def _refuse(self, *_: object) -> None:
         raise _Refused
@@ -68,20 +68,20 @@ class _Cases:
 class _JUnit(_Cases):
     """JUnit XML. A test that was run again has elements for that too, which are none of its outcome."""
 
-    _outcome = PASSED
+    _outcome = "passed"
 
     def start(self, name: str, attributes: Mapping[str, str], parent: str) -> None:
         del attributes
         if name == "testcase":
-            self._outcome = PASSED
+            self._outcome = "passed"
         elif parent == "testcase" and name in {"failure", "error"}:
-            self._outcome = FAILED
-        elif parent == "testcase" and name == "skipped" and self._outcome == PASSED:
-            self._outcome = SKIPPED
+            self._outcome = "failed"
+        elif parent == "testcase" and name == "skipped" and self._outcome == "passed":
+            self._outcome = "skipped"
 
     def end(self, name: str) -> None:
         if name == "testcase":
-            self.outcomes += self._outcome
+            self.outcomes[self._outcome] += 1
 
 
 class _Dashboard(_Cases):
@@ -107,14 +107,14 @@ class _Dashboard(_Cases):
             return
         if self._status == "notrun":
             wanted = self._why.startswith(("Disabled", "SKIP_"))
-            self.outcomes += SKIPPED if wanted else FAILED
+            self.outcomes["skipped" if wanted else "failed"] += 1
         else:
-            self.outcomes += PASSED if self._status == "passed" else FAILED
+            self.outcomes["passed" if self._status == "passed" else "failed"] += 1
         self._status = ""
 
 
 def _trs(data: bytes) -> Outcomes:
-    return sum((_TRS_OUTCOMES.get(found, FAILED) for found in _TRS.findall(data)), Outcomes())
+    return Outcomes(**Counter(_TRS_OUTCOMES.get(found, "failed") for found in _TRS.findall(data)))
 
 
 _READERS: Final[Mapping[str, Callable[[bytes], Outcomes]]] = {

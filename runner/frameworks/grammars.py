@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from runner.environments import Outcomes
-from runner.frameworks.lines import FAILED, PASSED, SKIPPED, Grammar, rest, words
+from runner.frameworks.lines import Grammar, rest, words
 
-_AUTOMAKE: Final = {
-    "PASS": PASSED,
-    **dict.fromkeys(("FAIL", "XPASS", "ERROR"), FAILED),
-    **dict.fromkeys(("SKIP", "XFAIL"), SKIPPED),
-}
+_AUTOMAKE: Final = "PASS|FAIL|XFAIL|XPASS|SKIP|ERROR"
+_AUTOMAKE_FOLD: Final = words(passed="PASS", failed="FAIL,XPASS,ERROR", skipped="SKIP,XFAIL")
 _PYTEST_COUNT: Final = r"\d+ [a-z][a-z ]*"
 _NODE_TOTALS: Final = "tests|suites|pass|fail|cancelled|skipped|todo"
 
@@ -48,13 +45,9 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         fold=words(passed="passed", failed="failed,error,xpassed", skipped="skipped,xfailed"),
         single=re.compile(
             r"(?:\S+\.py |(?=\S+ +\[ *\d+%\]$))(?P<signs>[.FEsxX]+)(?: +\[ *\d+%\])?$"
-            r"|(?:\[gw\d+\] \[ *\d+%\]|\S+::.*?) (?P<word>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b"
+            r"|(?:\[gw\d+\] \[ *\d+%\]|(?:[^\s:]|:(?!:))+::.*?) (?P<word>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b"
         ),
-        outcomes={
-            **dict.fromkeys((".", "PASSED"), PASSED),
-            **dict.fromkeys(("F", "FAILED", "E", "ERROR", "X", "XPASS"), FAILED),
-            **dict.fromkeys(("s", "SKIPPED", "x", "XFAIL"), SKIPPED),
-        },
+        tests=words(passed=".,PASSED", failed="F,FAILED,E,ERROR,X,XPASS", skipped="s,SKIPPED,x,XFAIL"),
         quotes=(
             re.compile(r"=+ (?:ERRORS|FAILURES|PASSES|XPASSES|XFAILURES) =+$"),
             re.compile(r"=+ test session starts =+$|.*[.FEsxX] +\[ *\d+%\]$"),
@@ -63,7 +56,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
     ),
     "unittest": Grammar(
         total=re.compile(
-            r"Ran \d+ tests? in \d[\d.]*s$|(?:OK|FAILED|NO TESTS RAN)(?: \([a-z]+[a-z =\d,]*\))?$"
+            r"Ran \d+ tests? in \d[\d.]*s$|(?:OK|FAILED|NO TESTS RAN)(?: \([a-z][a-z =\d,]*\))?$"
         ),
         gap=2,
         needs="Ran",
@@ -72,11 +65,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         single=re.compile(
             r"\w+ \([\w.]+\) \.\.\. (?P<word>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b"
         ),
-        outcomes={
-            "ok": PASSED,
-            **dict.fromkeys(("FAIL", "ERROR", "unexpected success"), FAILED),
-            **dict.fromkeys(("skipped", "expected failure"), SKIPPED),
-        },
+        tests=words(passed="ok", failed="FAIL,ERROR,unexpected success", skipped="skipped,expected failure"),
         problem=re.compile(
             r"(?:FAIL|ERROR): (?:(?:setUp|tearDown)(?:Class|Module) \(|(?P<key>\w+ \([^)]*\)))"
         ),
@@ -97,7 +86,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         fold=_vitest,
         partial=re.compile(r" [✓❯×↓] \S.* \(\d+ tests?(?: \| \d+ [a-z ]+)*\)"),
         single=re.compile(r" (?P<word>[✓×↓□]) \S.* > "),
-        outcomes={"✓": PASSED, "×": FAILED, "↓": SKIPPED, "□": SKIPPED},
+        tests=words(passed="✓", failed="×", skipped="↓,□"),
     ),
     "node": Grammar(
         total=re.compile(rf"(?:ℹ|#) (?:{_NODE_TOTALS}) \d+$"),
@@ -105,7 +94,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         pairs=re.compile(r"(?P<name>\w+) (?P<n>\d+)$"),
         fold=words(passed="pass", failed="fail,cancelled", skipped="skipped,todo"),
         single=re.compile(r"(?P<indent> *)(?P<word>[✔✖﹣⚠]) .* \(\d+\.\d+ms\)"),
-        outcomes={"✔": PASSED, "✖": FAILED, "﹣": SKIPPED, "⚠": SKIPPED},
+        tests=words(passed="✔", failed="✖", skipped="﹣,⚠"),
         repeats=re.compile(r"(?:✖ failing|Failed) tests:$"),
     ),
     "cargo": Grammar(
@@ -113,7 +102,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         total=re.compile(r"test result: (?:ok|FAILED)\. \d+ passed; \d+ failed;"),
         fold=words(passed="passed,measured", failed="failed", skipped="ignored"),
         single=re.compile(r"test .+ \.\.\. (?P<word>ok|FAILED|ignored)\b"),
-        outcomes={"ok": PASSED, "FAILED": FAILED, "ignored": SKIPPED},
+        tests=words(passed="ok", failed="FAILED", skipped="ignored"),
     ),
     "surefire": Grammar(
         begins=re.compile(r"(?:\[INFO\] )? *T E S T S$"),
@@ -129,36 +118,32 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         total=re.compile(r"\d+ tests? completed(?:, \d+ failed)?(?:, \d+ skipped)?$"),
         pairs=re.compile(r"(?P<n>\d+) (?:tests? )?(?P<name>completed|failed|skipped)"),
         fold=rest("completed", failed="failed", skipped="skipped"),
-        single=re.compile(r"\S.* > .+ (?P<word>PASSED|FAILED|SKIPPED)$"),
-        outcomes={"PASSED": PASSED, "FAILED": FAILED, "SKIPPED": SKIPPED},
+        single=re.compile(r"[^\s>][^>]* > .+ (?P<word>PASSED|FAILED|SKIPPED)$"),
+        tests=words(passed="PASSED", failed="FAILED", skipped="SKIPPED"),
     ),
     "ctest": Grammar(
         begins=re.compile(r"Test project \S"),
         ends=re.compile(r"Total Test time \(real\) ="),
         # a test that is tried again has lines of its own, without the numbers in front
         single=re.compile(
-            r" *(?:\d+/\d+)? +Test +#(?P<key>\d+): .*?"
-            r"(?P<word>Passed|\*\*\*(?:Skipped|Not Run \(Disabled\))?).* \d+\.\d+ sec\b"
+            r" *(?:\d+/\d+)? +Test +#(?P<key>\d+): "
+            r".*(?P<word>Passed|\*\*\*(?:Skipped|Not Run \(Disabled\))?)[^*]{0,60} \d+\.\d+ sec$"
         ),
-        outcomes={
-            "Passed": PASSED,
-            **dict.fromkeys(("***Skipped", "***Not Run (Disabled)"), SKIPPED),
-            "***": FAILED,
-        },
+        tests=words(passed="Passed", failed="***", skipped="***Skipped,***Not Run (Disabled)"),
     ),
     "automake": Grammar(
-        begins=re.compile(r"\S*make.* check-TESTS$"),
-        ends=re.compile(r"\S*make(?:\[\d+\])?: (?:Leaving directory|\*\*\*)"),
-        total=re.compile(rf"# (?:TOTAL|{'|'.join(_AUTOMAKE)}): +\d+$"),
+        begins=re.compile(r"(?:/\S*/)?g?make (?:\S* )*check-TESTS$"),
+        ends=re.compile(r"g?make(?:\[\d+\])?: (?:Leaving directory|\*\*\*)"),
+        total=re.compile(rf"# (?:TOTAL|{_AUTOMAKE}): +\d+$"),
         needs="TOTAL",
         pairs=re.compile(r"(?P<name>[A-Z]+): +(?P<n>\d+)"),
-        fold=words(passed="PASS", failed="FAIL,XPASS,ERROR", skipped="SKIP,XFAIL"),
-        single=re.compile(rf"(?P<word>{'|'.join(_AUTOMAKE)}): \S+(?: (?:\d+|-)(?: .*)?)?$"),
-        outcomes=_AUTOMAKE,
+        fold=_AUTOMAKE_FOLD,
+        single=re.compile(rf"(?P<word>{_AUTOMAKE}): \S+(?: (?:\d+|-)(?: .*)?)?$"),
+        tests=_AUTOMAKE_FOLD,
         # VERBOSE=1 shows the log of all that did not pass, which begins with the same total
         quotes=(
             re.compile(r" +\S.*: .*test-suite\.log$"),
-            re.compile(r"\S*make.* check-TESTS$"),
+            re.compile(r"(?:/\S*/)?g?make (?:\S* )*check-TESTS$"),
             re.compile(r"Testsuite summary for "),
         ),
     ),

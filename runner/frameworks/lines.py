@@ -34,11 +34,12 @@ class Run(NamedTuple):
 Reader = Callable[[Sequence[str]], Iterator[Run]]
 """Runs that the lines of a text show, in their order, and none without a test."""
 
-PASSED, FAILED, SKIPPED = Outcomes(passed=1), Outcomes(failed=1), Outcomes(skipped=1)
+Fold = Callable[[Mapping[str, int]], Outcomes]
+"""Outcomes of numbers that have names."""
 
 
-def words(**of: str) -> Callable[[Mapping[str, int]], Outcomes]:
-    """Outcomes of numbers that have names; `of`: outcome -> the names (parted by commas) that count as it."""
+def words(**of: str) -> Fold:
+    """`of`: outcome -> the names (parted by commas) that count as it."""
     names = {outcome: text.split(",") for outcome, text in of.items()}
 
     def fold(counts: Mapping[str, int]) -> Outcomes:
@@ -49,7 +50,7 @@ def words(**of: str) -> Callable[[Mapping[str, int]], Outcomes]:
     return fold
 
 
-def rest(of: str, *, failed: str, skipped: str) -> Callable[[Mapping[str, int]], Outcomes]:
+def rest(of: str, *, failed: str, skipped: str) -> Fold:
     """The same where passed tests have no number: they are those `of` all that are nothing else."""
     others = words(failed=failed, skipped=skipped)
 
@@ -69,8 +70,8 @@ class Grammar:
 
     pairs: re.Pattern[str] = re.compile(r"(?P<n>\d+) (?P<name>\w+)")
     """Finds the numbers of a line: groups `n` and `name`."""
-    fold: Callable[[Mapping[str, int]], Outcomes] = field(default_factory=words)
-    """Outcomes of named numbers."""
+    fold: Fold = field(default_factory=words)
+    """Outcomes of these."""
     total: re.Pattern[str] | None = None
     """A line of numbers of the whole run; the lines of a total follow each other."""
     gap: int = 1
@@ -86,8 +87,8 @@ class Grammar:
     single: re.Pattern[str] | None = None
     """A line of one test, whose outcome is group `word`; or of many, whose outcomes are the letters of `signs`. The
     last word on a `key` counts. What is less indented (`indent`) than the line before is the sum of that, no test."""
-    outcomes: Mapping[str, Outcomes] = field(default_factory=dict)
-    """Of words and signs."""
+    tests: Fold = field(default_factory=words)
+    """Outcomes of the numbers of words and signs."""
     problem: re.Pattern[str] | None = None
     """Heads what is told of a failed test, group `key`; without a key, of something that is no test. The total is
     given their numbers: `again`, problems of tests that had one, and `outside`."""
@@ -140,7 +141,8 @@ class _Open:
         self._span: list[int] = []
         self._totals: dict[str, int] = {}
         self._parts = Outcomes()
-        self._keyed: dict[str, Outcomes] = {}
+        self._words: Counter[str] = Counter()
+        self._keyed: dict[str, str] = {}
         self._problems: Counter[str] = Counter()
         self._indent = 0
 
@@ -186,17 +188,15 @@ class _Open:
         return True
 
     def _test(self, groups: Mapping[str, str | None]) -> None:
-        of = self._grammar.outcomes
-        for sign in groups.get("signs") or ():
-            self._parts += of[sign]
+        self._words.update(groups.get("signs") or "")
         if not (word := groups.get("word")):
             return
         indent, before = len(groups.get("indent") or ""), self._indent
         self._indent = indent
         if key := groups.get("key"):
-            self._keyed[key] = of[word]
+            self._keyed[key] = word
         elif indent >= before:
-            self._parts += of[word]
+            self._words[word] += 1
 
     def closed(self) -> Iterator[Run]:
         """What it was, if tests were run in it."""
@@ -206,6 +206,6 @@ class _Open:
         if self._totals and (not of.needs or of.needs in self._totals):
             outcomes = of.fold({**self._totals, "outside": outside, "again": again})
         else:
-            outcomes = sum(self._keyed.values(), self._parts)
+            outcomes = self._parts + of.tests(self._words + Counter(self._keyed.values()))
         if outcomes.total:
             yield Run(self._span[0], self._span[-1], outcomes)

@@ -6,12 +6,13 @@ Test points of the outermost level are tests. `prove` without `-v` does not name
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from runner.environments import Outcomes
-from runner.frameworks.lines import FAILED, PASSED, SKIPPED, Run
+from runner.frameworks.lines import Run
 
 _VERSION: Final = re.compile(r"TAP version 1[34]$")
 _PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
@@ -21,7 +22,7 @@ _NODE: Final = re.compile(r"# cancelled \d+$")
 _NODE_LINES: Final = 6
 
 _PROVE: Final = re.compile(r"(?:\[[\d:]+\] )?\S+ \.\.+(?: |$)")
-_PROVE_FILE: Final = re.compile(r".* \(Wstat: .* Tests: \d+ Failed: (\d{1,9})\)$")
+_PROVE_FILE: Final = re.compile(r"\S+ +\(Wstat: [\w() ]*Tests: \d+ Failed: (\d{1,9})\)$")
 _PROVE_SKIPPED: Final = re.compile(r"\s+\(less (\d{1,9}) skipped subtests?: \d+ okay\)$")
 _PROVE_TODO: Final = re.compile(r" +TODO passed: +([\d, -]+)$")
 _PROVE_END: Final = re.compile(r"Files=\d+, Tests=(\d{1,9}),")
@@ -34,7 +35,8 @@ class _Stream:
     first: int
     last: int
     plan: int | None = None
-    points: list[Outcomes] = field(default_factory=list)
+    points: Counter[str] = field(default_factory=Counter)
+    """Numbers of their outcomes."""
     sure: bool = False
     """Something else than a point has said that this is the protocol."""
 
@@ -77,8 +79,11 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
             if prove:
                 prove.take(line)
             _take(streams, line, at)
-    sums = ((stream, sum(stream.points, Outcomes())) for stream in streams if stream.sure)
-    runs = [Run(stream.first, stream.last, outcomes) for stream, outcomes in sums if outcomes.total]
+    runs = [
+        Run(stream.first, stream.last, Outcomes(**stream.points))
+        for stream in streams
+        if stream.sure and stream.points
+    ]
     yield from sorted([*summaries, *runs], key=lambda run: run.first)
 
 
@@ -88,8 +93,8 @@ def _take(streams: list[_Stream], line: str, at: int) -> None:
         return
     now = streams[-1] if streams else None
     ended = now and (
-        len(now.points) == now.plan
-        or (plan and (now.plan is not None or len(now.points) not in {0, int(plan[1])}))
+        now.points.total() == now.plan
+        or (plan and (now.plan is not None or now.points.total() not in {0, int(plan[1])}))
     )
     if not now or version or ended:
         now = _Stream(at, at)
@@ -100,16 +105,16 @@ def _take(streams: list[_Stream], line: str, at: int) -> None:
     if plan:
         now.plan = int(plan[1])
     if point:
-        now.points.append(_outcome(failed=bool(point[1]), directive=(point[2] or "").lower()))
+        now.points[_outcome(failed=bool(point[1]), directive=(point[2] or "").lower())] += 1
 
 
-def _outcome(*, failed: bool, directive: str) -> Outcomes:
+def _outcome(*, failed: bool, directive: str) -> str:
     """To be done: is to fail, so it is no good when it passes."""
     if directive == "skip":
-        return SKIPPED
+        return "skipped"
     if directive == "todo":
-        return SKIPPED if failed else FAILED
-    return FAILED if failed else PASSED
+        return "skipped" if failed else "failed"
+    return "failed" if failed else "passed"
 
 
 def _summary(prove: _Prove, at: int, tests: int) -> Iterator[Run]:
