@@ -36,8 +36,8 @@ from runner.sandbox.reaper import owned
 REPOSITORY = "assay-rerun"
 CACHED = ("assay.role", "rerun")
 """Label and value of every layer that an agent's Dockerfile made; `runner.sandbox.purge` finds it by the label."""
-CACHE_BYTES = 20 << 30
-"""Of kept layers with what is beneath them; beyond, the oldest go."""
+CACHE_BYTES = 50 << 30
+"""Of kept layers, what lies beneath counted with each, so that it is really less; beyond, the oldest go."""
 YOUNG_SECONDS = 3600.0
 """A layer of less than this age stays: another build may be standing on it."""
 LOG_LINES, LINE = 200, 2000
