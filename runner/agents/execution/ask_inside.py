@@ -1,4 +1,4 @@
-"""Prints the answer of the terminal inside a sandbox to a request: NAME REQUEST..., the latter JSON in pieces.
+"""Prints the answer of the terminal inside a sandbox to a request, which is JSON; its `name` is the terminal's.
 
 Runs as `terminal_inside.py` does. Exit code: 0; 3 when there is no such terminal; 4 when it heard and gave no answer.
 One that gives none in time is killed: the request says how long it may wait, and how long beyond is a fault.
@@ -18,14 +18,15 @@ FAULT_SECONDS = 25.0
 CREDENTIALS = "3i"
 
 
-def main(name: str, request: str) -> int:
+def main(request: str) -> int:
     """Ask and print."""
+    given = json.loads(request)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         try:
-            server.connect(f"\0{name}")
+            server.connect(f"\0{given['name']}")
         except ConnectionRefusedError:
             return NOBODY
-        server.settimeout(json.loads(request)["seconds"] + FAULT_SECONDS)
+        server.settimeout(given["seconds"] + FAULT_SECONDS)
         size = struct.calcsize(CREDENTIALS)
         peer, *_ = struct.unpack(CREDENTIALS, server.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         try:
@@ -42,4 +43,4 @@ def main(name: str, request: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], "".join(sys.argv[2:])))
+    sys.exit(main(sys.argv[1]))

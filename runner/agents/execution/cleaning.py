@@ -13,6 +13,7 @@ WIDTH = 200
 _TOKEN = re.compile(
     r"(?:\x1b\[|\x9b)(?P<figures>[0-?]*)[ -/]*(?P<motion>[@-~]?)"  # cursor, colours, erasing
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # titles, links, the like
+    r"|\x1b(?P<mark>[78])"  # the cursor's place, kept and gone back to
     r"|\x1b[ -/]*[0-~]?"  # character sets, keypad, the like
     r"|(?P<control>[\r\n\b\v\f])"
     r"|(?P<text>[^\x00-\x08\x0a-\x1f\x7f-\x9f]+)"
@@ -24,7 +25,8 @@ def clean(raw: bytes) -> str:
     """The lines that are left when all is printed: without colours, titles and overwritten progress bars.
 
     UTF-8, what is none replaced; line ends and tabs are the only control characters. A screen that a program clears,
-    or addresses by row, goes on below what was there.
+    or addresses by row, goes on below what was there; what it draws on a row by its number between keeping its place
+    and going back to it, as a status line, is left out.
     """
     page = _Page()
     for token in _TOKEN.finditer(raw.decode(errors="replace")):
@@ -32,6 +34,8 @@ def clean(raw: bytes) -> str:
             page.put(text)
         elif token["control"]:
             page.control(token["control"])
+        elif token["mark"]:
+            page.motion("su"[token["mark"] == "8"], None)
         elif token["motion"]:
             first = _FIRST.match(token["figures"])
             page.motion(token["motion"], int(first[0]) if first else None)
@@ -44,8 +48,13 @@ class _Page:
     def __init__(self) -> None:
         self.lines = [""]
         self._row = self._column = 0
+        self._kept: tuple[int, int] | None = None
+        self._is_away = False
+        """On a row by its number, from where the cursor comes back."""
 
     def put(self, text: str) -> None:
+        if self._is_away:
+            return
         line = self.lines[self._row]
         end = self._column + len(text)
         self.lines[self._row] = line[: self._column].ljust(self._column) + text + line[end:]
@@ -57,6 +66,7 @@ class _Page:
         elif character == "\b":
             self._column = max(0, self._column - 1)
         else:
+            self._is_away = False
             self._go(self._row + 1)
             if self._row == len(self.lines):
                 self.lines.append("")
@@ -64,7 +74,11 @@ class _Page:
     def motion(self, kind: str, figure: int | None) -> None:
         """One of ECMA-48's sequences; a colour, for one, moves and changes nothing."""
         steps = figure or 1
-        if kind in "AF":
+        if kind in "suHf":
+            self._jump(kind)
+        elif self._is_away:
+            return
+        elif kind in "AF":
             self._go(self._row - steps, 0 if kind == "F" else self._column)
         elif kind in "BE":
             self._go(min(self._row + steps, len(self.lines) - 1), 0 if kind == "E" else self._column)
@@ -77,7 +91,19 @@ class _Page:
         elif kind == "J" and not figure:
             self._erase_line(0)
             del self.lines[self._row + 1 :]
-        elif kind in "JHf":
+        elif kind == "J":
+            self._below()
+
+    def _jump(self, kind: str) -> None:
+        if kind == "s":
+            self._kept = self._row, self._column
+        elif kind == "u" and self._kept:
+            row, column = self._kept
+            self._go(min(row, len(self.lines) - 1), column)
+            self._kept, self._is_away = None, False
+        elif kind in "Hf" and self._kept:
+            self._is_away = True
+        elif kind in "Hf":
             self._below()
 
     def _go(self, row: int, column: int = 0) -> None:

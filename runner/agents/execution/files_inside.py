@@ -1,4 +1,4 @@
-"""Reads or writes one file inside a sandbox; the argument is JSON in pieces, and so is what it prints: text, failed.
+"""Reads or writes one file inside a sandbox. The request is JSON, and so is what it prints: text, failed.
 
     {"path": ..., "folder": ..., "most": BYTES}           its text, without what is beyond
     {"path": ..., "folder": ..., "content": TEXT}         is written; folders above it are made
@@ -72,4 +72,4 @@ def main(request: dict) -> dict:  # type: ignore[type-arg] # JSON
 if __name__ == "__main__":
     signal.signal(signal.SIGALRM, late)
     signal.alarm(PATIENCE_SECONDS)
-    print(json.dumps(main(json.loads("".join(sys.argv[1:])))))
+    print(json.dumps(main(json.loads(sys.argv[1]))))

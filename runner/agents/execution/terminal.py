@@ -1,8 +1,8 @@
 """The agent's hands: one shell that lives as long as the rollout, and files (ExecutionAgent, sections 2.4.2, 2.4.4).
 
 The shell is kept by `terminal_inside.py`, which stays behind in the sandbox; each call asks it by a short command. Our
-programs come as arguments, so that neither a full disk nor an image without Python is in their way. The sandbox has
-to have the `python` runtime.
+programs come by environment: neither a full disk nor an image without Python is in their way, and whoever lists the
+processes sees none of them at length. The sandbox has to have the `python` runtime.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import base64
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -22,7 +22,12 @@ from runner.records import ExecResult, ExecSpec, Record
 from runner.sandbox.inside import PYTHON
 
 PIECE, MOST_CHARACTERS = 100_000, 1_500_000
-"""Of an argument, and of all together: a little less than Linux takes."""
+"""Of a variable, and of all together: a little less than Linux takes."""
+LOAD = """import os, sys
+given = sorted(name for name in os.environ if name.startswith("ASSAY_REQUEST_"))
+sys.argv[1:] = ["".join(map(os.environ.pop, given))]
+exec(os.environ.pop("ASSAY_PROGRAM"))"""
+"""Runs what comes in variables; none of them is passed on."""
 MOST_BYTES = 100_000
 """Of a file that is read."""
 FILE_SECONDS = 90.0
@@ -127,12 +132,17 @@ class Terminal:
     def _start(self) -> None:
         """Start the shell, in its folder if that is there."""
         self._name = f"assay-terminal-{secrets.token_hex(8)}"
-        _inside(self._sandbox, (_SERVE, self._name, self._cwd), START_SECONDS, self._check)
+        _inside(
+            self._sandbox,
+            _given(_SERVE, {"name": self._name, "folder": self._cwd}),
+            START_SECONDS,
+            self._check,
+        )
 
     def _put(self, request: dict[str, Any]) -> ExecResult:
         """Ask until it is heard; what it asks for is done once, however often that is."""
-        program = (_ASK, self._name, *_pieces(request))
-        return _inside(self._sandbox, program, self._limit + SPARE_SECONDS, self._check)
+        given = _given(_ASK, {"name": self._name, **request})
+        return _inside(self._sandbox, given, self._limit + SPARE_SECONDS, self._check)
 
     def _shown(self, answer: dict[str, Any], note: str) -> Shown:
         self._cwd = answer["cwd"]
@@ -171,17 +181,17 @@ def write_file(sandbox: Sandbox, path: str, content: str, cwd: str) -> Answer:
 
 def _file(sandbox: Sandbox, request: dict[str, Any]) -> Answer:
     try:
-        found = _inside(sandbox, (_FILES, *_pieces(request)), FILE_SECONDS)
+        found = _inside(sandbox, _given(_FILES, request), FILE_SECONDS)
     except (_TooLong, _Gone) as error:
         return Answer(text=str(error), failed=True)
     return Answer.model_validate_json(found.stdout)
 
 
 def _inside(
-    sandbox: Sandbox, program: Sequence[str], seconds: float, check: Callable[[], None] = lambda: None
+    sandbox: Sandbox, given: dict[str, str], seconds: float, check: Callable[[], None] = lambda: None
 ) -> ExecResult:
-    """Run a program of ours with its arguments, again for as long as there is no room for it. Raises `_Gone`."""
-    spec = ExecSpec(argv=(PYTHON, "-I", "-S", "-c", *program), timeout_seconds=seconds)
+    """Run a program of ours, again for as long as there is no room for it. Raises `_Gone`."""
+    spec = ExecSpec(argv=(PYTHON, "-I", "-S", "-c", LOAD), env=given, timeout_seconds=seconds)
     for attempt in range(ATTEMPTS):
         check()
         if attempt:
@@ -205,12 +215,14 @@ def _is_stopped(check: Callable[[], None]) -> bool:
     return False
 
 
-def _pieces(request: dict[str, Any]) -> list[str]:
-    """Arguments that together are a request. Raises `_TooLong`."""
+def _given(program: str, request: dict[str, Any]) -> dict[str, str]:
+    """The variables by which a program and its request are handed over. Raises `_TooLong`."""
     text = json.dumps(request)
     if len(text) > MOST_CHARACTERS:
         raise _TooLong(f"Not done: more than {MOST_CHARACTERS} characters cannot be handed over at once.")
-    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+    starts = range(0, len(text), PIECE)
+    pieces = {f"ASSAY_REQUEST_{at:08}": text[at : at + PIECE] for at in starts}
+    return {"ASSAY_PROGRAM": program, **pieces}
 
 
 class _TooLong(AssayError):  # noqa: N818 - says what happened

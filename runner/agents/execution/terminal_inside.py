@@ -1,10 +1,8 @@
 """Keeps one shell on a terminal of its own inside a sandbox, and tells what its commands do.
 
-    python3 terminal_inside.py NAME FOLDER
-
-Stays behind with a shell in FOLDER, or fails and says why; `ask_inside.py` is what talks to it. Runs on the `python`
-bundle's interpreter in isolated mode and imports nothing but the standard library. NAME is of an abstract socket and
-the program itself comes as an argument: a full disk stops neither.
+Stays behind with a shell, or fails and says why; `ask_inside.py` is what talks to it. Asked by JSON for the socket's
+`name`, an abstract one that takes no disk, and the shell's `folder`. Runs on the `python` bundle's interpreter in
+isolated mode and imports nothing but the standard library.
 
 The shell is an interactive bash, which a Ctrl-C brings back to its prompt with all that it knows. It reads commands
 from a pipe, and says that one has ended, and how, on another: neither of them, nor its prompts, is any command's.
@@ -437,4 +435,5 @@ def _nearest(folder: str) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(sys.argv[1], sys.argv[2]))
+    given = json.loads(sys.argv[1])
+    sys.exit(serve(given["name"], given["folder"]))
