@@ -146,15 +146,15 @@ def test_the_command_prompt_has_its_seven_sections() -> None:
     text = f"{system['content']}\n{user['content']}"
     sections = [line for line in text.splitlines() if line.startswith("# ")]
     assert [line[:4] for line in sections] == [f"# {number}." for number in range(1, 8)]
-    told = (
+    told = [
         "Make its tests run.",
         "mainly in: Python",
         "Use a venv.",
         "Read the docs.",
         "Use Docker.",
         "ci.yml",
-    )
-    told += ("tox", "https://docs.example", "Take Python 3.12.", "Thoughts: Look.", "setup.py", "39 commands")
+    ]
+    told += ["tox", "https://docs.example", "Take Python 3.12.", "Thoughts: Look.", "setup.py", "39 commands"]
     assert [word for word in told if word not in text] == []
     assert all(name in text for name in response.TOOLS)
     assert user == command_prompt(TASK, ingredients, [], done, 39)[1], "the first part holds what stays"
