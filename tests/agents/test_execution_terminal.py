@@ -336,6 +336,42 @@ def test_who_kills_both_ends_of_the_talk_has_the_command_run_once(terminal: Term
     assert terminal.run("cat /tmp/runs").output == "run"
 
 
+IMPOSTOR = """
+import os, pathlib, socket, sys, time
+os.kill(int(sys.argv[1]), 9)
+server = socket.socket(socket.AF_UNIX)
+while True:
+    try:
+        server.bind("\\0" + sys.argv[2])
+        break
+    except OSError:
+        time.sleep(0.05)
+server.listen()
+pathlib.Path("/tmp/bound").touch()
+while True:
+    client, _ = server.accept()
+    client.recv(9999)
+    client.sendall(b"{}\\n")
+    client.close()
+"""
+
+
+def test_who_answers_in_the_terminals_place_is_not_believed(
+    terminal: Terminal, sandbox: DockerSandbox
+) -> None:
+    write_file(sandbox, "/tmp/impostor.py", IMPOSTOR, "/")
+    terminal.run(f"setsid {PYTHON} /tmp/impostor.py $PPID {terminal._name} &")
+    sandbox.exec(ExecSpec(argv=("sh", "-c", "until [ -e /tmp/bound ]; do sleep 0.05; done")))
+    assert terminal.run("echo x").state == "lost"
+    assert terminal.run("echo fine").output == "fine"
+
+
+def test_a_folder_whose_name_is_no_text_is_stayed_in(terminal: Terminal) -> None:
+    terminal.run("mkdir -p $'/tmp/\\xff'; cd $'/tmp/\\xff'")
+    shown = terminal.run("pwd; cd /tmp")
+    assert (shown.state, shown.output) == ("ended", "/tmp/�")
+
+
 def test_a_sandbox_without_room_for_a_process_is_made_room_in(terminal: Terminal) -> None:
     """Nothing could be started in it any more, and no command be sent to it."""
     terminal.run("hold() { while :; do sleep 7009 & done; }; (hold >/dev/null 2>&1 &)")

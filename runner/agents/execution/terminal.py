@@ -7,13 +7,14 @@ processes sees none of them at length. The sandbox has to have the `python` runt
 
 from __future__ import annotations
 
-import base64
 import json
 import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from pydantic import Base64Bytes, Field, ValidationError
 
 from runner.agents.execution.cleaning import clean
 from runner.errors import AssayError, Stopped
@@ -28,6 +29,8 @@ given = sorted(name for name in os.environ if name.startswith("ASSAY_REQUEST_"))
 sys.argv[1:] = ["".join(map(os.environ.pop, given))]
 exec(os.environ.pop("ASSAY_PROGRAM"))"""
 """Runs what comes in variables; none of them is passed on."""
+MOST_PRINTED = 200_000
+"""Of what is shown at once, each end; the program inside keeps less."""
 MOST_BYTES = 100_000
 """Of a file that is read."""
 FILE_SECONDS = 90.0
@@ -69,6 +72,33 @@ class Shown(Record):
     """Since the command began."""
     note: str = ""
     """What else there is to know, in sentences: a new shell, an end by force. Empty: nothing."""
+
+
+class _Told(Record):
+    """What `terminal_inside.py` answers; or what a command answers that took its place."""
+
+    state: Literal["ended", "running"]
+    head: Base64Bytes = Field(max_length=MOST_PRINTED)
+    tail: Base64Bytes = Field(max_length=MOST_PRINTED)
+    dropped: int
+    """Bytes between the two."""
+    exit_code: int | None
+    seconds: float
+    cwd: str
+    note: str
+
+    def shown(self, note: str) -> Shown:
+        """For the model, with what there is to note besides."""
+        output = clean(self.head + self.tail)
+        if self.dropped:
+            output = f"{clean(self.head)}\n[{self.dropped} bytes are left out here]\n{clean(self.tail)}"
+        return Shown(
+            state=self.state,
+            output=output,
+            exit_code=self.exit_code,
+            seconds=self.seconds,
+            note=" ".join(filter(None, (note, self.note))),
+        )
 
 
 class Terminal:
@@ -120,14 +150,16 @@ class Terminal:
                 note = ANEW
                 self._start()
                 found = self._put(request)
-            if found.exit_code != 0:
+            told = _told(found)
+            if told is None:
                 self._start()
                 return Shown(state="lost", note=ANEW)
         except _TooLong as long:
             return Shown(state="ended", note=str(long))
         except _Gone as gone:
             return Shown(state="gone", note=str(gone))
-        return self._shown(json.loads(found.stdout), note)
+        self._cwd = told.cwd
+        return told.shown(note)
 
     def _start(self) -> None:
         """Start the shell, in its folder if that is there."""
@@ -143,22 +175,6 @@ class Terminal:
         """Ask until it is heard; what it asks for is done once, however often that is."""
         given = _given(_ASK, {"name": self._name, **request})
         return _inside(self._sandbox, given, self._limit + SPARE_SECONDS, self._check)
-
-    def _shown(self, answer: dict[str, Any], note: str) -> Shown:
-        self._cwd = answer["cwd"]
-        head, tail = (base64.b64decode(answer[part]) for part in ("head", "tail"))
-        output = clean(head + tail)
-        if dropped := answer["dropped"]:
-            output = f"{clean(head)}\n[{dropped} bytes are left out here]\n{clean(tail)}"
-        return Shown(
-            state=answer["state"],
-            output=output,
-            exit_code=answer["exit_code"],
-            seconds=answer["seconds"],
-            note=" ".join(filter(None, (note, answer["note"])))
-            .encode(errors="replace")
-            .decode(),  # a folder's name
-        )
 
 
 class Answer(Record):
@@ -184,7 +200,12 @@ def _file(sandbox: Sandbox, request: dict[str, Any]) -> Answer:
         found = _inside(sandbox, _given(_FILES, request), FILE_SECONDS)
     except (_TooLong, _Gone) as error:
         return Answer(text=str(error), failed=True)
-    return Answer.model_validate_json(found.stdout)
+    try:
+        return Answer.model_validate_json(found.stdout)
+    except ValidationError:
+        return Answer(
+            text="Something in the sandbox kept the file from being handled: try again.", failed=True
+        )
 
 
 def _inside(
@@ -205,6 +226,14 @@ def _inside(
         if found.exit_code in (0, NOBODY, WENT_AWAY):
             return found
     raise _Gone(f"{ENDINGS['exited']} {(found.stdout + found.stderr)[-500:]}")
+
+
+def _told(found: ExecResult) -> _Told | None:
+    """The terminal's answer; None if it gave none."""
+    try:
+        return _Told.model_validate_json(found.stdout) if found.exit_code == 0 else None
+    except ValidationError:
+        return None
 
 
 def _is_stopped(check: Callable[[], None]) -> bool:

@@ -266,8 +266,8 @@ class Terminal:
             "state": "running" if self._is_running else "ended",
             "exit_code": self._code,
             "seconds": (time.monotonic() if self._is_running else self._ended) - self._began,
-            "cwd": self._folder,
-            "note": " ".join(notes),
+            "cwd": os.fsencode(self._folder).decode(errors="replace"),
+            "note": os.fsencode(" ".join(notes)).decode(errors="replace"),
         }
 
     def _look(self, seconds: float, asker: socket.socket | None = None) -> bool:
