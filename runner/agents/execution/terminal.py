@@ -54,7 +54,7 @@ ENDINGS: Final = {
 """What is said of a machine that is gone, by `ExecResult.ended`."""
 ANEW = "The terminal was ended from inside and started anew: variables and activated environments are gone."
 _SERVE, _ASK, _FILES = (
-    Path(__file__).with_name(f"{name}_inside.py").read_text() for name in ("terminal", "ask", "files")
+    Path(__file__).with_name(f"{name}_inside.py") for name in ("terminal", "ask", "files")
 )
 
 
@@ -244,14 +244,14 @@ def _is_stopped(check: Callable[[], None]) -> bool:
     return False
 
 
-def _given(program: str, request: dict[str, Any]) -> dict[str, str]:
+def _given(program: Path, request: dict[str, Any]) -> dict[str, str]:
     """The variables by which a program and its request are handed over. Raises `_TooLong`."""
     text = json.dumps(request)
     if len(text) > MOST_CHARACTERS:
         raise _TooLong(f"Not done: more than {MOST_CHARACTERS} characters cannot be handed over at once.")
     starts = range(0, len(text), PIECE)
     pieces = {f"ASSAY_REQUEST_{at:08}": text[at : at + PIECE] for at in starts}
-    return {"ASSAY_PROGRAM": program, **pieces}
+    return {"ASSAY_PROGRAM": program.read_text(), **pieces}
 
 
 class _TooLong(AssayError):  # noqa: N818 - says what happened
