@@ -1,24 +1,28 @@
-"""How agents work, from the gateway's record and so the same for all (NL2Repo-Bench, section 4.3).
+"""How agents work, from the gateway's record and so the same for all (NL2Repo-Bench, section 4.3; ExecutionAgent, 3.5).
 
 Columns read beside those of `metrics.table`: `tool_kinds`, the kinds of a trial's tool calls in their order, one word
-each with a space between; `own_finish`, whether the agent ended its work itself. Everything is over **valid** trials,
+each with a space between; `tool_phases`, their phases likewise; `programs`, what its terminal's commands ran, with `;`
+between; `own_finish`, whether the agent ended its work itself. Everything is over **valid** trials,
 every attempt, of cells with a model.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
 from metrics.table import summary, valid
+from metrics.terminal import PHASES
 
 KINDS = ("edit", "execute", "plan", "read", "search", "finish", "other")
 EARLY = 100
 """Turns; who finishes in fewer stops early (section 4.3.3)."""
 LOOK = ("read", "search")
+_PHASES = [*PHASES, *(f"{phase}_at" for phase in PHASES), "in_order"]
 PATTERNS = {
     "edit_test": [("edit", "execute"), ("execute", "edit")],
     "navigation": [
@@ -117,6 +121,45 @@ def patterns(trials: pd.DataFrame) -> pd.DataFrame:
         for name, steps in PATTERNS.items()
     }
     return pd.DataFrame(shares).assign(transitions=total)
+
+
+def programs(trials: pd.DataFrame, most: int = 10) -> pd.DataFrame:
+    """ExecutionAgent's Figure 10; index cell, those whose terminals ran something. Columns: the `most` programs that
+    all cells together ran most often, the most frequent first: share of what the cell ran; `commands`, the denominator.
+    """
+    rows = _rows(trials).reindex(columns=["cell", "programs"]).dropna(subset="programs")
+    names = rows["programs"].astype(str).str.split(";").explode()
+    names = names[names != ""]
+    counts = names.groupby([rows["cell"].loc[names.index], names]).size().unstack(fill_value=0)  # noqa: PD010 - counts
+    frequent = counts.sum().sort_values(ascending=False, kind="stable").index[:most]
+    commands = counts.sum(axis=1)
+    return counts[frequent].div(commands, axis=0).assign(commands=commands)
+
+
+def phases(trials: pd.DataFrame) -> pd.DataFrame:
+    """ExecutionAgent's section 3.5.2; index cell. Columns: `trials` that called tools; for each of `PHASES` its share
+    of their calls, mean over trials, and `<phase>_at`, where in a trial its calls lie, from 0 (the first call) to 1
+    (the last): mean over the trials that have it of their median; `in_order`, share of trials that have all three
+    phases, their medians in this order.
+    """
+    rows = _rows(trials).reindex(columns=["cell", "tool_phases"])
+    texts = rows["tool_phases"].dropna().astype(str)
+    texts = texts[texts != ""]
+    found = pd.DataFrame([_in_phases(text.split()) for text in texts], index=texts.index, columns=_PHASES)
+    cells = found.astype(float).groupby(rows["cell"].loc[texts.index])
+    return cells.mean().assign(trials=cells.size())
+
+
+def _in_phases(words: Sequence[str]) -> dict[str, float]:
+    """One trial's line of `phases`."""
+    places = {phase: [at for at, word in enumerate(words) if word == phase] for phase in PHASES}
+    last = max(len(words) - 1, 1)
+    medians = [float(np.median(places[phase])) / last if places[phase] else np.nan for phase in PHASES]
+    return {
+        **{phase: len(places[phase]) / len(words) for phase in PHASES},
+        **{f"{phase}_at": median for phase, median in zip(PHASES, medians, strict=True)},
+        "in_order": float(medians[0] < medians[1] < medians[2]),
+    }
 
 
 def _words(rows: pd.DataFrame) -> list[list[str]]:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from runner.records import Status
+from metrics.terminal import phase, programs
+from runner.records import Status, ToolCall
+
+COMMANDS: Final = ("command", "cmd", "keystrokes", "script")
+"""Names under which agents' terminals take what is to be run; the first that a call has counts."""
 
 
 def kinds(names: Sequence[str], tools: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -18,3 +25,25 @@ def own_finish(status: Status, kinds: Sequence[str], tools: Mapping[str, Sequenc
     is done, said so with it. An agent without one that stops to ask cannot be told from one that is done.
     """
     return status is Status.COMPLETED and (not tools.get("finish") or "finish" in kinds)
+
+
+def in_terminal(calls: Sequence[ToolCall], kinds: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The phase of each tool call, and every program that those of kind `execute` run; both in their order."""
+    texts = [command(call) if kind == "execute" else "" for call, kind in zip(calls, kinds, strict=True)]
+    phases = [phase(kind, text) for kind, text in zip(kinds, texts, strict=True)]
+    return tuple(phases), tuple(name for text in texts for name in programs(text))
+
+
+def command(call: ToolCall) -> str:
+    """The shell text that a call of a terminal runs; empty if it says none."""
+    try:
+        given: Any = json.loads(call.arguments)
+    except ValueError:
+        return call.arguments  # a freeform tool's
+    value = (
+        next((given[name] for name in COMMANDS if name in given), "") if isinstance(given, dict) else given
+    )
+    if isinstance(value, list):  # argv, of a shell as a rule: bash -lc TEXT
+        words = [str(word) for word in value]
+        return words[-1] if words[1:2] and words[1] in ("-c", "-lc") else shlex.join(words)
+    return str(value or "")

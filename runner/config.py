@@ -26,7 +26,7 @@ from pydantic_core import ErrorDetails
 from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
-from runner.protocols import Agent, Dataset, Executor, SandboxProvider, Tracker
+from runner.protocols import CommandAgent, Dataset, DrivingAgent, Executor, SandboxProvider, Tracker
 from runner.records import Budget, CallLimits, Judge, Model, Record, Scoring, SpendLimits
 from runner.tiers import read_tiers
 
@@ -59,7 +59,7 @@ class Cell(Record):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    agent: Annotated[Agent, SkipValidation]
+    agent: Annotated[CommandAgent | DrivingAgent, SkipValidation]
     model: Model
     dataset: Annotated[Dataset, SkipValidation]
     budget: Budget

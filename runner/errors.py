@@ -11,6 +11,8 @@
     ├── VerifierError            the verifier ran and gave no usable reward
     │   └── JudgeError           the judge model gave no verdict
     ├── GatewayError             the gateway cannot serve a trial
+    ├── Stopped                  a rollout in our process may go no further: budget, deadline or the user's stop
+    ├── ModelFailed              the model of a rollout in our process gave no answer
     └── TrackingError            the tracking store did not take the results
 
 A `ConfigError` is the user's to mend and ends the command with exit code 2. Everything that can happen to *one*
@@ -61,6 +63,14 @@ class JudgeError(VerifierError):
 
 class GatewayError(AssayError):
     """The gateway could not be started or could not open a trial's socket."""
+
+
+class Stopped(AssayError):  # noqa: N818 - as above
+    """The budget, the deadline or the user ends a rollout that runs in our process (`agents.bench.Bench`)."""
+
+
+class ModelFailed(AssayError):  # noqa: N818 - as above
+    """The model gave no answer to a rollout that runs in our process; says why."""
 
 
 class TrackingError(AssayError):

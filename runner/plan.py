@@ -43,6 +43,12 @@ class PlannedTrial(Record):
         attempt = f" #{self.attempt}" if self.cell.attempts > 1 else ""
         return f"{self.cell.agent.name} · {self.cell.model.name} · {self.task.name}{attempt}"
 
+    @property
+    def seconds(self) -> float | None:
+        """Of its rollout at most: the smaller of the task's own limit and the budget's; None without either."""
+        limits = [self.task.agent_timeout_seconds, self.cell.budget.wall_seconds]
+        return min((limit for limit in limits if limit is not None), default=None)
+
     def row(self) -> PlannedRow:
         """This trial as a line of `sweep.json`."""
         return PlannedRow(

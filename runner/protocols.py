@@ -11,18 +11,23 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from runner.cases import CaseSide
+    from runner.environments import Rerun
     from runner.records import (
+        Build,
+        BuildSpec,
         BundleRecipe,
+        Counted,
         Endpoint,
         Environment,
         ExecResult,
         ExecSpec,
         Image,
         Judge,
+        Model,
         OwnUsage,
         SandboxSpec,
         Task,
@@ -76,7 +81,7 @@ class Dataset(Configured, Protocol):
 
 
 class Agent(Configured, Protocol):
-    """A coding CLI or loop: a pure function from task and endpoint to one command."""
+    """Who works on a task: a `CommandAgent` or a `DrivingAgent`."""
 
     @property
     def name(self) -> str:
@@ -98,15 +103,77 @@ class Agent(Configured, Protocol):
     def bundle(self) -> BundleRecipe | None:
         """Its installation, mounted read-only at `/opt/assay/<bundle.name>`; None needs nothing."""
 
-    def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
-        """What to run in the task's sandbox. `endpoint` is None exactly when `uses_model` is False."""
-
     def reported(self, sandbox: Sandbox, result: ExecResult) -> OwnUsage | None:
         """What it says itself of its tokens after the rollout that ended as `result`; None if it says nothing.
 
         Called before the sandbox's processes are ended. Raises `ValueError` when what it says cannot be read, and
         `EngineError` when the sandbox cannot be reached.
         """
+
+
+class CommandAgent(Agent, Protocol):
+    """A coding CLI or loop that runs in the sandbox: a pure function from task and endpoint to one command."""
+
+    def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
+        """What to run in the task's sandbox. `endpoint` is None exactly when `uses_model` is False."""
+
+
+@runtime_checkable
+class DrivingAgent(Agent, Protocol):
+    """An agent that runs in our process and drives the sandbox from there."""
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot work on this task, in a sentence that says what to do; asked before anything is started."""
+
+    def run(self, task: Task, bench: Bench) -> int:
+        """Work until it is done or gives up; returns its exit code, 0 when it says itself that it is done.
+
+        `Stopped` and `ModelFailed` of the bench pass through it. Raises `EngineError` when the sandbox cannot be
+        reached.
+        """
+
+
+class Bench(Protocol):
+    """What a `DrivingAgent` is given for one rollout; nothing of it outlives the rollout. For one thread."""
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The task's machine: the agent's commands run there and nowhere else.
+
+        Its `exec` raises `Stopped` when the rollout ends under a command, by the deadline, by the user, or because
+        the machine died of the command.
+        """
+
+    @property
+    def key(self) -> str:
+        """Of the trial, which pays for what is asked here and kept for others."""
+
+    @property
+    def cache(self) -> Path:
+        """A folder that all trials of all sweeps share; it may not exist yet."""
+
+    @property
+    def model(self) -> Model:
+        """The model that `ask` asks, so that what it said can be kept for others of the same."""
+
+    def ask(self, messages: Sequence[dict[str, str]]) -> str:
+        """Ask the trial's model (role and content each); returns its words.
+
+        A call like every agent's: metered, capped and on the ledger. Raises `Stopped` when the budget, the deadline or
+        the user allow no more, and `ModelFailed` when the model gave no answer.
+        """
+
+    def use(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """For the record: the model's last answer calls this tool. Said before it is run."""
+
+    def log(self, text: str) -> None:
+        """Add a line to what people read of the rollout while it runs, the trial's `agent.stdout`."""
+
+    def check(self) -> None:
+        """Raises `Stopped` when the deadline has passed or the user has stopped the run."""
+
+    def rerun(self) -> Rerun:
+        """What the two scripts that lie in the workspace now do from scratch, in a new sandbox. Raises `Stopped`."""
 
 
 class Sandbox(Protocol):
@@ -145,8 +212,8 @@ class Sandbox(Protocol):
     def kill(self) -> None:
         """End every process in it; the file system stays readable until the context is left. Idempotent."""
 
-    def unrouted(self) -> int | None:
-        """How often a command turned to an address that no way leads to, until now or until `kill`; None: unknown."""
+    def counted(self) -> Counted:
+        """What the kernel counted of it, until now or until `kill`."""
 
     def snapshot(self) -> Image:
         """Its file system, frozen, as an image that the sandbox's context removes with it."""
@@ -171,6 +238,14 @@ class SandboxProvider(Configured, Protocol):
         """A usable image for an environment: local, pulled, or built. One build for all who ask at once.
 
         Raises `ImageError`.
+        """
+
+    def build(
+        self, spec: BuildSpec, cancelled: Callable[[], bool] = lambda: False
+    ) -> AbstractContextManager[Build]:
+        """Build an untrusted Dockerfile under limits; leaving the context removes the image. See `sandbox.builds`.
+
+        A build that fails is a value. Raises `EngineError`.
         """
 
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:

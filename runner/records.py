@@ -394,6 +394,15 @@ class ExecResult(Record):
     """What it really wrote to both streams, cap or no cap."""
 
 
+class Counted(Record):
+    """What the kernel counted of a sandbox. None: nobody can tell."""
+
+    unrouted: int | None = None
+    """How often a command turned to an address that no way leads to."""
+    memory_kills: int | None = None
+    """Processes that were ended because the sandbox had no memory left."""
+
+
 class Image(Record):
     """A usable image and how it came to be."""
 
@@ -403,6 +412,30 @@ class Image(Record):
     origin: Literal["local", "pulled", "built", "none"] = "local"
     note: str = ""
     """Said on the record when a declared image could not be pulled and was built instead."""
+    seconds: float = 0.0
+
+
+class BuildSpec(Record):
+    """An image to be built of what nobody vouches for."""
+
+    name: str
+    """What it is for, in messages."""
+    dockerfile: str
+    folders: dict[str, Path] = {}
+    """Name in the build context -> host folder: everything in it but the Dockerfile."""
+    environment: Environment = Environment()
+    """Its limits and build arguments."""
+    timeout_seconds: float
+
+
+class Build(Record):
+    """How such a build ended."""
+
+    image: Image | None = None
+    error: ErrorInfo | None = None
+    """Why there is no image: BuildFailed, deadline, disk or cancelled."""
+    output: str = ""
+    """End of what it printed."""
     seconds: float = 0.0
 
 
@@ -450,6 +483,8 @@ class SandboxSpec(Record):
     """Mounted read-only below `/opt/assay`; the `python` runtime with the supervisor always is."""
     fresh_dirs: tuple[str, ...] = ()
     """Paths that are new, empty and root-only (0700) whatever the image holds there: `/tests`, `/logs/verifier`."""
+    runtime: bool = False
+    """Mount the `python` runtime although no agent runs in it."""
     network: Literal["none", "open"] = "none"
     labels: dict[str, str] = {}
 
@@ -679,7 +714,7 @@ class TrialRecord(Record):
     flags: tuple[str, ...] = ()
     """What a reader must know: no_model_call, empty_rollout (it used no tool, or changed nothing and said nothing),
     agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
-    suite's judge was tampered with), ..."""
+    suite's judge was tampered with), out_of_memory (the kernel ended a process of the rollout's for want of it), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()
@@ -700,6 +735,10 @@ class TrialRecord(Record):
     """Tool name -> calls."""
     tool_kinds: tuple[str, ...] = ()
     """Kind of each tool call in their order, by the agent's own table (`agent.tools`)."""
+    tool_phases: tuple[str, ...] = ()
+    """Phase of each tool call in their order (`metrics.terminal.phase`)."""
+    programs: tuple[str, ...] = ()
+    """What the commands ran that the model gave to a terminal, in their order (`metrics.terminal.programs`)."""
     own_finish: bool | None = None
     """Whether the agent ended its work itself; None without a model. See `runner.behaviour`."""
 
@@ -717,3 +756,4 @@ class TrialRecord(Record):
 
 
 Environment.model_rebuild()
+Build.model_rebuild()

@@ -10,6 +10,7 @@
     │   ├── agent.stdout  agent.stderr verifier.tar  workspace.tar
     │   ├── earlier/<n>/               tries that our side spoiled: same files, their spend is counted
     │   └── superseded/<n>/            finished trials replaced by `fresh=true`: their spend is not counted
+    ├── cache/                         what agents in our process keep for one another
     └── <sweep>/                       plan, projections and report of one command
 
 A try that died with its runner left a ledger and no record; the next `begin` finds it, so no spend is ever lost.
@@ -67,6 +68,11 @@ class Store:
             handle.write(f"process {os.getpid()}")
             handle.flush()
             yield
+
+    @property
+    def cache(self) -> Path:
+        """A folder that all trials share, which may not exist yet; losing it costs money and no result."""
+        return self.outputs / "cache"
 
     def folder(self, key: str) -> Path:
         """The folder of one trial, which may not exist yet."""

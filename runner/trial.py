@@ -5,17 +5,15 @@ image → session at the gateway → sandbox up → rollout → processes dead �
 
 from __future__ import annotations
 
-import json
 import time
-from collections import Counter
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from runner import __version__, workspace
-from runner.behaviour import kinds, own_finish
-from runner.ending import ending
+from runner import workspace
+from runner.driving import Clock, Machine, Workbench, drive
 from runner.errors import (
     AssayError,
     ConfigError,
@@ -23,44 +21,37 @@ from runner.errors import (
     ImageError,
     JudgeError,
     OutputsError,
+    TaskError,
     WorkspaceTooLarge,
 )
-from runner.plan import PlannedTrial, identity
-from runner.records import (
-    ErrorInfo,
-    ExecResult,
-    ExecSpec,
-    Image,
-    ModelCall,
-    OwnUsage,
-    PhaseSeconds,
-    Retry,
-    SandboxSpec,
-    Status,
-    TrialRecord,
-    Usage,
-    Verdict,
-)
+from runner.protocols import DrivingAgent, Sandbox
+from runner.recording import Rollout, recorded
+from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
 from runner.store import JUDGE_LEDGER, LEDGER
 from runner.verifiers.harbor import LIVE_FRESH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from runner.gateway import Gateway, Session
     from runner.gateway.asking import Asking
     from runner.gateway.egress import Egress
-    from runner.protocols import Sandbox, SandboxProvider
-    from runner.records import ToolCall
+    from runner.plan import PlannedTrial
+    from runner.protocols import CommandAgent, SandboxProvider
     from runner.store import Store
 
-LASTING = frozenset({ImageError.__name__, ConfigError.__name__, JudgeError.__name__, "CassetteMismatch"})
+LASTING = frozenset(
+    {ImageError.__name__, ConfigError.__name__, TaskError.__name__, JudgeError.__name__, "CassetteMismatch"}
+)
 """Failures of ours that a repetition cannot mend, or not at its price: a judge's would pay for the rollout again."""
 BACK_OFF_SECONDS = (2.0, 8.0)
 """Before the first and every later repetition of a trial that our side spoiled."""
+
+
+Work = Callable[[Sandbox], ExecResult]
+"""A rollout that waits for its sandbox."""
 
 
 @dataclass(frozen=True)
@@ -73,26 +64,6 @@ class Lab:
     sweep: str
     bundles: dict[str, str]
     """Bundle name -> recipe digest."""
-
-
-@dataclass
-class _Rollout:
-    """What is known of a trial so far; filled in as the phases pass, whatever becomes of the later ones."""
-
-    folder: Path
-    clock: dict[str, float] = field(default_factory=dict)
-    image: Image | None = None
-    result: ExecResult | None = None
-    session: Session | None = None
-    egress: Egress | None = None
-    asking: Asking | None = None
-    verdict: Verdict | None = None
-    error: ErrorInfo | None = None
-    flags: list[str] = field(default_factory=list)
-    workspace: workspace.Workspace | None = None
-    own_usage: OwnUsage | None = None
-    began: float = 0.0
-    """Of the rollout, in seconds since the epoch."""
 
 
 def run_to_the_end(
@@ -124,50 +95,87 @@ def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> T
     """Run one try. Raises only `OutputsError`: if `outputs/` cannot be written there is no place for a record."""
     started = datetime.now(UTC)
     folder, retries = lab.store.begin(trial.key)
-    state = _Rollout(folder)
+    state = Rollout(folder)
     try:
         with ExitStack() as stack:
             _run(trial, lab, state, stack, cancelled)
     except OutputsError:
         raise
     except AssayError as error:
-        state.error = ErrorInfo.of(error, _phase(state))
+        state.error = ErrorInfo.of(error, state.phase)
     except Exception as error:  # noqa: BLE001 - the trial boundary: a bug or a broken task spoils one trial, not a sweep
-        state.error = ErrorInfo.of(error, _phase(state))
-    return _record(trial, lab, state, retries, started)
+        state.error = ErrorInfo.of(error, state.phase)
+    return recorded(trial, state, lab.bundles, retries, started)
 
 
 def _run(
-    trial: PlannedTrial, lab: Lab, state: _Rollout, stack: ExitStack, cancelled: Callable[[], bool]
+    trial: PlannedTrial, lab: Lab, state: Rollout, stack: ExitStack, cancelled: Callable[[], bool]
 ) -> None:
     """The phases in their order. Leaving `stack` removes the sandbox and kills the trial's key."""
     task, agent = trial.task, trial.cell.agent
-    with _timed(state, "environment"):
-        state.image = image = lab.sandboxes.image(task.environment)
-        limit = _limit(trial)
-        state.session = _open_session(trial, lab, state.folder, limit, stack)
-        endpoint = state.session.endpoint if state.session else None
-        command = agent.command(task, endpoint).model_copy(update={"timeout_seconds": limit})
-        state.egress = egress = _open_egress(trial, lab, state.session, stack)
-        sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, image, state)))
+    with state.timed("environment"):
+        if isinstance(agent, DrivingAgent) and (refusal := agent.refusal(task)):
+            raise TaskError(refusal)
+        state.image = lab.sandboxes.image(task.environment)
+        state.session = _open_session(trial, lab, state.folder, stack)
+        if isinstance(agent, DrivingAgent):
+            work = _driven(trial, agent, lab, state, stack, cancelled)
+        else:
+            work = _commanded(trial, agent, lab, state, stack, cancelled)
+        sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, state)))
         _wait_until_healthy(trial, sandbox)
-    with _timed(state, "agent"):
-        guarded = _guarded(command, trial, state.session, egress)
+    with state.timed("agent"):
         state.began = time.time()
-        state.result = result = sandbox.exec(guarded, cancelled, lambda: _waited(state))
-    with _timed(state, "collect"):
+        state.result = result = work(sandbox)
+    with state.timed("collect"):
         _collect(trial, sandbox, result, state)
     if result.ended != "cancelled":
-        with _timed(state, "verify"):
+        with state.timed("verify"):
             verifier = trial.cell.dataset.verifier
             state.asking = asking = _open_asking(trial, lab, state.folder, stack)
             ask = asking.ask if asking else None
             state.verdict = verifier.verify(task, sandbox, lab.sandboxes, state.folder, ask)
 
 
-def _open_session(
-    trial: PlannedTrial, lab: Lab, folder: Path, limit: float | None, stack: ExitStack
-) -> Session | None:
+def _commanded(
+    trial: PlannedTrial,
+    agent: CommandAgent,
+    lab: Lab,
+    state: Rollout,
+    stack: ExitStack,
+    cancelled: Callable[[], bool],
+) -> Work:
+    """The rollout of an agent that runs in the sandbox: one command."""
+    session = state.session
+    command = agent.command(trial.task, session.endpoint if session else None)
+    command = command.model_copy(update={"timeout_seconds": trial.seconds})
+    state.egress = _open_egress(trial, lab, session, stack)
+    state.sockets = session.socket_dir if session else state.egress.folder if state.egress else None
+    guarded = _guarded(command, trial, session, state.egress)
+    return lambda sandbox: sandbox.exec(guarded, cancelled, lambda: state.waited_seconds)
+
+
+def _driven(
+    trial: PlannedTrial,
+    agent: DrivingAgent,
+    lab: Lab,
+    state: Rollout,
+    stack: ExitStack,
+    cancelled: Callable[[], bool],
+) -> Work:
+    """The rollout of an agent in our process. Its sandbox has no way to the model: what runs there asks nothing."""
+    state.egress = _open_egress(trial, lab, None, stack)
+    state.sockets = state.egress.folder if state.egress else None
+
+    def work(sandbox: Sandbox) -> ExecResult:
+        clock = Clock(trial.seconds, lambda: state.waited_seconds, cancelled)
+        machine = Machine(sandbox, clock, behind_proxy=state.egress is not None)
+        return drive(agent, Workbench(trial, machine, clock, state, lab))
+
+    return work
+
+
+def _open_session(trial: PlannedTrial, lab: Lab, folder: Path, stack: ExitStack) -> Session | None:
     if not trial.cell.agent.uses_model:
         return None
     from runner.gateway import SessionSpec  # noqa: PLC0415 - the gateway's libraries load only when a model is used
@@ -179,7 +187,7 @@ def _open_session(
         task=trial.task.name,
         model=trial.cell.model,
         budget=trial.cell.budget,
-        seconds=limit,
+        seconds=trial.seconds,
         ledger=folder / LEDGER,
         cassette=find(trial.cell, trial.task.name, trial.attempt) if replayed else None,
     )
@@ -215,16 +223,16 @@ def _guarded(
     return proxied(guarded) if egress else guarded
 
 
-def _sandbox_spec(trial: PlannedTrial, lab: Lab, image: Image, state: _Rollout) -> SandboxSpec:
-    task, bundle, session = trial.task, trial.cell.agent.bundle, state.session
-    sockets = session.socket_dir if session else state.egress.folder if state.egress else None
+def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: Rollout) -> SandboxSpec:
+    task, agent = trial.task, trial.cell.agent
     return SandboxSpec(
         name=task.name,
-        image=image,
+        image=state.image,
         environment=task.environment,
         user=task.agent_user,
-        gateway_dir=sockets,
-        bundles=(bundle,) if bundle else (),
+        gateway_dir=state.sockets,
+        bundles=(agent.bundle,) if agent.bundle else (),
+        runtime=isinstance(agent, DrivingAgent),
         fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
         network="open" if allowed(lab.sandboxes, task.environment) is None else "none",
         labels={"assay.sweep": lab.sweep, "assay.trial": trial.key},
@@ -247,10 +255,13 @@ def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
     raise EngineError(f"The health check of {trial.task.name} never succeeded: {check.command}")
 
 
-def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: _Rollout) -> None:
+def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: Rollout) -> None:
     """What is taken out of the agent's sandbox. Its processes die as soon as what they hold has been read."""
+    counted = sandbox.counted()
     if state.egress:
-        state.egress.unrouted(sandbox.unrouted())
+        state.egress.unrouted(counted.unrouted)
+    if counted.memory_kills:
+        state.flags.append("out_of_memory")
     try:
         state.own_usage = trial.cell.agent.reported(sandbox, result)
     except ValueError:
@@ -269,178 +280,3 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: _
             state.flags.append("workspace_too_large")
         except FileNotFoundError:
             state.flags.append("workspace_gone")
-
-
-def _record(
-    trial: PlannedTrial, lab: Lab, state: _Rollout, retries: tuple[Retry, ...], started: datetime
-) -> TrialRecord:
-    cell, verdict = trial.cell, state.verdict
-    calls = state.session.calls if state.session else ()
-    status, error = Status.INFRA_INVALID, state.error
-    if state.error is None and state.result is not None:
-        refusal = state.session.refusal if state.session else None
-        status, error = ending(state.result, calls, refusal, _limit(trial))
-    if verdict and verdict.error and verdict.reward == 0.0:  # what it left cannot be judged, by its own doing
-        status, error = Status.AGENT_ERROR, verdict.error
-    reward = verdict.reward if verdict and status.finished else None
-    names = [call.name for call in _tool_calls(calls)]
-    used, tools = kinds(names, cell.agent.tools), Counter(names)
-    finished = datetime.now(UTC)
-    _write_trajectory(trial, state.folder, calls)
-    return TrialRecord(
-        key=trial.key,
-        **trial.row().model_dump(exclude={"key", "refused"}),
-        status=status,
-        reward=reward,
-        passed=None if reward is None else reward >= cell.dataset.pass_threshold,
-        verdict=verdict,
-        error=error,
-        flags=(*trial.task.flags, *state.flags, *_flags(trial, state, calls)),
-        agent_exit_code=state.result.exit_code if state.result else None,
-        usage=sum((retry.usage for retry in retries), state.session.usage if state.session else Usage()),
-        cost_usd=_total(
-            [state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]
-        ),
-        agent_usage=state.own_usage,
-        usage_difference=_difference(state),
-        judge_usd=_total(
-            [state.asking.cost_usd if state.asking else 0.0, *(retry.judge_usd for retry in retries)]
-        ),
-        turns=state.session.turns if state.session else 0,
-        interactions=tools.total(),
-        tool_calls=dict(tools),
-        tool_kinds=used,
-        own_finish=own_finish(status, used, cell.agent.tools) if state.session else None,
-        started_at=started,
-        finished_at=finished,
-        wall_seconds=(finished - started).total_seconds(),
-        seconds=PhaseSeconds(**state.clock, waiting=_waited(state)),
-        retries=retries,
-        egress=state.egress.attempts if state.egress else (),
-        workspace_files=state.workspace.files if state.workspace else None,
-        workspace_lines=state.workspace.lines if state.workspace else None,
-        digests=_digests(trial, lab, state),
-    )
-
-
-def _flags(trial: PlannedTrial, state: _Rollout, calls: Sequence[ModelCall]) -> list[str]:
-    """What a reader of the record must know before trusting its reward."""
-    called, tools = bool(state.session and state.session.turns), bool(_tool_calls(calls))
-    verdict = state.verdict
-    return [
-        flag
-        for flag, holds in {
-            "cassette_mismatch": any(call.replayed and call.error for call in calls),
-            "calls_cut": any(
-                call.cut for call in calls
-            ),  # what they cost is not known, and not in `cost_usd`
-            "agent_usage_differs": any(count for _, count in _difference(state) or ()),
-            "no_model_call": state.session is not None and not called,
-            "empty_rollout": called and not (tools and (_changed(state) or _said(calls))),
-            "egress_refused": state.egress is not None
-            and not all(one.allowed for one in state.egress.attempts),
-            "lookups_unheard": state.egress is not None
-            and state.result is not None
-            and not state.egress.hears_lookups,
-            "image_built_instead_of_pulled": bool(state.image and state.image.note),
-            "verified_live": verdict is not None and verdict.mode == "live",
-            "forged_results": verdict is not None and bool(verdict.components.get("forged")),
-            "unjudged": verdict is not None and verdict.reward is None,
-            "output_truncated": state.result is not None
-            and state.result.output_bytes > len(state.result.stdout) + len(state.result.stderr) + 4096,
-            "no_wall_limit": _limit(trial) is None,
-        }.items()
-        if holds
-    ]
-
-
-def _difference(state: _Rollout) -> OwnUsage | None:
-    """What the agent itself counted, less what the gateway did; None where one of them counted nothing."""
-    return state.own_usage.beyond(state.session.usage) if state.own_usage and state.session else None
-
-
-def _digests(trial: PlannedTrial, lab: Lab, state: _Rollout) -> dict[str, str]:
-    cell, bundle = trial.cell, trial.cell.agent.bundle
-    digests = {
-        "assay": __version__,
-        "agent": identity(cell.agent),
-        "model": identity(cell.model),
-        "prices": cell.prices,
-        "budget": identity(cell.budget),
-        "task": trial.task.digest,
-        "environment": trial.task.environment.digest,
-        "image": state.image.id if state.image else "",
-        "verifier_image": state.verdict.image if state.verdict else "",
-    }
-    if judge := cell.dataset.verifier.judge:
-        digests["judge"] = identity(judge)
-    if bundle:
-        digests[f"bundle:{bundle.name}"] = lab.bundles.get(bundle.name, "")
-    return {name: digest for name, digest in digests.items() if digest}
-
-
-def _write_trajectory(trial: PlannedTrial, folder: Path, calls: Sequence[ModelCall]) -> None:
-    if not calls:
-        return
-    from runner.gateway.trajectory import atif  # noqa: PLC0415 - as above: only where a model was used
-
-    agent = trial.cell.agent
-    trajectory = atif(
-        calls,
-        agent=agent.name,
-        version=agent.version,
-        session_id=trial.key,
-        instruction=trial.task.instruction,
-    )
-    (folder / "trajectory.json").write_text(json.dumps(trajectory, indent=1))
-
-
-def _tool_calls(calls: Sequence[ModelCall]) -> list[ToolCall]:
-    if not calls:
-        return []
-    from runner.gateway.trajectory import tool_calls  # noqa: PLC0415
-
-    return [tool for call in calls for tool in tool_calls(call)]
-
-
-def _said(calls: Sequence[ModelCall]) -> str:
-    """The words of the last answer."""
-    from runner.gateway.trajectory import words  # noqa: PLC0415
-
-    return next((words(call) for call in reversed(calls) if call.response), "")
-
-
-def _changed(state: _Rollout) -> bool:
-    """Whether the rollout changed anything in its workspace, to the second; true where nobody can tell."""
-    return state.workspace is None or state.workspace.changed >= int(state.began)
-
-
-def _limit(trial: PlannedTrial) -> float | None:
-    """Seconds of the rollout: the smaller of the task's own limit and the budget's."""
-    limits = [trial.task.agent_timeout_seconds, trial.cell.budget.wall_seconds]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _waited(state: _Rollout) -> float:
-    """Seconds that the rollout's model calls have waited for the limits on calls."""
-    return state.session.waited_seconds if state.session else 0.0
-
-
-def _total(costs: Sequence[float | None]) -> float | None:
-    """Sum of USD; None as soon as one part is unknown."""
-    return None if None in costs else sum(cost for cost in costs if cost is not None)
-
-
-def _phase(state: _Rollout) -> str:
-    """The phase an error arose in: the last one whose clock has started."""
-    return next(reversed(state.clock), "environment")
-
-
-@contextmanager
-def _timed(state: _Rollout, phase: str) -> Iterator[None]:
-    began = time.monotonic()
-    state.clock[phase] = 0.0
-    try:
-        yield
-    finally:
-        state.clock[phase] = time.monotonic() - began

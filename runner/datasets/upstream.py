@@ -10,7 +10,6 @@ Fetched once into a cache, checked by digest, and never part of an agent's sandb
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import ssl
@@ -24,7 +23,16 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from runner.datasets.references import FETCH_SECONDS, SOLVE, install_wheels, made, run_client, unpack
+from runner.datasets.references import (
+    FETCH_SECONDS,
+    SOLVE,
+    file_digest,
+    install_wheels,
+    made,
+    run_client,
+    same,
+    unpack,
+)
 from runner.datasets.task_files import digest, tree_digest
 from runner.errors import ConfigError
 from runner.records import Record
@@ -94,9 +102,9 @@ def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str],
     target = upstream(source, cache)
     with made(target, f"upstream {source.package} {source.version}".rstrip(), say) as place:
         if place and source.kind == "sdist":
-            _from_index(source, place / "source")
+            sdist_source(source.package, source.version, source.digest, place / "source")
         elif place:
-            _same(tree_digest(here / source.package), source)
+            same(tree_digest(here / source.package), source.digest, source.package)
             shutil.copytree(here / source.package, place / "source", symlinks=True)
     return target / "source"
 
@@ -175,16 +183,16 @@ def locked(requirements: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(re.sub(r"\s*\\\n\s*", " ", text).strip().splitlines())
 
 
-def _from_index(source: Source, into: Path) -> None:
-    """Fetch an sdist and unpack it unbuilt: nothing of it runs on this machine."""
+def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
+    """Fetch an sdist of this digest, `sha256:..`, and unpack it unbuilt: nothing of it runs on this machine."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        address = str(_sdist(source.package, source.version, place)["url"])
+        address = str(_sdist(package, version, place)["url"])
         packed = place / address.rpartition("/")[2]
         trusted = ssl.create_default_context()
         with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
             packed.write_bytes(answer.read())
-        _same(f"sha256:{hashlib.sha256(packed.read_bytes()).hexdigest()}", source)
+        same(file_digest(packed), wanted, package)
         unpack(packed, place / "unpacked")
         (top,) = (place / "unpacked").iterdir()
         shutil.move(top, into)
@@ -229,13 +237,6 @@ def write_context(images: Path, source: Source, workspace: dict[str, Path], into
         target = into / "workspace" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(origin, target)
-
-
-def _same(found: str, source: Source) -> None:
-    if found != source.digest:
-        raise ConfigError(
-            f"upstream {source.package}: what came has digest {found}, and source.yaml says {source.digest}."
-        )
 
 
 def _short(identity: str) -> str:

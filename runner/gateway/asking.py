@@ -57,7 +57,7 @@ class Asking:
                 else ""
             )
             raise JudgeError(
-                f"The judge {self._spec.model.name} did not answer: {_reason(answer.body)}{advice}"
+                f"The judge {self._spec.model.name} did not answer: {reason(answer.body)}{advice}"
             )
         return CHAT.text(answer.body)
 
@@ -75,6 +75,7 @@ class Asking:
             return self._session
 
 
-def _reason(body: dict[str, object]) -> str:
+def reason(body: dict[str, object]) -> str:
+    """Why there is no answer, of the body that stands in its place."""
     error = body.get("error")
     return str(error["message"]) if isinstance(error, dict) else str(body)

@@ -141,7 +141,7 @@ class Egress:
         )
 
     def unrouted(self, count: int | None) -> None:
-        """What a sandbox's kernel has counted until now, as `protocols.Sandbox.unrouted` has it."""
+        """What a sandbox's kernel has counted until now, as `protocols.Sandbox.counted` has it."""
         if count:
             self._seen[ADDRESSES, 0, "direct", False] = count
 

@@ -9,7 +9,8 @@ import socket
 import tempfile
 import threading
 from collections import Counter
-from concurrent.futures import Future
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +37,8 @@ CONNECTIONS = 32
 IDLE_SECONDS = 600
 """An unused connection is kept for longer than any client keeps it. If ours closed first, a request could be on its way
 just then, and an agent without retries would end of it."""
+PATIENCE_SECONDS = 0.1
+"""Between two looks whether an answer is still wanted."""
 CLOSING_SECONDS = 2
 """For connections of an ended trial to go by themselves."""
 
@@ -72,13 +75,20 @@ class Gateway:
         opening = self._open(spec, cassette or Provider(spec.model, key, script, self._litellm))
         return asyncio.run_coroutine_threadsafe(opening, self._loop).result()
 
-    def ask(self, session: Session, request: Json) -> Answer:
-        """Our own side's chat call, served, metered and recorded as an agent's is; waits for its answer."""
+    def ask(self, session: Session, request: Json, given_up: Callable[[], bool] = lambda: False) -> Answer:
+        """Our own side's chat call, served, metered and recorded as an agent's is; waits for its answer.
+
+        Raises `CancelledError` once it is `given_up`: nobody waits then, as after an agent that hung up.
+        """
 
         async def served() -> Answer:
             return await session.start(CHAT, request, streamed=False).task
 
-        return asyncio.run_coroutine_threadsafe(served(), self._loop).result()
+        answer = asyncio.run_coroutine_threadsafe(served(), self._loop)
+        while not wait((answer,), PATIENCE_SECONDS).done:
+            if given_up():
+                answer.cancel()
+        return answer.result()
 
     @property
     def spent(self) -> Counter[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from runner.gateway.api import Api, Json
 from runner.gateway.http import APIS
@@ -23,9 +24,18 @@ def words(call: ModelCall) -> str:
     return _BY_NAME[call.api].text(call.response).strip() if call.response else ""
 
 
-def atif(calls: Sequence[ModelCall], *, agent: str, version: str, session_id: str, instruction: str) -> Json:
+def atif(
+    calls: Sequence[ModelCall],
+    *,
+    agent: str,
+    version: str,
+    session_id: str,
+    instruction: str,
+    read: Mapping[int, Sequence[ToolCall]] = MappingProxyType({}),
+) -> Json:
     """The trajectory of one rollout: the instruction, then one step an answered call.
 
+    `read` are tool calls that the agent itself read from the words of an answer, by the number of the call.
     What a tool returned is read from the later requests that repeat it, so the last step's results are absent.
     Calls without an answer are no steps; `extra.unanswered_calls` counts them.
     """
@@ -34,7 +44,10 @@ def atif(calls: Sequence[ModelCall], *, agent: str, version: str, session_id: st
     for call in answered:
         results |= _BY_NAME[call.api].tool_results(call.request)
     steps = [{"step_id": 1, "source": "user", "message": instruction}]
-    steps += [_step(number, call, results) for number, call in enumerate(answered, start=2)]
+    steps += [
+        _step(number, call, results, read.get(call.index, ()))
+        for number, call in enumerate(answered, start=2)
+    ]
     model = {"model_name": calls[0].model} if calls else {}
     return {
         "schema_version": VERSION,
@@ -50,9 +63,9 @@ def atif(calls: Sequence[ModelCall], *, agent: str, version: str, session_id: st
     }
 
 
-def _step(number: int, call: ModelCall, results: dict[str, str]) -> Json:
+def _step(number: int, call: ModelCall, results: dict[str, str], read: Sequence[ToolCall]) -> Json:
     api, response = _BY_NAME[call.api], call.response or {}
-    made = api.tool_calls(response)
+    made = (*api.tool_calls(response), *read)
     step: Json = {
         "step_id": number,
         "timestamp": call.started_at.isoformat(),

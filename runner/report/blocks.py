@@ -7,9 +7,11 @@ HTML nor files: all text in these values is shown as it is, whatever it holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from runner.report.findings import Findings
@@ -80,3 +82,16 @@ class Section(NamedTuple):
 
 SectionOf = Callable[["Findings"], Section | None]
 """What makes a section; `runner.report.page` lists them in their order."""
+
+
+def where(told: Callable[[pd.DataFrame], object]) -> Callable[[SectionOf], SectionOf]:
+    """For a section that is made only of trials that tell something of it."""
+
+    def of(make: SectionOf) -> SectionOf:
+        @wraps(make)
+        def section(found: Findings) -> Section | None:
+            return make(found) if told(found.trials) else None
+
+        return section
+
+    return of

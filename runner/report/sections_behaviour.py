@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial, wraps
+from functools import partial
 
 from metrics import behaviour
 from runner.report import figures_nl2repo
-from runner.report.blocks import Column, Picture, Section, SectionOf, Table, Text, Value
+from runner.report.blocks import Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
@@ -18,14 +18,8 @@ _MEANING = {
 }
 
 
-def of_recorded(make: SectionOf) -> SectionOf:
-    """The same section, only where tool calls were recorded by kind."""
-
-    @wraps(make)
-    def section(found: Findings) -> Section | None:
-        return make(found) if behaviour.recorded(found.trials) else None
-
-    return section
+of_recorded = where(behaviour.recorded)
+"""The same section, only where tool calls were recorded by kind."""
 
 
 @of_recorded

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial, wraps
+from functools import partial
 
 import pandas as pd
 
 from metrics import tool_bench
 from runner.report import figures_tools
-from runner.report.blocks import Block, Column, Picture, Section, SectionOf, Table, Text, Value
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
@@ -27,14 +27,8 @@ _ENOUGH = 4
 """References of different size that a LOESS line takes."""
 
 
-def of_tools(make: SectionOf) -> SectionOf:
-    """The same section, only of datasets that score tools."""
-
-    @wraps(make)
-    def section(found: Findings) -> Section | None:
-        return make(found) if tool_bench.scored(found.trials) else None
-
-    return section
+of_tools = where(tool_bench.scored)
+"""The same section, only of datasets that score tools."""
 
 
 def title(score: str) -> str:

@@ -105,9 +105,10 @@ def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecor
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
     `ran` (whether it has a record), `outcome` and `reason` (for people), `flags`, the four token counts,
     `agent_tokens_difference` (input and output as the agent itself says, less what the gateway counted),
-    `interactions`, `tool_kinds`, `own_finish`, `retries`, `retry_cost_usd` (part of `cost_usd`), `judge_usd` (no part
-    of it), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace sizes, and each component that a verifier
-    reported, under its own name or, where a column has that name already, as `verifier_<name>`.
+    `interactions`, `tool_kinds`, `tool_phases`, `programs` (`;` between), `own_finish`, `retries`, `retry_cost_usd`
+    (part of `cost_usd`), `judge_usd` (no part of it), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace
+    sizes, and each component that a verifier reported, under its own name or, where a column has that name already,
+    as `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is
     NA, never 0. `planned` must not be empty.
@@ -159,6 +160,8 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         "turns": record.turns,
         "interactions": record.interactions,
         "tool_kinds": " ".join(record.tool_kinds),
+        "tool_phases": " ".join(record.tool_phases),
+        "programs": ";".join(record.programs),
         "own_finish": record.own_finish,
         "started_at": record.started_at,
         "finished_at": record.finished_at,

@@ -16,8 +16,8 @@ from requests import Response
 from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError
-from runner.records import ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive, counters, launch
+from runner.records import Counted, ExecResult, ExecSpec, Image, SandboxSpec
+from runner.sandbox import archive, builds, counters, launch
 from runner.sandbox.execution import DiskWatch, Output, Readable, Stop, follow, stopper
 from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults, explanation
 from runner.sandbox.images import ImageConfig, Images
@@ -25,6 +25,8 @@ from runner.sandbox.limits import MEGABYTE, Limits
 
 SNAPSHOTS = "assay-snapshot"
 """Repository of snapshots; their tags are random."""
+UNTRUSTED = (f"{SNAPSHOTS}:", f"{builds.REPOSITORY}:")
+"""References of images that an agent made."""
 RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
 """Directories of the verifier. In a snapshot they are directories: a file, a link or a loop that an agent planted
 there would be a mount point that the engine refuses, and a way out of being judged."""
@@ -65,7 +67,7 @@ class DockerSandbox:
         self._user = spec.user or self._home.user
         self._id = ""
         self._killed = False
-        self._unrouted: int | None = None
+        self._counted = Counted()
         self._is_ready = False
         self._snapshots: list[Image] = []
 
@@ -87,8 +89,8 @@ class DockerSandbox:
                 self._api.start(self._id)
             except APIError as error:
                 self._remove()
-                if self.image.reference.startswith(SNAPSHOTS) and not isinstance(error, ImageNotFound):
-                    raise ImageError(f"What an agent left does not start: {explanation(error)}.") from error
+                if self.image.reference.startswith(UNTRUSTED) and not isinstance(error, ImageNotFound):
+                    raise ImageError(f"What an agent made does not start: {explanation(error)}.") from error
                 raise
             except BaseException:  # Ctrl-C, for one: who never entered is never left
                 self._remove()
@@ -160,7 +162,7 @@ class DockerSandbox:
         """See `protocols.Sandbox`. Returns when every process is dead."""
         if self._killed:
             return
-        self._unrouted = self.unrouted()
+        self._counted = self.counted()
         with engine_faults("killing a sandbox"):
             try:
                 self._api.kill(self._id)
@@ -169,16 +171,16 @@ class DockerSandbox:
                     raise
         self._killed = True
 
-    def unrouted(self) -> int | None:
+    def counted(self) -> Counted:
         """See `protocols.Sandbox`."""
-        if self._killed or self._spec.network == "open":
-            return self._unrouted
+        if self._killed:
+            return self._counted
         with engine_faults("looking at a sandbox"):
             try:
                 found = self._api.inspect_container(self._id)
             except NotFound:  # dead and removed, by somebody else
-                return None
-        return counters.unrouted(found["State"]["Pid"], self._id)
+                return Counted()
+        return counters.counted(found["State"]["Pid"], self._id, own_network=self._spec.network != "open")
 
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`. Ends the processes first: a file system in use is not frozen.
@@ -319,7 +321,17 @@ class DockerSandbox:
 
     def _disk_bytes(self) -> int:
         listed = self._api.containers(all=True, size=True, filters={"id": self._id})
-        return sum(container.get("SizeRw", 0) for container in listed)
+        written = sum(int(container.get("SizeRw", 0)) for container in listed)
+        return written + (self._volume_bytes() if self._home.volumes else 0)
+
+    def _volume_bytes(self) -> int:
+        """What the volumes hold that the image declares: they are no part of the container's own layer."""
+        mine = set(self._volumes().values())
+        try:
+            found = self._api.df()["Volumes"] or ()
+        except APIError:  # somebody else is asking the same; the next look will tell
+            return 0
+        return sum(int(volume["UsageData"]["Size"]) for volume in found if volume["Name"] in mine)
 
     def _volumes(self) -> dict[str, str | None]:
         """Path and name of the container's volumes that its image declares."""

@@ -11,7 +11,7 @@ from pydantic import PrivateAttr, field_validator, model_validator
 
 from runner.cases import CaseSide
 from runner.protocols import Sandbox
-from runner.records import BundleRecipe, Environment, Image, SandboxSpec
+from runner.records import Build, BuildSpec, BundleRecipe, Environment, Image, SandboxSpec
 from runner.sandbox.limits import Limits
 from runner.sandbox.network import canonical
 
@@ -46,6 +46,12 @@ class DockerSandboxes(Limits):
     def image(self, environment: Environment) -> Image:
         """See `protocols.SandboxProvider`. An environment that is built must carry its digest, which tags the image."""
         return self._connected().images.find(environment)
+
+    def build(
+        self, spec: BuildSpec, cancelled: Callable[[], bool] = lambda: False
+    ) -> AbstractContextManager[Build]:
+        """See `protocols.SandboxProvider`."""
+        return self._connected().build(spec, self, cancelled)
 
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
         """See `protocols.SandboxProvider`."""

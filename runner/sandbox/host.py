@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from runner.cases import CaseSide
-from runner.records import BundleRecipe, SandboxSpec
-from runner.sandbox import bundles, engine, reaper
+from runner.records import Build, BuildSpec, BundleRecipe, SandboxSpec
+from runner.sandbox import builds, bundles, engine, reaper
 from runner.sandbox.cases import CaseBox
 from runner.sandbox.container import DockerSandbox
 from runner.sandbox.images import Images
@@ -23,6 +24,12 @@ class Host:
     def open(self, spec: SandboxSpec, limits: Limits) -> DockerSandbox:
         """A container that starts when it is entered."""
         return DockerSandbox(self._client.api, self.images, spec, limits)
+
+    def build(
+        self, spec: BuildSpec, limits: Limits, cancelled: Callable[[], bool]
+    ) -> AbstractContextManager[Build]:
+        """An image as long as its context."""
+        return builds.built(self._client.api, spec, limits, cancelled)
 
     def cases(self, side: CaseSide) -> CaseBox:
         """Containers that start when it is entered."""

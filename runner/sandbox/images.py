@@ -171,10 +171,11 @@ class Images:
         """
         url = f"{self._api.base_url}/v{self._api.api_version}{path}"
         with self._api.post(url, stream=True, timeout=silence, **request) as response:
-            yield _events(response)
+            yield events_of(response)
 
 
-def _events(response: Response) -> Iterator[dict[str, Any]]:
+def events_of(response: Response) -> Iterator[dict[str, Any]]:
+    """What the engine says while it pulls or builds; a refusal is an `error`, too."""
     if not response.ok:
         yield {"error": response.json()["message"]}
         return
@@ -220,12 +221,17 @@ def _build_headers() -> dict[str, str | bytes]:
 
 def _recipe(environment: Environment) -> tuple[dict[str, str], str]:
     """Build arguments, and the tag that a build of exactly this has on exactly this base image."""
-    arguments = {
+    arguments = arguments_of(environment)
+    on_base = f"-{base.tag().rpartition(':')[2]}" if arguments != environment.build_args else ""
+    return arguments, f"{REPOSITORY}:{environment.digest.removeprefix('sha256:')[:24]}{on_base}"
+
+
+def arguments_of(environment: Environment) -> dict[str, str]:
+    """Build arguments, this machine's base image among them."""
+    return {
         name: base.tag() if value == BASE_ARGUMENT else value
         for name, value in environment.build_args.items()
     }
-    on_base = f"-{base.tag().rpartition(':')[2]}" if arguments != environment.build_args else ""
-    return arguments, f"{REPOSITORY}:{environment.digest.removeprefix('sha256:')[:24]}{on_base}"
 
 
 def _proxies() -> dict[str, str]:

@@ -93,7 +93,7 @@ def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:
     mounts += [Mount(path, name, type="volume") for path, name in home.volumes.items() if name]
     if spec.gateway_dir:
         mounts.append(Mount(GATEWAY_DIR, str(spec.gateway_dir), type="bind", read_only=True))
-    if _runs_an_agent(spec):
+    if _runs_ours(spec):
         # A volume and no `tmpfs`: the engine can copy files into it.
         options = {"type": "tmpfs", "device": "tmpfs", "o": AGENT_DIR_OPTIONS}
         driver = DriverConfig("local", options)
@@ -102,16 +102,16 @@ def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:
 
 
 def _bundles(spec: SandboxSpec) -> list[str]:
-    if not _runs_an_agent(spec):
+    if not _runs_ours(spec):
         return []
     # The runtime comes last: a bundle brings along the one that it was built with, and of two the later is mounted.
     names = (*map(bundles.container_name, spec.bundles), bundles.runtime_container())
     return [f"{name}:ro" for name in dict.fromkeys(names)]
 
 
-def _runs_an_agent(spec: SandboxSpec) -> bool:
+def _runs_ours(spec: SandboxSpec) -> bool:
     """Whether something of ours runs in it: then it has the `python` runtime and the agent's own folder.
 
-    A verifier's sandbox has neither: the fewer mounts, the fewer paths an agent can have spoiled in its image.
+    Other sandboxes of verifiers have neither: the fewer mounts, the fewer paths an agent can have spoiled.
     """
-    return spec.gateway_dir is not None or bool(spec.bundles)
+    return spec.runtime or spec.gateway_dir is not None or bool(spec.bundles)

@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from runner.errors import EngineError, ImageError, WorkspaceTooLarge
 from runner.protocols import Sandbox
-from runner.records import BundleRecipe, Environment, ExecResult, ExecSpec, Image, SandboxSpec
+from runner.records import (
+    Build,
+    BuildSpec,
+    BundleRecipe,
+    Counted,
+    Environment,
+    ExecResult,
+    ExecSpec,
+    Image,
+    SandboxSpec,
+)
 from runner.sandbox.execution import CHUNK, POLL_SECONDS, Output, Stop, stopper
 from runner.sandbox.limits import MEGABYTE, Caps
 
@@ -59,6 +69,14 @@ class LocalSandboxes(Caps):
     def cases(self, side: CaseSide) -> AbstractContextManager[CaseBox]:  # noqa: ARG002 - the protocol's
         """Raises `EngineError`: there is no clean machine for each case here."""
         raise EngineError("sandbox=local cannot run the cases of differential testing: use sandbox=docker.")
+
+    def build(
+        self,
+        spec: BuildSpec,  # noqa: ARG002
+        cancelled: Callable[[], bool] = lambda: False,  # noqa: ARG002
+    ) -> AbstractContextManager[Build]:
+        """Raises `EngineError`: there are no images here."""
+        raise EngineError("sandbox=local cannot build images: use sandbox=docker.")
 
     def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:  # noqa: ARG002
         """Raises `EngineError` when an agent needs a bundle: they are built for containers."""
@@ -186,9 +204,9 @@ class LocalSandbox:
                     time.sleep(POLL_SECONDS / 10)
         self._leaders.clear()
 
-    def unrouted(self) -> int | None:
-        """Nobody can tell: the network is this machine's."""
-        return None
+    def counted(self) -> Counted:
+        """Nobody can tell: network and memory are this machine's."""
+        return Counted()
 
     def snapshot(self) -> Image:
         """A copy of the folder."""

@@ -238,10 +238,10 @@ def test_what_turned_to_bare_addresses_is_known_even_of_a_command_that_was_kille
     """Of a container, that is; whoever uses this machine's network cannot be told from the rest of it."""
     is_local = isinstance(sandbox, LocalSandbox)
     turn = "sleep 60" if is_local else "(: < /dev/tcp/203.0.113.1/443) 2>/dev/null; sleep 60"
-    assert sandbox.unrouted() == (None if is_local else 0)
-    ending = sandbox.exec(ExecSpec(argv=("bash", "-c", turn)), lambda: sandbox.unrouted() != 0)
+    assert sandbox.counted().unrouted == (None if is_local else 0)
+    ending = sandbox.exec(ExecSpec(argv=("bash", "-c", turn)), lambda: sandbox.counted().unrouted != 0)
     assert ending.ended == "cancelled"
-    assert sandbox.unrouted() == (None if is_local else 1)
+    assert sandbox.counted().unrouted == (None if is_local else 1)
 
 
 def test_a_snapshot_has_the_files_and_not_the_processes(start: Open) -> None:

@@ -71,6 +71,30 @@ def test_the_same_requests_get_the_same_answers_for_nothing(
     assert agent.post(f"/v1/{path}", json=FORMS[path]("two")).status_code == 403, "each is played once"
 
 
+def test_a_question_that_trials_share_is_found_on_the_tape_of_the_one_that_asked(
+    session: Open, http: Http, tmp_path: Path
+) -> None:
+    """Which of them asks is a matter of chance, and on replay it may be another."""
+    asker, (answer, *_) = _record(session, http, tmp_path, "chat/completions", "shared")
+    other = tape(tmp_path, "codex·m·d·default", "other", 1)
+    other.parent.mkdir()
+    other.write_text("")
+    trial = http(_replay(session, other))
+    for _ in range(2):
+        assert trial.post("/v1/chat/completions", json=FORMS["chat/completions"]("shared")).json() == answer
+    history = {"messages": [{"role": "user", "content": text} for text in ("shared", "again")]}
+    for wrong in (FORMS["chat/completions"]("other"), history):
+        assert trial.post("/v1/chat/completions", json=wrong).status_code == 403
+    foreign = tape(tmp_path, "codex·m·another·default", "other", 1)
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("")
+    alone = http(_replay(session, foreign))
+    assert alone.post("/v1/chat/completions", json=FORMS["chat/completions"]("shared")).status_code == 403, (
+        "a tape of another cell"
+    )
+    assert asker.is_file()
+
+
 def test_an_agent_is_told_the_name_of_the_recorded_model(session: Open, http: Http, tmp_path: Path) -> None:
     recording, _ = _record(session, http, tmp_path, "chat/completions", "one")
     assert _replay(session, recording).endpoint.model == "x"

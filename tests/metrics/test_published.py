@@ -95,16 +95,3 @@ def test_nl2repo_tier_means_weighted_by_their_tasks_give_the_overall() -> None:
     table = published("nl2repo_main")
     overall = np.average(table[["easy", "medium", "hard"]], weights=[26, 46, 32], axis=1)
     np.testing.assert_allclose(overall, table["pass_rate_percent"], atol=0.6)
-
-
-def test_execution_agent_built_executed_and_identical() -> None:
-    """From its Table 1: `-` was not built, `+` was built but executed no tests."""
-    table = published("execution_agent_projects")
-    built = table["agent_tests"] != "-"
-    executed = table[built & (table["agent_tests"] != "+")]
-    outcomes = ("passed", "failed", "skipped")
-    identical = [
-        all(int(row[f"agent_{name}"]) == row[f"truth_{name}"] for name in outcomes)
-        for _, row in executed.iterrows()
-    ]
-    assert (len(table), built.sum(), len(executed), sum(identical)) == (50, 41, 33, 16)

@@ -17,6 +17,7 @@ from runner.report.table import SweepFile, trials_table
 from tests.browser import PROGRAMS, browser
 from tests.records_factory import NOON
 from tests.report.plans import SCORING, sweep_of_four
+from tests.report.project_sweep import sweep_of_projects
 from tests.report.tool_sweep import sweep_of_tools
 
 Report = Callable[..., Path]
@@ -54,6 +55,12 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     """What is found of a sweep of CLI-Tool-Bench; for tests that only look."""
     return findings(tmp_path_factory.mktemp("tools"), *sweep_of_tools())
+
+
+@pytest.fixture(scope="session")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """What is found of a sweep of projects to be set up; for tests that only look."""
+    return findings(tmp_path_factory.mktemp("projects"), *sweep_of_projects())
 
 
 @pytest.fixture(scope="session")

@@ -183,14 +183,20 @@ def test_who_cannot_see_it_is_told(shown: Shown, four: Path) -> None:
     assert page.execute_script("return document.documentElement.lang") == "en"
 
 
-def test_the_sections_on_tools_are_whole_on_paper_and_a_phone_and_told(shown: Shown, tools: Findings) -> None:
-    written = write_report(tools)
+@pytest.mark.parametrize(
+    ("sweep", "prefix", "shown_there"), [("tools", "tool-", 17), ("projects", "projects", 11)]
+)
+def test_sections_of_a_benchmark_are_whole_on_paper_and_a_phone_and_told(
+    shown: Shown, request: pytest.FixtureRequest, sweep: str, prefix: str, shown_there: int
+) -> None:
+    found: Findings = request.getfixturevalue(sweep)
+    written = write_report(found)
     page = shown(written, 1032, "print")
     ends: Any = page.execute_script(
-        "return [...document.querySelectorAll('[id^=tool-] :is(table, svg)')]"
+        f"return [...document.querySelectorAll('[id^={prefix}] :is(table, svg)')]"
         ".map(x => Math.ceil(x.getBoundingClientRect().right))"
     )
-    assert len(ends) == 17
+    assert len(ends) == shown_there
     assert max(ends) <= 1032
     page = shown(written, PHONE)
     assert page.execute_script("return document.documentElement.scrollWidth") == PHONE

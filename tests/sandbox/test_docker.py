@@ -226,7 +226,13 @@ def test_one_file_cannot_be_larger_than_the_disk(start: Start, bash: Bash) -> No
 
 @pytest.mark.parametrize("limits", [{"memory_mb": 64}])
 def test_memory_is_limited(start: Start, bash: Bash) -> None:
-    assert bash(start(), "python3 -c 'x = bytearray(200 << 20)'").exit_code == 137
+    sandbox = start()
+    assert bash(sandbox, "true").exit_code == 0
+    assert sandbox.counted().memory_kills == 0
+    assert bash(sandbox, "python3 -c 'x = bytearray(200 << 20)'").exit_code == 137
+    assert sandbox.counted().memory_kills == 1, "which its exit code alone does not say"
+    sandbox.kill()
+    assert sandbox.counted().memory_kills == 1
 
 
 def test_a_task_may_ask_for_more_cores_than_there_are(start: Start, bash: Bash) -> None:

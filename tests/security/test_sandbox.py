@@ -60,7 +60,7 @@ print(json.dumps(reached))
 
 def test_connections_to_bare_addresses_are_counted_whatever_is_done_about_it(cell: Cell) -> None:
     """By the kernel, in files that only it writes, of a network that no process can leave."""
-    before = cell.sandbox.unrouted()
+    before = cell.sandbox.counted().unrouted
     left = cell.python(
         """
 left = []
@@ -82,7 +82,7 @@ print(json.dumps(left))
     )
     assert left == []
     assert before is not None
-    assert cell.sandbox.unrouted() == before + 5, "and not what stays inside"
+    assert cell.sandbox.counted().unrouted == before + 5, "and not what stays inside"
 
 
 LOOK_UP = """

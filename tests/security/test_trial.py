@@ -111,6 +111,14 @@ def test_a_task_that_serves_names_itself_says_so(run: Callable[..., tuple[TrialR
     assert "will not be recorded" in (folder / "agent.stderr").read_text()
 
 
+def test_a_rollout_that_lacked_memory_says_so(run: Callable[..., tuple[TrialRecord, Path]]) -> None:
+    """A CLI that the kernel ended, or whose own child it did, was on record as an error of its own."""
+    toml = '[agent]\nuser = "1000"\n[environment]\nmemory_mb = 128\n'
+    record, _ = run("python3 -c 'x = bytearray(400 << 20)'; touch /app/done", toml=toml)
+    assert record.status is Status.COMPLETED
+    assert "out_of_memory" in record.flags
+
+
 def test_a_killed_supervisor_does_not_keep_a_trial_alive(
     run: Callable[..., tuple[TrialRecord, Path]],
 ) -> None:

@@ -1,0 +1,113 @@
+"""`agent=execution_agent`: sets up any project and runs its tests (Bouzenia and Pradel, ExecutionAgent, section 2)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, SkipValidation, TypeAdapter
+
+from runner.agents.execution.answers import ask_for
+from runner.agents.execution.ingredients import Ingredients
+from runner.agents.execution.loop import work
+from runner.agents.execution.preparation import prepare, refusal
+from runner.agents.execution.prompts import single_prompt
+from runner.agents.execution.terminal import write_file
+from runner.agents.execution.web import Search
+from runner.environments import DOCKERFILE, SCRIPT, WORKSPACE
+from runner.protocols import Bench, Sandbox
+from runner.records import ExecResult, Record, Task
+
+GAVE_UP = 1
+"""Exit code."""
+
+
+class Scripts(Record):
+    """The one answer of the variant without feedback."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    dockerfile: str
+    script: str
+
+
+class ExecutionAgent(Record):
+    """Runs in our process, drives the sandbox by a terminal, and talks through the gateway. See `DrivingAgent`."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    name: str
+    version: str
+    """Raised when its prompts or its loop change, since they are no part of its configuration."""
+    commands: int = Field(default=40, ge=1)
+    """Of an attempt: answers of the model, those included that are none."""
+    attempts: int = Field(default=3, ge=1)
+    command_seconds: float = Field(default=300.0, gt=0)
+    """After which the model is asked whether to wait, to write input or to terminate."""
+    summary_tokens: int = Field(default=200, ge=1)
+    """Outputs of more tokens (of four characters) are summarised by the model."""
+    preparation: bool = True
+    """False: the loop starts with nothing (Table 3, no preparation phase)."""
+    feedback: bool = True
+    """False: one answer gives both scripts (Table 3, no feedback phase)."""
+    guidelines: bool = True
+    """False: the preparation asks for no guidelines (Table 3)."""
+    retrieval: bool = True
+    """False: the preparation reads no scripts of CI and asks no search engine (Table 3)."""
+    search: Annotated[Search | None, SkipValidation] = None
+    """Search engine for hints from the web; None asks none."""
+
+    @property
+    def uses_model(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def bundle(self) -> None:
+        """None: it is not in the sandbox."""
+
+    @property
+    def tools(self) -> dict[str, tuple[str, ...]]:
+        """See `protocols.Agent`."""
+        return {
+            "execute": ("linux_terminal",),
+            "read": ("read_file",),
+            "edit": ("write_file",),
+            "finish": ("task_done",),
+        }
+
+    def refusal(self, task: Task) -> str | None:
+        """See `protocols.DrivingAgent`: it needs a project."""
+        return refusal(task)
+
+    def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
+        """See `protocols.Agent`: the gateway counts, and nobody else."""
+
+    def run(self, task: Task, bench: Bench) -> int:
+        """See `protocols.DrivingAgent`: Algorithm 1."""
+        ingredients = Ingredients()
+        if self.preparation:
+            ingredients = prepare(
+                task,
+                bench,
+                with_guidelines=self.guidelines,
+                with_retrieval=self.retrieval,
+                search=self.search,
+            )
+        reached = (
+            work(self, task, bench, ingredients) if self.feedback else _at_once(task, bench, ingredients)
+        )
+        return 0 if reached else GAVE_UP
+
+
+def _at_once(task: Task, bench: Bench, ingredients: Ingredients) -> bool:
+    """Both scripts from one answer, as they come; whether there was one."""
+    try:
+        scripts = ask_for(bench, single_prompt(task, ingredients), TypeAdapter(Scripts))
+    except ValueError as error:
+        bench.log(f"Given up: the model's answer holds no two scripts. {error}")
+        return False
+    for name, content in {DOCKERFILE: scripts.dockerfile, SCRIPT: scripts.script}.items():
+        path = f"{WORKSPACE}/{name}"
+        bench.use("write_file", {"path": path, "content": content})
+        bench.log(write_file(bench.sandbox, path, content, WORKSPACE).text)
+    return True

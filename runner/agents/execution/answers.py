@@ -1,0 +1,70 @@
+"""Answers of a model that are to be JSON, and are somebody else's words until they are checked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+if TYPE_CHECKING:
+    from runner.protocols import Bench
+
+Kind = TypeVar("Kind")
+
+TRIES: Final = 2
+"""Answers that are asked for, before one that makes no sense is given up."""
+OPENINGS: Final = 100
+"""Braces and brackets of an answer with which a value may begin; a hundred thousand in a row would take minutes."""
+_REASON_CHARACTERS: Final = 500
+
+
+def ask_for(bench: Bench, question: str, kind: TypeAdapter[Kind]) -> Kind:
+    """The model's answer, as this kind of value; when it is none, the model is told why and asked once more.
+
+    Raises `ValueError` when the last answer is none either, `Stopped` and `ModelFailed`.
+    """
+    messages = [{"role": "user", "content": question}]
+    for left in reversed(range(TRIES)):
+        answer = bench.ask(messages)
+        try:
+            return parsed(answer, kind)
+        except ValueError as error:
+            if not left:
+                raise
+            advice = f"That cannot be read: {error} Answer with the JSON that was asked for and nothing else."
+            messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": advice}]
+    raise AssertionError(TRIES)
+
+
+def parsed(answer: str, kind: TypeAdapter[Kind]) -> Kind:
+    """The first JSON value of this kind in an answer, which may stand among words or in a fence.
+
+    Raises `ValueError` with a sentence for the model.
+    """
+    decoder, reason, at, openings = json.JSONDecoder(strict=False), "It holds no JSON.", 0, OPENINGS
+    while openings and (at := _next(answer, at)) >= 0:
+        openings -= 1
+        try:
+            value, end = decoder.raw_decode(answer, at)
+            return kind.validate_python(value)
+        except ValidationError as error:
+            reason, at = complaint(error), end
+        except (json.JSONDecodeError, RecursionError) as error:
+            if reason == "It holds no JSON.":
+                reason = f"It is no valid JSON ({error})."[:_REASON_CHARACTERS]
+            at += 1
+    raise ValueError(reason)
+
+
+def _next(text: str, at: int) -> int:
+    """Where the next JSON object or array may begin; -1: nowhere."""
+    return min((found for opening in "{[" if (found := text.find(opening, at)) >= 0), default=-1)
+
+
+def complaint(error: ValidationError) -> str:
+    """What is wrong with a value, in one sentence."""
+    faults = (
+        f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}" for fault in error.errors()[:3]
+    )
+    return f"{'; '.join(faults)}."[:_REASON_CHARACTERS]

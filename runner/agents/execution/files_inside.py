@@ -1,0 +1,75 @@
+"""Reads or writes one file inside a sandbox. The request is JSON, and so is what it prints: text, failed.
+
+    {"path": ..., "folder": ..., "most": BYTES}           its text, without what is beyond
+    {"path": ..., "folder": ..., "content": TEXT}         is written; folders above it are made
+
+Runs as `terminal_inside.py` does, beside whatever the agent left: a pipe is not waited for.
+"""
+
+import json
+import os
+import signal
+import stat
+import sys
+
+PATIENCE_SECONDS = 20
+LOOKED_AT = 8192
+"""A file with a zero among its first so many bytes is no text."""
+ADVICE: dict[type[Exception], str] = {
+    FileNotFoundError: "There is no such file.",
+    IsADirectoryError: "It is a directory: list it with `ls`.",
+    NotADirectoryError: "Something on the way to it is no directory.",
+    FileExistsError: "Something on the way to it is no directory.",
+    TimeoutError: f"It took more than {PATIENCE_SECONDS} seconds.",
+}
+
+
+class Refused(Exception):  # noqa: N818 - nothing went wrong
+    """It is not what was asked for; says why."""
+
+
+def read(path: str, most: int) -> str:
+    """At most so many bytes of it, and how many there are beyond."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise Refused("It is no regular file")
+        data = file.read(most)
+    if b"\0" in data[:LOOKED_AT]:
+        raise Refused(f"It is binary, of {found.st_size} bytes: look at it with the terminal")
+    beyond = found.st_size - len(data)
+    more = f"\n[{beyond} bytes more: read them with the terminal]" if beyond > 0 else ""
+    return data.decode(errors="replace") + more
+
+
+def write(path: str, content: str) -> str:
+    """Its new content in place of what it had."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - pathlib takes longer to load
+    data = content.encode(errors="replace")
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o644), "wb") as file:
+        file.write(data)
+    return f"{path} is written: {len(data)} bytes."
+
+
+def late(*_: object) -> None:
+    """Ends what hangs."""
+    raise TimeoutError
+
+
+def main(request: dict) -> dict:  # type: ignore[type-arg] # JSON
+    """The answer."""
+    path = os.path.join(request["folder"], os.path.expanduser(request["path"]))  # noqa: PTH111, PTH118
+    try:
+        content = request.get("content")
+        text = read(path, request["most"]) if content is None else write(path, content)
+    except (OSError, ValueError, Refused) as error:  # a name with a zero in it is a ValueError
+        reason = ADVICE.get(type(error)) or f"{getattr(error, 'strerror', None) or error}."
+        asked = request["path"].encode(errors="replace").decode()
+        return {"text": f"{asked}: {reason}", "failed": True}
+    return {"text": text, "failed": False}
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(PATIENCE_SECONDS)
+    print(json.dumps(main(json.loads(sys.argv[1]))))

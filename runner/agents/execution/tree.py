@@ -1,0 +1,56 @@
+"""The files of a project that lies on the host. It is somebody else's, so it may be huge and full of traps."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from runner.records import Record
+
+MOST_ENTRIES = 20_000
+"""Files and folders that are looked at, those near the top first."""
+NOT_OURS = frozenset({".git", ".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "site-packages"})
+"""Folders of programs, whose content nobody of the project wrote."""
+
+
+class Source(Record):
+    """A regular file."""
+
+    path: str
+    """Relative to the project, with `/`."""
+    size: int
+    """Bytes."""
+
+
+def sources(project: Path) -> Iterator[Source]:
+    """The first regular files from the top down, in an order of their names alone; links are not followed."""
+    folders, left = deque([""]), MOST_ENTRIES
+    while folders and left:
+        folder = folders.popleft()
+        for entry in _entries(project / folder)[:left]:
+            left -= 1
+            path = f"{folder}{entry.name}"
+            if entry.is_file(follow_symlinks=False):
+                yield Source(path=path, size=entry.stat(follow_symlinks=False).st_size)
+            elif entry.is_dir(follow_symlinks=False) and entry.name not in NOT_OURS:
+                folders.append(f"{path}/")
+
+
+def head(project: Path, source: Source, most: int) -> str:
+    """The first bytes of a file as text, whatever they are; empty if it cannot be read."""
+    try:
+        with (project / source.path).open("rb") as file:
+            return file.read(most).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            named = [entry for entry in entries if entry.name.isprintable()]  # no bytes that are no text
+    except OSError:
+        return []
+    return sorted(named, key=lambda entry: entry.name)

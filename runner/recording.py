@@ -1,0 +1,235 @@
+"""What is known of a trial while it runs, and the record made of it whatever became of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from runner import __version__
+from runner.behaviour import in_terminal, kinds, own_finish
+from runner.ending import ending
+from runner.plan import identity
+from runner.records import PhaseSeconds, Status, TrialRecord, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from runner.gateway import Session
+    from runner.gateway.asking import Asking
+    from runner.gateway.egress import Egress
+    from runner.plan import PlannedTrial
+    from runner.records import ErrorInfo, ExecResult, Image, ModelCall, OwnUsage, Retry, ToolCall, Verdict
+    from runner.workspace import Workspace
+
+
+@dataclass
+class Rollout:
+    """What is known of a trial so far; filled in as the phases pass, whatever becomes of the later ones."""
+
+    folder: Path
+    clock: dict[str, float] = field(default_factory=dict)
+    image: Image | None = None
+    result: ExecResult | None = None
+    session: Session | None = None
+    egress: Egress | None = None
+    sockets: Path | None = None
+    """Host folder with what its sandbox may reach of the gateway; None: nothing."""
+    asking: Asking | None = None
+    verdict: Verdict | None = None
+    error: ErrorInfo | None = None
+    flags: list[str] = field(default_factory=list)
+    workspace: Workspace | None = None
+    own_usage: OwnUsage | None = None
+    began: float = 0.0
+    """Of the rollout, in seconds since the epoch."""
+    used: dict[int, list[ToolCall]] = field(default_factory=dict)
+    """Number of a model call -> tool calls that an agent in our process read from the words of its answer."""
+
+    @property
+    def calls(self) -> tuple[ModelCall, ...]:
+        """Every model call of the agent that has ended."""
+        return self.session.calls if self.session else ()
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long the rollout's model calls have waited for the limits on calls."""
+        return self.session.waited_seconds if self.session else 0.0
+
+    def tools(self, call: ModelCall) -> tuple[ToolCall, ...]:
+        """The tool calls of a model call, in the model's order."""
+        from runner.gateway.trajectory import tool_calls  # noqa: PLC0415 - only where a model was used
+
+        return (*tool_calls(call), *self.used.get(call.index, ()))
+
+    @property
+    def phase(self) -> str:
+        """The last one whose clock has started: an error arose there."""
+        return next(reversed(self.clock), "environment")
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """The clock of one phase."""
+        began = time.monotonic()
+        self.clock[phase] = 0.0
+        try:
+            yield
+        finally:
+            self.clock[phase] = time.monotonic() - began
+
+
+def recorded(
+    trial: PlannedTrial,
+    state: Rollout,
+    bundles: Mapping[str, str],
+    retries: tuple[Retry, ...],
+    started: datetime,
+) -> TrialRecord:
+    """The record of a try that is over, however far it came, and its trajectory on disk.
+
+    `bundles` are recipe digests by bundle; `retries` are the tries before it, `started` is when it began (UTC).
+    """
+    cell, verdict, calls = trial.cell, state.verdict, state.calls
+    status, error = Status.INFRA_INVALID, state.error
+    if state.error is None and state.result is not None:
+        refusal = state.session.refusal if state.session else None
+        status, error = ending(state.result, calls, refusal, trial.seconds)
+    if verdict and verdict.error and verdict.reward == 0.0:  # what it left cannot be judged, by its own doing
+        status, error = Status.AGENT_ERROR, verdict.error
+    reward = verdict.reward if verdict and status.finished else None
+    made = [tool for call in calls for tool in state.tools(call)]
+    used, tools = kinds([tool.name for tool in made], cell.agent.tools), Counter(tool.name for tool in made)
+    phases, programs = in_terminal(made, used)
+    finished = datetime.now(UTC)
+    _write_trajectory(trial, state, calls)
+    return TrialRecord(
+        key=trial.key,
+        **trial.row().model_dump(exclude={"key", "refused"}),
+        status=status,
+        reward=reward,
+        passed=None if reward is None else reward >= cell.dataset.pass_threshold,
+        verdict=verdict,
+        error=error,
+        flags=(*trial.task.flags, *state.flags, *_flags(trial, state, calls)),
+        agent_exit_code=state.result.exit_code if state.result else None,
+        usage=sum((retry.usage for retry in retries), state.session.usage if state.session else Usage()),
+        cost_usd=_total(
+            [state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]
+        ),
+        agent_usage=state.own_usage,
+        usage_difference=_difference(state),
+        judge_usd=_total(
+            [state.asking.cost_usd if state.asking else 0.0, *(retry.judge_usd for retry in retries)]
+        ),
+        turns=state.session.turns if state.session else 0,
+        interactions=tools.total(),
+        tool_calls=dict(tools),
+        tool_kinds=used,
+        tool_phases=phases,
+        programs=programs,
+        own_finish=own_finish(status, used, cell.agent.tools) if state.session else None,
+        started_at=started,
+        finished_at=finished,
+        wall_seconds=(finished - started).total_seconds(),
+        seconds=PhaseSeconds(**state.clock, waiting=state.waited_seconds),
+        retries=retries,
+        egress=state.egress.attempts if state.egress else (),
+        workspace_files=state.workspace.files if state.workspace else None,
+        workspace_lines=state.workspace.lines if state.workspace else None,
+        digests=_digests(trial, state, bundles),
+    )
+
+
+def _flags(trial: PlannedTrial, state: Rollout, calls: Sequence[ModelCall]) -> list[str]:
+    """What a reader of the record must know before trusting its reward."""
+    called, tools = bool(state.session and state.session.turns), any(map(state.tools, calls))
+    verdict = state.verdict
+    return [
+        flag
+        for flag, holds in {
+            "cassette_mismatch": any(call.replayed and call.error for call in calls),
+            "calls_cut": any(
+                call.cut for call in calls
+            ),  # what they cost is not known, and not in `cost_usd`
+            "agent_usage_differs": any(count for _, count in _difference(state) or ()),
+            "no_model_call": state.session is not None and not called,
+            "empty_rollout": called and not (tools and (_changed(state) or _said(calls))),
+            "egress_refused": state.egress is not None
+            and not all(one.allowed for one in state.egress.attempts),
+            "lookups_unheard": state.egress is not None
+            and state.result is not None
+            and not state.egress.hears_lookups,
+            "image_built_instead_of_pulled": bool(state.image and state.image.note),
+            "verified_live": verdict is not None and verdict.mode == "live",
+            "forged_results": verdict is not None and bool(verdict.components.get("forged")),
+            "unjudged": verdict is not None and verdict.reward is None,
+            "output_truncated": state.result is not None
+            and state.result.output_bytes > len(state.result.stdout) + len(state.result.stderr) + 4096,
+            "no_wall_limit": trial.seconds is None,
+        }.items()
+        if holds
+    ]
+
+
+def _difference(state: Rollout) -> OwnUsage | None:
+    """What the agent itself counted, less what the gateway did; None where one of them counted nothing."""
+    return state.own_usage.beyond(state.session.usage) if state.own_usage and state.session else None
+
+
+def _digests(trial: PlannedTrial, state: Rollout, bundles: Mapping[str, str]) -> dict[str, str]:
+    cell, bundle = trial.cell, trial.cell.agent.bundle
+    digests = {
+        "assay": __version__,
+        "agent": identity(cell.agent),
+        "model": identity(cell.model),
+        "prices": cell.prices,
+        "budget": identity(cell.budget),
+        "task": trial.task.digest,
+        "environment": trial.task.environment.digest,
+        "image": state.image.id if state.image else "",
+        "verifier_image": state.verdict.image if state.verdict else "",
+    }
+    if judge := cell.dataset.verifier.judge:
+        digests["judge"] = identity(judge)
+    if bundle:
+        digests[f"bundle:{bundle.name}"] = bundles.get(bundle.name, "")
+    return {name: digest for name, digest in digests.items() if digest}
+
+
+def _write_trajectory(trial: PlannedTrial, state: Rollout, calls: Sequence[ModelCall]) -> None:
+    if not calls:
+        return
+    from runner.gateway.trajectory import atif  # noqa: PLC0415 - as above
+
+    agent = trial.cell.agent
+    trajectory = atif(
+        calls,
+        agent=agent.name,
+        version=agent.version,
+        session_id=trial.key,
+        instruction=trial.task.instruction,
+        read=state.used,
+    )
+    (state.folder / "trajectory.json").write_text(json.dumps(trajectory, indent=1))
+
+
+def _said(calls: Sequence[ModelCall]) -> str:
+    """The words of the last answer."""
+    from runner.gateway.trajectory import words  # noqa: PLC0415
+
+    return next((words(call) for call in reversed(calls) if call.response), "")
+
+
+def _changed(state: Rollout) -> bool:
+    """Whether the rollout changed anything in its workspace, to the second; true where nobody can tell."""
+    return state.workspace is None or state.workspace.changed >= int(state.began)
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    """Sum of USD; None as soon as one part is unknown."""
+    return None if None in costs else sum(cost for cost in costs if cost is not None)

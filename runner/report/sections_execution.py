@@ -1,0 +1,184 @@
+"""Sections on ExecutionAgent's benchmark: how far projects were brought, in all, one by one and by language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from math import nan
+from typing import Any
+
+import pandas as pd
+
+from metrics import execution
+from metrics.execution import CLOSE, OUTCOMES, STEPS
+from runner.report import figures
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.wording import span, usd
+
+WHOLE = "execution_agent"
+"""Name of the agent whose variants are compared with it; theirs begin with it (Table 3)."""
+_STEPS = (
+    Column(
+        "built", "of the projects planned: the image was built, and the project in it; beneath, the interval"
+    ),
+    Column("executed", "at least one of the project's tests was executed"),
+    Column("close", f"mean deviation from the truth below {CLOSE:g} %"),
+    Column("identical", "passed, failed and skipped are the true numbers"),
+)
+_USD = Column("USD", "mean of a valid trial; a dash where one's cost is unknown")
+_MARKS = {
+    "in colour": "the true numbers",
+    "+": "built, no test executed",
+    "-": "not built",
+    "not run": "no valid trial; counts as not built",
+}
+_PIECES = ("not built", "built only", "executed")
+
+of_projects = where(execution.scored)
+
+
+@of_projects
+def effectiveness(found: Findings) -> Section:
+    """The paper's Table 2; deviations, costs and sizes of scripts (its sections 3.2, 3.3, 3.5.3)."""
+    values = lines(_values(found))
+    rows = [
+        [*about(cell, found), *_reached(values[at]), figure(values[at]["usd"], usd),
+         figure(values[at]["seconds"] / 60, ".1f")]
+        for at, cell in lines(found.cells).items()
+    ]  # fmt: skip
+    minutes = Column("minutes", "of the agent's work, mean of a valid trial")
+    note = (
+        "A project without a valid trial counts as not built. Of several attempts "
+        + ("the latest counts. " if found.scoring.attempts == "latest_completed" else "their mean counts. ")
+        + f"Intervals: Wilson, {found.scoring.confidence:.0%}."
+    )
+    table = Table("How far projects were brought (Table 2)", [AGENT, MODEL, *_STEPS, _USD, minutes], rows)
+    blocks: list[Block] = [table, Text(note), *_distances(found), _scripts(found, values)]
+    return Section("projects", "Projects: built and tested", blocks)
+
+
+def _values(found: Findings) -> pd.DataFrame:
+    """`execution.overall` and `execution.spent`; index cell."""
+    scoring = found.scoring
+    reached = execution.overall(found.trials, scoring.attempts, scoring.confidence)
+    return reached.join(execution.spent(found.trials))
+
+
+def _reached(of: Mapping[str, float]) -> list[Value]:
+    """`STEPS` of a cell: how many of the planned, with the interval of the share."""
+    return [
+        Value(f"{of[step]:.3g}/{of['planned']:g}", of[step] / of["planned"],
+              span(of[f"{step}_low"], of[f"{step}_high"], ".0%"))
+        for step in STEPS
+    ]  # fmt: skip
+
+
+def _distances(found: Findings) -> list[Table]:
+    values = lines(execution.distances(found.trials))
+    columns = [
+        AGENT, MODEL, Column("trials", "valid ones that executed tests of a project with a known truth"),
+        Column("identical", "of them, with the true numbers; the columns that follow are of the others"),
+        Column("deviation, %", "mean of passed, failed and skipped, |agent - truth| / truth each, where defined"),
+        Column("total deviation, %", "differences of all three / tests of the truth; always defined"),
+        Column("undefined", "trials with a number above 0 where the truth is 0; it is no part of their deviation"),
+    ]  # fmt: skip
+    rows = [
+        [*about(cell, found), figure(values[at]["trials"], ".0f"), figure(values[at]["identical"], ".0f"),
+         figure(values[at]["deviation"], ".1f"), figure(values[at]["total_deviation"], ".1f"),
+         figure(values[at]["undefined"], ".0f")]
+        for at, cell in lines(found.cells).items() if at in values
+    ]  # fmt: skip
+    return [Table("How far off the truth", columns, rows)] if rows else []
+
+
+def _scripts(found: Findings, values: Mapping[str, Mapping[str, float]]) -> Table:
+    columns = [
+        AGENT, MODEL, Column("commands", "of the scripts that executed tests, mean; without comments and echo"),
+        Column("min"), Column("max"), Column("USD, executed", "mean of a valid trial that executed tests (Figure 9)"),
+        Column("USD, not", "mean of the other valid trials"), Column("refused", "trials whose results do not count"),
+        Column("wrong accounts", "the agent's own numbers are not those that were seen; of those that it gave"),
+    ]  # fmt: skip
+    rows = [
+        [*about(cell, found), *(figure(of[name], ".3g") for name in ("script", "script_min", "script_max")),
+         figure(of["usd_executed"], usd), figure(of["usd_rest"], usd), figure(of["refused"], ".0f"),
+         Value(f"{of['wrong']:g}/{of['accounts']:g}", of["wrong"]) if of["accounts"] > 0 else figure(nan)]
+        for cell, of in ((cell, values[at]) for at, cell in lines(found.cells).items())
+    ]  # fmt: skip
+    return Table("Scripts, what success costs, and what agents say", columns, rows)
+
+
+@of_projects
+def each_project(found: Findings) -> Section:
+    """The paper's Table 1."""
+    table = execution.projects(found.trials).loc[list(found.cells.index)]
+    truth, agent = [Column(f"true {name}") for name in OUTCOMES], [Column(name) for name in OUTCOMES]
+    columns = [Column("project", text=True), Column("language", text=True), *truth, AGENT, MODEL, *agent]
+    rows = [
+        [Value(task, task), Value(of["language"], of["language"]), *_numbers(of, "truth"),
+         *about(found.cells.loc[at], found), *_results(of)]
+        for (at, task), of in lines(table).items()
+    ]  # fmt: skip
+    rows.sort(key=lambda row: row[0].text)  # the cells of a project stay in their order
+    note = Text("; ".join(f"{mark}: {meaning}" for mark, meaning in _MARKS.items()))
+    table_1 = Table("Tests of each project (Table 1)", columns, rows)
+    return Section("projects-each", "Projects: one by one", [table_1, note])
+
+
+def _numbers(of: Mapping[str, Any], whose: str) -> list[Value]:
+    """Passed, failed and skipped."""
+    return [figure(of[f"{whose}_{name}"], ".0f") for name in OUTCOMES]
+
+
+def _results(of: Mapping[str, Any]) -> list[Value]:
+    """Those of the agent, or thrice its mark, as the paper has it."""
+    if of["mark"] != "":
+        return [Value("not run" if pd.isna(of["mark"]) else of["mark"], tone="muted")] * len(OUTCOMES)
+    same = all(of[f"agent_{name}"] == of[f"truth_{name}"] for name in OUTCOMES)
+    return [value._replace(tone="best" if same else "") for value in _numbers(of, "agent")]
+
+
+@of_projects
+def ablation(found: Findings) -> Section | None:
+    """The paper's Table 3: the agent, and what is left of it without one of its parts."""
+    cells = found.contenders
+    cells = cells[cells["agent"].str.startswith(WHOLE)]
+    if cells["agent"].nunique() < 2:  # noqa: PLR2004 - one alone is no comparison
+        return None
+    values = lines(_values(found))
+    rows = [
+        [*about(cell, found), *_reached(values[at]), figure(values[at]["usd"], usd)]
+        for at, cell in lines(cells.sort_values(["model", "agent"])).items()
+    ]
+    table = Table("The agent without one of its parts (Table 3)", [AGENT, MODEL, *_STEPS, _USD], rows)
+    return Section("projects-ablation", "Projects: what each part of the agent is worth", [table])
+
+
+@of_projects
+def languages(found: Findings) -> Section:
+    """The paper's Figure 8."""
+    table = execution.by_language(found.trials, found.scoring.attempts).loc[list(found.cells.index)]
+    rows = [
+        [Value(language, language), *about(found.cells.loc[at], found), figure(of["planned"], ".0f"),
+         figure(of["built"], ".3g"), figure(of["executed"], ".3g")]
+        for (at, language), of in lines(table).items()
+    ]  # fmt: skip
+    rows.sort(key=lambda row: row[0].text)  # the cells of a language stay in their order
+    columns = [Column("language", text=True), AGENT, MODEL, Column("projects", "planned, by their main language"),
+               Column("built"), Column("executed", "at least one of their tests")]  # fmt: skip
+    left = {"not": table["planned"] - table["built"], "only": table["built"] - table["executed"]}
+    names = [f"{found.names[at]} · {language}" for at, language in table.index]
+    parts = pd.DataFrame({**left, "all": table["executed"]}).set_axis(names)
+    picture = Picture(
+        "projects_languages",
+        "Projects of each main language: not built, built without a test executed, tests executed.",
+        "Stacked bars of projects by language; their values are in the table beneath.",
+        partial(figures.stacked, parts, _PIECES, "projects", "g", float(table["planned"].max())),
+    )
+    return Section(
+        "projects-languages",
+        "Projects: by language",
+        [picture, Table("By language (Figure 8)", columns, rows)],
+    )

@@ -1,0 +1,4 @@
+"""What runs inside the sandbox of a rerun.
+
+Standard library only, on the runtime's own interpreter; the plugin on any Python.
+"""

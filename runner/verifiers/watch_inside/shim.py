@@ -1,0 +1,88 @@
+"""Stands before a test program on PATH: asks the watcher to run it with this process's files, and ends as it ended.
+
+    python3 -I -S shim.py NAME ARGUMENT...
+
+NAME with a slash is the program itself; else it is looked for at every call, so that one that was installed a moment
+ago is found. In the tree of a program that is watched already the program is just run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+from pathlib import Path
+
+PLACE = Path(__file__).parent
+WATCHED = "ASSAY_WATCHED"
+LIMITS = (
+    resource.RLIMIT_CORE,
+    resource.RLIMIT_CPU,
+    resource.RLIMIT_DATA,
+    resource.RLIMIT_FSIZE,
+    resource.RLIMIT_NOFILE,
+    resource.RLIMIT_STACK,
+)
+
+
+def main(name: str, *arguments: str) -> int:
+    """Exit code of the program; 127 if there is none, as a shell has it."""
+    own = str(PLACE / "bin")
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(":") if folder != own]
+    program = name if "/" in name else find(name, folders)
+    if program is None or not Path(program).exists():
+        print(f"{name}: command not found", file=sys.stderr)
+        return 127
+    env = {**os.environ, "PATH": ":".join(folders), WATCHED: "1"}
+    env.pop("BASH_ENV", None)
+    if WATCHED in os.environ:
+        os.execve(program, [name, *arguments], env)  # noqa: S606 - the program that was called
+    umask = os.umask(0)
+    request = {
+        "ask": "run",
+        "program": program,
+        "argv": [name, *arguments],
+        "cwd": str(Path.cwd()),
+        "env": env,
+        "umask": umask,
+        "groups": os.getgroups(),
+        "limits": {str(kind): resource.getrlimit(kind) for kind in LIMITS},
+    }
+    return _ask(json.dumps(request).encode("utf-8", "surrogateescape"))
+
+
+def find(name: str, folders: list[str]) -> str | None:
+    """The first program of that name in these folders."""
+    found = (os.path.join(folder or ".", name) for folder in folders)  # noqa: PTH118 - `./name` must stay so
+    return next((path for path in found if os.path.isfile(path) and os.access(path, os.X_OK)), None)  # noqa: PTH113
+
+
+def _ask(request: bytes) -> int:
+    with socket.socket(socket.AF_UNIX) as watcher:
+        watcher.connect(str(PLACE / "socket"))
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, lambda given, _frame: watcher.sendall(bytes([given])))
+        files = [fd for fd in (0, 1, 2) if _is_open(fd)]
+        socket.send_fds(watcher, [len(request).to_bytes(8, "big") + bytes([*files, 255])], files)
+        watcher.sendall(request)
+        answer = watcher.recv(16)
+    code = int(answer or b"137")
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def _is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

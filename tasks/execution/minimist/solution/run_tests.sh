@@ -1,0 +1,3 @@
+#!/bin/bash
+set -e
+tape 'test/**/*.js'

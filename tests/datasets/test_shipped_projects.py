@@ -1,0 +1,116 @@
+"""The projects that are shipped: their recorded scripts deviate from no truth, and nothing executes no test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.agents.bounds import Nop, Oracle
+from runner.config import NO_MODEL, Cell
+from runner.datasets.execution import TASK
+from runner.datasets.execution_truth import ORIGIN
+from runner.datasets.projects import Project
+from runner.door import ROOT
+from runner.environments import Truth
+from runner.gateway import Gateway
+from runner.plan import make_plan
+from runner.protocols import Agent
+from runner.records import Budget, TrialRecord
+from runner.sandbox import base
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+from runner.store import Store
+from runner.trial import Lab, run_to_the_end
+from runner.verifiers.execution import measured_in
+from runner.yaml_files import read_yaml
+from tests.project_factory import project_bench
+
+SHIPPED = ROOT / "tasks" / "execution"
+NAMES = sorted(path.parent.name for path in SHIPPED.glob(f"*/{TASK}"))
+BUSY_SECONDS = 1800
+"""Where nothing is cached yet, the tools of four languages are installed."""
+PERMISSIVE = {"Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "Zlib"}
+
+Try = Callable[[str, Agent], TrialRecord]
+
+
+def truth_of(name: str) -> Truth:
+    return Truth.model_validate_json((SHIPPED / name / "truth.json").read_bytes())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_project_is_pinned_and_its_truth_is_ours(name: str, tmp_path: Path) -> None:
+    project = read_yaml(SHIPPED / name / TASK, Project, TASK)
+    assert project.digest.startswith("sha512-" if project.source == "npm" else "sha256:")
+    assert project.license in PERMISSIVE
+    assert project.what
+    assert project.tier in ("easy", "medium", "hard")
+    (task,) = project_bench(SHIPPED, tmp_path, include=(name,)).tasks()
+    assert task.refused is None
+    truth = truth_of(name)
+    assert truth.origin == ORIGIN
+    assert truth.outcomes.passed > 0
+
+
+def test_there_are_several_languages_and_ways_to_build() -> None:
+    shipped = [read_yaml(SHIPPED / name / TASK, Project, TASK) for name in NAMES]
+    assert len(shipped) >= 10
+    assert {project.language for project in shipped} >= {"python", "javascript", "c", "c++", "go", "perl"}
+    assert {project.category for project in shipped} >= {"plain", "native", "autotools", "cmake", "modules"}
+
+
+@pytest.fixture(scope="session")
+def cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For what is fetched, once for all workers."""
+    base.ensure(connect(), print)
+    here = tmp_path_factory.getbasetemp()
+    return (here.parent if hasattr(request.config, "workerinput") else here) / "projects"
+
+
+@pytest.fixture
+def attempt(tmp_path: Path, cache: Path) -> Try:
+    """One trial of a shipped project."""
+
+    def attempt(name: str, agent: Agent) -> TrialRecord:
+        dataset = project_bench(SHIPPED, cache, include=(name,))
+        dataset.prepare(print)
+        sandboxes = DockerSandboxes()
+        cell = Cell(agent=agent, model=NO_MODEL, dataset=dataset, budget=Budget(), attempts=1)
+        (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
+        lab = Lab(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
+        return run_to_the_end(trial, lab, 0, lambda: False)
+
+    return attempt
+
+
+@pytest.mark.docker
+@pytest.mark.timeout(BUSY_SECONDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_scripts_deviate_from_no_truth(attempt: Try, tmp_path: Path, name: str) -> None:
+    record = attempt(name, Oracle())
+    assert (record.status, record.reward) == ("completed", 1.0), record.verdict
+    assert record.verdict
+    said = record.verdict.components
+    assert {name: said[name] for name in ("built", "tests_executed", "total_deviation", "close")} == {
+        "built": 1.0,
+        "tests_executed": 1.0,
+        "total_deviation": 0.0,
+        "close": 1.0,
+    }
+    measured = measured_in(Store(tmp_path / "outputs").folder(record.key))
+    assert measured
+    assert measured.outcomes == truth_of(name).outcomes
+    framework = read_yaml(SHIPPED / name / TASK, Project, TASK).framework
+    assert {reading.framework for reading in measured.readings} == {framework}
+
+
+@pytest.mark.docker
+@pytest.mark.timeout(BUSY_SECONDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_executes_no_test(attempt: Try, name: str) -> None:
+    record = attempt(name, Nop())
+    assert (record.status, record.reward) == ("completed", 0.0), record.verdict
+    assert record.verdict
+    assert record.verdict.components["tests_executed"] == 0.0

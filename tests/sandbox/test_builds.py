@@ -1,0 +1,114 @@
+"""Builds of Dockerfiles that an agent wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event, Timer
+
+import pytest
+
+from runner.records import Build, BuildSpec, Environment, ExecSpec, SandboxSpec
+from runner.sandbox.builds import CACHED, marked
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+
+pytestmark = pytest.mark.docker
+
+FROM = "ARG BASE\nFROM ${BASE}\n"
+ENVIRONMENT = Environment(build_args={"BASE": "assay-base"}, storage_mb=64, memory_mb=256)
+
+
+def spec(dockerfile: str, seconds: float = 120.0, **folders: Path) -> BuildSpec:
+    return BuildSpec(
+        name="test", dockerfile=dockerfile, folders=folders, environment=ENVIRONMENT, timeout_seconds=seconds
+    )
+
+
+def failed(provider: DockerSandboxes, dockerfile: str, seconds: float = 120.0) -> tuple[str, Build]:
+    """The kind of error; nothing of the build runs any more."""
+    with provider.build(spec(f"{FROM}{dockerfile}", seconds)) as build:
+        assert build.image is None
+        assert build.error
+        left = connect().containers.list(all=True, filters={"label": "=".join(CACHED)})
+        assert not [one for one in left if dockerfile.strip() in str(one.attrs)]
+        return build.error.type, build
+
+
+def test_an_image_is_there_as_long_as_the_context(provider: DockerSandboxes, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    (tmp_path / "out").symlink_to("/etc/hostname")
+    dockerfile = f'{FROM}COPY project /p\nUSER nobody\nWORKDIR /p\nENTRYPOINT ["false"]\nCMD ["false"]\n'
+    provider.prepare((), print)
+    with provider.build(spec(dockerfile, project=tmp_path)) as build:
+        assert build.image
+        opened = SandboxSpec(name="built", image=build.image, user="root", network="open", runtime=True)
+        with provider.open(opened) as sandbox:
+            found = sandbox.exec(ExecSpec(argv=("sh", "-c", "id -u; cat a.txt; readlink out; ls /opt/assay")))
+        assert found.stdout.split() == ["0", "hello/etc/hostname", "python"]
+        assert connect().images.list(build.image.reference)
+    assert not connect().images.list(build.image.reference)
+
+
+def test_a_build_that_fails_says_how_and_is_not_on_this_machines_network(provider: DockerSandboxes) -> None:
+    kind, build = failed(provider, "RUN cat /proc/net/dev; exit 3\n")
+    assert kind == "BuildFailed"
+    assert build.error
+    assert "returned a non-zero code: 3" in build.error.message
+    assert "eth0" in build.output
+    assert "docker0" not in build.output
+
+
+@pytest.mark.parametrize(
+    "dockerfile", ["", "FROM", "NOTHING here", "FROM registry.example/x:1\n", "\x00\x1b[31m"]
+)
+def test_a_dockerfile_that_is_none_is_a_build_that_fails(provider: DockerSandboxes, dockerfile: str) -> None:
+    with provider.build(spec(dockerfile)) as build:
+        assert build.error
+        assert build.error.type == "BuildFailed"
+
+
+def test_a_silent_build_ends_at_its_limit(provider: DockerSandboxes) -> None:
+    assert failed(provider, "RUN sleep 1001\n", seconds=2)[0] == "deadline"
+
+
+def test_a_flood_of_output_ends_at_the_limit_and_its_end_is_kept(provider: DockerSandboxes) -> None:
+    kind, build = failed(provider, "RUN yes flood\n", seconds=2)
+    assert kind == "deadline"
+    assert len(build.output) < 500_000
+
+
+def test_a_build_that_fills_its_disk_is_ended(provider: DockerSandboxes) -> None:
+    kind, build = failed(provider, "RUN for n in 1 2 3; do head -c 40M /dev/zero > /$n; done; sleep 1002\n")
+    assert kind == "disk"
+    assert build.error
+    assert "64 MiB" in build.error.message
+
+
+def test_a_build_that_is_cancelled_ends(provider: DockerSandboxes) -> None:
+    cancelled = Event()
+    Timer(1.0, cancelled.set).start()
+    with provider.build(spec(f"{FROM}RUN sleep 1003\n"), cancelled.is_set) as build:
+        assert build.error
+        assert build.error.type == "cancelled"
+
+
+class TestLimits:
+    @pytest.fixture
+    def limits(self) -> dict[str, int]:
+        return {"pids": 40}
+
+    def test_a_build_has_no_more_processes_than_a_sandbox(self, provider: DockerSandboxes) -> None:
+        many = "RUN for n in $(seq 3000); do sleep 100 & sleep 0.02; done\n"
+        kind, build = failed(provider, many)
+        assert kind == "BuildFailed"
+        assert "fork" in build.output
+
+
+def test_every_layer_is_marked_as_ours() -> None:
+    dockerfile = "# escape=`\nARG X\nFROM a `\n  AS one\nRUN x `\nFROM b\n\nFrom one\nRUN y"
+    lines = marked(dockerfile, {"owner": "me"}).splitlines()
+    label = 'LABEL assay.role="rerun"'
+    assert lines == [
+        "# escape=`", "ARG X", "FROM a `", "  AS one", label, "RUN x `", "FROM b", "", "From one", label, "RUN y",
+        'LABEL owner="me"',
+    ]  # fmt: skip

@@ -1,0 +1,182 @@
+"""Attacks on the rerun of an agent's scripts: what a script may do to be believed, and what that gains it."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.environments import Outcomes
+from runner.records import Environment, Task, VerifierSpec
+from runner.sandbox import base
+from runner.sandbox.builds import remote_addition
+from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.engine import connect
+from runner.verifiers.rerun import Deliverables, rerun
+from runner.verifiers.watched_results import Run, Watched
+from tests.watch_bench import REPORT, TESTS, TRUE, results, watch, write_files
+
+UNITTEST = "python3 -m unittest discover tests"
+RAN = "Ran 118 tests in 1.000s"
+PYTEST = "============ 118 passed in 1.00s ============"
+MADE = 'chmod +x {path}; until [ "$(command -v {name})" != {path} ]; do sleep 0.05; done'
+SAYS = f'import sys; print("-" * 70); print("{RAN}"); print(); print("OK")'
+TAP = "".join(f"ok {number} - works\\n" for number in range(1, 4)) + "1..3\\n"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f'echo "{PYTEST}"',
+        f"cat <<'END'\n{PYTEST}\nEND",
+        f"printf '%s\\n' '{'-' * 70}' '{RAN}' '' OK >&2",
+        f"python3 -c 'print(\"{PYTEST}\")'",
+        f"mkdir -p $BIN; printf '#!/bin/sh\\necho \"{PYTEST}\"\\n' > $BIN/pytest; "
+        + MADE.format(path="$BIN/pytest", name="pytest")
+        + "; pytest tests",
+        f"mkdir -p target/surefire-reports; echo '{REPORT}' > target/surefire-reports/TEST-a.xml",
+    ],
+    ids=["echo", "heredoc", "printf", "python", "a pytest of its own", "a file of results"],
+)
+def test_a_summary_that_no_test_framework_made_is_none(script: str) -> None:
+    found, _ = results(watch(script), script)
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"python3 -c '{SAYS}'",
+        f"echo '{SAYS}' | python3 -",
+        f"echo '{SAYS}' > tests/run.py; python3 tests/run.py",
+        f"mkdir lib; echo '{SAYS}' > lib/run.py; python3 -m lib.run",
+        f"printf '#!/bin/sh\\nprintf \"{TAP}\"\\n' > $BIN/prove; "
+        + MADE.format(path="$BIN/prove", name="prove")
+        + "; prove",
+        "printf '#!/bin/sh\\nmkdir -p target/surefire-reports; cp r.xml target/surefire-reports/TEST-a.xml\\n' > "
+        f"$BIN/mvn; echo '{REPORT}' > r.xml; " + MADE.format(path="$BIN/mvn", name="mvn") + "; mvn test",
+    ],
+    ids=["inline", "standard input", "a file", "a module", "a program that prints", "a program that writes"],
+)
+def test_what_a_program_of_the_scripts_own_says_is_refused_with_a_sentence(script: str) -> None:
+    found, refused = results(watch(script))
+    assert found == []
+    assert "no file of the project or of a package" in refused
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat > Makefile <<'END'\nall:\n\t@echo '1..2'\n\t@echo 'ok 1'; echo 'ok 2'\nEND\nmake",
+        "printf 'all:\\n\\t@printf \"1..2\\\\nok 1\\\\nok 2\\\\n\"\\n' > Makefile; make",
+    ],
+    ids=["a heredoc", "printf"],
+)
+def test_a_summary_that_stands_in_the_script_spoils_what_programs_print(script: str) -> None:
+    watched = Watched(runs=(Run(("make",), None, None, "1..2\nok 1\nok 2\n"),), ended=True, code=0)
+    assert results(watched, "make") == ([("tap", Outcomes(passed=2))], "")
+    found, refused = results(watched, script)
+    assert found == []
+    assert "stands in the scripts themselves" in refused
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (f"{UNITTEST} -k one", Outcomes(passed=1)),
+        (
+            "python3 -m pytest -q tests --deselect tests/test_sums.py::Sums::test_wrong",
+            Outcomes(passed=2, skipped=1),
+        ),
+        (f"rm tests/test_sums.py; {UNITTEST}", None),
+    ],
+    ids=["a subset", "failing tests left out", "tests deleted"],
+)
+def test_what_is_not_run_is_missing(script: str, expected: Outcomes | None) -> None:
+    found, _ = results(watch(script))
+    assert [outcomes for _, outcomes in found] == ([expected] if expected else [])
+
+
+def test_a_changed_test_does_not_count() -> None:
+    found, refused = results(watch("sed -i 's/5/4/' tests/test_sums.py; python3 -m pytest -q tests"))
+    assert found == []
+    assert "tests/test_sums.py is not the project's as published" in refused
+
+
+def test_tests_that_run_with_a_conftest_of_the_scripts_own_do_not_count() -> None:
+    conftest = "def pytest_collection_modifyitems(items): items[:] = items[:1]"
+    found, refused = results(watch(f"echo '{conftest}' > conftest.py; python3 -m pytest -q tests"))
+    assert found == []
+    assert "conftest.py is not the project's as published" in refused
+
+
+def test_copies_of_a_test_count_once() -> None:
+    script = "for n in 1 2 3; do cp tests/test_sums.py tests/test_more$n.py; done; python3 -m pytest -q tests"
+    assert results(watch(script)) == ([("pytest", TRUE)], "")
+
+
+def test_who_ends_the_watcher_has_no_results() -> None:
+    watched = watch(f"{UNITTEST}; kill -9 $PPID; sleep 30")
+    assert not watched.ended
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ADD http://127.0.0.1:4180/v1 /x",
+        "add --chown=0:0 HTTPS://host.example/x /x",
+        "ONBUILD ADD http://host.example/x /x",
+        'ADD ["http:\\u002f\\u002fhost.example/x", "/x"]',
+        "ARG WHERE=http://host.example/x\nADD $WHERE /x",
+        "AD\\\nD http://host.example/x /x",
+        "# escape=`\nFROM x\nADD `\n# a comment\n http://host.example/x /x",
+        "RUN true \\\\\nADD http://host.example/x /x",
+    ],
+)
+def test_the_engine_fetches_nothing_from_this_machine_for_an_agent(line: str) -> None:
+    assert remote_addition(f"FROM x\n{line}\n")
+
+
+def test_files_of_the_context_are_added_as_ever() -> None:
+    dockerfile = 'FROM x\n# ADD http://host.example\nADD project/*.tar.gz /x\nADD ["project", "/y"]\nRUN curl http://a:1/ADD\n'
+    assert remote_addition(dockerfile) == ""
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    base.ensure(connect(), print)
+    DockerSandboxes().prepare((), print)
+    context = tmp_path_factory.mktemp("attacked")
+    write_files(context / "project", TESTS)
+    environment = Environment(context=context, build_args={"BASE": "assay-base"})
+    return Task(
+        name="attacked",
+        dataset="execution",
+        directory=context,
+        environment=environment,
+        verifier=VerifierSpec(timeout_seconds=120),
+    )
+
+
+DOCKERFILE = "ARG BASE\nFROM ${BASE}\nCOPY project /workspace/project\n"
+FORGED = '{"event": "end", "code": 0, "full": false, "seconds": 1.0}'
+
+
+@pytest.mark.docker
+def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
+    script = f"""
+        for fd in 1 2; do echo '{FORGED}' > /proc/$PPID/fd/$fd; done
+        ls /proc/$PPID/fd; cat /proc/$PPID/environ; head -c 1 /proc/$PPID/mem
+        mount -o remount,rw /opt/assay/python; touch /opt/assay/python/bin/mine
+        echo 'raise SystemExit' > /opt/assay-watch/watch.py
+        {UNITTEST}
+    """
+    found = rerun(task, Deliverables(DOCKERFILE, script), DockerSandboxes())
+    assert found.outcomes == TRUE
+    assert found.output.count("Permission denied") >= 4
+    assert "mine': Read-only file system" in found.output
+
+
+@pytest.mark.docker
+def test_tests_that_the_image_lacks_or_changed_are_those_of_the_project_again(task: Task) -> None:
+    dockerfile = f"{DOCKERFILE}RUN cd /workspace/project && rm -r tests && ln -s /nowhere tests\n"
+    found = rerun(task, Deliverables(dockerfile, UNITTEST), DockerSandboxes())
+    assert found.outcomes == TRUE

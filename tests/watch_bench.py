@@ -1,0 +1,85 @@
+"""Runs scripts under the watcher, on this machine: what its tests share that need no sandbox."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner.environments import PROJECT, SCRIPT, Outcomes
+from runner.verifiers import watch_inside
+from runner.verifiers.rerun import watch_files
+from runner.verifiers.watched_results import Watched, read, readings
+
+TESTS = {
+    "tests/test_sums.py": """
+import unittest
+class Sums(unittest.TestCase):
+    def test_one(self): self.assertEqual(1 + 1, 2)
+    def test_two(self): self.assertEqual(1 + 2, 3)
+    def test_wrong(self): self.assertEqual(1 + 3, 5)
+    @unittest.skip("later")
+    def test_later(self): pass
+""",
+}
+"""A project's only test file, for unittest and pytest."""
+TRUE = Outcomes(passed=2, failed=1, skipped=1)
+REPORT = (
+    '<testsuite name="a" tests="2" failures="1" errors="0" skipped="0"><testcase name="a" classname="x"/>'
+    '<testcase name="b" classname="x"><failure/></testcase></testsuite>'
+)
+"""A file of surefire's: one test passed, one failed."""
+DEADLINE_SECONDS = 60.0
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLINE_SECONDS) -> Watched:
+    """What the watcher tells of a script in a copy of these files.
+
+    `$BIN` is a folder on PATH, `$W` the workspace; `python` and `python3` are this interpreter.
+    """
+    with tempfile.TemporaryDirectory(prefix="w") as short:  # a socket's path is
+        root = Path(short)
+        place, workspace, programs = root / "place", root / "space", root / "bin"
+        shutil.copytree(Path(watch_inside.__file__).parent, place)
+        write_files(workspace / PROJECT, files)
+        (workspace / SCRIPT).write_text(script)
+        write_files(
+            root,
+            {
+                str(Path(path).relative_to(root)): text
+                for path, text in watch_files(str(place), str(workspace), seconds).items()
+            },
+        )
+        programs.mkdir()
+        for name in ("python", "python3"):
+            (programs / name).symlink_to(sys.executable)
+        env = {"PATH": f"{programs}:/usr/bin:/bin", "BIN": str(programs), "W": str(workspace)}
+        ended = subprocess.run(
+            [sys.executable, "-I", "-S", str(place / "watch.py"), str(place / "spec.json")],
+            env=env,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=2 * DEADLINE_SECONDS,
+        )
+        return read(ended.stdout)
+
+
+def results(
+    watched: Watched, *scripts: str, files: Mapping[str, str] = TESTS
+) -> tuple[list[tuple[str, Outcomes]], str]:
+    """What counts, and why something does not."""
+    with tempfile.TemporaryDirectory() as folder:
+        found, refused = readings(watched, write_files(Path(folder), files), scripts)
+    return [(one.framework, one.outcomes) for one in found], " ".join(refused)
