@@ -161,6 +161,8 @@ def _of_build(
     except ImageError as error:
         return Rerun(built=False, error=ErrorInfo.of(error, "verify"), output=plain(build.output))
     watched = watched_results.read(result.stdout)
+    if not watched.ended and result.output_bytes > len(result.stdout.encode()) + len(result.stderr.encode()):
+        raise EngineError("What was seen of the tests was cut off: set sandbox.output_mb to 10 or more.")
     scripts = (str(delivered.dockerfile), str(delivered.script))
     readings, refused = watched_results.readings(watched, project_of(task), scripts)
     doubts = _ending(result, watched, limit) or _doubts(watched, refused, executed=bool(readings))

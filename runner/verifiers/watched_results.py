@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 from runner.environments import Outcomes, Reading
 from runner.frameworks import FILES, FRAMEWORKS, PROGRAMS, counted, read_file, read_output
 
+LARGEST = 16 << 20
+"""Bytes that one line of the watcher's can stand for."""
 INTERPRETERS = frozenset({"python", "python3", "node", "nodejs", "perl"})
 """Their output counts only when what they run is the project's, or a package's."""
 INLINE = frozenset({"-c", "-e", "-E", "-p", "-pe", "-", "--eval", "--print"})
@@ -112,8 +114,8 @@ def read(told: str) -> Watched:
                 output = body.decode(errors="replace")
                 runs[event["run"]] = Run(tuple(event["argv"]), file, script, output, {})
             case "file":
-                run = runs[event["run"]]
-                runs[event["run"]] = run._replace(files={**run.files, event["path"]: body})
+                if run := runs.get(event["run"]):
+                    runs[event["run"]] = run._replace(files={**run.files, event["path"]: body})
             case "pytest":
                 sessions.append(json.loads(body))
             case "end":
@@ -159,7 +161,8 @@ def _event(line: str) -> tuple[dict[str, Any], bytes]:
     """An event and its body; nothing where the line is no whole one."""
     try:
         event = json.loads(line)
-        return event, zlib.decompress(base64.b64decode(event["body"])) if "body" in event else b""
+        packed = base64.b64decode(event["body"]) if "body" in event else b""
+        return event, zlib.decompressobj().decompress(packed, LARGEST)
     except (ValueError, TypeError, zlib.error):
         return {}, b""
 

@@ -118,6 +118,13 @@ def test_who_ends_the_watcher_has_no_results() -> None:
     assert not watched.ended
 
 
+def test_a_flood_of_runs_is_cut_and_the_end_is_told() -> None:
+    watched = watch("for n in $(seq 18); do python3 -c 'print(\"x\" * 4000000)'; done > /dev/null")
+    assert (watched.ended, watched.code, watched.full) == (True, 0, True)
+    assert sum(len(run.output) for run in watched.runs) <= 64 << 20
+    assert "more than" in results(watched)[1]
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -40,8 +40,8 @@ CHUNK = 65_536
 HEAD, TAIL = 1 << 20, 3 << 20
 """Bytes of a program's output that are kept: the first and the last."""
 SCRIPT_TAIL = 1 << 16
-TOLD = 8 << 20
-"""Characters that the channel carries; the judge's own cap on it is higher."""
+TOLD, UNPACKED = 8 << 20, 64 << 20
+"""Characters that the channel carries, and bytes that they stand for; the judge's own cap on the former is higher."""
 FILE, FILES = 5 << 20, 2000
 """Bytes of one file of results, and how many of them one run may leave."""
 IDLE_SECONDS, REST_SECONDS = 0.3, 3.0
@@ -77,7 +77,7 @@ class Kept:
     def __init__(self, head: int, tail: int) -> None:
         self._most, self._tail_most = head, tail
         self._head, self._tail = bytearray(), bytearray()
-        self.cut = False
+        self._cut = False
 
     def add(self, data: bytes) -> None:
         """What is between is dropped."""
@@ -86,21 +86,19 @@ class Kept:
         self._tail += data[room:]
         if len(self._tail) > 2 * self._tail_most:
             del self._tail[: -self._tail_most]
-            self.cut = True
+            self._cut = True
 
-    def bytes(self) -> bytes:
-        """What was kept, a line between the two parts where something is missing."""
-        over = len(self._tail) > self._tail_most
-        self.cut = self.cut or over
-        between = b"\n" if self.cut else b""
-        return bytes(self._head) + between + bytes(self._tail[-self._tail_most :])
+    def whole(self) -> bytes:
+        """What was kept; the two parts are no one line where something between them is missing."""
+        cut = self._cut or len(self._tail) > self._tail_most
+        return bytes(self._head) + (b"\n" if cut else b"") + bytes(self._tail[-self._tail_most :])
 
 
 class Channel:
     """Standard output: whole lines, no more than `TOLD` in all."""
 
     def __init__(self) -> None:
-        self._left = TOLD
+        self._left, self._unpacked = TOLD, UNPACKED
         self._lock = threading.Lock()
         self.full = False
 
@@ -110,7 +108,8 @@ class Channel:
         line = json.dumps({**event, **packed})
         with self._lock:
             self._left -= len(line)
-            if self._left < 0 and event["event"] != "end":
+            self._unpacked -= len(body)
+            if min(self._left, self._unpacked) < 0 and event["event"] != "end":
                 self.full = True
                 return
             print(line, flush=True)
@@ -154,7 +153,7 @@ class Watcher:
             os.killpg(child.pid, signal.SIGKILL)
         pump.rest()
         end = {"event": "end", "code": code, "seconds": time.monotonic() - self._began}
-        self._channel.say({**end, "full": self._channel.full}, printed.bytes())
+        self._channel.say({**end, "full": self._channel.full}, printed.whole())
 
     def _prepare(self) -> None:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -217,8 +216,8 @@ class Watcher:
         roots = dict.fromkeys((self._spec["workspace"], *elsewhere))
         found = dict.fromkeys(path for root in roots for path in self._new_results(root, started))
         number = next(self._numbers)
-        told = {"run": number, "argv": run.argv, "code": code, "file": run.file(), "script": run.script()}
-        self._channel.say({"event": "run", **told}, run.printed.bytes())
+        told = {"run": number, "argv": run.argv, "code": code, "file": run.file, "script": run.script}
+        self._channel.say({"event": "run", **told}, run.printed.whole())
         for path in list(found)[:FILES]:
             with contextlib.suppress(OSError):
                 self._channel.say({"event": "file", "run": number, "path": path}, _content(path, FILE))
@@ -231,10 +230,8 @@ class Watcher:
             folders[:] = [name for name in folders if name not in NOT_LOOKED_INTO]
             for name in names:
                 path = f"{folder}/{name}"
-                if self._results.fullmatch(path):
-                    state = os.lstat(path)
-                    if stat.S_ISREG(state.st_mode) and state.st_ctime >= border:
-                        found.append(path)
+                if self._results.fullmatch(path) and _changed(path) >= border:
+                    found.append(path)
         return found
 
     def _pytest(self, request: dict[str, Any]) -> None:
@@ -257,6 +254,8 @@ class Run:
         self.cwd: str = request["cwd"]
         self.program: str = request["program"]
         self.printed = Kept(HEAD, TAIL)
+        self.file, self.script = self._first_file(), self._text()
+        """As they are before it runs."""
         self._request, self._shim, self._files = request, shim, files
 
     def watch(self, tell: Callable[[Run, float, int], None]) -> int:
@@ -269,10 +268,11 @@ class Run:
         threading.Thread(target=self._pass_signals, args=(child,), daemon=True).start()
         code = child.wait()
         pump.rest()
-        tell(self, started, code)
+        with contextlib.suppress(OSError):
+            tell(self, started, code)
         return code
 
-    def file(self) -> list[str]:
+    def _first_file(self) -> list[str]:
         """The first argument that is a file, and its digest."""
         for word in self.argv[1:]:
             path = os.path.realpath(os.path.join(self.cwd, word))  # noqa: PTH118
@@ -280,7 +280,7 @@ class Run:
                 return [path, _digest(path)]
         return []
 
-    def script(self) -> list[str]:
+    def _text(self) -> list[str]:
         """The program and its digest where it is a text that no package of the system brought."""
         path = os.path.realpath(self.program)
         with contextlib.suppress(OSError):
@@ -391,6 +391,15 @@ class Pump(threading.Thread):
             os.close(source)
             if target is not None:
                 os.close(target)
+
+
+def _changed(path: str) -> float:
+    """When a regular file was written last, by the time that nobody can set; long ago for all else."""
+    try:
+        state = os.lstat(path)
+    except OSError:
+        return 0.0
+    return state.st_ctime if stat.S_ISREG(state.st_mode) else 0.0
 
 
 def _content(path: str, most: int) -> bytes:
