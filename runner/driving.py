@@ -250,7 +250,7 @@ def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
         said = str(error)
     return ExecResult(
         exit_code=exit_code if clock.ended == "exited" else None,
-        stdout=log.read_text(),
+        stdout=log.read_text(encoding="utf-8"),
         stderr=said,
         seconds=clock.seconds,
         ended=clock.ended,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from runner.config import Cell
+from runner.door import ROOT
 from runner.errors import EngineError, Stopped
 from runner.gateway import Gateway, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
@@ -292,6 +295,17 @@ def test_an_agent_that_refuses_a_task_starts_nothing(run: Callable[..., Ran]) ->
     assert (record.status, record.digests.get("image")) == (Status.INFRA_INVALID, None)
     assert record.error
     assert (record.error.type, record.error.message) == ("TaskError", "Choose dataset=execution.")
+
+
+def test_a_pair_that_cannot_work_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    words = ("agent=execution_agent", "dataset=quickstart", f"outputs={tmp_path}", "tracker=none")
+    ended = subprocess.run(
+        [sys.executable, "-m", "runner", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2, ended
+    assert "agent=execution_agent dataset=quickstart" in ended.stderr
+    assert "choose dataset=execution" in ended.stderr
+    assert not list(tmp_path.glob("trials/*/*"))
 
 
 def test_an_allowlist_holds_for_its_commands_and_opens_what_is_on_it(run: Callable[..., Ran]) -> None:

@@ -67,13 +67,11 @@ class ExecutionAgent(Record):
 
     @property
     def tools(self) -> dict[str, tuple[str, ...]]:
-        """See `protocols.Agent`."""
-        return {
-            "execute": ("linux_terminal",),
-            "read": ("read_file",),
-            "edit": ("write_file",),
-            "finish": ("task_done",),
-        }
+        """See `protocols.Agent`. Without feedback nothing is called but what lays down the answer."""
+        tools = {"edit": ("write_file",)}
+        if self.feedback:
+            tools |= {"execute": ("linux_terminal",), "read": ("read_file",), "finish": ("task_done",)}
+        return tools
 
     def refusal(self, task: Task) -> str | None:
         """See `protocols.DrivingAgent`: it needs a project."""
