@@ -68,7 +68,7 @@ class ExecutionAgent(Record):
     @property
     def tools(self) -> dict[str, tuple[str, ...]]:
         """See `protocols.Agent`. Without feedback nothing is called but what lays down the answer."""
-        tools = {"edit": ("write_file",)}
+        tools: dict[str, tuple[str, ...]] = {"edit": ("write_file",)}
         if self.feedback:
             tools |= {"execute": ("linux_terminal",), "read": ("read_file",), "finish": ("task_done",)}
         return tools
