@@ -38,6 +38,8 @@ PIPE_BYTES = 1 << 20
 """Room for a command that is quoted in the worst way."""
 HIGH = 200
 """Descriptors from here on are ours: a shell's own redirections use single digits."""
+LINE_BYTES = 4095
+"""A terminal drops what is beyond, without a word."""
 ROWS, COLUMNS = 50, 200
 SETTINGS = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "PS1": "$ ", "SHELL": "/bin/bash"}
 BASH = ("bash", "--norc", "--noprofile", "--noediting", "+H", "-i")
@@ -239,13 +241,17 @@ class Terminal:
         if not self._is_running:
             self._notes.append("No command is running.")
         elif what == "write":
-            taken = self._shell.type(data := f"{text}\n".encode(errors="replace"))
-            if taken < len(data):
-                self._notes.append(f"The command does not read: {taken} of {len(data)} bytes were taken.")
+            self._type(f"{text}\n".encode(errors="replace"))
         elif what == "terminate":
             self._end(self._earlier)
             self._notes.append("It was terminated.")
         return True
+
+    def _type(self, data: bytes) -> None:
+        if max(map(len, data.splitlines())) > LINE_BYTES:
+            self._notes.append(f"Not typed: a terminal's line has no room for more than {LINE_BYTES} bytes.")
+        elif (taken := self._shell.type(data)) < len(data):
+            self._notes.append(f"The command does not read: {taken} of {len(data)} bytes were taken.")
 
     def _begin(self, command: str) -> bool:
         if self._is_running:
