@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runner.environments import PROJECT, SCRIPT, Outcomes
 from runner.verifiers import watch_inside
-from runner.verifiers.rerun import watch_files
+from runner.verifiers.rerun import watch_command, watch_files
 from runner.verifiers.watched_results import Watched, read, readings
 
 TESTS = {
@@ -50,7 +50,8 @@ def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLI
     """
     with tempfile.TemporaryDirectory(prefix="w") as short:  # a socket's path is
         root = Path(short)
-        place, workspace, programs = root / "place", root / "space", root / "bin"
+        code, workspace, programs = root / "code", root / "space", root / "bin"
+        place = code / "runner" / "verifiers" / "watch_inside"
         shutil.copytree(Path(watch_inside.__file__).parent, place)
         write_files(workspace / PROJECT, files)
         (workspace / SCRIPT).write_text(script)
@@ -66,7 +67,7 @@ def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLI
             (programs / name).symlink_to(sys.executable)
         env = {"PATH": f"{programs}:/usr/bin:/bin", "BIN": str(programs), "W": str(workspace)}
         ended = subprocess.run(
-            [sys.executable, "-I", "-S", str(place / "watch.py"), str(place / "spec.json")],
+            watch_command(sys.executable, str(code)),
             env=env,
             stdout=subprocess.PIPE,
             text=True,

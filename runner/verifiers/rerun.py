@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from runner.records import Build, ExecResult, Image, Task
     from runner.verifiers.watched_results import Watched
 
-PLACE = "/opt/assay-watch"
+CODE = "/opt/assay-watch"
+PLACE = f"{CODE}/runner/verifiers/watch_inside"
 LARGEST = 1 << 20
 """Bytes of a deliverable; a larger one is nobody's script."""
 GRACE_SECONDS = 30.0
@@ -197,7 +198,7 @@ def _run(
         runtime=True,
     )
     command = ExecSpec(
-        argv=(PYTHON, "-I", "-S", f"{PLACE}/watch.py", f"{PLACE}/spec.json"),
+        argv=watch_command(PYTHON, CODE),
         cwd="/",
         user="root",
         files={f"{WORKSPACE}/{SCRIPT}": script, **watch_files(PLACE, WORKSPACE, limit)},
@@ -207,6 +208,12 @@ def _run(
     with sandboxes.open(spec) as place:
         place.put(project_of(task), f"{WORKSPACE}/{PROJECT}")
         return place.exec(command, cancelled)
+
+
+def watch_command(python: str, code: str) -> tuple[str, ...]:
+    """The watcher's command line; `code` is the folder that its package lies in, and the specification in that."""
+    start = f"import sys; sys.path.append({code!r}); from runner.verifiers.watch_inside import watch; "
+    return (python, "-I", "-S", "-c", f"{start}watch.main('{code}/runner/verifiers/watch_inside/spec.json')")
 
 
 def watch_files(place: str, workspace: str, seconds: float) -> dict[str, str]:

@@ -173,7 +173,7 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
         for fd in 1 2; do echo '{FORGED}' > /proc/$PPID/fd/$fd; done
         ls /proc/$PPID/fd; cat /proc/$PPID/environ; head -c 1 /proc/$PPID/mem
         mount -o remount,rw /opt/assay/python; touch /opt/assay/python/bin/mine
-        echo 'raise SystemExit' > /opt/assay-watch/watch.py
+        echo 'raise SystemExit' > /opt/assay-watch/runner/verifiers/watch_inside/watch.py
         {UNITTEST}
     """
     found = rerun(task, Deliverables(DOCKERFILE, script), DockerSandboxes())

@@ -1,6 +1,6 @@
 """Runs a script and watches the test programs that it calls.
 
-    python3 -I -S watch.py SPEC.json
+    python3 -I -S -c 'from runner.verifiers.watch_inside.watch import main; main(SPEC)'
 
 The first program of ours in the sandbox. Its standard output is the only channel that the judge reads: one JSON object
 a line (`event`: run, file, pytest, end). Test programs have a shim in front of them, on PATH and, for bash, as
@@ -15,12 +15,10 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
-import hashlib
 import itertools
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -30,25 +28,20 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from runner.verifiers.watch_inside.programs import CHUNK, FILE, LOOK_SECONDS, Kept, Pump, Run, content, digest
+
 PLACE = Path(__file__).parent
 PR_SET_DUMPABLE = 4
-CHUNK = 65_536
-HEAD, TAIL = 1 << 20, 3 << 20
-"""Bytes of a program's output that are kept: the first and the last."""
 SCRIPT_TAIL = 1 << 16
 TOLD, UNPACKED = 8 << 20, 64 << 20
 """Characters that the channel carries, and bytes that they stand for; the judge's own cap on the former is higher."""
-FILE, FILES = 5 << 20, 2000
-"""Bytes of one file of results, and how many of them one run may leave."""
-IDLE_SECONDS, REST_SECONDS = 0.3, 3.0
-"""After a program's end, how long its streams are silent before what still holds them is taken for a daemon; and how
-long what is not silent may still be the program's."""
-LOOK_SECONDS = 0.05
+FILES = 2000
+"""Files of results that one run may leave."""
 DEEP = 2
+"""Parts of a path below which there is no whole system."""
 NOT_LOOKED_INTO = {".git", "node_modules"}
 COARSE_SECONDS = 0.05
 """By which a file's time may lie before the clock's."""
@@ -69,29 +62,6 @@ command() {{
 """`activate` of a virtual environment calls `hash -r` when PATH has changed. Who asks where a program is, to link it or
 to give it to another, must hear of a file."""
 AT_PATH = '{path}() {{ {python} -I -S {place}/shim.py {path} "$@"; }}\n'
-
-
-class Kept:
-    """The first and the last of a program's output."""
-
-    def __init__(self, head: int, tail: int) -> None:
-        self._most, self._tail_most = head, tail
-        self._head, self._tail = bytearray(), bytearray()
-        self._cut = False
-
-    def add(self, data: bytes) -> None:
-        """What is between is dropped."""
-        room = self._most - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        if len(self._tail) > 2 * self._tail_most:
-            del self._tail[: -self._tail_most]
-            self._cut = True
-
-    def whole(self) -> bytes:
-        """What was kept; the two parts are no one line where something between them is missing."""
-        cut = self._cut or len(self._tail) > self._tail_most
-        return bytes(self._head) + (b"\n" if cut else b"") + bytes(self._tail[-self._tail_most :])
 
 
 class Channel:
@@ -220,7 +190,7 @@ class Watcher:
         self._channel.say({"event": "run", **told}, run.printed.whole())
         for path in list(found)[:FILES]:
             with contextlib.suppress(OSError):
-                self._channel.say({"event": "file", "run": number, "path": path}, _content(path, FILE))
+                self._channel.say({"event": "file", "run": number, "path": path}, content(path, FILE))
 
     def _new_results(self, root: str, since: float) -> list[str]:
         """Files of results below a folder that are newer; by the time that a script cannot set."""
@@ -240,157 +210,10 @@ class Watcher:
         for name, outcome in request["tests"].items():
             file, _, rest = name.partition("::")
             tests.append((os.path.normpath(os.path.join(request["root"], file)), rest, outcome))  # noqa: PTH118
-        files = {path: _digest(path) for path in {path for path, _, _ in tests}}
-        conftests = {path: _digest(path) for path in request["conftests"]}
+        files = {path: digest(path) for path in {path for path, _, _ in tests}}
+        conftests = {path: digest(path) for path in request["conftests"]}
         body = {"tests": tests, "files": files, "conftests": conftests}
         self._channel.say({"event": "pytest"}, json.dumps(body).encode())
-
-
-class Run:
-    """One program, run for a shim."""
-
-    def __init__(self, request: dict[str, Any], shim: socket.socket, files: dict[int, int]) -> None:
-        self.argv: list[str] = request["argv"]
-        self.cwd: str = request["cwd"]
-        self.program: str = request["program"]
-        self.printed = Kept(HEAD, TAIL)
-        self.file, self.script = self._first_file(), self._text()
-        """As they are before it runs."""
-        self._request, self._shim, self._files = request, shim, files
-
-    def watch(self, tell: Callable[[Run, float, int], None]) -> int:
-        """Run it to its end; returns its exit code, negative for a signal."""
-        started = time.monotonic()
-        try:
-            child, pump = self._start()
-        except OSError:
-            return 126
-        threading.Thread(target=self._pass_signals, args=(child,), daemon=True).start()
-        code = child.wait()
-        pump.rest()
-        with contextlib.suppress(OSError):
-            tell(self, started, code)
-        return code
-
-    def _first_file(self) -> list[str]:
-        """The first argument that is a file, and its digest."""
-        for word in self.argv[1:]:
-            path = os.path.realpath(os.path.join(self.cwd, word))  # noqa: PTH118
-            if os.path.isfile(path):  # noqa: PTH113
-                return [path, _digest(path)]
-        return []
-
-    def _text(self) -> list[str]:
-        """The program and its digest where it is a text that no package of the system brought."""
-        path = os.path.realpath(self.program)
-        with contextlib.suppress(OSError):
-            if not _content(path, 4).startswith(b"\x7fELF") and not _packaged(path):
-                return [path, _digest(path)]
-        return []
-
-    def _start(self) -> tuple[subprocess.Popen[bytes], Pump]:
-        sources, ends = self._pipes()
-        peer = self._shim.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        _, user, group = (int.from_bytes(peer[at : at + 4], sys.byteorder) for at in (0, 4, 8))
-        as_other: dict[str, Any] = (
-            {"user": user, "group": group, "extra_groups": self._request["groups"]} if user else {}
-        )
-        stdin = self._files.get(0, subprocess.DEVNULL)
-
-        def popen(command: list[str], program: str) -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
-                command,
-                executable=program,
-                cwd=self.cwd,
-                env=self._request["env"],
-                umask=self._request["umask"],
-                stdin=stdin,
-                stdout=ends.get(1, subprocess.DEVNULL),
-                stderr=ends.get(2, subprocess.DEVNULL),
-                process_group=0,
-                **as_other,
-            )
-
-        try:
-            try:
-                child = popen(self.argv, self.program)
-            except OSError as error:
-                if error.strerror != "Exec format error":
-                    raise
-                child = popen(["sh", self.program, *self.argv[1:]], "/bin/sh")  # as shells do
-        finally:
-            for end in {*ends.values(), stdin} - {subprocess.DEVNULL}:
-                os.close(end)
-        for kind, limit in self._request["limits"].items():
-            with contextlib.suppress(OSError, ValueError):
-                resource.prlimit(child.pid, int(kind), tuple(limit))
-        return child, Pump(sources, self.printed)
-
-    def _pipes(self) -> tuple[dict[int, int | None], dict[int, int]]:
-        """Ends to read from with the shim's files that they go to, and ends to write to by number.
-
-        Both streams of one file are one pipe: then their order is kept.
-        """
-        sources: dict[int, int | None] = {}
-        ends: dict[int, int] = {}
-        states = {fd: os.fstat(self._files[fd])[:3] for fd in (1, 2) if fd in self._files}
-        for fd in states:
-            if fd == 2 and states.get(1) == states[2]:  # noqa: PLR2004 - standard error
-                ends[2] = os.dup(ends[1])
-                os.close(self._files[2])
-                continue
-            reading, ends[fd] = os.pipe()
-            sources[reading] = self._files[fd]
-        return sources, ends
-
-    def _pass_signals(self, child: subprocess.Popen[bytes]) -> None:
-        """Signals that the shim got; a shim that was killed takes its program with it."""
-        with contextlib.suppress(OSError):
-            while given := self._shim.recv(1):
-                child.send_signal(given[0])
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-
-
-class Pump(threading.Thread):
-    """Carries what is printed to where it was to go, and keeps it."""
-
-    def __init__(self, sources: dict[int, int | None], printed: Kept) -> None:
-        super().__init__(daemon=True)
-        self._sources, self._printed = sources, printed
-        self._heard = time.monotonic()
-        self.start()
-
-    def run(self) -> None:
-        """Until every end is closed."""
-        threads = [
-            threading.Thread(target=self._carry, args=pair, daemon=True) for pair in self._sources.items()
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def rest(self) -> None:
-        """Wait until nothing more comes, or what comes is a daemon's."""
-        latest = time.monotonic() + REST_SECONDS
-        while self.is_alive() and time.monotonic() < min(latest, self._heard + IDLE_SECONDS):
-            self.join(LOOK_SECONDS)
-
-    def _carry(self, source: int, target: int | None) -> None:
-        try:
-            while data := os.read(source, CHUNK):
-                self._heard = time.monotonic()
-                self._printed.add(data)
-                while target is not None and data:
-                    data = data[os.write(target, data) :]
-                    self._heard = time.monotonic()
-        except OSError:  # nobody reads it: its program hears of that as it would have
-            pass
-        finally:
-            os.close(source)
-            if target is not None:
-                os.close(target)
 
 
 def _changed(path: str) -> float:
@@ -402,33 +225,7 @@ def _changed(path: str) -> float:
     return state.st_ctime if stat.S_ISREG(state.st_mode) else 0.0
 
 
-def _content(path: str, most: int) -> bytes:
-    """Of a regular file, links not followed. Raises `OSError`."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(path)
-        return file.read(most)
-
-
-def _digest(path: str) -> str:
-    """SHA-256 of what a path holds; empty when it holds nothing of sane size."""
-    try:
-        content = _content(os.path.realpath(path), FILE + 1)
-    except OSError:
-        return ""
-    return hashlib.sha256(content).hexdigest() if len(content) <= FILE else ""
-
-
-def _packaged(path: str) -> bool:
-    """Whether a package of Debian's brought this file as it is now; elsewhere, whether packages put theirs there."""
-    lists = list(Path("/var/lib/dpkg/info").glob("*.md5sums"))
-    if not lists:
-        return path.startswith("/usr/bin/")
-    digest = hashlib.md5(_content(path, FILE), usedforsecurity=False).hexdigest()
-    line = f"{digest}  {path[1:]}\n".encode()
-    return any(line in listed.read_bytes() for listed in lists)
-
-
-if __name__ == "__main__":
-    Watcher(json.loads(Path(sys.argv[1]).read_text())).run()
-    os._exit(0)
+def main(spec: str) -> None:
+    """Watch the script that a specification's file describes; see `runner.verifiers.rerun.watch_files`."""
+    Watcher(json.loads(Path(spec).read_text())).run()
+    os._exit(0)  # threads that still carry bytes must not hold up the exit
