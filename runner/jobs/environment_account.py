@@ -29,7 +29,7 @@ def said(measured: Rerun | None) -> str:
 def account(name: str, record: TrialRecord, measured: Rerun | None, dockerfile: str | None) -> str:
     """The whole account, in Markdown. `dockerfile` is what the agent left, None if nothing."""
     by = record.agent if record.model == "none" else f"{record.agent} with {record.model}"
-    lines = [f"# {name}", "", f"Set up by {by} on {record.finished_at:%Y-%m-%d}. {said(measured)}", ""]
+    lines = [f"# {name}", "", f"{by} worked on it on {record.finished_at:%Y-%m-%d}. {said(measured)}", ""]
     if measured and measured.readings:
         lines += [*_table(measured), ""]
     if measured and measured.outcomes and dockerfile is not None:
@@ -65,7 +65,7 @@ def _spent(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
     cost = "an unknown sum" if record.cost_usd is None else f"{record.cost_usd:.4f} USD"
     tokens = f"{record.usage.input_tokens} tokens in, {record.usage.output_tokens} out"
     yield f"It took {record.seconds.agent:.0f} s and {record.turns} model calls ({tokens}): {cost}."
-    if measured:
+    if measured and measured.image:
         yield f"Building it and running its tests from scratch took {measured.seconds:.0f} s."
 
 

@@ -241,6 +241,19 @@ def test_of_a_checkout_neither_secrets_nor_history_are_taken(bench: ExecutionBen
     assert {path.name for path in (context / PROJECT).iterdir()} == {"a.py", "new.py", ".gitignore"}
 
 
+def test_a_clone_in_a_checkout_leaves_its_secrets_too(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "", "clone/b.py": "", "clone/.env": "KEY=1", "clone/.gitignore": ".env\n"})
+    for place in (tmp_path, tmp_path / "clone"):
+        subprocess.run(["git", "init", "--quiet", str(place)], check=True)
+    assert kept(tmp_path) == ["a.py", "clone/.gitignore", "clone/b.py"]
+
+
+def test_a_broken_checkout_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, {".git": "gitdir: nowhere"})
+    with pytest.raises(TaskError, match=r"git cannot list the files of the checkout .*not a git repo"):
+        kept(tmp_path)
+
+
 def test_a_checkout_runs_nothing_on_this_machine(tmp_path: Path) -> None:
     """Git would run what an untrusted checkout configures as its monitor of changes."""
     checkout = tmp_path / "checkout"
