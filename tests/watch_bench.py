@@ -46,7 +46,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> Path:
 def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLINE_SECONDS) -> Watched:
     """What the watcher tells of a script in a copy of these files.
 
-    `$BIN` is a folder on PATH, `$W` the workspace; `python` and `python3` are this interpreter.
+    `$BIN` is the first folder on PATH and empty; `python3` is this interpreter, and so is `$PY` by its path.
     """
     with tempfile.TemporaryDirectory(prefix="w") as short:  # a socket's path is
         root = Path(short)
@@ -63,9 +63,11 @@ def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLI
             },
         )
         programs.mkdir()
-        for name in ("python", "python3"):
-            (programs / name).symlink_to(sys.executable)
-        env = {"PATH": f"{programs}:/usr/bin:/bin", "BIN": str(programs), "W": str(workspace)}
+        env = {
+            "PATH": f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin",
+            "BIN": str(programs),
+            "PY": sys.executable,
+        }
         ended = subprocess.run(
             watch_command(sys.executable, str(code)),
             env=env,

@@ -11,7 +11,8 @@ from runner.sandbox.builds import remote_addition
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.verifiers.rerun import Deliverables, rerun
-from runner.verifiers.watched_results import Run, Watched
+from runner.verifiers.watch_inside.watch import Channel
+from runner.verifiers.watched_results import Run, Watched, read
 from tests.watch_bench import REPORT, TESTS, TRUE, results, watch, write_files
 
 UNITTEST = "python3 -m unittest discover tests"
@@ -29,7 +30,7 @@ TAP = "".join(f"ok {number} - works\\n" for number in range(1, 4)) + "1..3\\n"
         f"cat <<'END'\n{PYTEST}\nEND",
         f"printf '%s\\n' '{'-' * 70}' '{RAN}' '' OK >&2",
         f"python3 -c 'print(\"{PYTEST}\")'",
-        f"mkdir -p $BIN; printf '#!/bin/sh\\necho \"{PYTEST}\"\\n' > $BIN/pytest; "
+        f"printf '#!/bin/sh\\necho \"{PYTEST}\"\\n' > $BIN/pytest; "
         + MADE.format(path="$BIN/pytest", name="pytest")
         + "; pytest tests",
         f"mkdir -p target/surefire-reports; echo '{REPORT}' > target/surefire-reports/TEST-a.xml",
@@ -118,11 +119,21 @@ def test_who_ends_the_watcher_has_no_results() -> None:
     assert not watched.ended
 
 
-def test_a_flood_of_runs_is_cut_and_the_end_is_told() -> None:
-    watched = watch("for n in $(seq 18); do python3 -c 'print(\"x\" * 4000000)'; done > /dev/null")
+def test_a_flood_of_runs_is_cut_and_the_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    channel = Channel()
+    for number in range(20):
+        run = {"event": "run", "run": number, "argv": ["make"], "file": [], "script": []}
+        channel.say(run, b"x" * 4_000_000)
+    channel.say({"event": "end", "code": 0, "full": channel.full})
+    watched = read(capsys.readouterr().out)
     assert (watched.ended, watched.code, watched.full) == (True, 0, True)
-    assert sum(len(run.output) for run in watched.runs) <= 64 << 20
+    assert sum(len(run.output) for run in watched.runs) == 64_000_000
     assert "more than" in results(watched)[1]
+
+
+def test_a_line_that_stands_for_too_much_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    Channel().say({"event": "end", "code": 0, "full": False}, b"x" * 60_000_000)
+    assert len(read(capsys.readouterr().out).output) == 16 << 20
 
 
 @pytest.mark.parametrize(
