@@ -67,6 +67,7 @@ def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLI
             "PATH": f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin",
             "BIN": str(programs),
             "PY": sys.executable,
+            "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:hypothesispytest -p no:xdist -p no:timeout",
         }
         ended = subprocess.run(
             watch_command(sys.executable, str(code)),
