@@ -55,7 +55,7 @@ class Clock:
         self, seconds: float | None, waited: Callable[[], float], cancelled: Callable[[], bool]
     ) -> None:
         """`seconds` are counted from now; what was `waited` for the limits on calls is not among them."""
-        self._seconds, self._waited, self.cancelled = seconds, waited, cancelled
+        self._seconds, self._waited, self._cancelled = seconds, waited, cancelled
         self._began = time.monotonic()
         self.ended: Ended = "exited"
         """What has stopped the rollout; exited: nothing has."""
@@ -75,11 +75,11 @@ class Clock:
     @property
     def over(self) -> bool:
         """Whether the rollout may go no further."""
-        return self.cancelled() or self.left == 0
+        return self._cancelled() or self.left == 0
 
     def check(self) -> None:
         """See `protocols.Bench`."""
-        if self.cancelled():
+        if self._cancelled():
             self.stop("cancelled", "The user stopped the run.")
         if self.left == 0:
             self.stop("deadline", f"The deadline of {self._seconds:g} s has passed.")
@@ -196,7 +196,7 @@ class Workbench:
         self.clock.check()
         self.asked += 1
         try:
-            answer = self.lab.gateway.ask(session, {"messages": list(messages)}, self.clock.cancelled)
+            answer = self.lab.gateway.ask(session, {"messages": list(messages)}, lambda: self.clock.over)
         except CancelledError:
             self.clock.check()
             raise
