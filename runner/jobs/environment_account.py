@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner.environments import DOCKERFILE, PROJECT, SCRIPT, WORKSPACE
 from runner.records import Status
+from runner.verifiers.rerun import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,17 +83,12 @@ def _faults(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
         yield ""
         yield "The end of what was printed:"
         yield ""
-        yield from (f"    {_plain(line)}" for line in measured.output.splitlines()[-LINES:])
+        yield from (f"    {line}" for line in plain(measured.output).splitlines()[-LINES:])
 
 
 def _fault(fault: ErrorInfo) -> str:
-    return _plain(" ".join(fault.message.split()))
+    return " ".join(plain(fault.message).split())
 
 
 def _words(outcomes: Outcomes) -> str:
     return f"{outcomes.passed} tests pass, {outcomes.failed} fail, {outcomes.skipped} are skipped"
-
-
-def _plain(text: str) -> str:
-    """Without what would move a terminal's cursor or colour it."""
-    return "".join(letter for letter in text if letter.isprintable() or letter == "\t")

@@ -16,6 +16,7 @@ import pytest
 from runner.datasets import given_project
 from runner.datasets.execution import SOLUTION, TASK, ExecutionBench
 from runner.datasets.projects import digest_of, kept, size
+from runner.datasets.references import made
 from runner.environments import PROJECT, TRUTH, Outcomes, Truth
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
@@ -145,6 +146,14 @@ def test_what_came_must_be_what_the_task_says(bench: ExecutionBench) -> None:
     with pytest.raises(ConfigError, match=r"what came has digest .* and the task says"):
         bench.prepare(lambda _: None)
     assert not list((bench.cache / "projects").iterdir())
+
+
+def test_two_workers_that_fetch_the_same_do_not_fail(tmp_path: Path) -> None:
+    with made(tmp_path / "shared", "it", lambda _: None) as place:
+        assert place
+        (place / "file").write_text("slower")
+        write(tmp_path / "shared", {"file": "faster"})
+    assert (tmp_path / "shared" / "file").read_text() == "faster"
 
 
 def test_a_dataset_without_tasks_says_so(bench: ExecutionBench, tmp_path: Path) -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.environments import TRUTH, Outcomes, Truth
+from runner.environments import TRUTH, Outcomes, Rerun, Truth
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.jobs.environment import ACCOUNT, NO_TEST
+from runner.jobs.environment_account import LINES, account
+from runner.records import ErrorInfo, Status
 from tests.jobs.sweeps import Door
+from tests.records_factory import trial_record
 from tests.suite_factory import write
 
 SCRIPTS = {
@@ -117,6 +120,21 @@ def test_without_a_test_it_ends_otherwise_and_says_why(door: Door, project: Path
     assert "It was not built." in account
     assert "There is no Dockerfile and run_tests.sh in /workspace" in account
     assert ended.out.rstrip().endswith(str(folder))
+
+
+def test_the_account_of_what_went_wrong_is_plain_text() -> None:
+    """What a build prints is hostile, and is shown to people in their terminals."""
+    why = ErrorInfo(type="BuildFailed", message="The image:\n\x1b[31mit failed.", phase="verify")
+    measured = Rerun(built=False, error=why, output="first\n" * 50 + "\x1b]0;title\x07last\n")
+    record = trial_record(status=Status.TIMEOUT, cost_usd=None)
+    text = account("sums", record, measured, dockerfile="FROM nothing\n")
+    assert "It was not built." in text
+    assert "- The trial ended as timeout.\n- The image: it failed.\n" in text
+    assert text.count("    first\n") == LINES - 1
+    assert text.endswith("    last\n")
+    assert ": an unknown sum." in text
+    assert "docker build" not in text
+    assert "\x1b" not in text
 
 
 def test_nothing_is_started_for_what_cannot_be_done(
