@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tarfile
 import tempfile
 import time
@@ -22,7 +23,8 @@ from runner.environments import DOCKERFILE, PROJECT, RESULTS, SCRIPT, WORKSPACE,
 from runner.errors import EngineError, ImageError, WorkspaceTooLarge
 from runner.frameworks import PROGRAMS
 from runner.records import BuildSpec, Environment, ErrorInfo, ExecSpec, SandboxSpec
-from runner.sandbox.inside import PYTHON
+from runner.sandbox import archive
+from runner.sandbox.inside import AGENT_DIR, PYTHON
 from runner.verifiers import watch_inside, watched_results
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from runner.records import Build, ExecResult, Image, Task
     from runner.verifiers.watched_results import Watched
 
-CODE = "/opt/assay-watch"
+CODE = f"{AGENT_DIR}/watch"
+"""In a folder that is new in every sandbox: what the image holds there is not seen."""
 PLACE = f"{CODE}/runner/verifiers/watch_inside"
 LARGEST = 1 << 20
 """Bytes of a deliverable; a larger one is nobody's script."""
@@ -206,8 +209,19 @@ def _run(
         timeout_seconds=limit + GRACE_SECONDS,
     )
     with sandboxes.open(spec) as place:
-        place.put(project_of(task), f"{WORKSPACE}/{PROJECT}")
+        _lay_out(project_of(task), place)
         return place.exec(command, cancelled)
+
+
+def _lay_out(project: Path, place: Sandbox) -> None:
+    """The project over whatever lies there; a link or a file gives way to a folder."""
+    target = f"{WORKSPACE}/{PROJECT}"
+    with archive.Packer() as pack, tempfile.NamedTemporaryFile(suffix=".tar") as tar:
+        pack.directory(target, 0o755)
+        pack.folder(target, project)
+        shutil.copyfileobj(pack.stream(), tar)
+        tar.flush()
+        place.put(Path(tar.name), "/")
 
 
 def watch_command(python: str, code: str) -> tuple[str, ...]:

@@ -184,7 +184,7 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
         for fd in 1 2; do echo '{FORGED}' > /proc/$PPID/fd/$fd; done
         ls /proc/$PPID/fd; cat /proc/$PPID/environ; head -c 1 /proc/$PPID/mem
         mount -o remount,rw /opt/assay/python; touch /opt/assay/python/bin/mine
-        echo 'raise SystemExit' > /opt/assay-watch/runner/verifiers/watch_inside/watch.py
+        echo 'raise SystemExit' > /run/assay/agent/watch/runner/verifiers/watch_inside/watch.py
         {UNITTEST}
     """
     found = rerun(task, Deliverables(DOCKERFILE, script), DockerSandboxes())
@@ -194,7 +194,16 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
 
 
 @pytest.mark.docker
-def test_tests_that_the_image_lacks_or_changed_are_those_of_the_project_again(task: Task) -> None:
-    dockerfile = f"{DOCKERFILE}RUN cd /workspace/project && rm -r tests && ln -s /nowhere tests\n"
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "cd /workspace/project && rm -r tests && ln -s /nowhere tests",
+        "cd /workspace && rm -r project && ln -s project project && mkdir run_tests.sh",
+        "mkdir -p /run/assay/agent && ln -s /nowhere /run/assay/agent/watch",
+    ],
+    ids=["tests", "places", "the watcher's place"],
+)
+def test_an_image_spoils_neither_the_project_nor_the_judging(task: Task, spoil: str) -> None:
+    dockerfile = f"{DOCKERFILE}RUN {spoil}\n"
     found = rerun(task, Deliverables(dockerfile, UNITTEST), DockerSandboxes())
     assert found.outcomes == TRUE

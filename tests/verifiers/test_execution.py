@@ -131,8 +131,9 @@ def test_a_script_that_fills_its_disk_is_ended(
     [
         ("FROM scratch\nCOPY project /workspace/project\n", "needs a shell and coreutils"),
         (f"{DOCKERFILE}RUN rm -r /workspace && touch /workspace\n", "does not start"),
+        (f"{DOCKERFILE}RUN mkdir -p /run/assay && ln -s agent /run/assay/agent\n", "does not start"),
     ],
-    ids=["no shell", "a file for a folder"],
+    ids=["no shell", "a file for a folder", "a loop"],
 )
 def test_an_image_that_cannot_be_used_is_a_value(task: Task, dockerfile: str, said: str) -> None:
     found = rerun(task, Deliverables(dockerfile, UNITTEST), DockerSandboxes())
