@@ -200,8 +200,9 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
         "cd /workspace/project && rm -r tests && ln -s /nowhere tests",
         "cd /workspace && rm -r project && ln -s project project && mkdir run_tests.sh",
         "mkdir -p /run/assay/agent && ln -s /nowhere /run/assay/agent/watch",
+        "rm /etc/passwd /etc/group && mkfifo /etc/passwd /etc/group",
     ],
-    ids=["tests", "places", "the watcher's place"],
+    ids=["tests", "places", "the watcher's place", "pipes for users"],
 )
 def test_an_image_spoils_neither_the_project_nor_the_judging(task: Task, spoil: str) -> None:
     dockerfile = f"{DOCKERFILE}RUN {spoil}\n"
