@@ -159,6 +159,11 @@ class Shell:
             return os.write(self.master, text)
         return 0
 
+    def forget(self) -> None:
+        """Drop what was typed and not read: it is for no later command, and a Ctrl-C would wait behind it."""
+        termios.tcflush(self.master, termios.TCOFLUSH)
+        termios.tcflush(self._slave, termios.TCIFLUSH)
+
     def read(self) -> bytes:
         """What has been printed; nothing if that is nothing."""
         with contextlib.suppress(BlockingIOError):
@@ -297,6 +302,7 @@ class Terminal:
         """The command has ended: all that it printed is kept."""
         for data in self._shell.printed():
             self._kept.add(data)
+        self._shell.forget()
         self._is_running, self._code, self._ended = False, code, time.monotonic()
         with contextlib.suppress(OSError):
             self._folder = self._shell.folder
@@ -349,6 +355,7 @@ class Terminal:
     def _end(self, spared: Collection[Process]) -> None:
         """End the running command, and all processes but the shell and those to spare."""
         if self._is_running:
+            self._shell.forget()
             self._shell.type(b"\x03")
             self._await_end(spared, CTRL_C_SECONDS)
         send(self._processes(spared), signal.SIGTERM)
