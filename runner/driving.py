@@ -169,6 +169,8 @@ class Workbench:
     lab: Lab
     asked: int = 0
     """Model calls so far."""
+    logged: str = ""
+    """The latest of the log."""
 
     @property
     def cache(self) -> Path:
@@ -213,8 +215,14 @@ class Workbench:
         call = ToolCall(id=f"{number}.{len(of_call)}", name=name, arguments=json.dumps(dict(arguments)))
         of_call.append(call)
 
+    def returned(self, result: str) -> None:
+        """See `protocols.Bench`."""
+        of_call = self.state.used[self.asked - 1]
+        of_call[-1] = of_call[-1].model_copy(update={"result": result})
+
     def log(self, text: str) -> None:
         """See `protocols.Bench`."""
+        self.logged = text.strip()
         with (self.state.folder / LOG).open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{text}\n")
 
@@ -246,6 +254,7 @@ def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
     log.touch()
     try:
         exit_code = agent.run(bench.trial.task, bench)
+        said = bench.logged if exit_code else ""  # why it gave up
     except (Stopped, ModelFailed) as error:
         said = str(error)
     return ExecResult(

@@ -166,6 +166,9 @@ class Bench(Protocol):
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
         """For the record: the model's last answer calls this tool. Said before it is run."""
 
+    def returned(self, result: str) -> None:
+        """For the record: what the tool that was called last gave back. Said before the model is asked again."""
+
     def log(self, text: str) -> None:
         """Add a line to what people read of the rollout while it runs, the trial's `agent.stdout`."""
 

@@ -31,6 +31,8 @@ class FakeBench:
     asked: list[str] = field(default_factory=list)
     """Last message of each call."""
     used: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+    """What tools returned."""
     logged: list[str] = field(default_factory=list)
 
     def ask(self, messages: Sequence[dict[str, str]]) -> str:
@@ -41,6 +43,10 @@ class FakeBench:
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
         """See `protocols.Bench`."""
         self.used.append((name, dict(arguments)))
+
+    def returned(self, result: str) -> None:
+        """See `protocols.Bench`."""
+        self.results.append(result)
 
     def log(self, text: str) -> None:
         """See `protocols.Bench`."""

@@ -125,8 +125,10 @@ def test_its_work_is_judged_its_spend_counted_and_its_tools_recorded(run: Callab
         bench.use("shell", {"command": "touch /app/done && ls"})
         bench.log("I make it.")
         assert shell(bench, "touch /app/done && ls").stdout == "done\n"
+        bench.returned("done\n")
         bench.ask(QUESTION)
         bench.use("done", {})
+        bench.returned("It is.")
         return 0
 
     ran = run(work, Behaviour(text="First."), Behaviour(text="Second."))
@@ -143,6 +145,8 @@ def test_its_work_is_judged_its_spend_counted_and_its_tools_recorded(run: Callab
     assert [step["message"] for step in steps[1:]] == ["First.", "Second."]
     assert steps[1]["tool_calls"][0]["arguments"] == {"command": "touch /app/done && ls"}
     assert steps[2]["tool_calls"][0]["function_name"] == "done"
+    given = [result["content"] for step in steps[1:] for result in step["observation"]["results"]]
+    assert given == ["done\n", "It is."], "the last one's too, which no later request repeats"
 
 
 def test_what_it_runs_has_no_way_to_its_model(run: Callable[..., Ran]) -> None:
@@ -165,7 +169,7 @@ def test_an_agent_that_gives_up_is_judged_and_says_why(run: Callable[..., Ran]) 
     record = run(work).record
     assert (record.status, record.reward, record.agent_exit_code) == (Status.AGENT_ERROR, 0.0, 1)
     assert record.error
-    assert "Nothing helps." in record.error.message
+    assert record.error.message == "The agent ended with exit code 1: Nothing helps."
     assert record.own_finish is False
 
 

@@ -456,6 +456,9 @@ def test_a_project_is_set_up_and_the_account_of_it_can_be_read(
     assert "Ran 2 tests" in told
     steps = json.loads((folder / "trajectory.json").read_text())["steps"]
     assert [one["tool_calls"][0]["function_name"] for one in steps[1:]][-1] == "task_done"
+    given = [one["observation"]["results"][0]["content"] for one in steps[1:]]
+    assert "Ran 2 tests" in given[3]
+    assert given[-1] == "All goals are reached."
 
 
 @pytest.mark.docker
@@ -470,7 +473,8 @@ def test_a_model_that_never_gets_anywhere_ends_with_a_status_a_sentence_and_its_
     record, folder = trial(answer, commands=7, attempts=2)
     assert (record.status, record.reward, record.agent_exit_code) == (Status.AGENT_ERROR, 0.0, 1), record
     assert record.error
-    assert "Given up: 2 attempts of 7 commands each are used up." in record.error.message
+    told = "The agent ended with exit code 1: Given up: 2 attempts of 7 commands each are used up."
+    assert record.error.message == told
     assert record.turns == 15, "one of them for the lessons"
     assert record.cost_usd == pytest.approx(15 * 1.9e-3)
     assert record.interactions == (14 if calls else 0)

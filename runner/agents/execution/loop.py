@@ -74,6 +74,7 @@ class Attempt:
             )
         else:
             result = self._result(wanted)
+        self._bench.returned(result)
         self._bench.log("  " + result.replace("\n", "\n  "))
         short = shortened(self._bench, wanted.call, result, self._agent.summary_tokens)
         return Step(thoughts=wanted.thoughts, call=wanted.call, result=short)
