@@ -3,9 +3,8 @@
 Nothing that a script says counts. Results are what pytest tells a plugin of ours, the files that frameworks write while
 a test program runs, and what test programs print (`watched_results`). See `watch_inside.watch` for how they are seen.
 
-What is not seen: test programs under absolute paths other than `PATHS`, or called with a PATH of the script's own
-making (`env -i`, login shells, `python` of a virtual environment that was put on PATH by hand); but pytest is seen
-wherever PYTHONPATH reaches it, and nowhere else.
+What is not seen: test programs under absolute paths other than `PATHS`, or called in surroundings of the script's own
+making (`env -i`, `sudo`, `su -`); but pytest is seen wherever PYTHONPATH reaches it, or `SITES` has its Python.
 """
 
 from __future__ import annotations
@@ -59,12 +58,25 @@ PATHS = (
     *("./gradlew", "./mvnw"),
 )
 """Paths of test programs that are seen although they are no plain names."""
+SITES = (
+    "/usr/lib/python3/dist-packages",
+    "/usr/lib/python3*/site-packages",
+    "/usr/local/lib/python3*/*-packages",
+    "/opt/*/lib/python3*/site-packages",
+    "/root/.pyenv/versions/*/lib/python3*/site-packages",
+    *(
+        f"{place}/{folder}/lib/python3*/site-packages"
+        for place in ("", "/root", WORKSPACE, f"{WORKSPACE}/{PROJECT}")
+        for folder in ("*", ".venv", ".env", ".tox/*", ".nox/*")
+    ),
+)
+"""Where Pythons have their packages: patterns of folders."""
 PLUGIN = {
     "METADATA": "Metadata-Version: 2.1\nName: assay-watch\nVersion: 0\n",
     "RECORD": "",
     "entry_points.txt": "[pytest11]\nassay_watch_pytest = assay_watch_pytest\n",
 }
-"""What makes pytest load a module from PYTHONPATH by itself, and nothing fail where it is not there."""
+"""What makes pytest load a module from Python's path by itself, and nothing fail where it is not there."""
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[^\n\t\x20-\x7e\xa0-\U0010ffff]"
 )
@@ -204,7 +216,7 @@ def _run(
         argv=watch_command(PYTHON, CODE),
         cwd="/",
         user="root",
-        files={f"{WORKSPACE}/{SCRIPT}": script, **watch_files(PLACE, WORKSPACE, limit)},
+        files={f"{WORKSPACE}/{SCRIPT}": script, **watch_files(PLACE, WORKSPACE, limit, SITES)},
         uploads={PLACE: Path(watch_inside.__file__).parent},
         timeout_seconds=limit + GRACE_SECONDS,
     )
@@ -230,8 +242,8 @@ def watch_command(python: str, code: str) -> tuple[str, ...]:
     return (python, "-I", "-S", "-c", f"{start}watch.main('{code}/runner/verifiers/watch_inside/spec.json')")
 
 
-def watch_files(place: str, workspace: str, seconds: float) -> dict[str, str]:
-    """Path -> text of what the watcher at `place` needs beside its programs."""
+def watch_files(place: str, workspace: str, seconds: float, sites: tuple[str, ...] = ()) -> dict[str, str]:
+    """Path -> text of what the watcher at `place` needs beside its programs. It writes into the folders `sites`."""
     spec = {
         "script": f"{workspace}/{SCRIPT}",
         "workdir": f"{workspace}/{PROJECT}",
@@ -239,6 +251,7 @@ def watch_files(place: str, workspace: str, seconds: float) -> dict[str, str]:
         "seconds": seconds,
         "programs": [*PROGRAMS, *VERSIONS],
         "paths": PATHS,
+        "sites": sites,
         "results": watched_results.RESULT_FILES,
     }
     plugin = {f"{place}/plugin/assay_watch-0.dist-info/{name}": text for name, text in PLUGIN.items()}

@@ -24,7 +24,7 @@ def test_results_of_pytest_are_told_by_its_plugin_wherever_it_is() -> None:
 
 
 def test_the_plugin_changes_nothing_of_what_pytest_prints() -> None:
-    plain = watch("env -u PYTHONPATH python3 -m pytest tests")
+    plain = watch('env -u PYTHONPATH "$PY" -m pytest tests')
     seen = watch("python3 -m pytest tests")
     lines = [[line for line in each.output.splitlines() if " in 0." not in line] for each in (plain, seen)]
     assert [line.replace("rootdir", "") for line in lines[0] if "rootdir" not in line] == [

@@ -20,7 +20,7 @@ from typing import Any
 CHUNK, LOOK_SECONDS = 65_536, 0.05
 HEAD, TAIL = 1 << 20, 3 << 20
 """Bytes of a program's output that are kept: the first and the last."""
-IDLE_SECONDS, REST_SECONDS = 0.3, 3.0
+IDLE_SECONDS, REST_SECONDS = 1.0, 5.0
 """After a program's end, how long its streams are silent before what still holds them is taken for a daemon; and how
 long what is not silent may still be the program's."""
 FILE = 5 << 20
@@ -62,9 +62,8 @@ class Run:
         """As they are before it runs."""
         self._request, self._shim, self._files = request, shim, files
 
-    def watch(self, tell: Callable[[Run, float, int], None]) -> int:
+    def watch(self, tell: Callable[[Run, int], None]) -> int:
         """Run it to its end; returns its exit code, negative for a signal."""
-        started = time.monotonic()
         try:
             child, pump = self._start()
         except OSError:
@@ -73,7 +72,7 @@ class Run:
         code = child.wait()
         pump.rest()
         with contextlib.suppress(OSError):
-            tell(self, started, code)
+            tell(self, code)
         return code
 
     def _first_file(self) -> list[str]:
@@ -177,8 +176,10 @@ class Pump(threading.Thread):
 
     def rest(self) -> None:
         """Wait until nothing more comes, or what comes is a daemon's."""
-        latest = time.monotonic() + REST_SECONDS
-        while self.is_alive() and time.monotonic() < min(latest, self._heard + IDLE_SECONDS):
+        ended = time.monotonic()  # what was printed last may not have been read yet
+        while self.is_alive() and time.monotonic() < min(
+            ended + REST_SECONDS, max(ended, self._heard) + IDLE_SECONDS
+        ):
             self.join(LOOK_SECONDS)
 
     def _carry(self, source: int, target: int | None) -> None:

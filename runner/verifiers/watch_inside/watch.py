@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
+import glob
 import itertools
 import json
 import os
@@ -31,7 +32,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from runner.verifiers.watch_inside.programs import CHUNK, FILE, LOOK_SECONDS, Kept, Pump, Run, content, digest
+from runner.verifiers.watch_inside.programs import CHUNK, FILE, LOOK_SECONDS, Kept, Pump, Run, content
+from runner.verifiers.watch_inside.sessions import Session
+from runner.verifiers.watch_inside.shim import telling
 
 PLACE = Path(__file__).parent
 PR_SET_DUMPABLE = 4
@@ -47,20 +50,40 @@ COARSE_SECONDS = 0.05
 """By which a file's time may lie before the clock's."""
 SHIM = '#!/bin/sh\nexec {python} -I -S {place}/shim.py {name} "$@"\n'
 FUNCTIONS = """
-_assay_names() {{
+for _assay in {names}; do
+    eval "$_assay() {{ {python} -I -S {place}/shim.py $_assay \\"\\$@\\"; }}"
+done
+unset _assay
+_assay_where() {{
+    local asked=$1 name code=1 IFS=" "; shift
+    for name; do
+        if [[ " {names} " = *" $name "* ]]; then builtin type -P "$name"; else builtin $asked "$name"; fi && code=0
+    done
+    return $code
+}}
+command() {{
+    if [[ ${{1-}} = -v ]]; then _assay_where "command -v" "${{@:2}}"; else builtin command "$@"; fi
+}}
+type() {{
+    if [[ ${{1-}} = -* ]]; then _assay_where "type $1" "${{@:2}}"; else _assay_where type "$@"; fi
+}}
+hash() {{
+    if [[ $# = 0 || $1 = -* ]]; then builtin hash "$@"; else _assay_where hash "$@" > /dev/null; fi
+}}
+_assay_first() {{
+    if [[ $PATH = {place}/bin:* ]]; then return; fi
     local name
     for name in {names}; do
-        if type -P "$name" > /dev/null; then eval "$name() {{ {python} -I -S {place}/shim.py $name \\"\\$@\\"; }}"; fi
+        if [[ ! -e {place}/bin/$name ]] && builtin type -P "$name" > /dev/null; then
+            ln -s "{place}/shims/$name" {place}/bin/ 2> /dev/null || :
+        fi
     done
+    PATH={place}/bin:$PATH
 }}
-_assay_names
-hash() {{ builtin hash "$@"; local code=$?; _assay_names; return $code; }}
-command() {{
-    if [[ $# = 2 && $1 = -v && " {names} " = *" $2 "* ]]; then type -P "$2"; else builtin command "$@"; fi
-}}
+trap _assay_first DEBUG
 """
-"""`activate` of a virtual environment calls `hash -r` when PATH has changed. Who asks where a program is, to link it or
-to give it to another, must hear of a file."""
+"""Who asks whether or where a program is, must hear of a file or of none. Whatever a script puts on PATH, shims come
+first again, for what calls programs itself (`timeout`, `xargs`)."""
 AT_PATH = '{path}() {{ {python} -I -S {place}/shim.py {path} "$@"; }}\n'
 
 
@@ -95,6 +118,10 @@ class Watcher:
         self._began = time.monotonic()
         self._channel = Channel()
         self._numbers = itertools.count()
+        self._running: dict[Run, float] = {}
+        """What has not ended -> when it began."""
+        self._sessions: dict[str, Session] = {}
+        """Those of pytest that have not ended."""
         self._folders = os.environ.get("PATH", os.defpath).split(":")
 
     def run(self) -> None:
@@ -117,18 +144,29 @@ class Watcher:
         deadline = self._began + self._spec["seconds"]
         while child.poll() is None and time.monotonic() < deadline:
             self._shims()
+            self._sites()
             time.sleep(LOOK_SECONDS)
         code = child.poll()
         if code is None:
             os.killpg(child.pid, signal.SIGKILL)
         pump.rest()
+        for run in list(self._running):
+            self._tell(run, None)
+        for name in list(self._sessions):
+            self._tell_session(name)
         end = {"event": "end", "code": code, "seconds": time.monotonic() - self._began}
         self._channel.say({**end, "full": self._channel.full}, printed.whole())
 
     def _prepare(self) -> None:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-        (PLACE / "bin").mkdir(parents=True, exist_ok=True)
+        for folder in ("bin", "shims"):
+            (PLACE / folder).mkdir(parents=True, exist_ok=True)
+        for name in self._programs:
+            shim = PLACE / "shims" / name
+            shim.write_text(SHIM.format(python=sys.executable, place=PLACE, name=name))
+            shim.chmod(0o755)
         self._shims()
+        self._sites()
         names = {"python": sys.executable, "place": PLACE}
         functions = [AT_PATH.format(path=path, **names) for path in self._spec["paths"]]
         functions.append(FUNCTIONS.format(names=" ".join(self._programs), **names))
@@ -140,10 +178,9 @@ class Watcher:
         threading.Thread(target=self._hear, args=(door,), daemon=True).start()
 
     def _env(self) -> dict[str, str]:
-        env = dict(os.environ)
+        env = telling(os.environ)
         env["PATH"] = f"{PLACE}/bin:{env.get('PATH', os.defpath)}"
         env["BASH_ENV"] = f"{PLACE}/functions"
-        env["PYTHONPATH"] = ":".join(filter(None, (f"{PLACE}/plugin", env.get("PYTHONPATH"))))
         env["TOX_TESTENV_PASSENV"] = "PYTHONPATH"
         env["TOX_OVERRIDE"] = "testenv.pass_env+=PYTHONPATH"
         return env
@@ -153,10 +190,17 @@ class Watcher:
         for name in self._programs:
             shim = PLACE / "bin" / name
             if not shim.exists() and any(os.access(f"{folder}/{name}", os.X_OK) for folder in self._folders):
-                new = PLACE / f"new-{name}"
-                new.write_text(SHIM.format(python=sys.executable, place=PLACE, name=name))
-                new.chmod(0o755)
-                new.rename(shim)
+                with contextlib.suppress(FileExistsError):
+                    shim.symlink_to(PLACE / "shims" / name)
+
+    def _sites(self) -> None:
+        """Have pytest find its plugin beside the packages of each Python too: scripts clear and change PYTHONPATH."""
+        for pattern in self._spec["sites"]:
+            for folder in glob.iglob(pattern):  # noqa: PTH207 - patterns are absolute
+                line = Path(folder, "assay_watch.pth")
+                if not line.exists():
+                    with contextlib.suppress(OSError):
+                        line.write_text(f"{PLACE}/plugin\n")
 
     def _hear(self, door: socket.socket) -> None:
         while True:
@@ -173,14 +217,21 @@ class Watcher:
                 data += more
             request = json.loads(data.decode("utf-8", "surrogateescape"))
             if request["ask"] == "run":
-                code = Run(request, connection, dict(zip(numbers[0], files, strict=True))).watch(self._tell)
+                run = Run(request, connection, dict(zip(numbers[0], files, strict=True)))
+                self._running[run] = time.monotonic()
+                code = run.watch(self._tell)
                 connection.sendall(str(code).encode())
             elif request["ask"] == "pytest":
-                self._pytest(request)
+                self._sessions.setdefault(request["session"], Session()).add(request)
+                if request["last"]:
+                    self._tell_session(request["session"])
                 connection.sendall(b"0")
 
-    def _tell(self, run: Run, started: float, code: int) -> None:
-        """One program's run, and the files of results that are new since it began."""
+    def _tell(self, run: Run, code: int | None) -> None:
+        """One program's run (`code` None: it has not ended), and files of results that are new since it began."""
+        started = self._running.pop(run, None)
+        if started is None:
+            return
         # Elsewhere there may be a whole system below a folder.
         elsewhere = (run.cwd,) if len(Path(run.cwd).parts) > DEEP else ()
         roots = dict.fromkeys((self._spec["workspace"], *elsewhere))
@@ -191,6 +242,10 @@ class Watcher:
         for path in list(found)[:FILES]:
             with contextlib.suppress(OSError):
                 self._channel.say({"event": "file", "run": number, "path": path}, content(path, FILE))
+
+    def _tell_session(self, name: str) -> None:
+        if session := self._sessions.pop(name, None):
+            self._channel.say({"event": "pytest"}, session.body())
 
     def _new_results(self, root: str, since: float) -> list[str]:
         """Files of results below a folder that are newer; by the time that a script cannot set."""
@@ -203,17 +258,6 @@ class Watcher:
                 if self._results.fullmatch(path) and _changed(path) >= border:
                     found.append(path)
         return found
-
-    def _pytest(self, request: dict[str, Any]) -> None:
-        """A session of pytest: its tests by file, each file with the digest of what it holds now."""
-        tests = []
-        for name, outcome in request["tests"].items():
-            file, _, rest = name.partition("::")
-            tests.append((os.path.normpath(os.path.join(request["root"], file)), rest, outcome))  # noqa: PTH118
-        files = {path: digest(path) for path in {path for path, _, _ in tests}}
-        conftests = {path: digest(path) for path in request["conftests"]}
-        body = {"tests": tests, "files": files, "conftests": conftests}
-        self._channel.say({"event": "pytest"}, json.dumps(body).encode())
 
 
 def _changed(path: str) -> float:
