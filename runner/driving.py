@@ -14,9 +14,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
+from pydantic import ValidationError
+
 from runner.errors import ConfigError, ModelFailed, Stopped
-from runner.records import ExecResult, ExecSpec, ToolCall
+from runner.records import ExecResult, ExecSpec, ModelCall, ToolCall
 from runner.sandbox.inside import EGRESS_PORT, PROXY_ENV, PYTHON, proxied
+from runner.store import LEDGER, SHARED
 from runner.verifiers.rerun import rerun, taken_from
 
 if TYPE_CHECKING:
@@ -208,6 +211,15 @@ class Workbench:
             raise Stopped(reason(answer.body))
         raise ModelFailed(f"The model {self.model.name} did not answer: {reason(answer.body)}")
 
+    def share(self, trial: str, question: str) -> None:
+        """See `protocols.Bench`."""
+        ledgers = sorted(
+            self.lab.store.folder(trial).rglob(LEDGER)
+        )  # it may have been asked in an earlier try
+        lines = [line for ledger in ledgers for line in ledger.read_bytes().splitlines()]
+        with (self.state.folder / SHARED).open("ab") as file:
+            file.writelines(line + b"\n" for line in lines if _asks(line, question))
+
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
         """See `protocols.Bench`."""
         number = self.asked - 1
@@ -264,3 +276,11 @@ def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
         seconds=clock.seconds,
         ended=clock.ended,
     )
+
+
+def _asks(line: bytes, question: str) -> bool:
+    """Whether a ledger's line is a conversation that began so."""
+    try:
+        return bool(ModelCall.model_validate_json(line).request["messages"][0]["content"] == question)
+    except ValidationError:
+        return False  # it is being written

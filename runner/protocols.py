@@ -163,6 +163,9 @@ class Bench(Protocol):
         the user allow no more, and `ModelFailed` when the model gave no answer.
         """
 
+    def share(self, trial: str, question: str) -> None:
+        """For replays: the answer to this question is the one that the trial of this key was given."""
+
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
         """For the record: the model's last answer calls this tool. Said before it is run."""
 

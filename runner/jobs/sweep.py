@@ -22,7 +22,7 @@ from runner.errors import ConfigError, EngineError, TrackingError
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.protocols import DrivingAgent
 from runner.records import Prices, Record, SpendLimits, Status, TrialRecord
-from runner.store import LEDGER, Store, write_atomically
+from runner.store import Store, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -249,9 +249,7 @@ def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, Tri
 
     finished = [t for t in plan.trials if t.key in records and records[t.key].status.finished]
     for trial in finished:
-        ledger = store.folder(trial.key) / LEDGER
-        if ledger.exists():
-            record(ledger, tape(into, trial.cell.name, trial.task.name, trial.attempt))
+        record(store.folder(trial.key), tape(into, trial.cell.name, trial.task.name, trial.attempt))
     print(f"Recorded in {into}; replay with model=cassette model.path={into}")
 
 
