@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from metrics import deviations
 from runner.environments import DOCKERFILE, RESULTS, SCRIPT, TRUTH, Outcomes, Rerun, Truth
 from runner.errors import VerifierError
 from runner.records import Record, Task, Verdict
@@ -44,8 +45,8 @@ class ExecutionVerifier(Record):
         digest = hashlib.sha256()
         here = folder.parent
         readers = (here.parent / "frameworks").glob("*.py")
-        judges = (*folder.rglob("*.py"), *readers, here / "rerun.py", here / "watched_results.py")
-        for source in sorted(judges):
+        judges = (Path(__file__), here / "rerun.py", here / "watched_results.py", Path(deviations.__file__))
+        for source in sorted((*folder.rglob("*.py"), *readers, *judges)):
             digest.update(source.read_bytes())
         return {"judge": digest.hexdigest()}
 
@@ -124,9 +125,7 @@ def _numbers(whose: str, outcomes: Outcomes) -> dict[str, float]:
 
 
 def _deviations(truth: Outcomes, found: Outcomes) -> dict[str, float]:
-    from metrics.execution import deviations  # noqa: PLC0415 - loads pandas
-
-    away = deviations(
+    away = deviations.deviations(
         (truth.passed, truth.failed, truth.skipped), (found.passed, found.failed, found.skipped)
     )
     return {"deviation": away.mean, "total_deviation": away.total, "close": float(away.close)}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from runner.environments import Outcomes
+from runner.verifiers.execution import ExecutionVerifier
 from runner.verifiers.watch_inside.shim import telling
 from tests.watch_bench import TESTS, TRUE, results, watch
 
@@ -99,3 +102,19 @@ def test_a_conftest_beside_tests_is_looked_at_though_only_workers_load_it() -> N
     found, refused = results(watch(script))
     assert found == []
     assert "conftest.py is not the project's as published" in refused
+
+
+def test_what_shapes_a_reward_is_in_the_judges_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read, seen = ExecutionVerifier().shaping, Path.read_bytes, set()
+
+    def changed(path: Path) -> bytes:
+        seen.add(f"{path.parent.name}/{path.name}")
+        return read(path) + b"#" * (path.name == "deviations.py")
+
+    monkeypatch.setattr(Path, "read_bytes", changed)
+    assert ExecutionVerifier().shaping != before
+    judges = {"rerun.py", "watched_results.py", "execution.py"}
+    assert seen >= {f"verifiers/{name}" for name in judges} | {
+        "frameworks/tap.py",
+        "watch_inside/sessions.py",
+    }
