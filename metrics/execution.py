@@ -8,10 +8,6 @@ was seen, 0 where it is); `agent_seconds`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 
@@ -24,43 +20,8 @@ OUTCOMES = ("passed", "failed", "skipped")
 STEPS = ("built", "executed", "close", "identical")
 """How far a project was brought: its image and itself, one test at least, a deviation below `CLOSE`, no deviation."""
 
-CLOSE = 10.0
-"""Per cent; a smaller deviation is close to the truth (section 3.2)."""
 NOT_COUNTED = ("echo",)
 """Commands that are no part of a script's size."""
-
-
-class Deviations(NamedTuple):
-    """How far an agent's numbers of tests are from the truth, in per cent of the truth."""
-
-    passed: float
-    failed: float
-    skipped: float
-    """NaN where the truth is 0 and the agent's number is not: undefined."""
-    mean: float
-    """The deviation: mean of those of the three that are defined; NaN if none is."""
-    total: float
-    """Σ|agent − truth| / Σ truth × 100; NaN only where the truth has no test at all and the agent has some."""
-
-    @property
-    def close(self) -> bool:
-        """Whether the deviation is below `CLOSE`; an undefined one is not."""
-        return self.mean < CLOSE
-
-
-def deviations(truth: Sequence[int], agent: Sequence[int]) -> Deviations:
-    """Of an agent's (passed, failed, skipped) from the true ones; every number is at least 0."""
-    away = [abs(ours - theirs) for ours, theirs in zip(agent, truth, strict=True)]
-    passed, failed, skipped = (_percent(*pair) for pair in zip(away, truth, strict=True))
-    defined = [value for value in (passed, failed, skipped) if not math.isnan(value)]
-    mean = sum(defined) / len(defined) if defined else math.nan
-    return Deviations(passed, failed, skipped, mean, _percent(sum(away), sum(truth)))
-
-
-def _percent(away: int, truth: int) -> float:
-    if truth == 0:
-        return math.nan if away else 0.0
-    return away / truth * 100
 
 
 def script_size(text: str) -> int:

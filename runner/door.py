@@ -50,6 +50,7 @@ QUESTIONS = ("-c", "--cfg", "--hydra-help")
 """Flags that Hydra answers itself, composing nothing."""
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=]+?)(?P<given>=(?P<value>.*))?", re.DOTALL)
 _WORD = re.compile(r"[\w.-]+")
+_PINNED = re.compile(r"[\w.-]+==[\w.+!-]+")
 
 
 def check(argv: Sequence[str]) -> list[str]:
@@ -70,7 +71,7 @@ def check(argv: Sequence[str]) -> list[str]:
         if typed == "experiment" and value == "null":
             continue  # Hydra 1.3 fails on it; leaving it out is what is meant
         key = f"job.{typed}" if typed in of_job else typed
-        written = key if value is None else f"{key}={_with_home(value)}"
+        written = key if value is None else f"{key}={_for_hydra(value)}"
         group = key.partition("@")[0]  # model@dataset.verifier.judge.model=NAME: an option at another place
         if group in groups(folders):
             _check_options(folders, group, chosen.get(key, []), several=several)
@@ -179,8 +180,10 @@ def _words(value: str | None) -> list[str]:
     return words if all(_WORD.fullmatch(word) for word in words) else []
 
 
-def _with_home(value: str) -> str:
-    """No shell expands the `~` of `dataset.root=~/tasks`, and Hydra's grammar has no such value."""
+def _for_hydra(value: str) -> str:
+    """Hydra's grammar has neither the `~` of `dataset.root=~/tasks`, which no shell expands, nor `NAME==VERSION`."""
+    if _PINNED.fullmatch(value):
+        return f"'{value}'"
     return str(Path.home()) + value[1:] if value.startswith("~/") else value
 
 

@@ -14,9 +14,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
+from pydantic import ValidationError
+
 from runner.errors import ConfigError, ModelFailed, Stopped
-from runner.records import ExecResult, ExecSpec, ToolCall
+from runner.records import ExecResult, ExecSpec, ModelCall, ToolCall
 from runner.sandbox.inside import EGRESS_PORT, PROXY_ENV, PYTHON, proxied
+from runner.store import LEDGER, SHARED
 from runner.verifiers.rerun import rerun, taken_from
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ class Clock:
         self, seconds: float | None, waited: Callable[[], float], cancelled: Callable[[], bool]
     ) -> None:
         """`seconds` are counted from now; what was `waited` for the limits on calls is not among them."""
-        self._seconds, self._waited, self.cancelled = seconds, waited, cancelled
+        self._seconds, self._waited, self._cancelled = seconds, waited, cancelled
         self._began = time.monotonic()
         self.ended: Ended = "exited"
         """What has stopped the rollout; exited: nothing has."""
@@ -75,11 +78,11 @@ class Clock:
     @property
     def over(self) -> bool:
         """Whether the rollout may go no further."""
-        return self.cancelled() or self.left == 0
+        return self._cancelled() or self.left == 0
 
     def check(self) -> None:
         """See `protocols.Bench`."""
-        if self.cancelled():
+        if self._cancelled():
             self.stop("cancelled", "The user stopped the run.")
         if self.left == 0:
             self.stop("deadline", f"The deadline of {self._seconds:g} s has passed.")
@@ -169,6 +172,8 @@ class Workbench:
     lab: Lab
     asked: int = 0
     """Model calls so far."""
+    logged: str = ""
+    """The latest of the log."""
 
     @property
     def cache(self) -> Path:
@@ -196,7 +201,7 @@ class Workbench:
         self.clock.check()
         self.asked += 1
         try:
-            answer = self.lab.gateway.ask(session, {"messages": list(messages)}, self.clock.cancelled)
+            answer = self.lab.gateway.ask(session, {"messages": list(messages)}, lambda: self.clock.over)
         except CancelledError:
             self.clock.check()
             raise
@@ -206,6 +211,15 @@ class Workbench:
             raise Stopped(reason(answer.body))
         raise ModelFailed(f"The model {self.model.name} did not answer: {reason(answer.body)}")
 
+    def share(self, trial: str, question: str) -> None:
+        """See `protocols.Bench`."""
+        ledgers = sorted(
+            self.lab.store.folder(trial).rglob(LEDGER)
+        )  # it may have been asked in an earlier try
+        lines = [line for ledger in ledgers for line in ledger.read_bytes().splitlines()]
+        with (self.state.folder / SHARED).open("ab") as file:
+            file.writelines(line + b"\n" for line in lines if _asks(line, question))
+
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
         """See `protocols.Bench`."""
         number = self.asked - 1
@@ -213,8 +227,14 @@ class Workbench:
         call = ToolCall(id=f"{number}.{len(of_call)}", name=name, arguments=json.dumps(dict(arguments)))
         of_call.append(call)
 
+    def returned(self, result: str) -> None:
+        """See `protocols.Bench`."""
+        of_call = self.state.used[self.asked - 1]
+        of_call[-1] = of_call[-1].model_copy(update={"result": result})
+
     def log(self, text: str) -> None:
         """See `protocols.Bench`."""
+        self.logged = text.strip()
         with (self.state.folder / LOG).open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{text}\n")
 
@@ -246,12 +266,21 @@ def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
     log.touch()
     try:
         exit_code = agent.run(bench.trial.task, bench)
+        said = bench.logged if exit_code else ""  # why it gave up
     except (Stopped, ModelFailed) as error:
         said = str(error)
     return ExecResult(
         exit_code=exit_code if clock.ended == "exited" else None,
-        stdout=log.read_text(),
+        stdout=log.read_text(encoding="utf-8"),
         stderr=said,
         seconds=clock.seconds,
         ended=clock.ended,
     )
+
+
+def _asks(line: bytes, question: str) -> bool:
+    """Whether a ledger's line is a conversation that began so."""
+    try:
+        return bool(ModelCall.model_validate_json(line).request["messages"][0]["content"] == question)
+    except ValidationError:
+        return False  # it is being written

@@ -163,8 +163,14 @@ class Bench(Protocol):
         the user allow no more, and `ModelFailed` when the model gave no answer.
         """
 
+    def share(self, trial: str, question: str) -> None:
+        """For replays: the answer to this question is the one that the trial of this key was given."""
+
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
         """For the record: the model's last answer calls this tool. Said before it is run."""
+
+    def returned(self, result: str) -> None:
+        """For the record: what the tool that was called last gave back. Said before the model is asked again."""
 
     def log(self, text: str) -> None:
         """Add a line to what people read of the rollout while it runs, the trial's `agent.stdout`."""

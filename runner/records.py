@@ -608,6 +608,8 @@ class ToolCall(Record):
     name: str
     arguments: str
     """As the model wrote them: JSON text, or free text for freeform tools."""
+    result: str | None = None
+    """What it gave back, where an agent in our process says so; else a later request repeats it."""
 
 
 class Verdict(Record):

@@ -31,6 +31,8 @@ from runner.errors import OutputsError
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 
 RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
+SHARED = "shared.jsonl"
+"""Calls of other trials whose answers this one was given: kept for replays, and nobody's spend."""
 _KEPT = ("earlier", "superseded")
 
 

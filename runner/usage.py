@@ -28,6 +28,8 @@ Examples
   python -m runner dataset=harbor dataset.root=~/tasks        tasks of your own, in Harbor's format
   python -m runner dataset=cli_tool_bench agent=codex model=gpt                 tools written from scratch
   python -m runner dataset=nl2repo dataset.root=test_files agent=openhands model=glm    whole repositories, hidden tests
+  python -m runner dataset=execution agent=execution_agent model=gpt            real projects, set up and tested
+  python -m runner job=environment project=~/src/mine model=gpt         a Dockerfile and a test script for any project
   python -m runner agent=oracle attempts=3 fresh=true         the same tasks three times, finished ones too
   python -m runner job=report name=quickstart                 write its report page and tables from the records
   python -m runner experiment=quickstart job=track            rebuild tables and tracked runs from the records
@@ -54,6 +56,7 @@ Exit codes
   0    every planned trial was judged
   4    some were not: refused, or spoiled by a failure of ours; the same command tries the latter again
   5    sweep_budget was spent before all had started; the same command goes on
+  6    job=environment: no test of the project was executed
   2    what was typed or configured is wrong; nothing was started
   3    the Docker Engine is absent or failed
   130  stopped; the same command resumes

@@ -69,6 +69,7 @@ def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -
         (["hydra.verbose=true", "hydra/launcher=basic"], ["hydra.verbose=true", "hydra/launcher=basic"]),
         (["name=a=b"], ["name=a=b"]),
         (["dataset.root=~/tasks"], [f"++dataset.root={Path.home()}/tasks"]),
+        (["job=environment", "project=six==1.17.0"], ["job=environment", "++job.project='six==1.17.0'"]),
     ],
 )
 def test_what_exists_is_passed_on(words: list[str], passed_on: list[str]) -> None:

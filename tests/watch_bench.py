@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runner.environments import PROJECT, SCRIPT, Outcomes
 from runner.verifiers import watch_inside
-from runner.verifiers.rerun import watch_files
+from runner.verifiers.rerun import watch_command, watch_files
 from runner.verifiers.watched_results import Watched, read, readings
 
 TESTS = {
@@ -46,11 +46,12 @@ def write_files(folder: Path, files: Mapping[str, str]) -> Path:
 def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLINE_SECONDS) -> Watched:
     """What the watcher tells of a script in a copy of these files.
 
-    `$BIN` is a folder on PATH, `$W` the workspace; `python` and `python3` are this interpreter.
+    `$BIN` is the first folder on PATH and empty; `python3` is this interpreter, and so is `$PY` by its path.
     """
     with tempfile.TemporaryDirectory(prefix="w") as short:  # a socket's path is
         root = Path(short)
-        place, workspace, programs = root / "place", root / "space", root / "bin"
+        code, workspace, programs = root / "code", root / "space", root / "bin"
+        place = code / "runner" / "verifiers" / "watch_inside"
         shutil.copytree(Path(watch_inside.__file__).parent, place)
         write_files(workspace / PROJECT, files)
         (workspace / SCRIPT).write_text(script)
@@ -62,11 +63,14 @@ def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLI
             },
         )
         programs.mkdir()
-        for name in ("python", "python3"):
-            (programs / name).symlink_to(sys.executable)
-        env = {"PATH": f"{programs}:/usr/bin:/bin", "BIN": str(programs), "W": str(workspace)}
+        env = {
+            "PATH": f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin",
+            "BIN": str(programs),
+            "PY": sys.executable,
+            "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:hypothesispytest -p no:xdist -p no:timeout",
+        }
         ended = subprocess.run(
-            [sys.executable, "-I", "-S", str(place / "watch.py"), str(place / "spec.json")],
+            watch_command(sys.executable, str(code)),
             env=env,
             stdout=subprocess.PIPE,
             text=True,

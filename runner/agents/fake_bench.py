@@ -31,6 +31,10 @@ class FakeBench:
     asked: list[str] = field(default_factory=list)
     """Last message of each call."""
     used: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+    """What tools returned."""
+    shared: list[tuple[str, str]] = field(default_factory=list)
+    """Trials that asked before, and what."""
     logged: list[str] = field(default_factory=list)
 
     def ask(self, messages: Sequence[dict[str, str]]) -> str:
@@ -38,9 +42,17 @@ class FakeBench:
         self.asked.append(messages[-1]["content"])
         return self.answer(messages[-1]["content"])
 
+    def share(self, trial: str, question: str) -> None:
+        """See `protocols.Bench`."""
+        self.shared.append((trial, question))
+
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
         """See `protocols.Bench`."""
         self.used.append((name, dict(arguments)))
+
+    def returned(self, result: str) -> None:
+        """See `protocols.Bench`."""
+        self.results.append(result)
 
     def log(self, text: str) -> None:
         """See `protocols.Bench`."""

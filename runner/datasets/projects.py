@@ -141,18 +141,20 @@ def kept(folder: Path) -> Sequence[str]:
         return (".",)
     tracked = _git_files(folder, "--cached", "--recurse-submodules")
     new = _git_files(folder, "--others", "--exclude-standard")
-    return sorted(name for name in {*tracked, *new} if _is_there(folder / name))
+    clones = [name for name in new if name.endswith("/")]  # checkouts in the checkout that it does not know
+    inside = [f"{clone}{name}" for clone in clones for name in kept(folder / clone)]
+    return sorted(name for name in {*tracked, *new, *inside}.difference(clones) if _is_there(folder / name))
 
 
 def _git_files(folder: Path, *options: str) -> list[str]:
     # What a checkout configures could otherwise be run; and one that another user owns is read all the same.
     command = ["git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "-C", str(folder)]
-    done = subprocess.run(
-        [*command, "ls-files", "-z", *options], capture_output=True, check=False, timeout=GIT_SECONDS
-    )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()[-500:]
-        raise TaskError(f"git cannot list the files of {folder}: {said}")
+    command += ["ls-files", "-z", *options]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True, timeout=GIT_SECONDS)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()[-500:] or error
+        raise TaskError(f"git cannot list the files of the checkout {folder}: {said}") from error
     return [name for name in done.stdout.decode(errors="surrogateescape").split("\0") if name]
 
 

@@ -151,8 +151,11 @@ def made(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path |
         place = Path(folder, "new")
         place.mkdir()
         yield place
-        if not target.is_dir():  # another process may have been faster with the same
+        try:
             place.rename(target)
+        except OSError:  # another process may have been faster with the same
+            if not target.is_dir():
+                raise
 
 
 def _from_pypi(reference: Reference, tool: str, into: Path) -> None:

@@ -18,7 +18,10 @@ PROGRAMS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         **dict.fromkeys(("make", "gmake", "ninja", "tox", "nox", "cmake", "meson", "just"), _ANY),
         **dict.fromkeys(("npm", "npx", "yarn", "pnpm", "bun"), _ANY),
-        **dict.fromkeys(("python", "python3", "pytest", "py.test"), _PYTHON),
+        **dict.fromkeys(
+            ("python", "python3", "pytest", "py.test", "coverage", "python3-coverage", "nose2"), _PYTHON
+        ),
+        **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "pipenv"), _PYTHON),
         **dict.fromkeys(("node", "nodejs", "c8", "nyc"), _JAVASCRIPT),
         **dict.fromkeys(("tape", "tap", "ava", "prove", "perl"), frozenset({"tap"})),
         **dict.fromkeys(("mvn", "mvnw", "gradle", "gradlew"), _JAVA),

@@ -3,9 +3,9 @@
 A cassette is a folder with a file a trial, `<cell>/<task>/<attempt>.jsonl`, of the answered calls of its ledger in
 their order; so nothing is on it that is not on the ledger, and no key is on either. `record=DIR` on any run writes one,
 for trials that finished earlier too. On replay each request takes the first answer not yet played whose request has
-the same digest, so an agent's parallel calls may arrive in another order than they did. Agents in our process ask some
-questions once and share the answers (`agents.execution.guidelines.once`): a question that is all of its conversation
-is looked for on the cell's other tapes as well, since which trial asks is a matter of chance.
+the same digest, so an agent's parallel calls may arrive in another order than they did. Agents in our process share the
+answers to some questions (`agents.execution.guidelines.once`): those calls follow a trial's own, so that it can be
+replayed whoever asked.
 
 Compared is what would be sent on (`Api.outbound`), without what differs from run to run: `VOLATILE_FIELDS`, and in
 texts whatever matches `VOLATILE`. Digests are taken when played: a better normalisation serves old cassettes too.
@@ -27,7 +27,7 @@ from runner.errors import ConfigError
 from runner.gateway.api import Api, Json
 from runner.gateway.provider import Reply
 from runner.records import ErrorInfo, Model, ModelCall, name_told
-from runner.store import write_atomically
+from runner.store import LEDGER, SHARED, write_atomically
 
 if TYPE_CHECKING:
     from runner.config import Cell
@@ -65,11 +65,18 @@ def tape(folder: Path, cell: str, task: str, attempt: int) -> Path:
     return folder / cell / re.sub(r"[^\w.-]", "_", task) / f"{attempt}.jsonl"
 
 
-def record(ledger: Path, into: Path) -> None:
-    """Write a trial's answered calls, in the order of arrival. Raises `OutputsError`."""
-    calls = sorted((call for call in _calls(ledger) if call.response is not None), key=lambda one: one.index)
-    lines = (call.model_dump_json(ensure_ascii=True) + "\n" for call in calls)
-    write_atomically(into, "".join(lines).encode())
+def record(folder: Path, into: Path) -> None:
+    """Write the answered calls of a trial's folder: its own in the order of arrival, then those that it shared.
+
+    Nothing where there is neither. Raises `OutputsError`.
+    """
+    ledgers = [ledger for name in (LEDGER, SHARED) if (ledger := folder / name).exists()]
+    calls = [call for ledger in ledgers for call in sorted(_calls(ledger), key=lambda one: one.index)]
+    answered = enumerate(call for call in calls if call.response is not None)
+    numbered = (call.model_copy(update={"index": number}) for number, call in answered)
+    if ledgers:
+        lines = (call.model_dump_json(ensure_ascii=True) + "\n" for call in numbered)
+        write_atomically(into, "".join(lines).encode())
 
 
 def find(cell: Cell, task: str, attempt: int) -> Path:
@@ -132,7 +139,7 @@ class Cassette:
 
     def __init__(self, path: Path, model: Model) -> None:
         """Raises `ConfigError` when `path` is no recording."""
-        self._model, self._path = model, path
+        self._model = model
         self._left = list(_calls(path))
         self._known: dict[int, list[str]] = {}
         self.told = name_told(self._left[0].model) if self._left else model.told
@@ -146,8 +153,6 @@ class Cassette:
         same = next((call for call in of_api if digest(self._lines(api, call)) == digest(asked)), None)
         if same is not None:
             return self._play(same)
-        if shared := self._shared(api, fields, asked):
-            return Reply(response=shared.response)
         if not of_api:
             return _refused(f"No recorded call to {api.path} is left for this request.")
         if self._model.mismatch == "fail":
@@ -160,21 +165,10 @@ class Cassette:
         self._left.remove(call)
         return Reply(response=call.response)
 
-    def _shared(self, api: Api, fields: Json, asked: Sequence[str]) -> ModelCall | None:
-        """The call of another trial of the cell that asked the same, where that is a question without a history."""
-        if len(fields.get("messages", ())) != 1 or "tools" in fields:
-            return None
-        others = (tape for tape in sorted(self._path.parents[1].rglob("*.jsonl")) if tape != self._path)
-        calls = (call for tape in others for call in _calls(tape) if call.api == api.name)
-        return next((call for call in calls if digest(self._outbound(api, call)) == digest(asked)), None)
-
     def _lines(self, api: Api, call: ModelCall) -> list[str]:
         if call.index not in self._known:
-            self._known[call.index] = self._outbound(api, call)
+            self._known[call.index] = lines(api.outbound(call.request, self._model.params, None).fields)
         return self._known[call.index]
-
-    def _outbound(self, api: Api, call: ModelCall) -> list[str]:
-        return lines(api.outbound(call.request, self._model.params, None).fields)
 
 
 def lines(fields: Json) -> list[str]:

@@ -36,11 +36,11 @@ def atif(
     """The trajectory of one rollout: the instruction, then one step an answered call.
 
     `read` are tool calls that the agent itself read from the words of an answer, by the number of the call.
-    What a tool returned is read from the later requests that repeat it, so the last step's results are absent.
+    What any other tool returned is read from later requests that repeat it, so the last step's results are absent.
     Calls without an answer are no steps; `extra.unanswered_calls` counts them.
     """
     answered = [call for call in calls if call.response]
-    results: dict[str, str] = {}
+    results = {tool.id: tool.result for made in read.values() for tool in made if tool.result is not None}
     for call in answered:
         results |= _BY_NAME[call.api].tool_results(call.request)
     steps = [{"step_id": 1, "source": "user", "message": instruction}]

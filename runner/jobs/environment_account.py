@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner.environments import DOCKERFILE, PROJECT, SCRIPT, WORKSPACE
 from runner.records import Status
+from runner.verifiers.rerun import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ def said(measured: Rerun | None) -> str:
 def account(name: str, record: TrialRecord, measured: Rerun | None, dockerfile: str | None) -> str:
     """The whole account, in Markdown. `dockerfile` is what the agent left, None if nothing."""
     by = record.agent if record.model == "none" else f"{record.agent} with {record.model}"
-    lines = [f"# {name}", "", f"Set up by {by} on {record.finished_at:%Y-%m-%d}. {said(measured)}", ""]
+    lines = [f"# {name}", "", f"{by} worked on it on {record.finished_at:%Y-%m-%d}. {said(measured)}", ""]
     if measured and measured.readings:
         lines += [*_table(measured), ""]
     if measured and measured.outcomes and dockerfile is not None:
@@ -65,7 +66,7 @@ def _spent(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
     cost = "an unknown sum" if record.cost_usd is None else f"{record.cost_usd:.4f} USD"
     tokens = f"{record.usage.input_tokens} tokens in, {record.usage.output_tokens} out"
     yield f"It took {record.seconds.agent:.0f} s and {record.turns} model calls ({tokens}): {cost}."
-    if measured:
+    if measured and measured.image:
         yield f"Building it and running its tests from scratch took {measured.seconds:.0f} s."
 
 
@@ -82,17 +83,12 @@ def _faults(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
         yield ""
         yield "The end of what was printed:"
         yield ""
-        yield from (f"    {_plain(line)}" for line in measured.output.splitlines()[-LINES:])
+        yield from (f"    {line}" for line in plain(measured.output).splitlines()[-LINES:])
 
 
 def _fault(fault: ErrorInfo) -> str:
-    return _plain(" ".join(fault.message.split()))
+    return " ".join(plain(fault.message).split())
 
 
 def _words(outcomes: Outcomes) -> str:
     return f"{outcomes.passed} tests pass, {outcomes.failed} fail, {outcomes.skipped} are skipped"
-
-
-def _plain(text: str) -> str:
-    """Without what would move a terminal's cursor or colour it."""
-    return "".join(letter for letter in text if letter.isprintable() or letter == "\t")

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 from runner import __version__
 from runner.errors import ConfigError, EngineError, TrackingError
 from runner.plan import PlannedTrial, identity, make_plan
+from runner.protocols import DrivingAgent
 from runner.records import Prices, Record, SpendLimits, Status, TrialRecord
-from runner.store import LEDGER, Store, write_atomically
+from runner.store import Store, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -139,6 +140,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
         bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
         for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
             dataset.prepare(progress.note)
+        _check_pairs(plan.todo)
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
         trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent)
 
@@ -153,6 +155,14 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
             left = f"{len(trials.left)} trials were not started; the same command goes on."
             progress.note(f"{trials.capped}: {left}")
         return bool(trials.capped)
+
+
+def _check_pairs(trials: Iterable[PlannedTrial]) -> None:
+    """Raises `ConfigError` for an agent that cannot work on a task at all: nobody means to run that."""
+    for trial in trials:
+        agent = trial.cell.agent
+        if isinstance(agent, DrivingAgent) and (reason := agent.refusal(trial.task)):
+            raise ConfigError(f"agent={agent.name} dataset={trial.cell.dataset.name}: {reason}")
 
 
 class _Affordable:
@@ -239,9 +249,7 @@ def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, Tri
 
     finished = [t for t in plan.trials if t.key in records and records[t.key].status.finished]
     for trial in finished:
-        ledger = store.folder(trial.key) / LEDGER
-        if ledger.exists():
-            record(ledger, tape(into, trial.cell.name, trial.task.name, trial.attempt))
+        record(store.folder(trial.key), tape(into, trial.cell.name, trial.task.name, trial.attempt))
     print(f"Recorded in {into}; replay with model=cassette model.path={into}")
 
 

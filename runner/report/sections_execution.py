@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from metrics import execution
-from metrics.execution import CLOSE, OUTCOMES, STEPS
+from metrics.deviations import CLOSE
+from metrics.execution import OUTCOMES, STEPS
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings

@@ -86,6 +86,12 @@ class DockerSandbox:
             try:
                 created = launch.arguments(self._api, self._spec, self._limits, self._home)
                 self._id = self._api.create_container(**created)["Id"]
+                if self.image.reference.startswith(
+                    builds.REPOSITORY
+                ):  # a snapshot is mended when it is taken
+                    with archive.Packer() as pack:
+                        self._mend_users(pack)
+                        self._unpack(pack)
                 self._api.start(self._id)
             except APIError as error:
                 self._remove()
@@ -194,8 +200,7 @@ class DockerSandbox:
                 if any(map(self._is_in_the_way, RESERVED)):
                     for path in RESERVED:
                         pack.directory(path, 0o755)
-                for path in filter(self._is_special, USERS):
-                    pack.file(path, "", "root")
+                self._mend_users(pack)
                 self._unpack(pack)
             tag = secrets.token_hex(8)
             found = self._api.commit(self._id, repository=SNAPSHOTS, tag=tag, pause=False)["Id"]
@@ -203,6 +208,11 @@ class DockerSandbox:
             self._images.remember(snapshot, ImageConfig(self._user, self.workdir, self._volumes()))
         self._snapshots.append(snapshot)
         return snapshot
+
+    def _mend_users(self, pack: archive.Packer) -> None:
+        """Empty files for what is none: nothing starts where the engine waits for it."""
+        for path in filter(self._is_special, USERS):
+            pack.file(path, "", "root")
 
     def _is_special(self, path: str) -> bool:
         """Whether something that is no regular file is there."""

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from metrics import deviations
 from runner.environments import DOCKERFILE, RESULTS, SCRIPT, TRUTH, Outcomes, Rerun, Truth
-from runner.errors import EngineError, VerifierError
+from runner.errors import VerifierError
 from runner.records import Record, Task, Verdict
 from runner.verifiers import watch_inside
 from runner.verifiers.rerun import rerun, taken_from
@@ -43,7 +44,9 @@ class ExecutionVerifier(Record):
         folder = Path(watch_inside.__file__).parent
         digest = hashlib.sha256()
         here = folder.parent
-        for source in (*sorted(folder.rglob("*.py")), here / "rerun.py", here / "watched_results.py"):
+        readers = (here.parent / "frameworks").glob("*.py")
+        judges = (Path(__file__), here / "rerun.py", here / "watched_results.py", Path(deviations.__file__))
+        for source in sorted((*folder.rglob("*.py"), *readers, *judges)):
             digest.update(source.read_bytes())
         return {"judge": digest.hexdigest()}
 
@@ -57,8 +60,6 @@ class ExecutionVerifier(Record):
     ) -> Verdict:
         """See `protocols.Verifier`. Raises `VerifierError` when the truth cannot be read."""
         began = time.monotonic()
-        if sandbox.image.origin == "none":
-            raise EngineError("sandbox=local cannot build what an agent delivers: use sandbox=docker.")
         truth = truth_of(task)
         delivered = taken_from(sandbox)
         found = rerun(task, delivered, sandboxes)
@@ -124,9 +125,7 @@ def _numbers(whose: str, outcomes: Outcomes) -> dict[str, float]:
 
 
 def _deviations(truth: Outcomes, found: Outcomes) -> dict[str, float]:
-    from metrics.execution import deviations  # noqa: PLC0415 - loads pandas
-
-    away = deviations(
+    away = deviations.deviations(
         (truth.passed, truth.failed, truth.skipped), (found.passed, found.failed, found.skipped)
     )
     return {"deviation": away.mean, "total_deviation": away.total, "close": float(away.close)}

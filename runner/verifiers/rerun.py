@@ -3,15 +3,15 @@
 Nothing that a script says counts. Results are what pytest tells a plugin of ours, the files that frameworks write while
 a test program runs, and what test programs print (`watched_results`). See `watch_inside.watch` for how they are seen.
 
-What is not seen: test programs under absolute paths other than `PATHS`, or called with a PATH of the script's own
-making (`env -i`, login shells, `python` of a virtual environment that was put on PATH by hand); but pytest is seen
-wherever PYTHONPATH reaches it, and nowhere else.
+What is not seen: test programs under absolute paths other than `PATHS`, or called in surroundings of the script's own
+making (`env -i`, `sudo`, `su -`); but pytest is seen wherever PYTHONPATH reaches it, or `SITES` has its Python.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import tarfile
 import tempfile
 import time
@@ -22,7 +22,8 @@ from runner.environments import DOCKERFILE, PROJECT, RESULTS, SCRIPT, WORKSPACE,
 from runner.errors import EngineError, ImageError, WorkspaceTooLarge
 from runner.frameworks import PROGRAMS
 from runner.records import BuildSpec, Environment, ErrorInfo, ExecSpec, SandboxSpec
-from runner.sandbox.inside import PYTHON
+from runner.sandbox import archive
+from runner.sandbox.inside import AGENT_DIR, PYTHON
 from runner.verifiers import watch_inside, watched_results
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from runner.records import Build, ExecResult, Image, Task
     from runner.verifiers.watched_results import Watched
 
-PLACE = "/opt/assay-watch"
+CODE = f"{AGENT_DIR}/watch"
+"""In a folder that is new in every sandbox: what the image holds there is not seen."""
+PLACE = f"{CODE}/runner/verifiers/watch_inside"
 LARGEST = 1 << 20
 """Bytes of a deliverable; a larger one is nobody's script."""
 GRACE_SECONDS = 30.0
@@ -55,12 +58,25 @@ PATHS = (
     *("./gradlew", "./mvnw"),
 )
 """Paths of test programs that are seen although they are no plain names."""
+SITES = (
+    "/usr/lib/python3/dist-packages",
+    "/usr/lib/python3*/site-packages",
+    "/usr/local/lib/python3*/*-packages",
+    "/opt/*/lib/python3*/site-packages",
+    "/root/.pyenv/versions/*/lib/python3*/site-packages",
+    *(
+        f"{place}/{folder}/lib/python3*/site-packages"
+        for place in ("", "/root", WORKSPACE, f"{WORKSPACE}/{PROJECT}")
+        for folder in ("*", ".venv", ".env", ".tox/*", ".nox/*")
+    ),
+)
+"""Where Pythons have their packages: patterns of folders."""
 PLUGIN = {
     "METADATA": "Metadata-Version: 2.1\nName: assay-watch\nVersion: 0\n",
     "RECORD": "",
     "entry_points.txt": "[pytest11]\nassay_watch_pytest = assay_watch_pytest\n",
 }
-"""What makes pytest load a module from PYTHONPATH by itself, and nothing fail where it is not there."""
+"""What makes pytest load a module from Python's path by itself, and nothing fail where it is not there."""
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[^\n\t\x20-\x7e\xa0-\U0010ffff]"
 )
@@ -161,6 +177,8 @@ def _of_build(
     except ImageError as error:
         return Rerun(built=False, error=ErrorInfo.of(error, "verify"), output=plain(build.output))
     watched = watched_results.read(result.stdout)
+    if not watched.ended and result.output_bytes > len(result.stdout.encode()) + len(result.stderr.encode()):
+        raise EngineError("What was seen of the tests was cut off: set sandbox.output_mb to 10 or more.")
     scripts = (str(delivered.dockerfile), str(delivered.script))
     readings, refused = watched_results.readings(watched, project_of(task), scripts)
     doubts = _ending(result, watched, limit) or _doubts(watched, refused, executed=bool(readings))
@@ -195,20 +213,37 @@ def _run(
         runtime=True,
     )
     command = ExecSpec(
-        argv=(PYTHON, "-I", "-S", f"{PLACE}/watch.py", f"{PLACE}/spec.json"),
+        argv=watch_command(PYTHON, CODE),
         cwd="/",
         user="root",
-        files={f"{WORKSPACE}/{SCRIPT}": script, **watch_files(PLACE, WORKSPACE, limit)},
+        files={f"{WORKSPACE}/{SCRIPT}": script, **watch_files(PLACE, WORKSPACE, limit, SITES)},
         uploads={PLACE: Path(watch_inside.__file__).parent},
         timeout_seconds=limit + GRACE_SECONDS,
     )
     with sandboxes.open(spec) as place:
-        place.put(project_of(task), f"{WORKSPACE}/{PROJECT}")
+        _lay_out(project_of(task), place)
         return place.exec(command, cancelled)
 
 
-def watch_files(place: str, workspace: str, seconds: float) -> dict[str, str]:
-    """Path -> text of what the watcher at `place` needs beside its programs."""
+def _lay_out(project: Path, place: Sandbox) -> None:
+    """The project over whatever lies there; a link or a file gives way to a folder."""
+    target = f"{WORKSPACE}/{PROJECT}"
+    with archive.Packer() as pack, tempfile.NamedTemporaryFile(suffix=".tar") as tar:
+        pack.directory(target, 0o755)
+        pack.folder(target, project)
+        shutil.copyfileobj(pack.stream(), tar)
+        tar.flush()
+        place.put(Path(tar.name), "/")
+
+
+def watch_command(python: str, code: str) -> tuple[str, ...]:
+    """The watcher's command line; `code` is the folder that its package lies in, and the specification in that."""
+    start = f"import sys; sys.path.append({code!r}); from runner.verifiers.watch_inside import watch; "
+    return (python, "-I", "-S", "-c", f"{start}watch.main('{code}/runner/verifiers/watch_inside/spec.json')")
+
+
+def watch_files(place: str, workspace: str, seconds: float, sites: tuple[str, ...] = ()) -> dict[str, str]:
+    """Path -> text of what the watcher at `place` needs beside its programs. It writes into the folders `sites`."""
     spec = {
         "script": f"{workspace}/{SCRIPT}",
         "workdir": f"{workspace}/{PROJECT}",
@@ -216,6 +251,7 @@ def watch_files(place: str, workspace: str, seconds: float) -> dict[str, str]:
         "seconds": seconds,
         "programs": [*PROGRAMS, *VERSIONS],
         "paths": PATHS,
+        "sites": sites,
         "results": watched_results.RESULT_FILES,
     }
     plugin = {f"{place}/plugin/assay_watch-0.dist-info/{name}": text for name, text in PLUGIN.items()}

@@ -21,15 +21,36 @@ from typing import Any, NamedTuple
 from runner.environments import Outcomes, Reading
 from runner.frameworks import FILES, FRAMEWORKS, PROGRAMS, counted, read_file, read_output
 
+LARGEST = 16 << 20
+"""Bytes that one line of the watcher's can stand for."""
 INTERPRETERS = frozenset({"python", "python3", "node", "nodejs", "perl"})
 """Their output counts only when what they run is the project's, or a package's."""
 INLINE = frozenset({"-c", "-e", "-E", "-p", "-pe", "-", "--eval", "--print"})
-MODULES = frozenset({"unittest", "tox", "nox"})
+VALUED = frozenset({"-W", "-X", "-I", "-M", "-r", "--require", "--import", "--loader"})
+"""Options of interpreters whose value is the next word."""
+MODULES = frozenset({"unittest", "nose2", "coverage", "tox", "nox"})
 """That `python -m` may run though they are not the project's."""
-LAUNCHED = frozenset({"tox", "nox", "meson", "cmake", "ctest", "ninja"})
+LAUNCHED = frozenset(
+    {
+        "tox",
+        "nox",
+        "coverage",
+        "nose2",
+        "uv",
+        "poetry",
+        "pdm",
+        "hatch",
+        "pipenv",
+        "meson",
+        "cmake",
+        "ctest",
+        "ninja",
+    }
+)
 """Python's installer puts a text of its own making for these among the programs."""
 PACKAGED = re.compile(
-    r"/node_modules/|/site-packages/|/dist-packages/|^/usr/(local/)?(lib|share)/|^/opt/|/\.(sdkman|nvm)/"
+    r"/node_modules/|/site-packages/|/dist-packages/|^/usr/(lib|share)/|^/usr/local/(?!s?bin/)[^/]+/|^/opt/"
+    r"|/\.(sdkman|nvm|m2|gradle)/|/(apache-maven|gradle)-[\d.]+/bin/"
 )
 """Where a package manager puts programs."""
 
@@ -112,8 +133,8 @@ def read(told: str) -> Watched:
                 output = body.decode(errors="replace")
                 runs[event["run"]] = Run(tuple(event["argv"]), file, script, output, {})
             case "file":
-                run = runs[event["run"]]
-                runs[event["run"]] = run._replace(files={**run.files, event["path"]: body})
+                if run := runs.get(event["run"]):
+                    runs[event["run"]] = run._replace(files={**run.files, event["path"]: body})
             case "pytest":
                 sessions.append(json.loads(body))
             case "end":
@@ -159,7 +180,8 @@ def _event(line: str) -> tuple[dict[str, Any], bytes]:
     """An event and its body; nothing where the line is no whole one."""
     try:
         event = json.loads(line)
-        return event, zlib.decompress(base64.b64decode(event["body"])) if "body" in event else b""
+        packed = base64.b64decode(event["body"]) if "body" in event else b""
+        return event, zlib.decompressobj().decompress(packed, LARGEST)
     except (ValueError, TypeError, zlib.error):
         return {}, b""
 
@@ -207,19 +229,27 @@ def _fits(run: Run, pristine: Pristine) -> bool:
         return False
     if run.name not in INTERPRETERS:
         return True
-    options = []
-    for word in run.argv[1:]:
-        if not word.startswith("-"):
-            break
-        options.append(word)
-    if INLINE & set(options):
+    options, arguments = _options(run.argv[1:])
+    if INLINE & options:
         return False
     if "-m" in options:
-        module = next((word for word in run.argv[1:] if not word.startswith("-")), "")
+        module = next(iter(arguments), "")
         return module in MODULES or pristine.has_module(module)
     if "--test" in options:
         return True
     return run.file is not None and _vouched(run.file, pristine)
+
+
+def _options(words: Sequence[str]) -> tuple[set[str], Sequence[str]]:
+    """An interpreter's own options, without their values, and what follows them."""
+    options: set[str] = set()
+    for at, word in enumerate(words):
+        if at and words[at - 1] in VALUED:
+            continue
+        if not word.startswith("-"):
+            return options, words[at:]
+        options.add(word)
+    return options, ()
 
 
 def _vouched(file: tuple[str, str], pristine: Pristine) -> bool:

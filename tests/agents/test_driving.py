@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from runner.config import Cell
+from runner.door import ROOT
 from runner.errors import EngineError, Stopped
 from runner.gateway import Gateway, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
@@ -122,8 +125,10 @@ def test_its_work_is_judged_its_spend_counted_and_its_tools_recorded(run: Callab
         bench.use("shell", {"command": "touch /app/done && ls"})
         bench.log("I make it.")
         assert shell(bench, "touch /app/done && ls").stdout == "done\n"
+        bench.returned("done\n")
         bench.ask(QUESTION)
         bench.use("done", {})
+        bench.returned("It is.")
         return 0
 
     ran = run(work, Behaviour(text="First."), Behaviour(text="Second."))
@@ -140,6 +145,8 @@ def test_its_work_is_judged_its_spend_counted_and_its_tools_recorded(run: Callab
     assert [step["message"] for step in steps[1:]] == ["First.", "Second."]
     assert steps[1]["tool_calls"][0]["arguments"] == {"command": "touch /app/done && ls"}
     assert steps[2]["tool_calls"][0]["function_name"] == "done"
+    given = [result["content"] for step in steps[1:] for result in step["observation"]["results"]]
+    assert given == ["done\n", "It is."], "the last one's too, which no later request repeats"
 
 
 def test_what_it_runs_has_no_way_to_its_model(run: Callable[..., Ran]) -> None:
@@ -162,7 +169,7 @@ def test_an_agent_that_gives_up_is_judged_and_says_why(run: Callable[..., Ran]) 
     record = run(work).record
     assert (record.status, record.reward, record.agent_exit_code) == (Status.AGENT_ERROR, 0.0, 1)
     assert record.error
-    assert "Nothing helps." in record.error.message
+    assert record.error.message == "The agent ended with exit code 1: Nothing helps."
     assert record.own_finish is False
 
 
@@ -292,6 +299,17 @@ def test_an_agent_that_refuses_a_task_starts_nothing(run: Callable[..., Ran]) ->
     assert (record.status, record.digests.get("image")) == (Status.INFRA_INVALID, None)
     assert record.error
     assert (record.error.type, record.error.message) == ("TaskError", "Choose dataset=execution.")
+
+
+def test_a_pair_that_cannot_work_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    words = ("agent=execution_agent", "dataset=quickstart", f"outputs={tmp_path}", "tracker=none")
+    ended = subprocess.run(
+        [sys.executable, "-m", "runner", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2, ended
+    assert "agent=execution_agent dataset=quickstart" in ended.stderr
+    assert "choose dataset=execution" in ended.stderr
+    assert not list(tmp_path.glob("trials/*/*"))
 
 
 def test_an_allowlist_holds_for_its_commands_and_opens_what_is_on_it(run: Callable[..., Ran]) -> None:

@@ -19,6 +19,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from runner.agents.execution import guidelines, pages
+from runner.agents.execution.agent import ExecutionAgent
 from runner.agents.execution.answers import ask_for, parsed
 from runner.agents.execution.ci import MOST_CANDIDATES, MOST_FILES, ci_hints, located
 from runner.agents.execution.hints import NOTHING
@@ -29,7 +30,7 @@ from runner.agents.execution.web import PAGES, HttpSearch, SearchError, web_hint
 from runner.agents.fake_bench import FakeBench
 from runner.config import build
 from runner.door import CONF
-from runner.errors import ConfigError, Stopped
+from runner.errors import Stopped
 from runner.records import Environment, Image, Model, SandboxSpec, Task
 from runner.sandbox.local import LocalSandboxes
 
@@ -506,13 +507,15 @@ def test_an_engine_that_answers_nonsense_is_refused(site: Site, said: str) -> No
         site.search().find("x")
 
 
-def test_an_engine_whose_key_is_not_set_is_the_users_to_mend(site: Site, project: Path, bench: Made) -> None:
-    """And so before anything was paid for."""
+def test_an_engine_whose_key_is_not_set_is_the_users_to_mend_before_anything_starts(
+    site: Site, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = Task(name="x", dataset="made", directory=project, environment=Environment(context=project.parent))
-    mine = bench("never asked")
-    with pytest.raises(ConfigError, match="export ASSAY_UNSET="):
-        prepare(task, mine, search=site.search(key_env="ASSAY_UNSET"))
-    assert mine.asked == []
+    agent = ExecutionAgent(name="execution_agent", version="1", search=site.search(key_env="ASSAY_UNSET"))
+    assert agent.refusal(task) == "agent.search needs its key: export ASSAY_UNSET=..."
+    assert agent.model_copy(update={"retrieval": False}).refusal(task) is None, "it asks no engine"
+    monkeypatch.setenv("ASSAY_UNSET", "k")
+    assert agent.refusal(task) is None
 
 
 def test_an_engine_is_not_followed_elsewhere(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,8 @@ LONG_SECONDS = 120.0
 SHORT_SECONDS = 0.2
 """For what does not, and for what is waited for as often as it takes."""
 
-AWAIT = "until [ -e /tmp/go ]; do sleep 0.05; done"
-"""Goes on when `go` says so."""
+AWAIT = "until rm /tmp/go 2>/dev/null; do sleep 0.05; done"
+"""Goes on when `go` says so, once."""
 
 Start = Callable[..., DockerSandbox]
 
@@ -55,15 +55,30 @@ def sandbox(start: Start) -> DockerSandbox:
 
 
 @pytest.fixture(scope="session")
-def terminal(sandbox: DockerSandbox) -> Terminal:
+def shared() -> dict[float, Terminal]:
+    """Terminals by their limit."""
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def _anew_after_a_failure(request: pytest.FixtureRequest, shared: dict[float, Terminal]) -> Iterator[None]:
+    """What a test that failed left running fails no other."""
+    failed = request.session.testsfailed
+    yield
+    if request.session.testsfailed > failed:
+        shared.clear()
+
+
+@pytest.fixture
+def terminal(sandbox: DockerSandbox, shared: dict[float, Terminal]) -> Terminal:
     """One for all tests; waits for an end."""
-    return Terminal(sandbox, LONG_SECONDS, lambda: None)
+    return shared.setdefault(LONG_SECONDS, Terminal(sandbox, LONG_SECONDS, lambda: None))
 
 
-@pytest.fixture(scope="session")
-def hasty(sandbox: DockerSandbox) -> Terminal:
+@pytest.fixture
+def hasty(sandbox: DockerSandbox, shared: dict[float, Terminal]) -> Terminal:
     """Another; does not."""
-    return Terminal(sandbox, SHORT_SECONDS, lambda: None)
+    return shared.setdefault(SHORT_SECONDS, Terminal(sandbox, SHORT_SECONDS, lambda: None))
 
 
 def go(terminal: Terminal) -> None:
@@ -71,13 +86,13 @@ def go(terminal: Terminal) -> None:
     terminal._sandbox.exec(ExecSpec(argv=("touch", "/tmp/go")))
 
 
-def to_end(terminal: Terminal, shown: Shown) -> str:
-    """All that a command prints from now on, however often that means to wait."""
+def to_end(terminal: Terminal, shown: Shown) -> Shown:
+    """How a command ended, with all that it printed from now on, however often that means to wait."""
     printed = [shown.output]
     while shown.state == "running":
         shown = terminal.wait()
         printed.append(shown.output)
-    return "\n".join(printed)
+    return shown.model_copy(update={"output": "\n".join(printed).strip()})
 
 
 # --- a shell that stays ----------------------------------------------------------------------------------------------
@@ -146,18 +161,19 @@ def test_commands_inherit_no_descriptor_of_ours(terminal: Terminal) -> None:
     ids=["silent", "looks like an end", "a shell in the shell", "in place of the shell"],
 )
 def test_a_command_that_has_not_ended_is_not_taken_for_one_that_has(hasty: Terminal, command: str) -> None:
-    first = hasty.run(f"rm -f /tmp/go; {command}")
+    first = hasty.run(command)
     again = hasty.wait()
     assert (first.state, again.state) == ("running", "running")
     go(hasty)
-    assert to_end(hasty, hasty.wait()).split() == ["at", "last"]
+    assert to_end(hasty, hasty.wait()).output.endswith("at last")
 
 
 def test_processes_in_the_background_do_not_hold_a_command_up(terminal: Terminal) -> None:
     shown = terminal.run("sleep 7001 & (setsid sleep 7002 &) ; echo on")
     assert shown.state == "ended"
     assert shown.output.endswith("on")
-    assert terminal.run("kill %1 && wait; grep -qa '[7]002' /proc/[0-9]*/cmdline").exit_code == 0
+    lives = "until grep -qa '[7]002' /proc/[0-9]*/cmdline; do sleep 0.05; done"
+    assert terminal.run(f"kill %1 && wait; {lives}").exit_code == 0
 
 
 def test_who_lists_processes_or_variables_sees_little_of_ours(terminal: Terminal) -> None:
@@ -182,7 +198,7 @@ def test_a_question_is_answered_by_typing(hasty: Terminal) -> None:
     while not shown.output:
         shown = hasty.wait()
     assert (shown.state, shown.output) == ("running", "Do you want to continue? [Y/n]")
-    assert to_end(hasty, hasty.write("y")).strip() == "you said y"
+    assert to_end(hasty, hasty.write("y")).output == "you said y"
 
 
 def test_python_asks_and_the_line_typed_is_not_shown(hasty: Terminal) -> None:
@@ -190,7 +206,7 @@ def test_python_asks_and_the_line_typed_is_not_shown(hasty: Terminal) -> None:
     while not shown.output:
         shown = hasty.wait()
     assert shown.output == "name?"
-    assert to_end(hasty, hasty.write("assay")).strip() == "ASSAY"
+    assert to_end(hasty, hasty.write("assay")).output == "ASSAY"
 
 
 def test_while_a_command_runs_no_other_is_started_and_what_it_does_not_read_is_said(hasty: Terminal) -> None:
@@ -198,16 +214,20 @@ def test_while_a_command_runs_no_other_is_started_and_what_it_does_not_read_is_s
     other = hasty.run("echo too early")
     assert (other.state, other.output) == ("running", "")
     assert "not started" in other.note
-    assert "does not read" in hasty.write("x" * 50_000).note
-    assert hasty.terminate().output == ""
+    assert "Not typed" in hasty.write("x" * 5000).note
+    assert "does not read" in hasty.write("x\n" * 200_000).note
+    shown = hasty.terminate()
+    assert (shown.state, shown.exit_code) == ("ended", 130), "Ctrl-C does not wait behind what nobody reads"
+    later = hasty.run("read -t 0.1 typed; echo \"read '$typed'\"")
+    assert to_end(hasty, later).output == "read ''", "it was for no later command"
 
 
 def test_what_is_printed_is_shown_once(hasty: Terminal) -> None:
-    shown = hasty.run(f"rm -f /tmp/go; echo one; {AWAIT}; echo two")
+    shown = hasty.run(f"echo one; {AWAIT}; echo two")
     while not shown.output:
         shown = hasty.wait()
     go(hasty)
-    assert (shown.output, to_end(hasty, hasty.wait()).strip()) == ("one", "two")
+    assert (shown.output, to_end(hasty, hasty.wait()).output) == ("one", "two")
 
 
 def test_typing_or_ending_what_does_not_run_is_said(terminal: Terminal) -> None:
@@ -231,27 +251,24 @@ def test_a_command_is_terminated_with_all_that_it_started(hasty: Terminal, comma
     shown = hasty.terminate()
     assert (shown.state, "terminated" in shown.note) == ("ended", True)
     assert "new one was started" not in shown.note
-    assert hasty.run("! grep -qa '[7]005' /proc/[0-9]*/cmdline").exit_code == 0
+    assert to_end(hasty, hasty.run("! grep -qa '[7]005' /proc/[0-9]*/cmdline")).exit_code == 0
 
 
 def test_what_earlier_commands_left_running_and_the_shell_outlive_a_terminated_one(hasty: Terminal) -> None:
-    hasty.run("sleep 7006 & KEPT=yes; cd /usr")
+    to_end(hasty, hasty.run("sleep 7006 & KEPT=yes; cd /usr"))
     hasty.run("sleep 7006")
     hasty.terminate()
-    assert to_end(hasty, hasty.run("echo $KEPT; pwd; kill %1 && echo alive")).split() == [
-        "yes",
-        "/usr",
-        "alive",
-    ]
+    shown = to_end(hasty, hasty.run("echo $KEPT; pwd; kill %1 && echo alive"))
+    assert shown.output.split() == ["yes", "/usr", "alive"]
 
 
 def test_a_shell_that_cannot_be_interrupted_is_replaced(hasty: Terminal) -> None:
-    hasty.run("cd /usr")
+    to_end(hasty, hasty.run("cd /usr"))
     hasty.run("kill -STOP $$")
     shown = hasty.terminate()
     assert shown.state == "ended"
     assert "A new one was started in /usr;" in shown.note
-    assert to_end(hasty, hasty.run("echo fine")).strip() == "fine"
+    assert to_end(hasty, hasty.run("echo fine")).output == "fine"
 
 
 # --- the shell's own end ---------------------------------------------------------------------------------------------
@@ -321,7 +338,8 @@ def test_a_command_that_kills_the_terminal_is_lost_and_a_new_one_is_there(termin
 
 def test_a_terminal_that_was_killed_between_commands_loses_no_command(terminal: Terminal) -> None:
     parent = terminal.run("cd /usr; echo $PPID").output
-    terminal._sandbox.exec(ExecSpec(argv=("sh", "-c", f"kill -9 {parent}")))
+    until_dead = f"while grep -qs '^State:.[^Z]' /proc/{parent}/status; do sleep 0.05; done"
+    terminal._sandbox.exec(ExecSpec(argv=("sh", "-c", f"kill -9 {parent}; {until_dead}")))
     shown = terminal.run("pwd")
     assert (shown.output, shown.state) == ("/usr", "ended")
     assert "started anew" in shown.note
@@ -338,6 +356,8 @@ def test_who_kills_both_ends_of_the_talk_has_the_command_run_once(terminal: Term
 
 IMPOSTOR = """
 import os, pathlib, socket, sys, time
+while not pathlib.Path("/tmp/go").exists():
+    time.sleep(0.05)
 os.kill(int(sys.argv[1]), 9)
 server = socket.socket(socket.AF_UNIX)
 while True:
@@ -361,7 +381,8 @@ def test_who_answers_in_the_terminals_place_is_not_believed(
 ) -> None:
     write_file(sandbox, "/tmp/impostor.py", IMPOSTOR, "/")
     terminal.run(f"setsid {PYTHON} /tmp/impostor.py $PPID {terminal._name} &")
-    sandbox.exec(ExecSpec(argv=("sh", "-c", "until [ -e /tmp/bound ]; do sleep 0.05; done")))
+    go(terminal)
+    sandbox.exec(ExecSpec(argv=("sh", "-c", "until [ -e /tmp/bound ]; do sleep 0.05; done; rm /tmp/go")))
     assert terminal.run("echo x").state == "lost"
     assert terminal.run("echo fine").output == "fine"
 

@@ -19,7 +19,7 @@ from runner.protocols import DrivingAgent
 from runner.records import Budget, Environment, ExecSpec, Image, Model, Prices, SandboxSpec, Status, Task
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
-from runner.store import Store
+from runner.store import LEDGER, SHARED, Store
 from runner.trial import Lab, run_to_the_end
 from tests.agents.trials import KEY_VARIABLE
 from tests.tasks_factory import dataset, make_task
@@ -150,5 +150,7 @@ def test_the_trial_that_asks_pays_and_the_others_say_who_did(tmp_path: Path, gat
     assert first.cost_usd
     assert second.cost_usd == 0
     assert first.tool_calls == {"write_file": 1}
+    asked, shared = lab.store.folder(first.key) / LEDGER, lab.store.folder(second.key) / SHARED
+    assert shared.read_bytes() == asked.read_bytes(), "so that either can be replayed alone"
     log = (lab.store.folder(second.key) / "agent.stdout").read_text()
     assert f"script for C: kept from trial {first.key}, which paid for it on " in log

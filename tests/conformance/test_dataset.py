@@ -10,6 +10,8 @@ from runner.datasets.harbor import HarborDataset
 from runner.door import ROOT
 from runner.protocols import Dataset
 from runner.records import Task
+from tests.project_factory import add_truth as record_truth
+from tests.project_factory import make_project, project_bench
 from tests.suite_factory import add_truth, add_upstream, make_folder, suite_dataset
 from tests.tool_task_factory import make_tool_task, tool_dataset
 
@@ -55,7 +57,18 @@ def suites(folder: Path) -> Dataset:
     return dataset
 
 
-DATASETS = (quickstart, broken, tools, suites)
+def projects(folder: Path) -> Dataset:
+    """A good one, one that says nothing, and one of whose tests nobody knows what they do."""
+    bench = project_bench(folder / "tasks", folder / "cache")
+    for name in ("good", "silent", "unknown"):
+        task = make_project(folder / "tasks", name)
+        if name != "unknown":
+            record_truth(bench, task)
+    (folder / "tasks" / "silent" / "task.yaml").write_text("")
+    return bench
+
+
+DATASETS = (quickstart, broken, tools, suites, projects)
 
 
 @pytest.fixture(params=DATASETS, ids=lambda make: make.__name__)

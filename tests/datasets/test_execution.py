@@ -16,6 +16,7 @@ import pytest
 from runner.datasets import given_project
 from runner.datasets.execution import SOLUTION, TASK, ExecutionBench
 from runner.datasets.projects import digest_of, kept, size
+from runner.datasets.references import made
 from runner.environments import PROJECT, TRUTH, Outcomes, Truth
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
@@ -147,6 +148,14 @@ def test_what_came_must_be_what_the_task_says(bench: ExecutionBench) -> None:
     assert not list((bench.cache / "projects").iterdir())
 
 
+def test_two_workers_that_fetch_the_same_do_not_fail(tmp_path: Path) -> None:
+    with made(tmp_path / "shared", "it", lambda _: None) as place:
+        assert place
+        (place / "file").write_text("slower")
+        write(tmp_path / "shared", {"file": "faster"})
+    assert (tmp_path / "shared" / "file").read_text() == "faster"
+
+
 def test_a_dataset_without_tasks_says_so(bench: ExecutionBench, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has no task 'other'"):
         bench.model_copy(update={"include": ("other",)}).tasks()
@@ -239,6 +248,19 @@ def test_of_a_checkout_neither_secrets_nor_history_are_taken(bench: ExecutionBen
     context = bench.make(folder, None, lambda _: None).environment.context
     assert context is not None
     assert {path.name for path in (context / PROJECT).iterdir()} == {"a.py", "new.py", ".gitignore"}
+
+
+def test_a_clone_in_a_checkout_leaves_its_secrets_too(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "", "clone/b.py": "", "clone/.env": "KEY=1", "clone/.gitignore": ".env\n"})
+    for place in (tmp_path, tmp_path / "clone"):
+        subprocess.run(["git", "init", "--quiet", str(place)], check=True)
+    assert kept(tmp_path) == ["a.py", "clone/.gitignore", "clone/b.py"]
+
+
+def test_a_broken_checkout_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, {".git": "gitdir: nowhere"})
+    with pytest.raises(TaskError, match=r"git cannot list the files of the checkout .*not a git repo"):
+        kept(tmp_path)
 
 
 def test_a_checkout_runs_nothing_on_this_machine(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.environments import TRUTH, Outcomes, Truth
+from runner.environments import TRUTH, Outcomes, Rerun, Truth
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.jobs.environment import ACCOUNT, NO_TEST
-from runner.store import Store
+from runner.jobs.environment_account import LINES, account
+from runner.records import ErrorInfo, Status
 from tests.jobs.sweeps import Door
+from tests.records_factory import trial_record
 from tests.suite_factory import write
 
 SCRIPTS = {
@@ -75,7 +77,7 @@ def test_a_project_is_set_up_and_what_comes_of_it_is_accounted_for(
     results = json.loads((folder / "results.json").read_text())
     assert results == {**OUTCOMES, "runs": [{"framework": "unittest", **OUTCOMES}]}
     account = (folder / ACCOUNT).read_text()
-    assert account.startswith("# sums\n\nSet up by execution_agent with gpt on ")
+    assert account.startswith("# sums\n\nexecution_agent with gpt worked on it on ")
     assert "| unittest | 1 | 1 | 1 | what it prints |" in account
     assert "docker build --build-arg BASE=assay-base:TAG -t sums ." in account
     assert "and 4 model calls (4000 tokens in, 200 out): 0.0" in account
@@ -100,16 +102,8 @@ def test_what_is_found_becomes_a_tasks_recorded_solution(door: Door, project: Pa
     truth = Truth.model_validate_json((task / TRUTH).read_bytes())
     assert truth.outcomes == Outcomes.model_validate(OUTCOMES)
     assert (task / "solution" / "run_tests.sh").read_text() == SCRIPTS["run_tests.sh"]
-    ended = door("dataset=execution", f"dataset.root={task.parent}", "agent=oracle", "name=bench")
-    assert ended.code == 0, ended.err
-    (record,) = (
-        Store(door.outputs)
-        .load(
-            [row["key"] for row in json.loads((door.outputs / "bench" / "sweep.json").read_text())["planned"]]
-        )
-        .values()
-    )
-    assert (record.reward, record.passed) == (1.0, True), record.verdict
+    planned = door("dataset=execution", f"dataset.root={task.parent}", "agent=oracle", "dry_run=true")
+    assert "1 trials planned: 0 finished, 1 to do." in planned.out
 
 
 @pytest.mark.docker
@@ -122,10 +116,25 @@ def test_without_a_test_it_ends_otherwise_and_says_why(door: Door, project: Path
     assert ended.code == NO_TEST
     assert names(folder) == {ACCOUNT, "task"}
     account = (folder / ACCOUNT).read_text()
-    assert account.startswith("# sums-1.0\n\nSet up by nop on ")
+    assert account.startswith("# sums-1.0\n\nnop worked on it on ")
     assert "It was not built." in account
     assert "There is no Dockerfile and run_tests.sh in /workspace" in account
     assert ended.out.rstrip().endswith(str(folder))
+
+
+def test_the_account_of_what_went_wrong_is_plain_text() -> None:
+    """What a build prints is hostile, and is shown to people in their terminals."""
+    why = ErrorInfo(type="BuildFailed", message="The image:\n\x1b[31mit failed.", phase="verify")
+    measured = Rerun(built=False, error=why, output="first\n" * 50 + "\x1b]0;title\x07last\n")
+    record = trial_record(status=Status.TIMEOUT, cost_usd=None)
+    text = account("sums", record, measured, dockerfile="FROM nothing\n")
+    assert "It was not built." in text
+    assert "- The trial ended as timeout.\n- The image: it failed.\n" in text
+    assert text.count("    first\n") == LINES - 1
+    assert text.endswith("    last\n")
+    assert ": an unknown sum." in text
+    assert "docker build" not in text
+    assert "\x1b" not in text
 
 
 def test_nothing_is_started_for_what_cannot_be_done(

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics import behaviour, execution
-from metrics.execution import CLOSE, OUTCOMES, deviations, script_size
+from metrics.deviations import CLOSE, deviations
+from metrics.execution import OUTCOMES, script_size
 from tests.metrics.tables import line, table, trial
 from tests.metrics.test_published import published
 

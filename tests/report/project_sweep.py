@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from metrics.execution import OUTCOMES, deviations
+from metrics.deviations import deviations
+from metrics.execution import OUTCOMES
 from runner.records import PlannedRow, TrialRecord, Verdict
 from tests.report.plans import record, row
 

@@ -11,7 +11,8 @@ from runner.sandbox.builds import remote_addition
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.verifiers.rerun import Deliverables, rerun
-from runner.verifiers.watched_results import Run, Watched
+from runner.verifiers.watch_inside.watch import Channel
+from runner.verifiers.watched_results import Run, Watched, read
 from tests.watch_bench import REPORT, TESTS, TRUE, results, watch, write_files
 
 UNITTEST = "python3 -m unittest discover tests"
@@ -29,7 +30,7 @@ TAP = "".join(f"ok {number} - works\\n" for number in range(1, 4)) + "1..3\\n"
         f"cat <<'END'\n{PYTEST}\nEND",
         f"printf '%s\\n' '{'-' * 70}' '{RAN}' '' OK >&2",
         f"python3 -c 'print(\"{PYTEST}\")'",
-        f"mkdir -p $BIN; printf '#!/bin/sh\\necho \"{PYTEST}\"\\n' > $BIN/pytest; "
+        f"printf '#!/bin/sh\\necho \"{PYTEST}\"\\n' > $BIN/pytest; "
         + MADE.format(path="$BIN/pytest", name="pytest")
         + "; pytest tests",
         f"mkdir -p target/surefire-reports; echo '{REPORT}' > target/surefire-reports/TEST-a.xml",
@@ -118,6 +119,23 @@ def test_who_ends_the_watcher_has_no_results() -> None:
     assert not watched.ended
 
 
+def test_a_flood_of_runs_is_cut_and_the_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    channel = Channel()
+    for number in range(20):
+        run = {"event": "run", "run": number, "argv": ["make"], "file": [], "script": []}
+        channel.say(run, b"x" * 4_000_000)
+    channel.say({"event": "end", "code": 0, "full": channel.full})
+    watched = read(capsys.readouterr().out)
+    assert (watched.ended, watched.code, watched.full) == (True, 0, True)
+    assert sum(len(run.output) for run in watched.runs) == 64_000_000
+    assert "more than" in results(watched)[1]
+
+
+def test_a_line_that_stands_for_too_much_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    Channel().say({"event": "end", "code": 0, "full": False}, b"x" * 60_000_000)
+    assert len(read(capsys.readouterr().out).output) == 16 << 20
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -166,7 +184,7 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
         for fd in 1 2; do echo '{FORGED}' > /proc/$PPID/fd/$fd; done
         ls /proc/$PPID/fd; cat /proc/$PPID/environ; head -c 1 /proc/$PPID/mem
         mount -o remount,rw /opt/assay/python; touch /opt/assay/python/bin/mine
-        echo 'raise SystemExit' > /opt/assay-watch/watch.py
+        echo 'raise SystemExit' > /run/assay/agent/watch/runner/verifiers/watch_inside/watch.py
         {UNITTEST}
     """
     found = rerun(task, Deliverables(DOCKERFILE, script), DockerSandboxes())
@@ -176,7 +194,17 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
 
 
 @pytest.mark.docker
-def test_tests_that_the_image_lacks_or_changed_are_those_of_the_project_again(task: Task) -> None:
-    dockerfile = f"{DOCKERFILE}RUN cd /workspace/project && rm -r tests && ln -s /nowhere tests\n"
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "cd /workspace/project && rm -r tests && ln -s /nowhere tests",
+        "cd /workspace && rm -r project && ln -s project project && mkdir run_tests.sh",
+        "mkdir -p /run/assay/agent && ln -s /nowhere /run/assay/agent/watch",
+        "rm /etc/passwd /etc/group && mkfifo /etc/passwd /etc/group",
+    ],
+    ids=["tests", "places", "the watcher's place", "pipes for users"],
+)
+def test_an_image_spoils_neither_the_project_nor_the_judging(task: Task, spoil: str) -> None:
+    dockerfile = f"{DOCKERFILE}RUN {spoil}\n"
     found = rerun(task, Deliverables(dockerfile, UNITTEST), DockerSandboxes())
     assert found.outcomes == TRUE

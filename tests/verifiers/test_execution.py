@@ -96,6 +96,22 @@ def test_what_the_tests_do_from_scratch_is_compared_with_the_truth(
 
 
 @pytest.mark.docker
+def test_what_a_script_prints_itself_is_no_test(judged: Callable[..., Verdict], tmp_path: Path) -> None:
+    claim = json.dumps({"passed": 118, "failed": 0, "skipped": 0})
+    script = "grep -o eth0 /proc/net/dev; echo '===== 118 passed in 1.00s ====='; read answer; exit 4"
+    verdict = judged(DOCKERFILE, script, claim)
+    assert (verdict.reward, verdict.exit_code) == (0.0, 4)
+    assert (verdict.components["tests_executed"], verdict.components["claim_differs"]) == (0.0, 1.0)
+    assert verdict.output.startswith("eth0\n=====")
+    found = measured_in(tmp_path)
+    assert found
+    assert found.error
+    assert (
+        found.error.message == "run_tests.sh ended with exit code 4, and no test framework reported a test."
+    )
+
+
+@pytest.mark.docker
 @pytest.mark.parametrize("declared", ["", "VOLUME /data\n"], ids=["its layer", "a volume"])
 def test_a_script_that_fills_its_disk_is_ended(
     judged: Callable[..., Verdict], tmp_path: Path, declared: str
@@ -115,8 +131,9 @@ def test_a_script_that_fills_its_disk_is_ended(
     [
         ("FROM scratch\nCOPY project /workspace/project\n", "needs a shell and coreutils"),
         (f"{DOCKERFILE}RUN rm -r /workspace && touch /workspace\n", "does not start"),
+        (f"{DOCKERFILE}RUN mkdir -p /run/assay && ln -s agent /run/assay/agent\n", "does not start"),
     ],
-    ids=["no shell", "a file for a folder"],
+    ids=["no shell", "a file for a folder", "a loop"],
 )
 def test_an_image_that_cannot_be_used_is_a_value(task: Task, dockerfile: str, said: str) -> None:
     found = rerun(task, Deliverables(dockerfile, UNITTEST), DockerSandboxes())

@@ -18,14 +18,14 @@ def test_results_of_unittest_are_read_from_what_it_prints() -> None:
 
 
 def test_results_of_pytest_are_told_by_its_plugin_wherever_it_is() -> None:
-    watched = watch('"$(readlink -f $BIN/python3)" -m pytest -p no:cacheprovider tests')
+    watched = watch('"$PY" -m pytest tests')
     assert not watched.runs
     assert results(watched) == ([("pytest", TRUE)], "")
 
 
 def test_the_plugin_changes_nothing_of_what_pytest_prints() -> None:
-    plain = watch("env -u PYTHONPATH python3 -m pytest -p no:cacheprovider tests")
-    seen = watch("python3 -m pytest -p no:cacheprovider tests")
+    plain = watch('env -u PYTHONPATH "$PY" -m pytest tests')
+    seen = watch("python3 -m pytest tests")
     lines = [[line for line in each.output.splitlines() if " in 0." not in line] for each in (plain, seen)]
     assert [line.replace("rootdir", "") for line in lines[0] if "rootdir" not in line] == [
         line for line in lines[1] if "rootdir" not in line
@@ -51,7 +51,7 @@ def test_a_pytest_within_a_test_tells_nothing() -> None:
 
 def test_a_virtual_environment_that_is_activated_hides_no_program() -> None:
     script = f"""
-        mkdir -p env/bin; ln -s "$(readlink -f $BIN/python3)" env/bin/python3.19
+        mkdir -p env/bin; ln -s "$PY" env/bin/python3.19
         command -v python3.19 && exit 9
         activate() {{ PATH="$PWD/env/bin:$PATH"; hash -r; }}; activate
         {UNITTEST.replace("python3", "python3.19")}
@@ -82,8 +82,7 @@ def test_a_program_that_is_installed_on_the_way_is_seen() -> None:
 
 def test_programs_under_usual_paths_are_seen() -> None:
     watched = watch(
-        f'mkdir -p .venv/bin; ln -s "$(readlink -f $BIN/python3)" .venv/bin/python; '
-        f".venv/bin/{UNITTEST.replace('python3', 'python')}"
+        f'mkdir -p .venv/bin; ln -s "$PY" .venv/bin/python; .venv/bin/{UNITTEST.replace("python3", "python")}'
     )
     assert results(watched) == ([("unittest", TRUE)], "")
 

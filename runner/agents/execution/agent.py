@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import ConfigDict, Field, SkipValidation, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, field_validator
 
 from runner.agents.execution.answers import ask_for
 from runner.agents.execution.ingredients import Ingredients
@@ -53,7 +51,7 @@ class ExecutionAgent(Record):
     """False: the preparation asks for no guidelines (Table 3)."""
     retrieval: bool = True
     """False: the preparation reads no scripts of CI and asks no search engine (Table 3)."""
-    search: Annotated[Search | None, SkipValidation] = None
+    search: Search | None = None
     """Search engine for hints from the web; None asks none."""
 
     @property
@@ -67,17 +65,25 @@ class ExecutionAgent(Record):
 
     @property
     def tools(self) -> dict[str, tuple[str, ...]]:
-        """See `protocols.Agent`."""
-        return {
-            "execute": ("linux_terminal",),
-            "read": ("read_file",),
-            "edit": ("write_file",),
-            "finish": ("task_done",),
-        }
+        """See `protocols.Agent`. Without feedback nothing is called but what lays down the answer."""
+        tools: dict[str, tuple[str, ...]] = {"edit": ("write_file",)}
+        if self.feedback:
+            tools |= {"execute": ("linux_terminal",), "read": ("read_file",), "finish": ("task_done",)}
+        return tools
 
     def refusal(self, task: Task) -> str | None:
-        """See `protocols.DrivingAgent`: it needs a project."""
-        return refusal(task)
+        """See `protocols.DrivingAgent`: it needs a project, and its search engine a key."""
+        asked = self.search if self.preparation and self.retrieval else None
+        return refusal(task) or (asked.refusal() if asked else None)
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _an_engine(cls, value: object) -> object:
+        if value is None or isinstance(value, Search):
+            return value
+        raise ValueError(
+            "no search engine: null asks none, and --help agent=execution_agent shows how one is named"
+        )
 
     def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
         """See `protocols.Agent`: the gateway counts, and nobody else."""
@@ -109,5 +115,7 @@ def _at_once(task: Task, bench: Bench, ingredients: Ingredients) -> bool:
     for name, content in {DOCKERFILE: scripts.dockerfile, SCRIPT: scripts.script}.items():
         path = f"{WORKSPACE}/{name}"
         bench.use("write_file", {"path": path, "content": content})
-        bench.log(write_file(bench.sandbox, path, content, WORKSPACE).text)
+        written = write_file(bench.sandbox, path, content, WORKSPACE).text
+        bench.returned(written)
+        bench.log(written)
     return True

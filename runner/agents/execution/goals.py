@@ -35,7 +35,12 @@ def missing(bench: Bench) -> str:
         Outcomes.model_validate_json(texts[RESULTS].text)
     except ValidationError:
         return f"Not done yet. {WORKSPACE}/{RESULTS} does not say {ADVICE[RESULTS]}."
-    return _lacking(bench.rerun())
+    bench.log("  running the scripts from scratch ...")
+    rerun = bench.rerun()
+    for reading in rerun.readings:
+        numbers = ", ".join(f"{count} {kind}" for kind, count in reading.outcomes)
+        bench.log(f"  {reading.framework}: {numbers}")
+    return _lacking(rerun)
 
 
 def _lacking(rerun: Rerun) -> str:

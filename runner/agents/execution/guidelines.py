@@ -125,6 +125,7 @@ def once(bench: Bench, topic: str, question: str, ask: Callable[[], str]) -> str
             write_atomically(path, known.model_dump_json(indent=1).encode())
             bench.log(f"{topic}: asked.")
         else:
+            bench.share(known.trial, question)
             bench.log(f"{topic}: kept from trial {known.trial}, which paid for it on {known.day}.")
     return known.text
 

@@ -7,14 +7,14 @@ shell is a new one. Whether what an attempt delivers works elsewhere is seen fro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from runner.agents.execution import response
 from runner.agents.execution.goals import missing
 from runner.agents.execution.prompts import Step, command_prompt, lessons_prompt
 from runner.agents.execution.repetition import repetition
 from runner.agents.execution.response import Command, Control, Done, Read, Response, Write
-from runner.agents.execution.summary import shortened
+from runner.agents.execution.summary import ends, shortened
 from runner.agents.execution.terminal import Shown, Terminal, read_file, write_file
 from runner.errors import Stopped
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from runner.agents.execution.ingredients import Ingredients
     from runner.protocols import Bench
     from runner.records import Task
+
+
+ANSWER_TOKENS: Final = 50
+"""Of an answer that was none, that the model is shown again."""
 
 
 class Attempt:
@@ -56,7 +60,10 @@ class Attempt:
             wanted = response.parsed(answer)
         except ValueError as error:
             self._bench.log(f"  no valid answer: {error}")
-            return Step(result=f"Nothing was done, because your answer is not valid. {error}")
+            began = ends(answer, ANSWER_TOKENS)
+            return Step(
+                result=f"Nothing was done, because your answer is not valid. {error}\nIt was: {began}"
+            )
         self._bench.log(f"  {wanted.thoughts}\n  > {wanted.call}")
         self._bench.use(wanted.name, wanted.args.model_dump(exclude_defaults=True))
         pattern = self._circle(wanted)
@@ -67,6 +74,7 @@ class Attempt:
             )
         else:
             result = self._result(wanted)
+        self._bench.returned(result)
         self._bench.log("  " + result.replace("\n", "\n  "))
         short = shortened(self._bench, wanted.call, result, self._agent.summary_tokens)
         return Step(thoughts=wanted.thoughts, call=wanted.call, result=short)

@@ -35,7 +35,6 @@ def prepare(
     main = main_languages(found)
     shares = ", ".join(f"{name} {size}" for name, size in found.items())
     bench.log(f"Bytes of code: {shares or 'none that is known'}. Main: {', '.join(main) or 'none'}.")
-    # The web comes first: its engine is what can be configured wrongly, and before it nothing has been paid for.
     asks_web = search if with_retrieval else None
     ingredients = Ingredients(
         languages=main,

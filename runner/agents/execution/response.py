@@ -106,13 +106,19 @@ def parsed(answer: str) -> Response:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """The JSON objects of a text that lie in no other, in their order."""
+    """The JSON objects of a text that lie in no other, in their order.
+
+    Halves of characters, which JSON can spell and nobody can write to a file, become question marks.
+    """
     decoder, found, at = json.JSONDecoder(strict=False), [], 0
     while (at := text.find("{", at)) >= 0:
         try:
             value, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError):
+        except json.JSONDecodeError:
             at += 1
-            continue
-        found.append(value)
+        except RecursionError:
+            break  # every bracket that follows would end so
+        else:
+            whole = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+            found.append(json.loads(whole))
     return found

@@ -38,6 +38,8 @@ PIPE_BYTES = 1 << 20
 """Room for a command that is quoted in the worst way."""
 HIGH = 200
 """Descriptors from here on are ours: a shell's own redirections use single digits."""
+LINE_BYTES = 4095
+"""A terminal drops what is beyond, without a word."""
 ROWS, COLUMNS = 50, 200
 SETTINGS = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "PS1": "$ ", "SHELL": "/bin/bash"}
 BASH = ("bash", "--norc", "--noprofile", "--noediting", "+H", "-i")
@@ -157,6 +159,11 @@ class Shell:
             return os.write(self.master, text)
         return 0
 
+    def forget(self) -> None:
+        """Drop what was typed and not read: it is for no later command, and a Ctrl-C would wait behind it."""
+        termios.tcflush(self.master, termios.TCOFLUSH)
+        termios.tcflush(self._slave, termios.TCIFLUSH)
+
     def read(self) -> bytes:
         """What has been printed; nothing if that is nothing."""
         with contextlib.suppress(BlockingIOError):
@@ -239,13 +246,17 @@ class Terminal:
         if not self._is_running:
             self._notes.append("No command is running.")
         elif what == "write":
-            taken = self._shell.type(data := f"{text}\n".encode(errors="replace"))
-            if taken < len(data):
-                self._notes.append(f"The command does not read: {taken} of {len(data)} bytes were taken.")
+            self._type(f"{text}\n".encode(errors="replace"))
         elif what == "terminate":
             self._end(self._earlier)
             self._notes.append("It was terminated.")
         return True
+
+    def _type(self, data: bytes) -> None:
+        if max(map(len, data.splitlines())) > LINE_BYTES:
+            self._notes.append(f"Not typed: a terminal's line has no room for more than {LINE_BYTES} bytes.")
+        elif (taken := self._shell.type(data)) < len(data):
+            self._notes.append(f"The command does not read: {taken} of {len(data)} bytes were taken.")
 
     def _begin(self, command: str) -> bool:
         if self._is_running:
@@ -291,6 +302,7 @@ class Terminal:
         """The command has ended: all that it printed is kept."""
         for data in self._shell.printed():
             self._kept.add(data)
+        self._shell.forget()
         self._is_running, self._code, self._ended = False, code, time.monotonic()
         with contextlib.suppress(OSError):
             self._folder = self._shell.folder
@@ -343,6 +355,7 @@ class Terminal:
     def _end(self, spared: Collection[Process]) -> None:
         """End the running command, and all processes but the shell and those to spare."""
         if self._is_running:
+            self._shell.forget()
             self._shell.type(b"\x03")
             self._await_end(spared, CTRL_C_SECONDS)
         send(self._processes(spared), signal.SIGTERM)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, runtime_checkable
 from urllib.parse import quote
 
 import jmespath
@@ -11,7 +11,6 @@ from jmespath.exceptions import JMESPathError
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from runner.agents.execution.hints import hints
-from runner.errors import ConfigError
 from runner.records import Record
 
 if TYPE_CHECKING:
@@ -37,11 +36,15 @@ class Page(Record):
     """Why there is no text."""
 
 
+@runtime_checkable
 class Search(Protocol):
     """A search engine. Named by `_target_` under `agent.search`; its fields are its configuration."""
 
     def model_dump(self) -> dict[str, Any]:
         """Its fields as plain values."""
+
+    def refusal(self) -> str | None:
+        """Why it cannot be asked from here, in a sentence that says what to do; asked before anything is paid for."""
 
     def find(self, query: str) -> list[Page]:
         """The first results with their texts, for as many as have one. Raises `SearchError`."""
@@ -81,11 +84,17 @@ class HttpSearch(Record):
             raise ValueError("neither url nor body mentions {query}")
         return self
 
+    def refusal(self) -> str | None:
+        """See `Search`."""
+        if not self.key_env or self._key:
+            return None
+        return f"agent.search needs its key: export {self.key_env}=..."
+
     def find(self, query: str) -> list[Page]:
-        """See `Search`. Raises `ConfigError` when the variable of its key is not set: that is no engine's doing."""
+        """See `Search`."""
         from runner.agents.execution import pages  # noqa: PLC0415 - HTTP and HTML load only where somebody searches
 
-        key = self._key()
+        key = self._key
         said = pages.answer(
             _filled(self.url, quote(query, safe=""), quote(key, safe="")),
             {name: _filled(value, query, key) for name, value in self.headers.items()},
@@ -101,11 +110,9 @@ class HttpSearch(Record):
             for page in read
         ]
 
+    @property
     def _key(self) -> str:
-        key = os.environ.get(self.key_env, "") if self.key_env else ""
-        if self.key_env and not key:
-            raise ConfigError(f"agent.search needs its key: export {self.key_env}=...")
-        return key
+        return os.environ.get(self.key_env, "") if self.key_env else ""
 
     def _results(self, said: str) -> list[Result]:
         """The first results of an answer, each address once. Raises `SearchError`."""

@@ -14,6 +14,7 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 PLACE = Path(__file__).parent
@@ -36,7 +37,7 @@ def main(name: str, *arguments: str) -> int:
     if program is None or not Path(program).exists():
         print(f"{name}: command not found", file=sys.stderr)
         return 127
-    env = {**os.environ, "PATH": ":".join(folders), WATCHED: "1"}
+    env = {**telling(os.environ), "PATH": ":".join(folders), WATCHED: "1"}
     env.pop("BASH_ENV", None)
     if WATCHED in os.environ:
         os.execve(program, [name, *arguments], env)  # noqa: S606 - the program that was called
@@ -52,6 +53,19 @@ def main(name: str, *arguments: str) -> int:
         "limits": {str(kind): resource.getrlimit(kind) for kind in LIMITS},
     }
     return _ask(json.dumps(request).encode("utf-8", "surrogateescape"))
+
+
+def telling(given: Mapping[str, str]) -> dict[str, str]:
+    """Variables with which test programs tell what they do, whatever a script has made of them.
+
+    pytest finds its plugin on PYTHONPATH. Without -v, `go test` tells of packages and not of tests; a command of go's
+    takes of GOFLAGS what it knows.
+    """
+    plugin, paths = str(PLACE / "plugin"), given.get("PYTHONPATH", "")
+    flags = given.get("GOFLAGS", "").split()
+    if plugin not in paths.split(":"):
+        paths = f"{plugin}:{paths}" if paths else plugin
+    return {**given, "PYTHONPATH": paths, "GOFLAGS": " ".join((*flags, *({"-v"} - set(flags))))}
 
 
 def find(name: str, folders: list[str]) -> str | None:

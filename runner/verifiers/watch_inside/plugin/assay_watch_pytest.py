@@ -1,4 +1,4 @@
-"""A plugin of pytest (4 and later, Python 3.6 and later) that tells the watcher what became of each test.
+"""A plugin of pytest (4 and later, Python 3.6 and later) that tells the watcher what became of each test, when it has.
 
 It comes by an entry point and PYTHONPATH: where either is ignored, pytest runs as if there were none. It changes
 nothing of what is collected, run or printed. A pytest that a test runs in turn tells nothing.
@@ -6,8 +6,9 @@ nothing of what is collected, run or printed. A pytest that a test runs in turn 
 
 import json
 import os
-import socket
+from contextlib import suppress
 from pathlib import Path
+from socket import AF_UNIX, SOCK_STREAM, socket
 from typing import Any
 
 SOCKET = Path(__file__).resolve().parent.parent / "socket"
@@ -32,7 +33,9 @@ class Session:
     def __init__(self, config: Any) -> None:
         self._root = str(getattr(config, "rootpath", None) or config.rootdir)
         self._manager = config.pluginmanager
+        self._name = os.urandom(8).hex()
         self._tests: Any = {}
+        self._untold: Any = {}
 
     def pytest_collectreport(self, report: Any) -> None:
         """A file that cannot be collected has failed, one that skips itself is skipped."""
@@ -47,16 +50,13 @@ class Session:
         if outcome != "passed" or report.when == "call":
             self._set(report.nodeid, outcome)
 
+    def pytest_runtest_logfinish(self) -> None:
+        """Tell of a test that has ended: there may be no end of the session."""
+        self._tell(last=False)
+
     def pytest_sessionfinish(self) -> None:
-        """Tell."""
-        files = {str(getattr(plugin, "__file__", None) or "") for plugin in self._manager.get_plugins()}
-        conftests = sorted(file for file in files if Path(file).name == "conftest.py")
-        told = {"ask": "pytest", "root": self._root, "tests": self._tests, "conftests": conftests}
-        data = json.dumps(told).encode()
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as watcher:
-            watcher.connect(str(SOCKET))
-            watcher.sendall(len(data).to_bytes(8, "big") + b"\xff" + data)
-            watcher.recv(16)
+        """Tell the rest, of files that cannot be collected for one."""
+        self._tell(last=True)
 
     def pytest_unconfigure(self) -> None:
         """Another session in this process is another outermost one."""
@@ -65,3 +65,21 @@ class Session:
     def _set(self, name: str, outcome: str) -> None:
         if outcome in RANKS and RANKS.index(outcome) >= RANKS.index(self._tests.get(name, "passed")):
             self._tests[name] = outcome
+            self._untold[name] = outcome
+
+    def _tell(self, last: bool) -> None:  # noqa: FBT001 - Python 3.6
+        files = {str(getattr(plugin, "__file__", None) or "") for plugin in self._manager.get_plugins()}
+        told = {
+            "ask": "pytest",
+            "session": self._name,
+            "root": self._root,
+            "tests": self._untold,
+            "conftests": sorted(file for file in files if os.path.basename(file) == "conftest.py"),  # noqa: PTH119
+            "last": last,
+        }
+        data = json.dumps(told).encode()
+        with suppress(OSError), socket(AF_UNIX, SOCK_STREAM) as watcher:
+            watcher.connect(str(SOCKET))
+            watcher.sendall(len(data).to_bytes(8, "big") + b"\xff" + data)
+            watcher.recv(16)
+            self._untold = {}

@@ -1,0 +1,225 @@
+"""Test programs as the watcher's children: what they print is kept and carried to where it was to go."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CHUNK, LOOK_SECONDS = 65_536, 0.05
+HEAD, TAIL = 1 << 20, 3 << 20
+"""Bytes of a program's output that are kept: the first and the last."""
+IDLE_SECONDS, REST_SECONDS = 1.0, 5.0
+"""After a program's end, how long its streams are silent before what still holds them is taken for a daemon; and how
+long what is not silent may still be the program's."""
+FILE = 5 << 20
+"""Bytes of a file that is looked into."""
+
+
+class Kept:
+    """The first and the last of a program's output."""
+
+    def __init__(self, head: int, tail: int) -> None:
+        self._most, self._tail_most = head, tail
+        self._head, self._tail = bytearray(), bytearray()
+        self._cut = False
+
+    def add(self, data: bytes) -> None:
+        """What is between is dropped."""
+        room = self._most - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > 2 * self._tail_most:
+            del self._tail[: -self._tail_most]
+            self._cut = True
+
+    def whole(self) -> bytes:
+        """What was kept; the two parts are no one line where something between them is missing."""
+        cut = self._cut or len(self._tail) > self._tail_most
+        return bytes(self._head) + (b"\n" if cut else b"") + bytes(self._tail[-self._tail_most :])
+
+
+class Run:
+    """One program, run for a shim."""
+
+    def __init__(self, request: dict[str, Any], shim: socket.socket, files: dict[int, int]) -> None:
+        self.argv: list[str] = request["argv"]
+        self.cwd: str = request["cwd"]
+        self.program: str = request["program"]
+        self.printed = Kept(HEAD, TAIL)
+        self.file, self.script = self._first_file(), self._text()
+        """As they are before it runs."""
+        self._request, self._shim, self._files = request, shim, files
+
+    def watch(self, tell: Callable[[Run, int], None]) -> int:
+        """Run it to its end; returns its exit code, negative for a signal."""
+        try:
+            child, pump = self._start()
+        except OSError:
+            return 126
+        threading.Thread(target=self._pass_signals, args=(child,), daemon=True).start()
+        code = child.wait()
+        pump.rest()
+        with contextlib.suppress(OSError):
+            tell(self, code)
+        return code
+
+    def _first_file(self) -> list[str]:
+        """The first argument that is a file, and its digest."""
+        for word in self.argv[1:]:
+            path = os.path.realpath(os.path.join(self.cwd, word))  # noqa: PTH118
+            if os.path.isfile(path):  # noqa: PTH113
+                return [path, digest(path)]
+        return []
+
+    def _text(self) -> list[str]:
+        """The program and its digest where it is a text that no package of the system brought."""
+        path = os.path.realpath(self.program)
+        with contextlib.suppress(OSError):
+            if not content(path, 4).startswith(b"\x7fELF") and not _packaged(path):
+                return [path, digest(path)]
+        return []
+
+    def _start(self) -> tuple[subprocess.Popen[bytes], Pump]:
+        sources, ends = self._pipes()
+        peer = self._shim.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        _, user, group = (int.from_bytes(peer[at : at + 4], sys.byteorder) for at in (0, 4, 8))
+        as_other: dict[str, Any] = (
+            {"user": user, "group": group, "extra_groups": self._request["groups"]} if user else {}
+        )
+        stdin = self._files.get(0, subprocess.DEVNULL)
+
+        def popen(command: list[str], program: str) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command,
+                executable=program,
+                cwd=self.cwd,
+                env=self._request["env"],
+                umask=self._request["umask"],
+                stdin=stdin,
+                stdout=ends.get(1, subprocess.DEVNULL),
+                stderr=ends.get(2, subprocess.DEVNULL),
+                process_group=0,
+                **as_other,
+            )
+
+        try:
+            try:
+                child = popen(self.argv, self.program)
+            except OSError as error:
+                if error.strerror != "Exec format error":
+                    raise
+                child = popen(["sh", self.program, *self.argv[1:]], "/bin/sh")  # as shells do
+        finally:
+            for end in {*ends.values(), stdin} - {subprocess.DEVNULL}:
+                os.close(end)
+        for kind, limit in self._request["limits"].items():
+            with contextlib.suppress(OSError, ValueError):
+                resource.prlimit(child.pid, int(kind), tuple(limit))
+        return child, Pump(sources, self.printed)
+
+    def _pipes(self) -> tuple[dict[int, int | None], dict[int, int]]:
+        """Ends to read from with the shim's files that they go to, and ends to write to by number.
+
+        Both streams of one file are one pipe: then their order is kept.
+        """
+        sources: dict[int, int | None] = {}
+        ends: dict[int, int] = {}
+        states = {fd: os.fstat(self._files[fd])[:3] for fd in (1, 2) if fd in self._files}
+        for fd in states:
+            if fd == 2 and states.get(1) == states[2]:  # noqa: PLR2004 - standard error
+                ends[2] = os.dup(ends[1])
+                os.close(self._files[2])
+                continue
+            reading, ends[fd] = os.pipe()
+            sources[reading] = self._files[fd]
+        return sources, ends
+
+    def _pass_signals(self, child: subprocess.Popen[bytes]) -> None:
+        """Signals that the shim got; a shim that was killed takes its program with it."""
+        with contextlib.suppress(OSError):
+            while given := self._shim.recv(1):
+                child.send_signal(given[0])
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+class Pump(threading.Thread):
+    """Carries what is printed to where it was to go, and keeps it."""
+
+    def __init__(self, sources: dict[int, int | None], printed: Kept) -> None:
+        super().__init__(daemon=True)
+        self._sources, self._printed = sources, printed
+        self._heard = time.monotonic()
+        self.start()
+
+    def run(self) -> None:
+        """Until every end is closed."""
+        threads = [
+            threading.Thread(target=self._carry, args=pair, daemon=True) for pair in self._sources.items()
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def rest(self) -> None:
+        """Wait until nothing more comes, or what comes is a daemon's."""
+        ended = time.monotonic()  # what was printed last may not have been read yet
+        while self.is_alive() and time.monotonic() < min(
+            ended + REST_SECONDS, max(ended, self._heard) + IDLE_SECONDS
+        ):
+            self.join(LOOK_SECONDS)
+
+    def _carry(self, source: int, target: int | None) -> None:
+        try:
+            while data := os.read(source, CHUNK):
+                self._heard = time.monotonic()
+                self._printed.add(data)
+                while target is not None and data:
+                    data = data[os.write(target, data) :]
+                    self._heard = time.monotonic()
+        except OSError:  # nobody reads it: its program hears of that as it would have
+            pass
+        finally:
+            os.close(source)
+            if target is not None:
+                os.close(target)
+
+
+def content(path: str, most: int) -> bytes:
+    """Of a regular file, links not followed. Raises `OSError`."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(path)
+        return file.read(most)
+
+
+def digest(path: str) -> str:
+    """SHA-256 of what a path holds; empty when it holds nothing of sane size."""
+    try:
+        held = content(os.path.realpath(path), FILE + 1)
+    except OSError:
+        return ""
+    return hashlib.sha256(held).hexdigest() if len(held) <= FILE else ""
+
+
+def _packaged(path: str) -> bool:
+    """Whether a package of Debian's brought this file as it is now; elsewhere, whether packages put theirs there."""
+    lists = list(Path("/var/lib/dpkg/info").glob("*.md5sums"))
+    if not lists:
+        return path.startswith("/usr/bin/")
+    digest = hashlib.md5(content(path, FILE), usedforsecurity=False).hexdigest()
+    line = f"{digest}  {path[1:]}\n".encode()
+    return any(line in listed.read_bytes() for listed in lists)

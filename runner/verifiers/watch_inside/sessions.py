@@ -1,0 +1,50 @@
+"""Sessions of pytest as its plugin tells them, test by test: one that is ended on the way has told what it did."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runner.verifiers.watch_inside.programs import digest
+
+
+class Session:
+    """What is known of one of them."""
+
+    def __init__(self) -> None:
+        self._tests: dict[tuple[str, str], str] = {}
+        self._files: dict[str, str] = {}
+        self._conftests: dict[str, str] = {}
+
+    def add(self, told: dict[str, Any]) -> None:
+        """Outcomes of tests; files are as they were when the first of their tests was told."""
+        for name, outcome in told["tests"].items():
+            file, _, rest = name.partition("::")
+            path = os.path.normpath(os.path.join(told["root"], file))  # noqa: PTH118
+            self._tests[path, rest] = outcome
+            if path not in self._files:
+                self._files[path] = digest(path)
+                self._look(_conftests(path, told["root"]))
+        self._look(told["conftests"])
+
+    def _look(self, conftests: Iterator[str] | list[str]) -> None:
+        for path in conftests:
+            if path not in self._conftests:
+                self._conftests[path] = digest(path)
+
+    def body(self) -> bytes:
+        """Its tests by file, and digests of the files and of every conftest.py that they ran with."""
+        tests = [(path, rest, outcome) for (path, rest), outcome in self._tests.items()]
+        return json.dumps({"tests": tests, "files": self._files, "conftests": self._conftests}).encode()
+
+
+def _conftests(file: str, root: str) -> Iterator[str]:
+    """Those that pytest loads with a file: who controls workers knows nothing of what they load."""
+    for folder in Path(file).parents:
+        if os.path.isfile(path := f"{folder}/conftest.py"):  # noqa: PTH113
+            yield path
+        if str(folder) == root:
+            return
