@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from runner.agents.fake_bench import FakeBench
 from runner.config import build
 from runner.errors import ConfigError
+from tests.agents import test_execution_agent as agents
+
+loop, machine = agents.loop, agents.machine
 
 AGENT = {
     "_target_": "runner.agents.execution.agent.ExecutionAgent",
@@ -19,3 +25,21 @@ def test_a_search_that_is_no_engine_is_refused_at_the_door_and_not_in_every_tria
     with pytest.raises(ConfigError, match=r"agent\.search.* null asks none"):
         build(AGENT | {"search": search}, "agent")
     assert build(AGENT | {"search": None}, "agent").search is None
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 0.0, 1e12])
+def test_a_time_limit_that_no_clock_takes_is_refused_at_the_door(seconds: float) -> None:
+    with pytest.raises(ConfigError, match=r"agent\.command_seconds"):
+        build(AGENT | {"command_seconds": seconds}, "agent")
+
+
+@pytest.mark.docker
+def test_of_a_long_result_the_log_has_both_ends_and_the_record_all(
+    loop: Callable[..., tuple[int, FakeBench]],
+) -> None:
+    _, bench = loop(agents.run("seq 1 10000"), agents.SUMMARY, commands=1, attempts=1)
+    (result,) = bench.results
+    assert result.splitlines()[1:] == [str(number) for number in range(1, 10001)]
+    (logged,) = (said for said in bench.logged if "10000" in said and "seq" not in said)
+    assert "characters left out" in logged
+    assert len(logged.splitlines()) < 3000
