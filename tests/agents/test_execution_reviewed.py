@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from runner.agents.execution.languages import HEAD_BYTES, languages
 from runner.agents.fake_bench import FakeBench
 from runner.config import build
-from runner.errors import ConfigError
+from runner.errors import ConfigError, Stopped
 from tests.agents import test_execution_agent as agents
 
 loop, machine = agents.loop, agents.machine
@@ -43,3 +46,21 @@ def test_of_a_long_result_the_log_has_both_ends_and_the_record_all(
     (logged,) = (said for said in bench.logged if "10000" in said and "seq" not in said)
     assert "characters left out" in logged
     assert len(logged.splitlines()) < 3000
+
+
+def test_a_project_of_files_that_take_long_to_tell_apart_is_looked_at_no_longer_than_the_trial(
+    tmp_path: Path,
+) -> None:
+    """A quarter of a second for each of 20,000 files, and nobody could stop it."""
+    for number in range(100):
+        (tmp_path / f"{number}.m").write_text("\n" * HEAD_BYTES)
+    began, looked = time.process_time(), []
+
+    def check() -> None:
+        looked.append(1)
+        if len(looked) > 50:
+            raise Stopped("The deadline has passed.")
+
+    with pytest.raises(Stopped):
+        languages(tmp_path, check)
+    assert time.process_time() - began < 5, "it had been more than ten"
