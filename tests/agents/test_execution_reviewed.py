@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from runner.agents.execution.languages import HEAD_BYTES, languages
 from runner.agents.fake_bench import FakeBench
 from runner.config import build
+from runner.driving import Workbench
 from runner.errors import ConfigError, Stopped
+from runner.protocols import Bench
+from runner.records import Status
+from runner.sandbox.engine import connect
+from tests.agents import test_driving as driving
 from tests.agents import test_execution_agent as agents
 
-loop, machine = agents.loop, agents.machine
+loop, machine, run = agents.loop, agents.machine, driving.run
 
 AGENT = {
     "_target_": "runner.agents.execution.agent.ExecutionAgent",
@@ -64,3 +71,34 @@ def test_a_project_of_files_that_take_long_to_tell_apart_is_looked_at_no_longer_
     with pytest.raises(Stopped):
         languages(tmp_path, check)
     assert time.process_time() - began < 5, "it had been more than ten"
+
+
+@pytest.mark.docker
+def test_the_users_stop_ends_a_run_from_scratch_with_all_that_it_started(
+    run: Callable[..., driving.Ran],
+) -> None:
+    def work(bench: Bench) -> int:
+        assert isinstance(bench, Workbench)
+        assert bench.trial.task.environment.context
+        (bench.trial.task.environment.context / "project").mkdir()
+        recipe = "printf 'ARG BASE\\nFROM ${BASE}\\nRUN sleep 7411\\n'"
+        driving.shell(
+            bench, f"mkdir /workspace && cd /workspace && {recipe} >Dockerfile && touch run_tests.sh"
+        )
+        bench.rerun()
+        raise AssertionError
+
+    begun = Event()
+    with closing(connect()) as engine:
+
+        def builds() -> bool:
+            return any("sleep 7411" in str(one["Command"]) for one in engine.api.containers())
+
+        def stopped() -> bool:
+            if builds():
+                begun.set()
+            return begun.is_set()
+
+        ran = run(work, cancelled=stopped)
+        assert ran.record.status is Status.CANCELLED, ran.record
+        assert not builds()
