@@ -36,8 +36,8 @@ between and no edit; edit upon edit with nothing run."""
 
 
 def recorded(trials: pd.DataFrame) -> bool:
-    """Whether some trial's tool calls were recorded by kind."""
-    return "tool_kinds" in trials and bool(trials["tool_kinds"].fillna("").astype(str).str.len().any())
+    """Whether some valid trial's tool calls were recorded by kind."""
+    return "tool_kinds" in trials and bool(_rows(trials)["tool_kinds"].fillna("").astype(str).str.len().any())
 
 
 def _rows(trials: pd.DataFrame) -> pd.DataFrame:

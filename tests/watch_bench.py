@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from runner.environments import PROJECT, SCRIPT, Outcomes
@@ -33,6 +34,10 @@ REPORT = (
 )
 """A file of surefire's: one test passed, one failed."""
 DEADLINE_SECONDS = 60.0
+PLAIN = " ".join(
+    f"-p no:{name}" for name in ("cacheprovider", *(each.name for each in entry_points(group="pytest11")))
+)
+"""Plugins that are installed here and have nothing to do with the tests take a second to load."""
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> Path:
@@ -67,7 +72,7 @@ def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLI
             "PATH": f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin",
             "BIN": str(programs),
             "PY": sys.executable,
-            "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:hypothesispytest -p no:xdist -p no:timeout",
+            "PYTEST_ADDOPTS": PLAIN,
         }
         ended = subprocess.run(
             watch_command(sys.executable, str(code)),

@@ -53,7 +53,7 @@ class LlmScripts(Record):
 
     def run(self, task: Task, bench: Bench) -> int:
         """Lay the two scripts into the workspace; 1 where the project has no language, or the model wrote no script."""
-        main = main_languages(languages(project_of(task)))[:1]
+        main = main_languages(languages(project_of(task), bench.check))[:1]
         if not main:
             bench.log("The project has no code in a programming language that is known.")
             return 1

@@ -23,7 +23,7 @@ def said(measured: Rerun | None) -> str:
     if measured is None:
         return "Nothing was run from scratch."
     if not measured.outcomes:
-        return "The image was built, and no test was executed." if measured.built else "It was not built."
+        return "The image was built, and no test was executed." if measured.image else "It was not built."
     return f"From scratch, {_words(measured.outcomes)}."
 
 

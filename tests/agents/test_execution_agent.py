@@ -463,14 +463,14 @@ def test_a_project_is_set_up_and_the_account_of_it_can_be_read(
 
 @pytest.mark.docker
 @pytest.mark.parametrize(
-    ("answer", "calls"),
-    [("I would read the README.", 0), (step("browser", url="x"), 0), (run("ls"), 10)],
-    ids=["prose", "unknown tool", "the same command"],
+    ("answers", "calls"),
+    [(("I would read the README.", step("browser", url="x")), 0), ((run("ls"),), 10)],
+    ids=["prose and an unknown tool", "the same command"],
 )
 def test_a_model_that_never_gets_anywhere_ends_with_a_status_a_sentence_and_its_spend(
-    trial: Callable[..., tuple[TrialRecord, Path]], answer: str, calls: int
+    trial: Callable[..., tuple[TrialRecord, Path]], answers: tuple[str, ...], calls: int
 ) -> None:
-    record, folder = trial(answer, commands=7, attempts=2)
+    record, folder = trial(*answers, commands=7, attempts=2)
     assert (record.status, record.reward, record.agent_exit_code) == (Status.AGENT_ERROR, 0.0, 1), record
     assert record.error
     told = "The agent ended with exit code 1: Given up: 2 attempts of 7 commands each are used up."
@@ -512,4 +512,4 @@ def test_a_command_that_never_ends_ends_with_the_trial(
 ) -> None:
     record, _ = trial(run("sleep 600"), budget=Budget(wall_seconds=3))
     assert record.status is Status.TIMEOUT, record
-    assert record.seconds.agent < 60
+    assert record.seconds.agent < 300

@@ -122,6 +122,12 @@ def test_without_a_test_it_ends_otherwise_and_says_why(door: Door, project: Path
     assert ended.out.rstrip().endswith(str(folder))
 
 
+def test_an_image_without_a_test_was_built() -> None:
+    why = ErrorInfo(type="no_tests", message="run_tests.sh ended with exit code 5.", phase="verify")
+    text = account("sums", trial_record(), Rerun(built=False, image="sha256:1", error=why), dockerfile=None)
+    assert "The image was built, and no test was executed." in text
+
+
 def test_the_account_of_what_went_wrong_is_plain_text() -> None:
     """What a build prints is hostile, and is shown to people in their terminals."""
     why = ErrorInfo(type="BuildFailed", message="The image:\n\x1b[31mit failed.", phase="verify")

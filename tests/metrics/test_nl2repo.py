@@ -120,6 +120,7 @@ def test_tables_without_kinds_say_nothing() -> None:
     assert not behaviour.recorded(table(trial("easy-1")))
     assert not behaviour.recorded(table(worked("")))
     assert behaviour.recorded(table(worked("edit")))
+    assert not behaviour.recorded(table(worked("edit", status="infra_invalid")))
     assert not nl2repo.scored(table(trial("easy-1")))
 
 

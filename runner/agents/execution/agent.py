@@ -39,7 +39,7 @@ class ExecutionAgent(Record):
     commands: int = Field(default=40, ge=1)
     """Of an attempt: answers of the model, those included that are none."""
     attempts: int = Field(default=3, ge=1)
-    command_seconds: float = Field(default=300.0, gt=0)
+    command_seconds: float = Field(default=300.0, gt=0, le=86_400)
     """After which the model is asked whether to wait, to write input or to terminate."""
     summary_tokens: int = Field(default=200, ge=1)
     """Outputs of more tokens (of four characters) are summarised by the model."""

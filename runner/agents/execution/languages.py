@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -87,6 +88,8 @@ _MADE_CHARACTERS: Final = 600
 _SHEBANG = re.compile(r"#!\s*\S*?(?:/env\s+(?:-\S+\s+)*|/)([A-Za-z]+)[\d.]*(?=\s|$)")
 _SHEBANG_CHARACTERS: Final = 200
 _INTERPRETERS: Final = {"node": "javascript", "nodejs": "javascript", "dash": "sh"}
+_BLANK = re.compile(r"\n\s*\n")
+"""Blank lines, of which expressions of Pygments look at each as often as there are any."""
 _OBJECTIVE_C = re.compile(
     r"^[ \t]*(@(interface|class|protocol|property|end|implementation)\b|#[ \t]*import\b)", re.MULTILINE
 )
@@ -100,10 +103,14 @@ _CPP = re.compile(
 """What C has not: its own headers have a suffix."""
 
 
-def languages(project: Path) -> dict[str, int]:
-    """Bytes of code per programming language, most first; empty where there is no code that somebody wrote."""
+def languages(project: Path, check: Callable[[], None] = lambda: None) -> dict[str, int]:
+    """Bytes of code per programming language, most first; empty where there is no code that somebody wrote.
+
+    `check` is called before each file, and may raise.
+    """
     found: Counter[str] = Counter()
     for source in sources(project):
+        check()
         if language := _language(project, source):
             found[language] += source.size
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
@@ -139,7 +146,8 @@ def _told(path: PurePosixPath, candidates: tuple[str, ...], text: str) -> str:
     if len(candidates) == 1:
         return NAMES[candidates[0]]
     lexers = [lexer for name in candidates if (lexer := find_lexer_class(name))]
-    return NAMES[max(lexers, key=lambda lexer: (lexer.analyse_text(text), lexer.priority)).name]
+    dense = _BLANK.sub("\n", text)
+    return NAMES[max(lexers, key=lambda lexer: (lexer.analyse_text(dense), lexer.priority)).name]
 
 
 def _of_interpreter(text: str) -> str | None:

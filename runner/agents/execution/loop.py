@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ANSWER_TOKENS: Final = 50
 """Of an answer that was none, that the model is shown again."""
+LOG_TOKENS: Final = 2000
+"""Of a tool's result, that people read while it works; all of it is in the trajectory."""
 
 
 class Attempt:
@@ -75,7 +77,7 @@ class Attempt:
         else:
             result = self._result(wanted)
         self._bench.returned(result)
-        self._bench.log("  " + result.replace("\n", "\n  "))
+        self._bench.log("  " + ends(result, LOG_TOKENS).replace("\n", "\n  "))
         short = shortened(self._bench, wanted.call, result, self._agent.summary_tokens)
         return Step(thoughts=wanted.thoughts, call=wanted.call, result=short)
 

@@ -31,7 +31,7 @@ def prepare(
     What cannot be found is empty, and the log says why. Raises `Stopped` and `ModelFailed`.
     """
     project = project_of(task)
-    found = languages(project)
+    found = languages(project, bench.check)
     main = main_languages(found)
     shares = ", ".join(f"{name} {size}" for name, size in found.items())
     bench.log(f"Bytes of code: {shares or 'none that is known'}. Main: {', '.join(main) or 'none'}.")

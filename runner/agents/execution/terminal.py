@@ -24,11 +24,15 @@ from runner.sandbox.inside import PYTHON
 
 PIECE, MOST_CHARACTERS = 100_000, 1_500_000
 """Of a variable, and of all together: a little less than Linux takes."""
-LOAD = """import os, sys
+LOAD = """import os, sys, types
+for variable in [name for name in os.environ if name.startswith("ASSAY_MODULE_")]:
+    name = variable.removeprefix("ASSAY_MODULE_")
+    sys.modules[name] = types.ModuleType(name)
+    exec(os.environ.pop(variable), vars(sys.modules[name]))
 given = sorted(name for name in os.environ if name.startswith("ASSAY_REQUEST_"))
 sys.argv[1:] = ["".join(map(os.environ.pop, given))]
 exec(os.environ.pop("ASSAY_PROGRAM"))"""
-"""Runs what comes in variables; none of them is passed on."""
+"""Runs a program and loads the modules that come with it, all in variables; none of them is passed on."""
 MOST_PRINTED = 200_000
 """Of what is shown at once, each end; the program inside keeps less."""
 MOST_BYTES = 100_000
@@ -53,8 +57,8 @@ ENDINGS: Final = {
 }
 """What is said of a machine that is gone, by `ExecResult.ended`."""
 ANEW = "The terminal was ended from inside and started anew: variables and activated environments are gone."
-_SERVE, _ASK, _FILES = (
-    Path(__file__).with_name(f"{name}_inside.py") for name in ("terminal", "ask", "files")
+_SHELL, _SERVE, _ASK, _FILES = (
+    Path(__file__).with_name(f"{name}_inside.py") for name in ("shell", "terminal", "ask", "files")
 )
 
 
@@ -164,12 +168,9 @@ class Terminal:
     def _start(self) -> None:
         """Start the shell, in its folder if that is there."""
         self._name = f"assay-terminal-{secrets.token_hex(8)}"
-        _inside(
-            self._sandbox,
-            _given(_SERVE, {"name": self._name, "folder": self._cwd}),
-            START_SECONDS,
-            self._check,
-        )
+        shell = {f"ASSAY_MODULE_{__package__}.{_SHELL.stem}": _SHELL.read_text()}
+        given = _given(_SERVE, {"name": self._name, "folder": self._cwd}) | shell
+        _inside(self._sandbox, given, START_SECONDS, self._check)
 
     def _put(self, request: dict[str, Any]) -> ExecResult:
         """Ask until it is heard; what it asks for is done once, however often that is."""

@@ -37,7 +37,7 @@ def main(name: str, *arguments: str) -> int:
     if program is None or not Path(program).exists():
         print(f"{name}: command not found", file=sys.stderr)
         return 127
-    env = {**telling(os.environ), "PATH": ":".join(folders), WATCHED: "1"}
+    env = {**telling(os.environ, by_name=True), "PATH": ":".join(folders), WATCHED: "1"}
     env.pop("BASH_ENV", None)
     if WATCHED in os.environ:
         os.execve(program, [name, *arguments], env)  # noqa: S606 - the program that was called
@@ -55,17 +55,21 @@ def main(name: str, *arguments: str) -> int:
     return _ask(json.dumps(request).encode("utf-8", "surrogateescape"))
 
 
-def telling(given: Mapping[str, str]) -> dict[str, str]:
+def telling(given: Mapping[str, str], *, by_name: bool = False) -> dict[str, str]:
     """Variables with which test programs tell what they do, whatever a script has made of them.
 
-    pytest finds its plugin on PYTHONPATH. Without -v, `go test` tells of packages and not of tests; a command of go's
-    takes of GOFLAGS what it knows.
+    pytest finds its plugin on PYTHONPATH, and loads it `by_name` where it may look for none: then it must be there.
+    Without -v, `go test` tells of packages and not of tests; a command of go's takes of GOFLAGS what it knows.
     """
-    plugin, paths = str(PLACE / "plugin"), given.get("PYTHONPATH", "")
-    flags = given.get("GOFLAGS", "").split()
-    if plugin not in paths.split(":"):
-        paths = f"{plugin}:{paths}" if paths else plugin
-    return {**given, "PYTHONPATH": paths, "GOFLAGS": " ".join((*flags, *({"-v"} - set(flags))))}
+    told = dict(given)
+    wanted = [("PYTHONPATH", ":", str(PLACE / "plugin")), ("GOFLAGS", " ", "-v")]
+    if by_name and given.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        wanted.append(("PYTEST_PLUGINS", ",", "assay_watch_pytest"))
+    for name, between, word in wanted:
+        value = given.get(name, "")
+        if word not in value.split(between):
+            told[name] = f"{word}{between}{value}" if value else word
+    return told
 
 
 def find(name: str, folders: list[str]) -> str | None:
