@@ -3,7 +3,9 @@
 What this cannot exclude: the script is root on its machine. A program that it makes itself, names like a test
 program and has print what no reader can tell from the real one, numbers put together so that they stand in no script;
 files of results that a background process writes while a test program runs; a pytest of its own making that tells
-results to our plugin. Each takes more than an honest set-up does. What is refused is a test in `tests/security`.
+results to our plugin, or code that hides from it in pytest's process (`sitecustomize`, a package of its own making);
+new tests for another runner than pytest. Each takes more than an honest set-up does. What is refused is a test in
+`tests/security`.
 """
 
 from __future__ import annotations
@@ -78,7 +80,8 @@ class Watched(NamedTuple):
 
     runs: tuple[Run, ...] = ()
     sessions: tuple[Mapping[str, Any], ...] = ()
-    """Of pytest: `tests` (path, rest of the id, outcome), `files` and `conftests` (path -> digest)."""
+    """Of pytest: `tests` (path, rest of the id, outcome); `files`, and `plugins` with every conftest.py (path ->
+    digest)."""
     ended: bool = False
     code: int | None = None
     """Of the script; 128 + n for signal n; None when it did not end by itself."""
@@ -192,7 +195,9 @@ def _sessions(sessions: Sequence[Mapping[str, Any]], pristine: Pristine) -> tupl
     refused = []
     for index, session in enumerate(sessions):
         paths = {path: pristine.path(path, digest) for path, digest in session["files"].items()}
-        foreign = [path for path, digest in session["conftests"].items() if not pristine.path(path, digest)]
+        foreign = [
+            path for path, digest in session["plugins"].items() if not _vouched((path, digest), pristine)
+        ]
         if foreign:
             refused.append(
                 f"{foreign[0]} is not the project's as published: tests that ran with it do not count."

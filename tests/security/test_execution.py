@@ -109,6 +109,38 @@ def test_tests_that_run_with_a_conftest_of_the_scripts_own_do_not_count() -> Non
     assert "conftest.py is not the project's as published" in refused
 
 
+PASS_ALL = """
+import pytest
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport():
+    (yield).get_result().outcome = "passed"
+"""
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "python3 -m pytest -q -p helper tests",
+        "PYTEST_ADDOPTS='-p helper' python3 -m pytest -q tests",
+        "PYTEST_PLUGINS=helper python3 -m pytest -q tests",
+        "printf '[pytest]\\naddopts = -p helper\\n' > pytest.ini; python3 -m pytest -q tests",
+        "echo 'import os; os.remove(__file__)' >> helper.py; python3 -m pytest -q -p helper tests",
+    ],
+    ids=["option", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "pytest.ini", "one that is gone"],
+)
+def test_a_plugin_of_the_scripts_own_passes_no_test(run: str) -> None:
+    """It made four passed tests of two, until plugins were looked at as a conftest.py is."""
+    found, refused = results(watch(f"cat > helper.py <<'END'{PASS_ALL}END\n{run}"))
+    assert found == []
+    assert "helper.py is not the project's as published" in refused
+
+
+def test_a_plugin_that_the_project_brings_is_its_own() -> None:
+    files = {**TESTS, "helper.py": "def pytest_configure(): pass\n"}
+    watched = watch("python3 -m pytest -q -p helper tests", files)
+    assert results(watched, files=files) == ([("pytest", TRUE)], "")
+
+
 def test_copies_of_a_test_count_once() -> None:
     script = "for n in 1 2 3; do cp tests/test_sums.py tests/test_more$n.py; done; python3 -m pytest -q tests"
     assert results(watch(script)) == ([("pytest", TRUE)], "")

@@ -17,7 +17,7 @@ class Session:
     def __init__(self) -> None:
         self._tests: dict[tuple[str, str], str] = {}
         self._files: dict[str, str] = {}
-        self._conftests: dict[str, str] = {}
+        self._plugins: dict[str, str] = {}
 
     def add(self, told: dict[str, Any]) -> None:
         """Outcomes of tests; files are as they were when the first of their tests was told."""
@@ -28,17 +28,17 @@ class Session:
             if path not in self._files:
                 self._files[path] = digest(path)
                 self._look(_conftests(path, told["root"]))
-        self._look(told["conftests"])
+        self._look(told["plugins"])
 
-    def _look(self, conftests: Iterator[str] | list[str]) -> None:
-        for path in conftests:
-            if path not in self._conftests:
-                self._conftests[path] = digest(path)
+    def _look(self, plugins: Iterator[str] | list[str]) -> None:
+        for path in plugins:
+            if path not in self._plugins:
+                self._plugins[path] = digest(path)
 
     def body(self) -> bytes:
-        """Its tests by file, and digests of the files and of every conftest.py that they ran with."""
+        """Its tests by file, and digests of the files and of every plugin, each conftest.py too, that they ran with."""
         tests = [(path, rest, outcome) for (path, rest), outcome in self._tests.items()]
-        return json.dumps({"tests": tests, "files": self._files, "conftests": self._conftests}).encode()
+        return json.dumps({"tests": tests, "files": self._files, "plugins": self._plugins}).encode()
 
 
 def _conftests(file: str, root: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ nothing of what is collected, run or printed. A pytest that a test runs in turn 
 
 import json
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from socket import AF_UNIX, SOCK_STREAM, socket
@@ -68,13 +69,12 @@ class Session:
             self._untold[name] = outcome
 
     def _tell(self, last: bool) -> None:  # noqa: FBT001 - Python 3.6
-        files = {str(getattr(plugin, "__file__", None) or "") for plugin in self._manager.get_plugins()}
         told = {
             "ask": "pytest",
             "session": self._name,
             "root": self._root,
             "tests": self._untold,
-            "conftests": sorted(file for file in files if os.path.basename(file) == "conftest.py"),  # noqa: PTH119
+            "plugins": sorted({_file(plugin) for plugin in self._manager.get_plugins()} - {"", __file__}),
             "last": last,
         }
         data = json.dumps(told).encode()
@@ -83,3 +83,9 @@ class Session:
             watcher.sendall(len(data).to_bytes(8, "big") + b"\xff" + data)
             watcher.recv(16)
             self._untold = {}
+
+
+def _file(plugin: Any) -> str:
+    """Where a plugin's code lies; that of an object where its class's does."""
+    module = plugin if hasattr(plugin, "__file__") else sys.modules.get(type(plugin).__module__)
+    return str(getattr(module, "__file__", None) or "")
