@@ -288,7 +288,7 @@ def test_a_broken_database_is_a_tracking_error(sweep: Path) -> None:
 
 def test_moved_outputs_are_noticed_and_tracked_again_from_scratch(sweep: Path, empty_store: Path) -> None:
     MlflowTracker().log(sweep)
-    moved = sweep.parent.rename(sweep.parent.with_name("moved")) / sweep.name
+    moved = sweep.parent.rename(f"{sweep.parent}-moved") / sweep.name
     with pytest.raises(TrackingError, match=r"was moved.*delete mlflow\.db"):
         MlflowTracker().log(moved)
     shutil.copy(empty_store, moved.parent / "mlflow.db")

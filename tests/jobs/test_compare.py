@@ -126,7 +126,7 @@ def test_a_comparison_of_two_sweeps_moves_with_their_outputs(door: Door) -> None
     finished_sweep(door.outputs)
     finished_sweep(door.outputs, "other", dataset="other")
     assert door("job=compare", "left=full", "right=other").code == 0
-    moved = door.outputs.rename(door.outputs.with_name("moved"))
+    moved = door.outputs.rename(f"{door.outputs}-moved")
     found = kept(moved / "full", "AMS_vs_other_AMS")
     assert (found["left"]["path"], found["right"]["path"]) == ("full", "other")
 

@@ -389,7 +389,11 @@ def test_memory_that_stays_behind_in_files_is_given_back(
 KILL = """
 import os
 for pid in filter(str.isdigit, os.listdir('/proc')):
-    if b'\\0serve\\0' in open(f'/proc/{pid}/cmdline', 'rb').read(): os.kill(int(pid), 9)
+    try:
+        serves = b'\\0serve\\0' in open(f'/proc/{pid}/cmdline', 'rb').read()
+    except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+        continue
+    if serves: os.kill(int(pid), 9)
 """
 
 
