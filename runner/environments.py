@@ -36,6 +36,11 @@ class Outcomes(Record):
         """All tests that were looked at."""
         return self.passed + self.failed + self.skipped
 
+    @property
+    def words(self) -> str:
+        """The three numbers, for people."""
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
     def __add__(self, other: Outcomes) -> Outcomes:
         return Outcomes(
             passed=self.passed + other.passed,

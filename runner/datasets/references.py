@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Literal
 
 from runner.datasets.task_files import digest, tree_digest
-from runner.errors import ConfigError
+from runner.errors import ConfigError, TaskError
 from runner.records import Record
 
 FETCH_SECONDS = 300.0
@@ -119,7 +119,7 @@ def fetch(
     """Fetch a reference's source, unless it is there. `client` gives the context of a language, which holds its client.
 
     Raises `ConfigError` with what a failed client said, or when something else came than the digest says; of Debian's
-    it is an `EngineError`.
+    it is an `EngineError`, and a `TaskError` where a module of Go's already has something of the tool's name.
     """
     with made(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
         if place:
@@ -225,13 +225,21 @@ def _from_go(reference: Reference, into: Path, golang: Path) -> None:
 
 
 def _called(tool: str, entry: str, source: Path) -> None:
-    """Give a command of Go's the task's name: that of its folder, which may be any, as no package can import it."""
+    """Give a command of Go's the task's name: that of its folder, which may be any, as no package can import it.
+
+    Raises `TaskError` when the module has another folder of that name.
+    """
+    place = (source / entry).with_name(tool) if entry else source / tool
+    if place.exists() and place != source / entry:
+        raise TaskError(
+            f"The module has a {tool} of its own beside its command: give the task's tool another name."
+        )
     if entry:
-        (source / entry).rename((source / entry).with_name(tool))
+        (source / entry).rename(place)
         return
-    (source / tool).mkdir()
+    place.mkdir()
     for file in source.glob("*.go"):
-        file.rename(source / tool / file.name)
+        file.rename(place / file.name)
 
 
 def _from_here(reference: Reference, place: Path, into: Path) -> None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pydantic import Field
+
 from runner.environments import DOCKERFILE, RESULTS, SCRIPT
 from runner.errors import ConfigError
 from runner.jobs.sweep import SweepJob
@@ -40,6 +42,10 @@ class SetUp(Record):
     """A folder, a tar or zip file, or `NAME==VERSION` on the package index."""
     max_mb: float = 500.0
     """Of the project, unpacked."""
+    build_seconds: float = Field(default=900.0, gt=0)
+    """That the build of its image may take."""
+    test_seconds: float = Field(default=1800.0, gt=0)
+    """That one run of its script may take."""
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0 when tests were executed, 6 when none was; the sweep's of a trial that could not run.
@@ -49,7 +55,8 @@ class SetUp(Record):
         from runner.datasets import given_project  # noqa: PLC0415 - only this job needs it
 
         cell = _only_cell(sweep)
-        project = given_project.described(self.project, self.max_mb * 1e6)
+        limits = {"build_seconds": self.build_seconds, "test_seconds": self.test_seconds}
+        project = given_project.described(self.project, self.max_mb * 1e6).model_copy(update=limits)
         name = given_project.named(self.project)
         folder = sweep.settings.outputs / sweep.settings.name / "environment" / name
         given_project.write_task(project, folder / "task" / name)

@@ -11,7 +11,7 @@ from runner.verifiers.rerun import plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from runner.environments import Outcomes, Rerun
+    from runner.environments import Rerun
     from runner.records import ErrorInfo, TrialRecord
 
 LINES = 40
@@ -24,7 +24,7 @@ def said(measured: Rerun | None) -> str:
         return "Nothing was run from scratch."
     if not measured.outcomes:
         return "The image was built, and no test was executed." if measured.image else "It was not built."
-    return f"From scratch, {_words(measured.outcomes)}."
+    return f"From scratch: {measured.outcomes.words}."
 
 
 def account(name: str, record: TrialRecord, measured: Rerun | None, dockerfile: str | None) -> str:
@@ -88,7 +88,3 @@ def _faults(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
 
 def _fault(fault: ErrorInfo) -> str:
     return " ".join(plain(fault.message).split())
-
-
-def _words(outcomes: Outcomes) -> str:
-    return f"{outcomes.passed} tests pass, {outcomes.failed} fail, {outcomes.skipped} are skipped"

@@ -129,7 +129,7 @@ def _check_scripts(
     except TaskError as error:
         failures.append(f"{folder.name}: {error}")
         return "FAILED"
-    return f"{found.passed} tests pass, {found.failed} fail, {found.skipped} are skipped, twice"
+    return f"{found.words}, twice"
 
 
 def only_dataset(sweep: Sweep) -> Nl2RepoBench:

@@ -35,6 +35,8 @@ class Winner(NamedTuple):
     interval: str
     clear: str
     """Whether the lead is larger than its interval: yes, no, tie, or - without a rival."""
+    unknown: int
+    """Contenders without a value, such as a price; they are not in the running."""
 
 
 def winners(contenders: pd.DataFrame, draws: Draws, confidence: float) -> list[Winner]:
@@ -57,15 +59,26 @@ def verdict(found: Sequence[Winner]) -> str:
     return f"Four criteria, {_COUNTS[len(names)]}"
 
 
+def not_in_the_running(found: Sequence[Winner], contenders: int) -> str:
+    """A sentence for each criterion that some of so many contenders have no value of; empty where all have all."""
+    return " ".join(
+        f"By {each.criterion}, {each.unknown} of {contenders} cells are not in the running, as theirs is unknown."
+        for each in found
+        if each.unknown
+    )
+
+
 def _winner(criterion: str, line: Mapping[Any, Any], contenders: pd.DataFrame) -> Winner:
     title, style = _SAID[criterion]
     of = f"/{contenders.loc[line['best'], 'planned']}" if criterion == "passes" else ""
     value = f"{number(line['value'], style)}{of}"
+    unknown = int(contenders[criterion].isna().sum())
     best = tuple(contenders.index[contenders[criterion] == line["value"]])
     if len(best) > 1:
-        return Winner(title, best, value, None, "none", "", "tie")
+        return Winner(title, best, value, None, "none", "", "tie", unknown)
     if pd.isna(line["runner_up"]):
-        return Winner(title, best, value, None, "", "", "-")
+        return Winner(title, best, value, None, "", "", "-", unknown)
     lead = "it has no pass" if math.isinf(line["lead"]) else number(line["lead"], style)
     interval = span(line["low"], line["high"], style, " to ")
-    return Winner(title, best, value, line["runner_up"], lead, interval, "yes" if line["clear"] else "no")
+    clear = "yes" if line["clear"] else "no"
+    return Winner(title, best, value, line["runner_up"], lead, interval, clear, unknown)

@@ -17,7 +17,7 @@ from metrics.table import other_tasks, summary, valid
 from metrics.uncertainty import Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
 from runner.report.competing import BOUNDS, left_out, without_bounds
-from runner.report.criteria import Winner, verdict, winners
+from runner.report.criteria import Winner, not_in_the_running, verdict, winners
 from runner.report.wording import CONTROL, MARKS, model_name, number, short, span, spend, usd
 
 WIDTH = 100
@@ -86,8 +86,11 @@ def leaderboard_text(trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, sc
     parts: list[RenderableType] = []
     for name, of in cells.groupby("dataset"):
         parts.append(_table(str(name), of))
-        if best := winners(of[of["rank"].notna()], draws, scoring.confidence):
+        contenders = of[of["rank"].notna()]
+        if best := winners(contenders, draws, scoring.confidence):
             parts.append(_winners(best, of))
+            if absent := not_in_the_running(best, len(contenders)):
+                parts.append(Text(absent))
     notes = [Text(note) for note in _notes(trials, cells, scoring)]
     written = io.StringIO()
     Console(file=written, width=WIDTH, color_system=None, force_terminal=False).print(Group(*parts, *notes))

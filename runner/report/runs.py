@@ -14,7 +14,7 @@ import pandas as pd
 
 from metrics.table import valid
 from runner.report.comparison import COMPARISONS, Comparison, kept
-from runner.report.criteria import verdict, winners
+from runner.report.criteria import not_in_the_running, verdict, winners
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import lines
 from runner.report.projections import REPORT, TABLES, load_trials
@@ -189,6 +189,8 @@ def _best(found: Findings) -> dict[str, str]:
             criterion = winner.criterion.replace("/", "_per_")
             tags[f"assay.best.{criterion}"].append(f"{cells}: {winner.value}, {lead}")
             tags["mlflow.note.content"].append(f"* {winner.criterion}: {cells}, {winner.value} ({lead})")
+        if absent := not_in_the_running(best, len(of.contenders)):
+            tags["mlflow.note.content"].append(f"\n{absent}")
     tags["mlflow.note.content"].append("\nThe report: *Artifacts*, `report/index.html`.")
     return {tag: "\n".join(said)[:5000] for tag, said in tags.items()}
 

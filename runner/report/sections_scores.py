@@ -13,7 +13,7 @@ from metrics.ranking import delta_best, gap_to_best, pareto
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
 from runner.report.competing import left_out
-from runner.report.criteria import verdict, winners
+from runner.report.criteria import not_in_the_running, verdict, winners
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines, small_tiers
 from runner.report.wording import agent_name, model_name, number, short, span, spend, usd
@@ -54,7 +54,8 @@ def four_criteria(found: Findings) -> Section | None:
     )
     if (rivals := len(found.contenders)) > 2:  # noqa: PLR2004 - two have one lead between them
         note += f" That is not corrected for the choice of the best among {rivals} cells; the pairs further down are."
-    return Section("criteria", verdict(best), [table, Text(note)])
+    absent = not_in_the_running(best, rivals)
+    return Section("criteria", verdict(best), [table, Text(f"{note} {absent}".strip())])
 
 
 def leaderboard(found: Findings) -> Section:

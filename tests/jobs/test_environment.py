@@ -65,12 +65,13 @@ def test_a_project_is_set_up_and_what_comes_of_it_is_accounted_for(
     with FakeUpstream(*steps) as upstream:
         words = [f"model.api_base={upstream.url}", "model.api_key_env=FAKE_API_KEY", "name=mine"]
         agent = ["agent.preparation=false", "agent.attempts=1", "agent.commands=4", "model=gpt"]
-        ended = door("job=environment", f"project={project}", *agent, *words)
+        limits = ["job.build_seconds=400", "job.test_seconds=100"]
+        ended = door("job=environment", f"project={project}", *agent, *words, *limits)
         assert ended.code == 0, ended.err
-        again = door("job=environment", f"project={project}", *agent, *words)
+        again = door("job=environment", f"project={project}", *agent, *words, *limits)
         assert (again.code, len(upstream.requests)) == (0, len(steps)), "it was finished"
     folder = place(door)
-    assert "From scratch, 1 tests pass, 1 fail, 1 are skipped." in ended.out
+    assert "From scratch: 1 passed, 1 failed, 1 skipped." in ended.out
     assert str(folder) in ended.out
     assert names(folder) == LEFT
     assert {name: (folder / name).read_text() for name in SCRIPTS} == SCRIPTS
@@ -82,6 +83,8 @@ def test_a_project_is_set_up_and_what_comes_of_it_is_accounted_for(
     assert "docker build --build-arg BASE=assay-base:TAG -t sums ." in account
     assert "and 4 model calls (4000 tokens in, 200 out): 0.0" in account
     assert "What went wrong" not in account
+    task = (folder / "task" / "sums" / "task.yaml").read_text()
+    assert "build_seconds: 400.0\ntest_seconds: 100.0\n" in task
     assert str(project) not in account
 
 
@@ -98,7 +101,7 @@ def test_what_is_found_becomes_a_tasks_recorded_solution(door: Door, project: Pa
     assert "needs a Dockerfile and a run_tests.sh" in ended.err
     ended = door(*words, f"scripts={place(door)}")
     assert ended.code == 0, ended.err
-    assert "[1/1] sums: 1 tests pass, 1 fail, 1 are skipped, twice" in ended.out
+    assert "[1/1] sums: 1 passed, 1 failed, 1 skipped, twice" in ended.out
     truth = Truth.model_validate_json((task / TRUTH).read_bytes())
     assert truth.outcomes == Outcomes.model_validate(OUTCOMES)
     assert (task / "solution" / "run_tests.sh").read_text() == SCRIPTS["run_tests.sh"]

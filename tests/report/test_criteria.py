@@ -7,14 +7,14 @@ import pytest
 
 from metrics.uncertainty import bootstrap
 from runner.records import PlannedRow, TrialRecord
-from runner.report.criteria import Winner, verdict, winners
+from runner.report.criteria import Winner, not_in_the_running, verdict, winners
 from runner.report.leaderboard import cell_scores
 from runner.report.table import trials_table
 from runner.report.wording import number, short, span, usd
 from tests.report.plans import SCORING, TASKS, record, row
 
 
-def won(*passes: tuple[str, int, float]) -> list[Winner]:
+def won(*passes: tuple[str, int, float | None]) -> list[Winner]:
     """Winners among agents, each with the first so many tasks passed and a price of every trial."""
     planned: list[PlannedRow] = []
     records: dict[str, TrialRecord] = {}
@@ -64,6 +64,16 @@ def test_who_passes_nothing_wins_no_price() -> None:
     found = won(("codex", 0, 0.12), ("kimi_cli", 0, 0.001))
     assert set(by(found)) == {"passes", "AMS"}
     assert winners(pd.DataFrame(), bootstrap(trials_table([row("codex", "easy-1")], {}), SCORING), 0.95) == []
+
+
+def test_whose_price_is_unknown_is_said_not_to_compete() -> None:
+    """It was left out without a word, so that the dearest could be the cheapest."""
+    found = won(("codex", 4, 0.12), ("kimi_cli", 4, None), ("qwen_code", 2, None))
+    assert by(found)["USD/pass"].best[0].startswith("codex")
+    assert not_in_the_running(found, 3) == (
+        "By USD/pass, 2 of 3 cells are not in the running, as theirs is unknown."
+    )
+    assert not_in_the_running(won(("codex", 4, 0.12), ("kimi_cli", 0, 0.1)), 2) == ""
 
 
 @pytest.mark.parametrize(

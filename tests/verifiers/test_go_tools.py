@@ -12,7 +12,7 @@ from runner.datasets.cli_tool_bench import ToolTask
 from runner.datasets.references import Reference, fetch, fetch_context, solution
 from runner.datasets.task_toml import read_toml
 from runner.door import ROOT
-from runner.errors import ConfigError, EngineError
+from runner.errors import ConfigError, EngineError, TaskError
 from runner.records import ExecSpec, SandboxSpec, Verdict
 from runner.sandbox import base, pool
 from runner.sandbox.docker import DockerSandboxes
@@ -141,6 +141,18 @@ def test_a_command_in_a_folder_of_its_module_gets_the_tasks_name(
     fetch(reference, "tally", tmp_path, client, print, tmp_path)
     source = solution(reference, "tally", tmp_path) / "source"
     assert [str(path.relative_to(source)) for path in source.rglob("main.go")] == ["cmd/tally/main.go"]
+
+
+def test_a_module_that_has_something_of_the_tools_name_is_refused(
+    tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
+) -> None:
+    """It ended with a FileExistsError of Python's. `go mod vendor` always makes a folder `vendor`."""
+    reference = tool(proxy[0])
+    with pytest.raises(
+        TaskError, match="has a vendor of its own beside its command: give the task's tool another"
+    ):
+        fetch(reference, "vendor", tmp_path, client, print, tmp_path)
+    assert not solution(reference, "vendor", tmp_path).exists()
 
 
 def test_a_workspace_and_a_cache_of_the_users_change_nothing(
