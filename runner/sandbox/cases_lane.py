@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import select
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from docker import APIClient
 
-from runner.sandbox.execution import CHUNK, Frames
+from runner.sandbox.attached import Attached
+from runner.sandbox.execution import Frames
 
 COMPLAINT = 2_000
 """Characters of a supervisor's stderr that an error carries."""
@@ -29,7 +27,7 @@ class Lane:
     def __init__(self, api: APIClient, container: str, command: Sequence[str]) -> None:
         self._api = api
         self._run = api.exec_create(container, list(command), stdin=True, user="0")["Id"]
-        self._stream: Any = api.exec_start(self._run, socket=True)
+        self._stream = Attached(api, self._run)
         self._frames = Frames()
         self._said, self._complaint = bytearray(), bytearray()
 
@@ -66,36 +64,27 @@ class Lane:
 
     def close(self) -> None:
         """Let the supervisor read the end of its input, and so end."""
-        self._stream._response.close()  # noqa: SLF001 - the client hangs it there and closes only the stream itself
         self._stream.close()
 
     def _send(self, data: bytes, until: float) -> None:
         rest = memoryview(data)
         while rest:
-            self._wait_for(select.POLLOUT, until)
             try:
-                rest = rest[os.write(self._stream.fileno(), rest) :]
-            except BlockingIOError:
-                continue
+                rest = rest[self._stream.send(rest, self._left(until)) :]
             except (OSError, ValueError) as error:  # its end of the stream, or ours, is closed
                 raise LaneDied(self.complaint) from error
 
     def _receive(self, until: float) -> None:
-        self._wait_for(select.POLLIN, until)
-        try:
-            data = os.read(self._stream.fileno(), CHUNK)
-        except BlockingIOError:
+        data = self._stream.receive(self._left(until))
+        if data is None:
             return
-        except OSError as error:
-            raise LaneDied(self.complaint) from error
         if not data or len(self._said) > LONGEST_ANSWER:
             raise LaneDied(self.complaint)
         for stderr, payload in self._frames.split(data):
             (self._complaint if stderr else self._said).extend(payload)
         del self._complaint[:-COMPLAINT]
 
-    def _wait_for(self, event: int, until: float) -> None:
-        waiting = select.poll()
-        waiting.register(self._stream.fileno(), event)
-        if not waiting.poll(max(0.0, until - time.monotonic()) * 1000):
+    def _left(self, until: float) -> float:
+        if (left := until - time.monotonic()) <= 0:
             raise LaneDied("it did not answer in time")
+        return left

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from docker import APIClient
 from docker.errors import APIError, ImageNotFound, NotFound
@@ -18,7 +18,8 @@ from requests.exceptions import RequestException
 from runner.errors import EngineError, ImageError
 from runner.records import Counted, ExecResult, ExecSpec, Image, SandboxSpec
 from runner.sandbox import archive, builds, counters, launch
-from runner.sandbox.execution import DiskWatch, Output, Readable, Stop, follow, stopper
+from runner.sandbox.attached import Attached
+from runner.sandbox.execution import DiskWatch, Output, Stop, follow, stopper
 from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults, explanation
 from runner.sandbox.images import ImageConfig, Images
 from runner.sandbox.limits import MEGABYTE, Limits
@@ -261,7 +262,7 @@ class DockerSandbox:
             )["Id"]
             with (
                 DiskWatch(self._disk_bytes, self._limits.disk_mb * MEGABYTE) as disk,
-                self._attached(run) as stream,
+                closing(Attached(self._api, run)) as stream,
             ):
 
                 def reason() -> Stop | None:
@@ -277,16 +278,6 @@ class DockerSandbox:
         elif ending in DOUBTFUL and (death := self._death()) is not None:
             return self._lost(death)
         return ending
-
-    @contextmanager
-    def _attached(self, run: str) -> Iterator[Readable]:
-        """Start a created command; its multiplexed output."""
-        stream: Any = self._api.exec_start(run, socket=True)
-        try:
-            yield stream
-        finally:
-            stream._response.close()  # noqa: SLF001 - the client hangs it there and closes only the stream itself
-            stream.close()
 
     def _exit_code(self, run: str, stop: Callable[[], Stop | None]) -> int | Stop:
         """Wait for a command whose output is closed: one that closes its own streams can run on for long."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Callable, Iterator
 from threading import Event, Thread
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
+from runner.sandbox.attached import Attached
 from runner.sandbox.faults import ENGINE_FAULTS
 
 Stop = Literal["deadline", "cancelled", "disk"]
@@ -15,7 +15,6 @@ Stop = Literal["deadline", "cancelled", "disk"]
 
 POLL_SECONDS = 0.1
 """How late a deadline or a cancellation may be noticed."""
-CHUNK = 1 << 16
 HEADER = 8
 """Bytes before each frame of the engine's stream: which stream, three zeros, length (big-endian)."""
 STDERR = 2
@@ -24,16 +23,6 @@ DISK_SECONDS = 5.0
 """Between two looks at a container's disk, once it has lived for a while."""
 DISK_DUTY = 10
 """A look that took long is followed by a pause this many times longer."""
-
-
-class Readable(Protocol):
-    """A raw stream of the engine with a file descriptor."""
-
-    def fileno(self) -> int:
-        """What can be waited for."""
-
-    def read(self, size: int, /) -> bytes | None:
-        """What has arrived, up to `size` bytes; nothing at the end."""
 
 
 class Output:
@@ -133,18 +122,13 @@ def stopper(
     return reason
 
 
-def follow(stream: Readable, output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
+def follow(stream: Attached, output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
     """Read a command's output until it is closed; returns why it must end, or None when it closed by itself."""
-    frames, waiting = Frames(), select.poll()
-    waiting.register(stream, select.POLLIN)
+    frames = Frames()
     while (reason := stop()) is None:
-        if not waiting.poll(POLL_SECONDS * 1000):
+        if (data := stream.receive(POLL_SECONDS)) is None:
             continue
-        try:
-            data = stream.read(CHUNK)
-        except ConnectionError:  # the engine went away; the next call to it says so
-            return None
-        if not data:
+        if not data:  # or the engine went away; the next call to it says so
             return None
         for stderr, payload in frames.split(data):
             output.add(payload, stderr=stderr)

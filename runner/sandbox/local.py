@@ -28,7 +28,8 @@ from runner.records import (
     Image,
     SandboxSpec,
 )
-from runner.sandbox.execution import CHUNK, POLL_SECONDS, Output, Stop, stopper
+from runner.sandbox.attached import CHUNK
+from runner.sandbox.execution import POLL_SECONDS, Output, Stop, stopper
 from runner.sandbox.limits import MEGABYTE, Caps
 
 if TYPE_CHECKING:

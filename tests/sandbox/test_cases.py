@@ -15,6 +15,7 @@ from runner.sandbox import base, cases_launch, engine
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.inside import PYTHON
 from tests.cases_factory import prepared
+from tests.look_inside import run_inside
 
 BARE = """ARG BASE
 FROM ${BASE} AS base
@@ -141,7 +142,7 @@ def test_what_an_agent_left_in_an_image_does_not_reach_the_supervisor(
     with sandboxes.cases(side) as box:
         api = engine.connect().api
         code = "print(open('/etc/ld.so.preload').read())"
-        run = api.exec_create(box._containers[0], [PYTHON, "-I", "-S", "-c", code], user="0")
-        assert api.exec_start(run["Id"]) == b"\n", "no library, and so no complaint of the loader's either"
+        found = run_inside(api, box._containers[0], PYTHON, "-I", "-S", "-c", code)
+        assert found == "\n", "no library, and so no complaint of the loader's either"
         result = box.run(case("ls -A . ~ /tmp; id -un; id -gn"))
     assert result.stdout == ".:\n\n/home/user:\n\n/tmp:\nuser\nuser\n"

@@ -19,6 +19,7 @@ from runner.sandbox.cases import CaseBox
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.inside import PYTHON
 from tests.cases_factory import prepared
+from tests.look_inside import run_inside
 
 pytestmark = pytest.mark.docker
 
@@ -405,7 +406,6 @@ def test_a_supervisor_that_dies_is_replaced(sides: tuple[CaseBox, CaseBox]) -> N
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(reference.run, slow)
         time.sleep(0.4)
-        kill = api.exec_create(reference._containers[0], [PYTHON, "-I", "-S", "-c", KILL], user="0")
-        assert api.exec_start(kill["Id"]) == b""
+        assert run_inside(api, reference._containers[0], PYTHON, "-I", "-S", "-c", KILL) == ""
         assert future.result().stdout == "once\n"
     assert "/test_data/n" not in reference.run(Case(command_class="t", command=CLEAN)).stdout
