@@ -62,26 +62,30 @@ def _help() -> None:
 
 
 def _resume(folder: Path) -> None:
-    """A finished sweep of 2,000 trials: 500 tasks, 4 attempts."""
-    for number in range(500):
-        make_task(folder / "tasks", f"t{number:03d}")
-    outputs = folder / "outputs"
-    arguments = (
-        *(
-            "agent=oracle",
-            "dataset=harbor",
-            f"dataset.root={folder / 'tasks'}",
-            "dataset.build_args.BASE=assay-base",
-        ),
-        *("attempts=4", f"outputs={outputs}", "tracker=none", "name=resume"),
-    )
-    # The first run only makes the records: written directly, with the keys that the command plans.
-    sweep = load(compose(door.check(list(arguments))))
-    plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
-    _write_records(plan, Store(outputs))
-    _run(*arguments)
-    seconds = _median(lambda: _run(*arguments), 3)
-    print(f"resume of a finished sweep of {len(plan.trials)} trials: {seconds:.2f} s (bound 3 s)")
+    """Finished sweeps of some 2,000 trials: a cell of 500 tasks, and two dozen cells of 21, each with 4 attempts."""
+    for cells, tasks in ((1, 500), (24, 21)):
+        place = folder / str(cells)
+        for number in range(tasks):
+            make_task(place / "tasks", f"t{number:03d}")
+        turns = ",".join(str(50 + cell) for cell in range(cells))
+        arguments = (
+            *(
+                "-m",
+                f"budget.turns={turns}",
+                "agent=oracle",
+                "dataset=harbor",
+                f"dataset.root={place / 'tasks'}",
+            ),
+            *("dataset.build_args.BASE=assay-base", "attempts=4", f"outputs={place / 'outputs'}"),
+            *("tracker=none", "name=resume"),
+        )
+        # The first run only makes the records: written directly, with the keys that the command plans.
+        sweep = load(compose(door.check(list(arguments))))
+        plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
+        _write_records(plan, Store(place / "outputs"))
+        _run(*arguments)
+        seconds = _median(partial(_run, *arguments), 3)
+        print(f"resume of {len(plan.trials)} finished trials in {cells} cells: {seconds:.2f} s (bound 3 s)")
 
 
 def _write_records(plan: Plan, store: Store) -> None:
