@@ -669,29 +669,9 @@ class EgressAttempt(Record):
     """Requests, or questions (one lookup asks two, for both kinds of address); fewer than there were in a flood."""
 
 
-class PlannedRow(Record):
-    """One planned trial in `sweep.json`: the denominator, whether it ever ran or not."""
+class TrialName(Record):
+    """Which trial it is: its cell, task and attempt, and what tables group by."""
 
-    key: str
-    agent: str
-    model: str
-    dataset: str
-    budget: str
-    task: str
-    attempt: int
-    tier: str
-    category: str
-    language: str
-    scripted: bool = False
-    replayed: bool = False
-    refused: str | None = None
-    """Why its task cannot be run here; such a trial has no record and contributes zero."""
-
-
-class TrialRecord(Record):
-    """One trial: one (cell, task, attempt). Written once, atomically; the truth that everything else projects."""
-
-    schema_version: Literal[1] = SCHEMA_VERSION
     key: str
     agent: str
     model: str
@@ -707,6 +687,18 @@ class TrialRecord(Record):
     replayed: bool = False
     """The model's answers are those of an earlier run."""
 
+
+class PlannedRow(TrialName):
+    """One planned trial in `sweep.json`: the denominator, whether it ever ran or not."""
+
+    refused: str | None = None
+    """Why its task cannot be run here; such a trial has no record and contributes zero."""
+
+
+class TrialRecord(TrialName):
+    """One trial: one (cell, task, attempt). Written once, atomically; the truth that everything else projects."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
     status: Status
     reward: float | None = None
     passed: bool | None = None

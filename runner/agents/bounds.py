@@ -9,10 +9,9 @@ from runner.records import BundleRecipe, Endpoint, ExecResult, ExecSpec, Record,
 SOLUTION_DIR = "/solution"
 
 
-class Oracle(Record):
-    """Applies the task's own solution: its reward must be 1 everywhere, or the task or its verifier is broken."""
+class Bound(Record):
+    """An agent that calls no model: what it is worth says what the task is worth."""
 
-    name: str = "oracle"
     version: str = "1"
     uses_model: bool = False
     bundle: BundleRecipe | None = None
@@ -21,6 +20,15 @@ class Oracle(Record):
     def tools(self) -> dict[str, tuple[str, ...]]:
         """None: it calls no model."""
         return {}
+
+    def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
+        """See `protocols.Agent`: there are no tokens to speak of."""
+
+
+class Oracle(Bound):
+    """Applies the task's own solution: its reward must be 1 everywhere, or the task or its verifier is broken."""
+
+    name: str = "oracle"
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
         """Upload the solution, which no other agent ever gets, and run it. Raises `TaskError` if there is none."""
@@ -32,26 +40,12 @@ class Oracle(Record):
             uploads={SOLUTION_DIR: task.solution},
         )
 
-    def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
-        """See `protocols.Agent`: there are no tokens to speak of."""
 
-
-class Nop(Record):
+class Nop(Bound):
     """Does nothing: a reward above 0 is given away by the task."""
 
     name: str = "nop"
-    version: str = "1"
-    uses_model: bool = False
-    bundle: BundleRecipe | None = None
-
-    @property
-    def tools(self) -> dict[str, tuple[str, ...]]:
-        """None: it calls no model."""
-        return {}
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
         """End at once."""
         return ExecSpec(argv=("true",))
-
-    def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
-        """See `protocols.Agent`: there are no tokens to speak of."""

@@ -118,6 +118,14 @@ def positive(value: object) -> int | None:
     return value if 0 < value < ABSURD else None
 
 
+def no_messages(body: Json) -> str | None:
+    """A complaint of a request that is no conversation; None of one that is."""
+    messages = body.get("messages")
+    if isinstance(messages, list) and messages and all(isinstance(one, dict) for one in messages):
+        return None
+    return "messages: a list of at least one message object is required."
+
+
 def plain(content: object) -> str:
     """The text of a message's content, which is a string or a list of parts."""
     if isinstance(content, str):

@@ -13,6 +13,7 @@ from runner.gateway.api import (
     Json,
     Outbound,
     event,
+    no_messages,
     numbers,
     openai_error,
     plain,
@@ -61,14 +62,7 @@ class Chat:
     ping = COMMENT
 
     def complaint(self, body: Json) -> str | None:
-        messages = body.get("messages")
-        if (
-            not isinstance(messages, list)
-            or not messages
-            or not all(isinstance(one, dict) for one in messages)
-        ):
-            return "messages: a list of at least one message object is required."
-        return BY_ADDRESS if remote(messages) else None
+        return no_messages(body) or (BY_ADDRESS if remote(body["messages"]) else None)
 
     def wanted_output(self, body: Json) -> int | None:
         return positive(body.get("max_completion_tokens")) or positive(body.get("max_tokens"))

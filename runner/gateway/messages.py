@@ -14,6 +14,7 @@ from runner.gateway.api import (
     Outbound,
     event,
     names_address,
+    no_messages,
     numbers,
     plain,
     positive,
@@ -65,16 +66,11 @@ class Messages:
     ping = event({"type": "ping"}, "ping")
 
     def complaint(self, body: Json) -> str | None:
-        messages = body.get("messages")
-        if (
-            not isinstance(messages, list)
-            or not messages
-            or not all(isinstance(one, dict) for one in messages)
-        ):
-            return "messages: a list of at least one message object is required."
+        if complaint := no_messages(body):
+            return complaint
         if positive(body.get("max_tokens")) is None:
             return "max_tokens: a positive number is required."
-        return BY_ADDRESS if any(_remote(message.get("content")) for message in messages) else None
+        return BY_ADDRESS if any(_remote(message.get("content")) for message in body["messages"]) else None
 
     def wanted_output(self, body: Json) -> int | None:
         return positive(body.get("max_tokens"))
