@@ -67,11 +67,10 @@ def test_there_are_several_languages_and_ways_to_build() -> None:
 
 
 @pytest.fixture(scope="session")
-def cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For what is fetched, once for all workers."""
+def cache(common: Path) -> Path:
+    """For what is fetched."""
     base.ensure(connect(), print)
-    here = tmp_path_factory.getbasetemp()
-    return (here.parent if hasattr(request.config, "workerinput") else here) / "projects"
+    return common / "projects"
 
 
 @pytest.fixture(scope="session")
