@@ -21,6 +21,8 @@ from runner.sandbox.local import LocalSandboxes
 from tests import checkout_factory as authors
 from tests import tool_task_factory as tally
 
+pytestmark = pytest.mark.xdist_group("imports")  # of which one tells of all that fails
+
 SEED, CASES = 7, 3
 GOOD = "someone/tally"
 
