@@ -19,7 +19,7 @@ from runner.verifiers.reference_runs import observed
 from tests.cases_factory import prepared
 from tests.ignoring import ignoring_all
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("cases")]  # with boxes of two kinds for them all
+pytestmark = pytest.mark.docker
 
 LIMITS = CaseLimits(
     seconds=30,

@@ -21,7 +21,7 @@ from runner.sandbox.inside import PYTHON
 from tests.cases_factory import prepared
 from tests.look_inside import run_inside
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("attacking cases")]  # with five boxes for them all
+pytestmark = pytest.mark.docker
 
 LIMITS = CaseLimits(
     seconds=30, memory_mb=128, pids=32, disk_mb=8, inodes=3_000, output_bytes=10_000, diff_seconds=10

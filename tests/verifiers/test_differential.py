@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from pydantic import TypeAdapter
 
 from metrics.differential import METRICS, Phase, Rules
 from runner.case_file import read_cases
@@ -25,6 +26,7 @@ from runner.verifiers.differential import FOUND
 from runner.verifiers.reference_runs import ReferenceRun
 from runner.verifiers.semantic import JudgeVerdict
 from tests.tool_task_factory import PROJECT, SCORES, TOOL, furnished, make_tool_task, seal, tool_dataset
+from tests.waiting import once
 
 pytestmark = pytest.mark.docker
 
@@ -148,9 +150,20 @@ MUTANTS = {
 }  # fmt: skip
 
 
+BEHAVIOUR = TypeAdapter(dict[str, list[CaseResult]])
+"""Name of a mutant, or `the reference` -> what came of each case, in their order."""
+
+
 @pytest.fixture(scope="session")
-def behaviour(bench: Bench) -> dict[str, list[CaseResult]]:
-    """What the reference and all its mutants do: installed side by side in one machine, which makes it quick."""
+def behaviour(bench: Bench, common: Path) -> dict[str, list[CaseResult]]:
+    """What the reference and all its mutants do; looked at once for all workers."""
+    return BEHAVIOUR.validate_json(
+        once(common / "mutants.json", lambda: BEHAVIOUR.dump_json(behave(bench)).decode())
+    )
+
+
+def behave(bench: Bench) -> dict[str, list[CaseResult]]:
+    """Installed side by side in one machine, which makes it quick."""
     task = bench.task()
     image = bench.sandboxes.image(task.environment)
     tools = {"the reference": TOOL, **{name: lands.tool for name, lands in MUTANTS.items()}}
@@ -176,7 +189,6 @@ def behaviour(bench: Bench) -> dict[str, list[CaseResult]]:
     }
 
 
-@pytest.mark.xdist_group("mutants")
 @pytest.mark.parametrize("name", MUTANTS)
 def test_each_mutant_of_the_little_tool_lands_where_the_funnel_says(
     bench: Bench, behaviour: dict[str, list[CaseResult]], name: str
@@ -196,7 +208,6 @@ def test_each_mutant_of_the_little_tool_lands_where_the_funnel_says(
     assert scored.build == 1.0
 
 
-@pytest.mark.xdist_group("mutants")
 def test_a_slow_candidate_passes_and_its_time_is_said(
     bench: Bench, behaviour: dict[str, list[CaseResult]]
 ) -> None:
