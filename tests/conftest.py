@@ -42,6 +42,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
 
 
+@pytest.fixture(scope="session")
+def common(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers have in common, for what is found by its content and made but once."""
+    here = tmp_path_factory.getbasetemp()
+    return here.parent if hasattr(request.config, "workerinput") else here
+
+
 @pytest.fixture
 def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`python -m runner ARGUMENT...` as its own process in an empty folder."""

@@ -107,6 +107,15 @@ LOG = "how many words there are"
     )
 
 
+def furnished(cache: Path, common: Path, *others: str) -> Path:
+    """A cache whose fetched parts, and `others`, all workers have in common: what is there is found by its content."""
+    cache.mkdir()
+    for part in ("images", "sources", *others):
+        (common / "tools" / part).mkdir(parents=True, exist_ok=True)
+        (cache / part).symlink_to(common / "tools" / part)
+    return cache
+
+
 def tool_dataset(root: Path, cache: Path, *, images: Path | None = None, **verifier: Any) -> CliToolBench:
     """Every task below `root`."""
     return CliToolBench(

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+from runner.store import write_atomically
+from runner.verifiers.reference_runs import exclusive
 
 PATIENCE_SECONDS = 60.0
 """Far more than anything takes, on a slow and busy machine too."""
@@ -15,3 +19,11 @@ def until(true: Callable[[], object]) -> None:
     while not true():
         assert time.monotonic() < end, "it never came true"
         time.sleep(0.02)
+
+
+def once(file: Path, make: Callable[[], str]) -> str:
+    """What a file holds, which whoever needs it first makes; the others wait."""
+    with exclusive(file.with_suffix(".lock")):
+        if not file.is_file():
+            write_atomically(file, make().encode())
+        return file.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -20,6 +21,7 @@ from runner.records import Image
 from runner.sandbox.local import LocalSandboxes
 from tests import checkout_factory as authors
 from tests import tool_task_factory as tally
+from tests.waiting import once
 
 SEED, CASES = 7, 3
 GOOD = "someone/tally"
@@ -131,8 +133,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(
 
 
 @pytest.fixture(scope="module")
-def failed(checkout: Path) -> dict[str, str]:
+def failed(checkout: Path, common: Path) -> dict[str, str]:
     """What a user reads of each bad repository."""
+    said: dict[str, str] = json.loads(once(common / "imports.json", lambda: json.dumps(_said_of(checkout))))
+    return said
+
+
+def _said_of(checkout: Path) -> dict[str, str]:
     names = {*MISBEHAVING, "bad/unreferenced", "bad/listed-only"}
     said: dict[str, str] = {}
     for some, seconds in ((names - {ENDLESS}, 60), ({ENDLESS}, 2)):

@@ -28,6 +28,8 @@ from runner.trial import Lab, run_to_the_end
 TASKS = ROOT / "tasks" / "quickstart"
 NAMES = sorted(folder.name for folder in TASKS.iterdir())
 Try = Callable[..., TrialRecord]
+PATIENCE = "seconds=6.0"
+"""Of the judge, for a command of the agent's."""
 
 
 def quickstart(root: Path = TASKS, **options: object) -> HarborDataset:
@@ -45,8 +47,12 @@ def sandboxes() -> DockerSandboxes:
 def attempt(tmp_path: Path, sandboxes: DockerSandboxes) -> Try:
     """One trial of a task, with its own solution or with a script in its place."""
 
-    def attempt(name: str, script: str | None = None, agent: Agent | None = None) -> TrialRecord:
+    def attempt(
+        name: str, script: str | None = None, agent: Agent | None = None, patience: str = PATIENCE
+    ) -> TrialRecord:
         folder = Path(shutil.copytree(TASKS / name, tmp_path / "tasks" / name))
+        judge = folder / "tests" / "judge.py"
+        judge.write_text(replaced(judge.read_text(), PATIENCE, patience))
         if script is not None:
             (folder / "solution" / "solve.sh").write_text(f"#!/bin/bash\ncd /app\n{script}\n")
         dataset = quickstart(tmp_path / "tasks")
@@ -85,11 +91,14 @@ def test_nothing_done_is_worth_nothing(attempt: Try, name: str) -> None:
     assert (record.status, record.reward) == ("completed", 0.0), record.verdict
 
 
+def replaced(text: str, old: str, new: str) -> str:
+    assert old in text, f"the task has changed: there is no {old}"
+    return text.replace(old, new)
+
+
 def but(name: str, old: str, new: str) -> str:
     """The task's solution with one thing wrong."""
-    text = (TASKS / name / "solution" / "solve.sh").read_text()
-    assert old in text, f"{name}: the solution has changed, and this mistake with it"
-    return text.replace(old, new)
+    return replaced((TASKS / name / "solution" / "solve.sh").read_text(), old, new)
 
 
 MISTAKES = {
@@ -200,7 +209,8 @@ for pid in (os.getppid(), -1):
     "fills the disk": "open('/tmp/full', 'w').write('x' * 10**9)\nprint('x' * 10**8)\n",
 }
 """What the agent's program does, as nobody, when the judge runs it."""
-
+ENDLESS = ("never ends", "multiplies")
+"""Go on until the judge ends them: what they reach they have reached in an instant."""
 
 HOSTILE = [
     *(("repair-till", "till.py", attack) for attack in ATTACKS if attack != "multiplies"),
@@ -216,7 +226,8 @@ def test_a_hostile_program_is_judged_and_worth_nothing(
     attempt: Try, name: str, program: str, attack: str
 ) -> None:
     """It cannot void the trial either: an infrastructure failure would leave it out of every conclusion."""
-    record = attempt(name, f"cat > {program} <<'PY'\n{ATTACKS[attack]}\nPY")
+    patience = "seconds=2.0" if attack in ENDLESS else PATIENCE
+    record = attempt(name, f"cat > {program} <<'PY'\n{ATTACKS[attack]}\nPY", patience=patience)
     assert (record.status, record.reward) == ("completed", 0.0), record
 
 

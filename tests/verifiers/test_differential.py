@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from pydantic import TypeAdapter
 
 from metrics.differential import METRICS, Phase, Rules
 from runner.case_file import read_cases
@@ -24,7 +25,8 @@ from runner.verifiers.comparison import Comparison
 from runner.verifiers.differential import FOUND
 from runner.verifiers.reference_runs import ReferenceRun
 from runner.verifiers.semantic import JudgeVerdict
-from tests.tool_task_factory import PROJECT, SCORES, TOOL, make_tool_task, seal, tool_dataset
+from tests.tool_task_factory import PROJECT, SCORES, TOOL, furnished, make_tool_task, seal, tool_dataset
+from tests.waiting import once
 
 pytestmark = pytest.mark.docker
 
@@ -37,10 +39,11 @@ class Bench:
     """Judges workspaces; what the reference does is looked at once for all of them."""
 
     root: Path
+    cache: Path
     sandboxes: DockerSandboxes
 
     def task(self, **verifier: Any) -> Task:
-        dataset = tool_dataset(self.root / "tasks", self.root / "cache", **verifier)
+        dataset = tool_dataset(self.root / "tasks", self.cache, **verifier)
         dataset.prepare(print)
         (task,) = dataset.tasks()
         assert task.refused is None
@@ -50,7 +53,7 @@ class Bench:
         """The verdict on what a shell script of the agent's leaves in its workspace."""
         task = self.task(**verifier)
         spec = SandboxSpec(name="agent", image=self.sandboxes.image(task.environment), user="agent")
-        judge = tool_dataset(self.root / "tasks", self.root / "cache", **verifier).verifier
+        judge = tool_dataset(self.root / "tasks", self.cache, **verifier).verifier
         assert task.solution
         with self.sandboxes.open(spec) as agent:
             command = ExecSpec(argv=("bash", "-ec", script), uploads={"/solution": task.solution})
@@ -67,12 +70,10 @@ def sandboxes() -> DockerSandboxes:
 
 
 @pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory, sandboxes: DockerSandboxes) -> Bench:
+def bench(tmp_path_factory: pytest.TempPathFactory, common: Path, sandboxes: DockerSandboxes) -> Bench:
     root = tmp_path_factory.mktemp("differential")
     make_tool_task(root / "tasks")
-    bench = Bench(root, sandboxes)
-    bench.judge(REFERENCE, root)
-    return bench
+    return Bench(root, furnished(root / "cache", common, "results"), sandboxes)
 
 
 def ended(verdict: Verdict) -> dict[str, int]:
@@ -92,7 +93,7 @@ def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
     assert verdict.components["reference_lines"] == 20
     assert 0.2 < verdict.components["cpu_median"] < 5
     assert verdict.components["workspace_depth"] == 0
-    assert len(list((bench.root / "cache" / "results").glob("*.json"))) == 1
+    assert len(list((bench.cache / "results").glob("*.json"))) == 1
 
 
 def mutant(old: str, new: str) -> str:
@@ -149,9 +150,20 @@ MUTANTS = {
 }  # fmt: skip
 
 
+BEHAVIOUR = TypeAdapter(dict[str, list[CaseResult]])
+"""Name of a mutant, or `the reference` -> what came of each case, in their order."""
+
+
 @pytest.fixture(scope="session")
-def behaviour(bench: Bench) -> dict[str, list[CaseResult]]:
-    """What the reference and all its mutants do: installed side by side in one machine, which makes it quick."""
+def behaviour(bench: Bench, common: Path) -> dict[str, list[CaseResult]]:
+    """What the reference and all its mutants do; looked at once for all workers."""
+    return BEHAVIOUR.validate_json(
+        once(common / "mutants.json", lambda: BEHAVIOUR.dump_json(behave(bench)).decode())
+    )
+
+
+def behave(bench: Bench) -> dict[str, list[CaseResult]]:
+    """Installed side by side in one machine, which makes it quick."""
     task = bench.task()
     image = bench.sandboxes.image(task.environment)
     tools = {"the reference": TOOL, **{name: lands.tool for name, lands in MUTANTS.items()}}
@@ -226,6 +238,7 @@ def test_what_cannot_be_installed_is_worth_nothing(
 
 
 def test_an_installation_that_never_ends_has_failed(bench: Bench, tmp_path: Path) -> None:
+    bench.judge("true", tmp_path)  # the reference, which has as little time, is installed by now
     script = written(TOOL) + "echo 'import time; time.sleep(999)' > setup.py"
     verdict = bench.judge(script, tmp_path, install_seconds=3.0)
     assert (verdict.reward, ended(verdict)) == (0.0, {"install": 8})
@@ -269,9 +282,12 @@ def test_the_first_difference_is_shown_readably_of_a_private_workspace_too(
     assert None not in found["how"].values()
 
 
-def test_the_artifact_hears_stderr_and_the_reward_is_the_chosen_score(bench: Bench, tmp_path: Path) -> None:
+def test_the_artifact_hears_stderr_and_the_reward_is_the_chosen_score(
+    bench: Bench, common: Path, tmp_path: Path
+) -> None:
+    artifact = replace(bench, cache=furnished(tmp_path / "cache", common))
     loud = mutant("        for word in", '        print("working", file=sys.stderr)\n        for word in')
-    verdict = bench.judge(written(loud), tmp_path, semantics="artifact", reward="state")
+    verdict = artifact.judge(written(loud), tmp_path, semantics="artifact", reward="state")
     assert ended(verdict) == {"output": 4, "passed": 4}
     assert (verdict.reward, verdict.components["exact_match"]) == (1.0, 0.5)
 
@@ -301,18 +317,18 @@ def test_a_candidate_sees_neither_reference_nor_cases(bench: Bench, tmp_path: Pa
 
 
 def test_a_reference_that_cannot_be_installed_is_no_result(
-    tmp_path: Path, sandboxes: DockerSandboxes
+    tmp_path: Path, common: Path, sandboxes: DockerSandboxes
 ) -> None:
     folder = make_tool_task(tmp_path / "tasks")
     (folder / "reference" / "pyproject.toml").write_text("[project")
     seal(folder)
     with pytest.raises(VerifierError, match="The reference of tally cannot be installed"):
-        Bench(tmp_path, sandboxes).judge("true", tmp_path)
+        Bench(tmp_path, furnished(tmp_path / "cache", common), sandboxes).judge("true", tmp_path)
 
 
 def test_a_reference_that_was_not_fetched_is_asked_for(bench: Bench, tmp_path: Path) -> None:
     task = bench.task().model_copy(update={"solution": tmp_path / "absent"})
-    judge = tool_dataset(bench.root / "tasks", bench.root / "cache").verifier
+    judge = tool_dataset(bench.root / "tasks", bench.cache).verifier
     spec = SandboxSpec(name="agent", image=bench.sandboxes.image(task.environment), user="agent")
     with bench.sandboxes.open(spec) as agent, pytest.raises(VerifierError, match="fetch it with job=setup"):
         judge.verify(task, agent, bench.sandboxes, tmp_path)

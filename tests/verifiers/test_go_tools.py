@@ -18,7 +18,7 @@ from runner.sandbox import base, pool
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from tests.module_proxy import publish, served
-from tests.tool_task_factory import SCORES, make_tool_task, tool_dataset
+from tests.tool_task_factory import SCORES, furnished, make_tool_task, tool_dataset
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"
 BUSY_SECONDS = 900
@@ -100,8 +100,8 @@ def tool(root: Path, *, place: str = "main.go", version: str = VERSION) -> Refer
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("go")
+def cache(tmp_path_factory: pytest.TempPathFactory, common: Path) -> Path:
+    return furnished(tmp_path_factory.mktemp("go") / "cache", common)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from runner.sandbox.engine import connect
 from runner.store import JUDGE_LEDGER, Store
 from runner.trial import Lab, run_to_the_end
 from runner.verifiers.differential import FOUND
-from tests.tool_task_factory import PROJECT, TOOL, make_tool_task, tool_dataset
+from tests.tool_task_factory import PROJECT, TOOL, furnished, make_tool_task, tool_dataset
 
 pytestmark = pytest.mark.docker
 
@@ -54,7 +54,9 @@ def a_model(fake: FakeUpstream, usd: float) -> dict[str, Any]:
     return {"name": "m", "id": "openai/x", "api_base": fake.url, "prices": Prices(input=usd, output=10 * usd)}
 
 
-def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(tmp_path: Path) -> None:
+def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(
+    tmp_path: Path, common: Path
+) -> None:
     base.ensure(connect(), print)
     make_tool_task(tmp_path / "tasks")
     sandboxes = DockerSandboxes()
@@ -66,7 +68,7 @@ def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(tmp
         Path(folder).chmod(0o755)
         dataset = tool_dataset(
             tmp_path / "tasks",
-            tmp_path / "cache",
+            furnished(tmp_path / "cache", common, "results"),
             reward="semantic_match",
             judge={"model": a_model(judge, 1.0), "usd": 1.0, "at_once": 1},
         )

@@ -14,6 +14,8 @@ from metrics.differential import METRICS
 from runner.agents.bounds import Nop, Oracle
 from runner.case_file import read_cases
 from runner.config import NO_MODEL, Cell
+from runner.datasets.cli_tool_bench import ToolTask
+from runner.datasets.task_toml import read_toml
 from runner.door import ROOT
 from runner.gateway import Gateway
 from runner.plan import make_plan
@@ -27,12 +29,18 @@ from runner.trial import Lab, run_to_the_end
 from runner.verifiers.differential import FOUND
 from runner.verifiers.reference_runs import Shelf
 from tests.prompt_examples import HEADING, chosen, section
-from tests.tool_task_factory import tool_dataset
+from tests.tool_task_factory import furnished, tool_dataset
 
 pytestmark = pytest.mark.docker
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"
 NAMES = sorted(path.parent.name for path in SHIPPED.glob("*/task.toml"))
+ONE_OF_A_LANGUAGE = {
+    (tool.language, tool.install): name
+    for name in NAMES
+    for tool in (read_toml(SHIPPED / name / "task.toml", ToolTask),)
+}.values()
+"""An empty workspace fails at its installation, which is the same for all tools of a language."""
 JUDGE = {"model": {"name": "nobody", "id": "openai/x", "api_base": "http://judge.example"}, "usd": 1.0}
 """Reached by no question: outputs that are the same need no judge."""
 STRIDE = 1 if "ASSAY_EVERY_CASE" in os.environ else 10
@@ -59,12 +67,10 @@ lines = 278
 """
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def cache(tmp_path: Path, common: Path) -> Path:
     base.ensure(connect(), print)
-    made = tmp_path_factory.mktemp("tools")
-    tool_dataset(SHIPPED, made).prepare(print)
-    return made
+    return furnished(tmp_path / "cache", common)
 
 
 Try = Callable[[Path, Agent], TrialRecord]
@@ -112,7 +118,6 @@ def worth_nothing(record: TrialRecord) -> None:
 def test_the_reference_is_worth_one_nothing_is_worth_nothing_and_the_prompt_is_true(
     attempt: Try, cache: Path, tmp_path: Path, name: str
 ) -> None:
-    before = set((cache / "results").glob("*.json"))
     folder = Path(shutil.copytree(SHIPPED / name, tmp_path / name))
     every = read_cases(folder / "cases.jsonl")
     examples = chosen(every)
@@ -120,12 +125,13 @@ def test_the_reference_is_worth_one_nothing_is_worth_nothing_and_the_prompt_is_t
     text = "".join(f"{case.model_dump_json(by_alias=True)}\n" for case in cases)
     (folder / "cases.jsonl").write_text(text)
     worth_one_on_every_metric(attempt(folder, Oracle()), tmp_path / "outputs", len(cases))
-    (kept,) = set((cache / "results").glob("*.json")) - before
+    (kept,) = (cache / "results").glob("*.json")
     shown = cases[: len(examples)]
     results = Shelf.model_validate_json(kept.read_bytes()).of(shown).results
     prompt = (SHIPPED / name / "instruction.md").read_text()
     assert HEADING + prompt.partition(HEADING)[2] == section(shown, results)
-    worth_nothing(attempt(folder, Nop()))
+    if name in ONE_OF_A_LANGUAGE:
+        worth_nothing(attempt(folder, Nop()))
 
 
 @pytest.mark.timeout(BUSY_SECONDS)
