@@ -182,7 +182,7 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Look more often whether the end is wanted."""
-        while not await self.on_tick(0):
+        while not await self.on_tick(0):  # noqa: ASYNC110 - another thread wants it
             await asyncio.sleep(POLL_SECONDS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -191,9 +191,8 @@ class _Server(uvicorn.Server):
             listener.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
-        end = asyncio.get_running_loop().time() + LAST_SECONDS
-        while self.server_state.connections and asyncio.get_running_loop().time() < end:
-            await asyncio.sleep(POLL_SECONDS)
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=LAST_SECONDS)
 
 
 class _Cut(Response):

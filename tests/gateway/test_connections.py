@@ -30,7 +30,7 @@ PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
 
 
 class _Resetting(BaseHTTPRequestHandler):
