@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from runner import trial
 from runner.agents.cli import CliAgent
 from runner.config import Cell, Settings, Sweep
 from runner.executors.threads import ThreadExecutor
@@ -114,8 +115,11 @@ def test_a_sweep_ends_at_any_of_its_budgets(run: Run, tmp_path: Path, cap: dict[
     assert len(_records(tmp_path)) == (0 if "wall_seconds" in cap else 1)
 
 
-def test_a_spoiled_trial_is_not_repeated_once_the_cap_is_spent(run: Run, tmp_path: Path) -> None:
+def test_a_spoiled_trial_is_not_repeated_once_the_cap_is_spent(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A repetition starts with a trial's whole budget, so the sweep's cap holds it back as it does a new trial."""
+    monkeypatch.setattr(trial, "BACK_OFF_SECONDS", (0.1,))
     make_task(tmp_path / "tasks", "a")
     with FakeUpstream(Behaviour(text="ok"), Behaviour(status_code=401)) as upstream:
         assert run(upstream.url, agent=asker(times=2), sweep_budget=SpendLimits(usd=0.5 * COST)) == CAPPED

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from runner import trial
 from runner.agents.bounds import Nop, Oracle
 from runner.config import NO_MODEL, Cell
 from runner.errors import EngineError
@@ -58,9 +59,9 @@ def run(tmp_path: Path) -> Callable[..., TrialRecord]:
             attempts=1,
         )
         sandboxes = sandboxes or DockerSandboxes()
-        (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
+        (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
         lab = Lab(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
-        return run_to_the_end(trial, lab, retries, cancelled)
+        return run_to_the_end(planned, lab, retries, cancelled)
 
     return run
 
@@ -141,7 +142,7 @@ def test_a_health_check_gates_the_rollout(run: Callable[..., TrialRecord]) -> No
     assert healthy.reward == 1.0, healthy
     sick = run(
         name="sick",
-        toml=toml.format(agent=agent, command="sleep 99", more=more.format(seconds=1)),
+        toml=toml.format(agent=agent, command="sleep 99", more=more.format(seconds=0.2)),
         options={"include": ["sick"]},
     )
     assert sick.status is Status.INFRA_INVALID
@@ -182,7 +183,7 @@ def test_a_large_workspace_is_judged_where_nothing_travels(run: Callable[..., Tr
 
 def test_a_disk_that_is_filled_is_the_agents_error(run: Callable[..., TrialRecord]) -> None:
     record = run(
-        "for n in $(seq 40); do head -c 20000000 /dev/zero > /app/$n; sleep 0.2; done; sleep 60",
+        "for n in $(seq 6); do head -c 20000000 /dev/zero > /app/$n; done; sleep 60",
         sandboxes=DockerSandboxes(disk_mb=100),
     )
     assert record.status is Status.AGENT_ERROR, record
@@ -222,7 +223,7 @@ def test_a_verifier_without_a_reward_is_unjudged_and_not_zero(run: Callable[...,
 
 
 def test_a_verifier_that_hangs_is_ended(run: Callable[..., TrialRecord]) -> None:
-    toml = '[agent]\nuser = "1000"\ntimeout_sec = 20\n[verifier]\ntimeout_sec = 1\n'
+    toml = '[agent]\nuser = "1000"\ntimeout_sec = 20\n[verifier]\ntimeout_sec = 0.2\n'
     record = run(test="sleep 100", toml=toml)
     assert record.verdict is not None
     assert record.verdict.error is not None
@@ -282,8 +283,11 @@ def test_a_bug_in_a_part_spoils_one_trial_and_is_written_down(run: Callable[...,
     assert (record.error.type, record.error.phase) == ("ZeroDivisionError", "environment")
 
 
-def test_a_repetition_counts_as_a_retry_and_not_as_an_attempt(run: Callable[..., TrialRecord]) -> None:
+def test_a_repetition_counts_as_a_retry_and_not_as_an_attempt(
+    run: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first try fails at the engine; the second finds it mended."""
+    monkeypatch.setattr(trial, "BACK_OFF_SECONDS", (0.1,))
 
     class Flaky(Oracle):
         seen: list[int] = []

@@ -21,7 +21,9 @@ from runner.gateway import fake_stream
 from runner.records import Record, Usage
 
 POLL_SECONDS = 0.02
-"""Between two looks whether a client has left."""
+"""Between two looks whether a client has left, and whether the server's end is wanted."""
+LAST_SECONDS = 1.0
+"""For what is being answered at the server's end."""
 DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
 
 
@@ -84,11 +86,7 @@ class FakeUpstream:
             Route("/anthropic/v1/messages", self._messages, methods=["POST"]),  # where DeepSeek has it
         ]
         app = Starlette(routes=routes)
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app, log_config=None, log_level="critical", lifespan="off", timeout_graceful_shutdown=1
-            )
-        )
+        self._server = _Server(uvicorn.Config(app, log_config=None, log_level="critical", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     @property
@@ -177,6 +175,24 @@ class FakeUpstream:
                 return True
             await asyncio.sleep(POLL_SECONDS)
         return False
+
+
+class _Server(uvicorn.Server):
+    """One that has ended within milliseconds, where uvicorn takes two or three tenths of a second: tests start many."""
+
+    async def main_loop(self) -> None:
+        """Look more often whether the end is wanted."""
+        while not await self.on_tick(0):  # noqa: ASYNC110 - another thread wants it
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what is idle at once; what is being answered may end."""
+        for listener in (*self.servers, *(sockets or ())):
+            listener.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=LAST_SECONDS)
 
 
 class _Cut(Response):

@@ -43,10 +43,14 @@ CANNOT_START = 126
 DOUBTFUL = (CANNOT_START, KILLED)
 """Exit codes that a command also has when its container died under it, or just before."""
 NO_SUCH_COMMAND = 127
+PAUSE_SECONDS = 0.02
+"""Between two looks whether a container still lives."""
 LONGEST_PAUSE_SECONDS = 0.25
 """Between two questions whether a silent command still runs."""
 DEATH_SECONDS = 3
 """How long a dead container may seem alive: the engine first waits 2 s for its commands' streams to close."""
+DYING_SECONDS = 0.5
+"""How long one may really live on after a command that ends with it; it takes milliseconds."""
 NO_SUCH_PATH = ("could not find the file", "not a directory", "too many links")
 """What the engine says of a path that leads nowhere."""
 
@@ -306,11 +310,23 @@ class DockerSandbox:
     def _death(self) -> int | None:
         """Exit code of the container; None while it lives."""
         try:
+            if self._lives_on():
+                return None
             return int(self._api.wait(self._id, timeout=DEATH_SECONDS)["StatusCode"])
         except NotFound:
             return KILLED
         except RequestException:  # no answer in time
             return None
+
+    def _lives_on(self) -> bool:
+        """Whether this machine sees it live for longer than one that is dying does."""
+        pid = int(self._api.inspect_container(self._id)["State"]["Pid"])
+        until = time.monotonic() + DYING_SECONDS
+        while counters.lives(pid, self._id):
+            if time.monotonic() >= until:
+                return True
+            time.sleep(PAUSE_SECONDS)
+        return False
 
     def _lost(self, death: int) -> Literal["lost"]:
         """Raises `ImageError` if the container died because its image cannot even sleep."""

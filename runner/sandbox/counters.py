@@ -27,6 +27,16 @@ def counted(pid: int, container: str, *, own_network: bool) -> Counted:
         return Counted()
 
 
+def lives(pid: int, container: str) -> bool:
+    """Whether its first process runs, as seen from this machine; False also where `pid` is another machine's."""
+    process = Path("/proc", str(pid))
+    try:
+        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+        return state not in "ZX" and container in (process / "cgroup").read_text()
+    except OSError:
+        return False
+
+
 def _unrouted(net: Path) -> int:
     names, values = (
         line.split() for line in (net / "snmp").read_text().splitlines() if line.startswith("Ip: ")

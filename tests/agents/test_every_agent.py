@@ -22,7 +22,7 @@ from tests.agents.trials import AGENTS, LOOK, OWN_TOOLS, Outcome, last, own, she
 
 pytestmark = [pytest.mark.docker, pytest.mark.bundle]
 
-PROMPT = "start: {{ task }} {% raw %} ${HOME} `id` 'x' \"y\" é🙂\n" + "specification " * 28_000 + "end"
+PROMPT = "start: {{ task }} {% raw %} ${HOME} `id` 'x' \"y\" é🙂\n" + "specification " * 10_000 + "end"
 """Longer than one argument of a command line may be."""
 ERROR = LOOK + "getent hosts looked-up.example; sh -c 'echo the reason >&2; exit 7'"
 FAULTS = (
@@ -52,7 +52,7 @@ def agent(request: pytest.FixtureRequest) -> CliAgent:
 @pytest.fixture
 def run(gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A whole trial of an agent on a made task."""
-    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
 
     def run(agent: CliAgent, moves: tuple[Behaviour, ...], budget: Budget, **changed: Any) -> Outcome:
         return trial(agent, moves, budget, gateway, tmp_path, **changed)
@@ -85,7 +85,7 @@ def sums_up(call: ModelCall) -> bool:
 
 @pytest.mark.timeout(AMPLE + 60)
 def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent: CliAgent) -> None:
-    """A prompt of 400 KB; a 429, a 500 and a cut connection, none of which it sees; a command that fails; a file that
+    """A prompt of 140 KB; a 429, a 500 and a cut connection, none of which it sees; a command that fails; a file that
     it writes and changes with its own tools.
     """
     moves = (*FAULTS, shell(agent, ERROR), *FAULTS[1:], *own(agent), last(agent))
@@ -106,6 +106,10 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert None not in (said.input_tokens, said.cache_hit_tokens, said.output_tokens)
     assert record.usage_difference == OwnUsage(**{name: 0 for name, count in said if count is not None})
     assert record.turns == 4
+    fresh = record.usage.input_tokens - record.usage.cache_hit_tokens
+    priced = (fresh * 2.0 + record.usage.cache_hit_tokens * 0.5 + record.usage.output_tokens * 10.0) / 1e6
+    assert record.cost_usd == pytest.approx(priced, rel=1e-9)
+    assert outcome.trajectory["final_metrics"]["total_prompt_tokens"] == record.usage.input_tokens
     assert set(record.tool_calls) == {agent.tools["execute"][0], *(name for name, _ in OWN_TOOLS[agent.name])}
     assert len(record.tool_kinds) == record.interactions
     assert set(record.tool_calls) <= {*agent.tools["execute"], *agent.tools.get("edit", ())}
@@ -132,6 +136,7 @@ def test_a_refused_agent_ends_by_itself_and_is_judged(run: Run, agent: CliAgent)
 
     assert (record.status, record.reward) == (Status.BUDGET_EXCEEDED, 1.0), record
     assert [call.status_code for call in calls] == [200, 403], "no retries of a final answer"
+    assert calls[-1].refused == "turns"
     assert calls[0].streamed is (agent.name not in NEVER_STREAMED)
     assert "stream" not in calls[0].dropped, "not collected"
     assert record.usage == outcome.served

@@ -93,6 +93,8 @@ class Outcome(Record):
     """Of all answers that the provider sent."""
     hung_up: int
     """Requests that the provider could not answer any more."""
+    trajectory: dict[str, Any]
+    """Of the trial's folder."""
 
 
 def shipped(name: str, **changed: Any) -> CliAgent:
@@ -160,6 +162,7 @@ def trial(
         made=_file(ledger.parent / "workspace.tar", "done"),
         served=sum(upstream.served, Usage()),
         hung_up=upstream.hung_up,
+        trajectory=json.loads((ledger.parent / "trajectory.json").read_text()),
     )
 
 

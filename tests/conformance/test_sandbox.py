@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ Provider = DockerSandboxes | LocalSandboxes
 Open = Callable[..., Sandbox]
 
 
-@pytest.fixture(params=["local", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.fixture(scope="module", params=["local", pytest.param("docker", marks=pytest.mark.docker)])
 def provider(request: pytest.FixtureRequest) -> Provider:
     if request.param == "local":
         return LocalSandboxes(**CAPS)
@@ -37,26 +37,37 @@ def provider(request: pytest.FixtureRequest) -> Provider:
     return DockerSandboxes(**CAPS)
 
 
+def opened(provider: Provider, **spec: object) -> AbstractContextManager[Sandbox]:
+    environment = Environment(image=base.tag(), workdir="/workspace")
+    defaults = {"name": "conformance", "environment": environment, "image": provider.image(environment)}
+    return provider.open(SandboxSpec.model_validate(defaults | spec))
+
+
 @pytest.fixture
 def start(provider: Provider) -> Iterator[Open]:
     """Starts sandboxes that the test's end removes, the last one first."""
     with ExitStack() as stack:
-
-        def start(**spec: object) -> Sandbox:
-            environment = Environment(image=base.tag(), workdir="/workspace")
-            defaults = {
-                "name": "conformance",
-                "environment": environment,
-                "image": provider.image(environment),
-            }
-            return stack.enter_context(provider.open(SandboxSpec.model_validate(defaults | spec)))
-
-        yield start
+        yield lambda **spec: stack.enter_context(opened(provider, **spec))
 
 
 @pytest.fixture
 def sandbox(start: Open) -> Sandbox:
+    """One of the test's own: what the test does ends it."""
     return start()
+
+
+@pytest.fixture(scope="module")
+def lasting(provider: Provider) -> Iterator[Sandbox]:
+    """One for all tests after which it still runs."""
+    with opened(provider) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def shared(lasting: Sandbox) -> Iterator[Sandbox]:
+    """The same with an empty working directory."""
+    yield lasting
+    assert shell(lasting, "find . -mindepth 1 -delete").exit_code == 0
 
 
 def shell(sandbox: Sandbox, script: str, **spec: object) -> ExecResult:
@@ -72,19 +83,19 @@ def pack(path: Path, files: dict[str, str]) -> Path:
     return path
 
 
-def test_a_command_ends_with_its_code_and_both_streams(sandbox: Sandbox) -> None:
-    result = shell(sandbox, "echo out; echo err >&2; exit 3")
+def test_a_command_ends_with_its_code_and_both_streams(shared: Sandbox) -> None:
+    result = shell(shared, "echo out; echo err >&2; exit 3")
     assert (result.exit_code, result.ended) == (3, "exited")
     assert (result.stdout, result.stderr, result.output_bytes) == ("out\n", "err\n", 8)
     assert 0 < result.seconds < 20
 
 
-def test_commands_share_the_file_system_and_start_in_the_working_directory(sandbox: Sandbox) -> None:
-    shell(sandbox, "echo one > made")
-    assert shell(sandbox, "cat made").stdout == "one\n"
-    assert shell(sandbox, "pwd").stdout.strip().endswith(sandbox.workdir)
-    shell(sandbox, "mkdir sub")
-    assert shell(sandbox, "pwd", cwd="/workspace/sub").stdout.strip().endswith("/workspace/sub")
+def test_commands_share_the_file_system_and_start_in_the_working_directory(shared: Sandbox) -> None:
+    shell(shared, "echo one > made")
+    assert shell(shared, "cat made").stdout == "one\n"
+    assert shell(shared, "pwd").stdout.strip().endswith(shared.workdir)
+    shell(shared, "mkdir sub")
+    assert shell(shared, "pwd", cwd="/workspace/sub").stdout.strip().endswith("/workspace/sub")
 
 
 def test_the_environment_is_what_is_given_and_nothing_of_ours(
@@ -98,14 +109,14 @@ def test_the_environment_is_what_is_given_and_nothing_of_ours(
     assert {line.partition("=")[0] for line in printed} <= given
 
 
-def test_files_and_folders_are_there_before_the_command(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_files_and_folders_are_there_before_the_command(shared: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_text("echo ran")
     (tmp_path / "run.sh").chmod(0o700)
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "data").write_text("data")
     (tmp_path / "link").symlink_to("deep/data")
     result = shell(
-        sandbox,
+        shared,
         "cat config/it.txt; cat folder/link; test -x folder/run.sh && sh folder/run.sh",
         files={"/workspace/config/it.txt": "é\n"},
         uploads={"/workspace/folder": tmp_path},
@@ -113,40 +124,46 @@ def test_files_and_folders_are_there_before_the_command(sandbox: Sandbox, tmp_pa
     assert result.stdout == "é\ndataran\n"
 
 
-def test_a_command_that_reads_gets_the_end_of_file(sandbox: Sandbox) -> None:
-    assert shell(sandbox, "cat", timeout_seconds=20).ended == "exited"
+def test_a_command_that_reads_gets_the_end_of_file(shared: Sandbox) -> None:
+    assert shell(shared, "cat", timeout_seconds=20).ended == "exited"
 
 
-def test_a_signal_is_an_exit_code(sandbox: Sandbox) -> None:
-    assert shell(sandbox, "kill -9 $$").exit_code == 137
-    assert shell(sandbox, "true").exit_code == 0
+def test_a_signal_is_an_exit_code(shared: Sandbox) -> None:
+    assert shell(shared, "kill -9 $$").exit_code == 137
+    assert shell(shared, "true").exit_code == 0
 
 
-def test_a_command_that_cannot_start_is_a_result(sandbox: Sandbox) -> None:
-    result = sandbox.exec(ExecSpec(argv=("no-such-program", "x")))
+def test_a_command_that_cannot_start_is_a_result(shared: Sandbox) -> None:
+    result = shared.exec(ExecSpec(argv=("no-such-program", "x")))
     assert (result.exit_code, result.ended) == (126, "exited")
     assert "no-such-program" in result.stdout
 
 
 def test_an_endless_command_is_killed_at_its_deadline(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Which is far off until it has begun: a busy machine takes long to start it."""
+
+    def extension() -> float:
+        return 0.0 if shell(sandbox, "test -e begun").exit_code == 0 else 60.0
+
+    script = "trap '' TERM INT; echo begun; sleep 0.3; touch begun; while :; do sleep 0.1; done"
     began = time.monotonic()
-    result = shell(sandbox, "trap '' TERM INT; echo begun; while :; do sleep 0.1; done", timeout_seconds=1)
+    result = sandbox.exec(ExecSpec(argv=("sh", "-c", script), timeout_seconds=0.1), extension=extension)
     assert (result.ended, result.exit_code, result.stdout) == ("deadline", None, "begun\n")
-    assert time.monotonic() - began < 20
-    assert sandbox.get("/workspace", tmp_path / "workspace.tar") == 0
+    assert time.monotonic() - began < 50
+    assert sandbox.get("/workspace", tmp_path / "workspace.tar") == 1
 
 
 def test_a_deadline_moves_on_with_what_was_waited(sandbox: Sandbox) -> None:
     began = time.monotonic()
-    spec = ExecSpec(argv=("sh", "-c", "sleep 60"), timeout_seconds=0.5)
-    result = sandbox.exec(spec, extension=lambda: min(1.5, time.monotonic() - began))
+    spec = ExecSpec(argv=("sh", "-c", "sleep 60"), timeout_seconds=0.2)
+    result = sandbox.exec(spec, extension=lambda: min(0.6, time.monotonic() - began))
     assert result.ended == "deadline"
-    assert 2.0 <= result.seconds < 20
+    assert 0.8 <= result.seconds < 20
 
 
 def test_a_deadline_holds_while_the_command_floods_its_output(sandbox: Sandbox) -> None:
     began = time.monotonic()
-    assert shell(sandbox, "yes", timeout_seconds=1).ended == "deadline"
+    assert shell(sandbox, "yes", timeout_seconds=0.3).ended == "deadline"
     assert time.monotonic() - began < 20
 
 
@@ -159,15 +176,15 @@ def test_a_cancelled_command_ends_at_once(sandbox: Sandbox) -> None:
     assert time.monotonic() - began < 20
 
 
-def test_output_beyond_the_cap_is_dropped_and_counted(sandbox: Sandbox) -> None:
+def test_output_beyond_the_cap_is_dropped_and_counted(shared: Sandbox) -> None:
     flood = "head -c 3000000 /dev/zero | tr '\\0' "
-    result = shell(sandbox, f"{flood} a; {flood} b >&2")
+    result = shell(shared, f"{flood} a; {flood} b >&2")
     assert (result.stdout, result.stderr) == ("a" * MEGABYTE, "b" * MEGABYTE)
     assert result.output_bytes == 6_000_000
 
 
-def test_output_that_is_no_text_is_replaced(sandbox: Sandbox) -> None:
-    assert shell(sandbox, r"printf '\377a'").stdout == "\ufffda"
+def test_output_that_is_no_text_is_replaced(shared: Sandbox) -> None:
+    assert shell(shared, r"printf '\377a'").stdout == "\ufffda"
 
 
 def test_a_child_that_holds_the_output_open_does_not_hold_up_the_end(sandbox: Sandbox) -> None:
@@ -178,15 +195,15 @@ def test_a_child_that_holds_the_output_open_does_not_hold_up_the_end(sandbox: Sa
 
 
 def test_a_command_that_closes_its_output_is_still_waited_for(sandbox: Sandbox) -> None:
-    assert shell(sandbox, "exec >&- 2>&-; sleep 1; exit 5").exit_code == 5
-    assert shell(sandbox, "exec >&- 2>&-; sleep 60", timeout_seconds=1).ended == "deadline"
+    assert shell(sandbox, "exec >&- 2>&-; sleep 0.3; exit 5").exit_code == 5
+    assert shell(sandbox, "exec >&- 2>&-; sleep 60", timeout_seconds=0.3).ended == "deadline"
 
 
-def test_put_copies_a_folder(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_put_copies_a_folder(shared: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "f").write_text("text")
-    sandbox.put(tmp_path, "/workspace/new/place")
-    assert shell(sandbox, "cat new/place/a/f").stdout == "text"
+    shared.put(tmp_path, "/workspace/new/place")
+    assert shell(shared, "cat new/place/a/f").stdout == "text"
 
 
 def test_a_tar_travels_from_one_sandbox_to_another(start: Open, tmp_path: Path) -> None:
@@ -197,29 +214,29 @@ def test_a_tar_travels_from_one_sandbox_to_another(start: Open, tmp_path: Path) 
     assert shell(other, "cat arrived/out/link; stat -c %a arrived/out/deep/f").stdout == "x\n750\n"
 
 
-def test_get_names_what_it_copied_and_counts_regular_files(sandbox: Sandbox, tmp_path: Path) -> None:
-    shell(sandbox, "mkdir -p w/sub; touch w/a w/sub/b; ln -s a w/link; ln -s w through")
+def test_get_names_what_it_copied_and_counts_regular_files(shared: Sandbox, tmp_path: Path) -> None:
+    shell(shared, "mkdir -p w/sub; touch w/a w/sub/b; ln -s a w/link; ln -s w through")
     for path in ("/workspace/w", "/workspace/w/"):
-        assert sandbox.get(path, tmp_path / "w.tar") == 2
+        assert shared.get(path, tmp_path / "w.tar") == 2
         with tarfile.open(tmp_path / "w.tar") as tar:
             assert sorted(tar.getnames()) == ["w", "w/a", "w/link", "w/sub", "w/sub/b"]
-    assert sandbox.get("/workspace/w/a", tmp_path / "a.tar") == 1
-    assert sandbox.get("/workspace/through", tmp_path / "through.tar") == 2
+    assert shared.get("/workspace/w/a", tmp_path / "a.tar") == 1
+    assert shared.get("/workspace/through", tmp_path / "through.tar") == 2
 
 
 @pytest.mark.parametrize("path", ["/workspace/nothing", "/workspace/file/below", "/workspace/loop"])
-def test_get_of_what_is_not_there(sandbox: Sandbox, tmp_path: Path, path: str) -> None:
-    shell(sandbox, "touch file; ln -s loop loop")
+def test_get_of_what_is_not_there(shared: Sandbox, tmp_path: Path, path: str) -> None:
+    shell(shared, "touch file; ln -s loop loop")
     with pytest.raises(FileNotFoundError):
-        sandbox.get(path, tmp_path / "nothing.tar")
+        shared.get(path, tmp_path / "nothing.tar")
     assert not (tmp_path / "nothing.tar").exists()
 
 
 @pytest.mark.parametrize("script", ["for i in $(seq 21); do touch $i; done", "truncate -s 1G sparse"])
-def test_get_refuses_too_much_and_leaves_nothing(sandbox: Sandbox, tmp_path: Path, script: str) -> None:
-    shell(sandbox, f"mkdir w; cd w; {script}")
+def test_get_refuses_too_much_and_leaves_nothing(shared: Sandbox, tmp_path: Path, script: str) -> None:
+    shell(shared, f"mkdir w; cd w; {script}")
     with pytest.raises(WorkspaceTooLarge):
-        sandbox.get("/workspace/w", tmp_path / "w.tar")
+        shared.get("/workspace/w", tmp_path / "w.tar")
     assert not (tmp_path / "w.tar").exists()
 
 

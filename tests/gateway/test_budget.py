@@ -30,7 +30,7 @@ COST = (600 * 2.0 + 400 * 0.5 + 50 * 10.0) / 1e6
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
 
 
 @pytest.mark.parametrize(

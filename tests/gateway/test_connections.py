@@ -30,7 +30,7 @@ PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
 
 
 class _Resetting(BaseHTTPRequestHandler):
@@ -84,7 +84,7 @@ def _serving(handler: type[BaseHTTPRequestHandler], certificate: Path | None = N
             server.socket = context.wrap_socket(
                 server.socket, server_side=True, do_handshake_on_connect=False
             )
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}/v1"
         server.shutdown()
 

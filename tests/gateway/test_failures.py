@@ -42,7 +42,10 @@ PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
+    monkeypatch.setattr(
+        door, "PING_SECONDS", 600.0
+    )  # a busy machine's failure came after a ping, and so in a 200
 
 
 @pytest.mark.parametrize("file", PROVIDED, ids=lambda file: file.stem)

@@ -40,7 +40,7 @@ SAID: dict[str, Callable[[Json], str]] = {
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
 
 
 def _asked(name: str) -> Json:

@@ -27,18 +27,26 @@ def provider(limits: dict[str, Any]) -> DockerSandboxes:
     return DockerSandboxes(**limits)
 
 
+@pytest.fixture(scope="module")
+def plain() -> Iterator[DockerSandbox]:
+    """One container, without limits of its own, for all tests that leave it as it was."""
+    base.ensure(connect(), print)
+    with ExitStack() as stack:
+        yield _start(stack, DockerSandboxes())
+
+
 @pytest.fixture
 def start(provider: DockerSandboxes) -> Iterator[Callable[..., DockerSandbox]]:
     """Starts containers of the base image, as root in /workspace, that the test's end removes."""
     with ExitStack() as stack:
+        yield lambda **spec: _start(stack, provider, **spec)
 
-        def start(**spec: object) -> DockerSandbox:
-            environment = Environment(image=base.tag(), workdir="/workspace")
-            image = spec.get("image") or provider.image(environment)
-            given = {"name": "test", "environment": environment, "user": "root", **spec, "image": image}
-            return stack.enter_context(provider.open(SandboxSpec.model_validate(given)))  # type: ignore[return-value]
 
-        yield start
+def _start(stack: ExitStack, provider: DockerSandboxes, **spec: object) -> DockerSandbox:
+    environment = Environment(image=base.tag(), workdir="/workspace")
+    image = spec.get("image") or provider.image(environment)
+    given = {"name": "test", "environment": environment, "user": "root", **spec, "image": image}
+    return stack.enter_context(provider.open(SandboxSpec.model_validate(given)))  # type: ignore[return-value]
 
 
 @pytest.fixture

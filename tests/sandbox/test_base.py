@@ -91,7 +91,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Registry]]:
         "Serving", (Registry,), {"blobs": blobs, "manifest": json.dumps(manifest).encode(), "stuck": None}
     )
     with ThreadingHTTPServer(("127.0.0.1", 0), serving) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         monkeypatch.setattr(base, "PULLED", f"127.0.0.1:{server.server_port}/debian:trixie-slim")
         yield serving
         server.shutdown()
