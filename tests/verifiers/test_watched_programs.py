@@ -10,7 +10,13 @@ import pytest
 
 from runner.verifiers.watch_inside import programs
 from runner.verifiers.watch_inside.programs import Kept, Pump
+from tests.watch_bench import TRUE, results, watch
 
+SLOW_DISK = """
+import os, time
+walk = os.walk
+os.walk = lambda *root: (time.sleep(1.2), walk(*root))[1]
+"""
 SUMMARY = b"\nOK: 3 tests passed\n"
 
 
@@ -44,3 +50,15 @@ def test_a_daemon_that_prints_on_into_a_full_pipe_is_not_waited_for(monkeypatch:
         os.close(reader)
         assert daemon.wait() != 0
     pump.join()
+
+
+def test_a_run_that_is_looked_into_when_the_script_ends_is_told() -> None:
+    """Its results were lost where a look through the workspace took longer than the script had left."""
+    script = """
+        python3 -m unittest tests/test_sums.py > out 2>&1 &
+        until grep -q ^FAILED out; do sleep 0.05; done
+        sleep 0.1
+    """
+    watched = watch(script, machine=SLOW_DISK, seconds=30)
+    assert watched.ended
+    assert results(watched, script)[0] == [("unittest", TRUE)]
