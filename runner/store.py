@@ -179,7 +179,8 @@ def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
     taken = [int(path.name) for path in (folder / where).glob("*")]
     target = folder / where / str(max(taken, default=0) + 1)
     target.mkdir(parents=True)
-    for path in files:
+    # The record last: as long as it is there, who comes after a crash knows what these files are.
+    for path in sorted(files, key=lambda path: path.name == RECORD):
         path.rename(target / path.name)
 
 

@@ -73,6 +73,33 @@ def test_a_finished_trial_that_runs_afresh_is_not_counted_as_a_retry(tmp_path: P
     assert (folder / "superseded" / "1" / RECORD).exists()
 
 
+@pytest.mark.parametrize("moved", [1, 2])
+def test_a_crash_while_a_finished_trial_is_put_aside_makes_no_retry_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    """Its ledger, left without its record, was taken for a try that its runner's death had spoiled: paid for twice."""
+    store, rename = Store(tmp_path), Path.rename
+    renamed: list[str] = []
+    folder, _ = store.begin(KEY)
+    store.write(trial_record())
+    for name in (LEDGER, "agent.stdout"):
+        (folder / name).write_text(model_call().model_dump_json() + "\n")
+
+    def crash(path: Path, target: Path) -> Path:
+        if len(renamed) == moved:
+            raise KeyboardInterrupt
+        renamed.append(path.name)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", crash)
+    with pytest.raises(KeyboardInterrupt):
+        store.begin(KEY)
+    monkeypatch.undo()
+    folder, retries = store.begin(KEY)
+    assert retries == ()
+    assert not (folder / LEDGER).exists()
+
+
 def test_one_unpriced_call_makes_the_sum_unknown_and_not_smaller(tmp_path: Path) -> None:
     ledger = tmp_path / LEDGER
     ledger.write_text(
