@@ -230,6 +230,15 @@ def test_a_verifier_that_hangs_is_ended(run: Callable[..., TrialRecord]) -> None
     assert record.verdict.error.type == "VerifierTimeout"
 
 
+def test_what_was_not_collected_to_its_end_is_said_so(
+    run: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine half a dump was judged as if it were whole, and nothing told of it."""
+    monkeypatch.setattr("runner.trial.COLLECT_SECONDS", 0.5)
+    hooks = '[[verifier.collect]]\ncommand = "sleep 100"\n[[verifier.collect]]\ncommand = "true"\n'
+    assert run(toml=f"{ROOT_AGENT}{hooks}").flags == ("collect_unfinished",)
+
+
 def test_partial_credit_and_components_are_kept(run: Callable[..., TrialRecord]) -> None:
     record = run(test="""echo '{"reward": 0.5, "style": 3}' > /logs/verifier/reward.json""")
     assert (record.reward, record.passed) == (0.5, False)
