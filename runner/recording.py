@@ -155,8 +155,10 @@ def _flags(
         flag
         for flag, holds in {
             "cassette_mismatch": any(call.replayed and call.error for call in calls),
-            # what they cost is not known, and not in `cost_usd`
-            "calls_cut": any(call.cut for call in calls) or any(retry.lost for retry in retries),
+            # what they cost is not known, and neither in `cost_usd` nor in `judge_usd`
+            "calls_cut": any(call.cut for call in calls)
+            or any(retry.lost for retry in retries)
+            or (state.asking is not None and state.asking.is_cut),
             "agent_usage_differs": any(count for _, count in _difference(state) or ()),
             "no_model_call": state.session is not None and not called,
             "empty_rollout": called and not (tools and (_changed(state) or _said(calls))),

@@ -650,7 +650,7 @@ class Retry(Record):
     judge_usd: float | None = 0.0
     turns: int = 0
     lost: int = 0
-    """Of its calls, as `ModelCall.lost`: what they cost is not in `cost_usd`."""
+    """Of its calls and its judge's, as `ModelCall.lost`: what they cost is not known."""
     wall_seconds: float = 0.0
 
 

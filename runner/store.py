@@ -196,5 +196,13 @@ def _retry(folder: Path) -> Retry:
         reason = ErrorInfo.model_validate(record["error"] or stopped)
     except (FileNotFoundError, ValueError, KeyError):
         pass  # the default reason says it: no readable record
-    judge_usd = ledger_spend(folder / JUDGE_LEDGER).cost_usd
-    return Retry(reason=reason, **spend._asdict(), judge_usd=judge_usd, wall_seconds=seconds)
+    judge = ledger_spend(folder / JUDGE_LEDGER)
+    return Retry(
+        reason=reason,
+        usage=spend.usage,
+        cost_usd=spend.cost_usd,
+        judge_usd=judge.cost_usd,
+        turns=spend.turns,
+        lost=spend.lost + judge.lost,
+        wall_seconds=seconds,
+    )
