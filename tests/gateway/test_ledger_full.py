@@ -31,6 +31,10 @@ def test_a_call_that_a_full_disk_cuts_is_an_error_and_the_next_one_whole(tmp_pat
     """Half a line was no error; with the next one glued to it both were lost, and the trial could not be recorded."""
     root = Path(__file__).parents[2]
     said = subprocess.run(
-        [sys.executable, "-c", SCRIPT, tmp_path / "ledger"], cwd=root, capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT, tmp_path / "ledger"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert said.stdout.splitlines() == ["refused: File too large", "0 2"]

@@ -156,7 +156,9 @@ def test_a_look_that_was_stopped_at_its_deadline_is_not_kept(tmp_path: Path) -> 
 
 def test_a_look_that_was_lost_or_had_no_time_for_every_change_is_not_kept(tmp_path: Path) -> None:
     """One of two was enough to quarantine its case for good, and two that were cut alike were taken for the truth."""
-    for number, spoiled in enumerate((result(exit_code=None, ended="lost"), result(truncated=["diff_seconds"]))):
+    for number, spoiled in enumerate(
+        (result(exit_code=None, ended="lost"), result(truncated=["diff_seconds"]))
+    ):
         place = tmp_path / str(number)
         assert kept(place, runs(spoiled)) == (0,)
         assert kept(place, runs()) == ()
