@@ -115,7 +115,7 @@ def recorded(
         passed=None if reward is None else reward >= cell.dataset.pass_threshold,
         verdict=verdict,
         error=error,
-        flags=(*trial.task.flags, *state.flags, *_flags(trial, state, calls)),
+        flags=(*trial.task.flags, *state.flags, *_flags(trial, state, calls, retries)),
         agent_exit_code=state.result.exit_code if state.result else None,
         usage=sum((retry.usage for retry in retries), state.session.usage if state.session else Usage()),
         cost_usd=_total(
@@ -145,7 +145,9 @@ def recorded(
     )
 
 
-def _flags(trial: PlannedTrial, state: Rollout, calls: Sequence[ModelCall]) -> list[str]:
+def _flags(
+    trial: PlannedTrial, state: Rollout, calls: Sequence[ModelCall], retries: Sequence[Retry]
+) -> list[str]:
     """What a reader of the record must know before trusting its reward."""
     called, tools = bool(state.session and state.session.turns), any(map(state.tools, calls))
     verdict = state.verdict
@@ -153,9 +155,10 @@ def _flags(trial: PlannedTrial, state: Rollout, calls: Sequence[ModelCall]) -> l
         flag
         for flag, holds in {
             "cassette_mismatch": any(call.replayed and call.error for call in calls),
-            "calls_cut": any(
-                call.cut for call in calls
-            ),  # what they cost is not known, and not in `cost_usd`
+            # what they cost is not known, and neither in `cost_usd` nor in `judge_usd`
+            "calls_cut": any(call.cut for call in calls)
+            or any(retry.lost for retry in retries)
+            or (state.asking is not None and state.asking.is_cut),
             "agent_usage_differs": any(count for _, count in _difference(state) or ()),
             "no_model_call": state.session is not None and not called,
             "empty_rollout": called and not (tools and (_changed(state) or _said(calls))),

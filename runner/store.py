@@ -24,6 +24,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -135,24 +136,38 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise OutputsError(message) from error
 
 
-def ledger_spend(ledger: Path) -> tuple[Usage, float | None, int]:
-    """Usage, USD and answered turns of one ledger file; USD is None when what any answered call cost is not known.
+class Spend(NamedTuple):
+    """What the calls of a ledger came to."""
+
+    usage: Usage = Usage()
+    cost_usd: float | None = 0.0
+    """None when what any call with known usage, or any answered call, cost is not known."""
+    turns: int = 0
+    """Answered calls."""
+    lost: int = 0
+    """As `ModelCall.lost`."""
+
+
+def ledger_spend(ledger: Path) -> Spend:
+    """The sum of one ledger file, which is what its session counted: of answers that broke off, as far as they came.
 
     A last line cut off by a crash is left out: the call had not been answered.
     """
-    usage, cost, turns = Usage(), 0.0, 0
-    known = True
+    total = Spend()
     for line in ledger.read_text().splitlines() if ledger.exists() else ():
         try:
             call = ModelCall.model_validate_json(line)
         except ValidationError:
             continue
-        if call.response is None:
-            continue
-        usage, turns = usage + (call.usage or Usage()), turns + 1
-        known = known and call.cost_usd is not None
-        cost += call.cost_usd or 0.0
-    return usage, cost if known else None, turns
+        answered, usage = call.response is not None, call.usage or Usage()
+        cost = call.cost_usd if answered or usage != Usage() else 0.0
+        total = Spend(
+            total.usage + usage,
+            None if cost is None or total.cost_usd is None else total.cost_usd + cost,
+            total.turns + answered,
+            total.lost + call.lost,
+        )
+    return total
 
 
 def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
@@ -164,14 +179,14 @@ def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
     taken = [int(path.name) for path in (folder / where).glob("*")]
     target = folder / where / str(max(taken, default=0) + 1)
     target.mkdir(parents=True)
-    for path in files:
+    # The record last: as long as it is there, who comes after a crash knows what these files are.
+    for path in sorted(files, key=lambda path: path.name == RECORD):
         path.rename(target / path.name)
 
 
 def _retry(folder: Path) -> Retry:
     """A spoiled try, from what it left."""
-    usage, cost, turns = ledger_spend(folder / LEDGER)
-    _, judge_usd, _ = ledger_spend(folder / JUDGE_LEDGER)
+    spend = ledger_spend(folder / LEDGER)
     reason = ErrorInfo(type="RunnerDied", message="The runner ended before this try did.")
     seconds = 0.0
     try:
@@ -181,6 +196,13 @@ def _retry(folder: Path) -> Retry:
         reason = ErrorInfo.model_validate(record["error"] or stopped)
     except (FileNotFoundError, ValueError, KeyError):
         pass  # the default reason says it: no readable record
+    judge = ledger_spend(folder / JUDGE_LEDGER)
     return Retry(
-        reason=reason, usage=usage, cost_usd=cost, judge_usd=judge_usd, turns=turns, wall_seconds=seconds
+        reason=reason,
+        usage=spend.usage,
+        cost_usd=spend.cost_usd,
+        judge_usd=judge.cost_usd,
+        turns=spend.turns,
+        lost=spend.lost + judge.lost,
+        wall_seconds=seconds,
     )

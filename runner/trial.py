@@ -46,6 +46,8 @@ LASTING = frozenset(
     {ImageError.__name__, ConfigError.__name__, TaskError.__name__, JudgeError.__name__, "CassetteMismatch"}
 )
 """Failures of ours that a repetition cannot mend, or not at its price: a judge's would pay for the rollout again."""
+COLLECT_SECONDS = 60.0
+"""For each command of a task's own that collects what is to be judged."""
 BACK_OFF_SECONDS = (2.0, 8.0)
 """Before the first and every later repetition of a trial that our side spoiled."""
 
@@ -267,7 +269,10 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: R
     except ValueError:
         state.flags.append("agent_usage_unreadable")
     for collect in trial.task.verifier.collect:
-        sandbox.exec(ExecSpec(argv=("bash", "-c", collect), user="root", timeout_seconds=60.0))
+        spec = ExecSpec(argv=("bash", "-c", collect), user="root", timeout_seconds=COLLECT_SECONDS)
+        if sandbox.exec(spec).ended != "exited":  # and the sandbox with it: what is judged may be incomplete
+            state.flags.append("collect_unfinished")
+            break
     if not trial.task.verifier.keep_processes:
         sandbox.kill()
     (state.folder / "agent.stdout").write_text(result.stdout)

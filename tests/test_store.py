@@ -73,18 +73,57 @@ def test_a_finished_trial_that_runs_afresh_is_not_counted_as_a_retry(tmp_path: P
     assert (folder / "superseded" / "1" / RECORD).exists()
 
 
+@pytest.mark.parametrize("moved", [1, 2])
+def test_a_crash_while_a_finished_trial_is_put_aside_makes_no_retry_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    """Its ledger, left without its record, was taken for a try that its runner's death had spoiled: paid for twice."""
+    store, rename = Store(tmp_path), Path.rename
+    renamed: list[str] = []
+    folder, _ = store.begin(KEY)
+    store.write(trial_record())
+    for name in (LEDGER, "agent.stdout"):
+        (folder / name).write_text(model_call().model_dump_json() + "\n")
+
+    def crash(path: Path, target: Path) -> Path:
+        if len(renamed) == moved:
+            raise KeyboardInterrupt
+        renamed.append(path.name)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", crash)
+    with pytest.raises(KeyboardInterrupt):
+        store.begin(KEY)
+    monkeypatch.undo()
+    folder, retries = store.begin(KEY)
+    assert retries == ()
+    assert not (folder / LEDGER).exists()
+
+
 def test_one_unpriced_call_makes_the_sum_unknown_and_not_smaller(tmp_path: Path) -> None:
     ledger = tmp_path / LEDGER
     ledger.write_text(
         model_call().model_dump_json() + "\n" + model_call(1, cost_usd=None).model_dump_json() + "\n"
     )
-    assert ledger_spend(ledger) == (Usage(input_tokens=20, output_tokens=10), None, 2)
+    assert ledger_spend(ledger) == (Usage(input_tokens=20, output_tokens=10), None, 2, 0)
 
 
 def test_an_answer_without_counts_is_a_turn_of_unknown_cost(tmp_path: Path) -> None:
     ledger = tmp_path / LEDGER
     ledger.write_text(model_call(usage=None, cost_usd=None).model_dump_json() + "\n")
-    assert ledger_spend(ledger) == (Usage(), None, 1)
+    assert ledger_spend(ledger) == (Usage(), None, 1, 0)
+
+
+def test_what_is_known_of_an_answer_that_broke_off_is_spent_in_an_earlier_try_too(tmp_path: Path) -> None:
+    """It was counted while its trial ran, and gone from the sums once that was repeated."""
+    cut = {"response": None, "status_code": 502, "lost": 1}
+    unheard = {**cut, "usage": None, "cost_usd": None}
+    folder, _ = Store(tmp_path).begin(KEY)
+    lines = [model_call(), model_call(1, **cut), model_call(2, **unheard)]
+    (folder / LEDGER).write_text("".join(f"{line.model_dump_json()}\n" for line in lines))
+    _, (retry,) = Store(tmp_path).begin(KEY)
+    assert (retry.cost_usd, retry.turns, retry.lost) == (0.02, 1, 2)
+    assert retry.usage == Usage(input_tokens=20, output_tokens=10)
 
 
 def test_a_record_cut_in_half_is_not_taken_for_a_result(tmp_path: Path) -> None:

@@ -223,11 +223,21 @@ def test_a_verifier_without_a_reward_is_unjudged_and_not_zero(run: Callable[...,
 
 
 def test_a_verifier_that_hangs_is_ended(run: Callable[..., TrialRecord]) -> None:
-    toml = '[agent]\nuser = "1000"\ntimeout_sec = 20\n[verifier]\ntimeout_sec = 0.2\n'
-    record = run(test="sleep 100", toml=toml)
+    toml = '[agent]\nuser = "1000"\ntimeout_sec = 20\n[verifier]\ntimeout_sec = 1\n'
+    record = run(test="echo 0 > /logs/verifier/reward.txt; sleep 100", toml=toml)
+    assert record.reward is None  # on a busy machine it was the 0 with which the tests began
     assert record.verdict is not None
     assert record.verdict.error is not None
     assert record.verdict.error.type == "VerifierTimeout"
+
+
+def test_what_was_not_collected_to_its_end_is_said_so(
+    run: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine half a dump was judged as if it were whole, and nothing told of it."""
+    monkeypatch.setattr("runner.trial.COLLECT_SECONDS", 0.5)
+    hooks = '[[verifier.collect]]\ncommand = "sleep 100"\n[[verifier.collect]]\ncommand = "true"\n'
+    assert run(toml=f"{ROOT_AGENT}{hooks}").flags == ("collect_unfinished",)
 
 
 def test_partial_credit_and_components_are_kept(run: Callable[..., TrialRecord]) -> None:

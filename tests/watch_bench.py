@@ -48,8 +48,10 @@ def write_files(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLINE_SECONDS) -> Watched:
-    """What the watcher tells of a script in a copy of these files.
+def watch(
+    script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLINE_SECONDS, machine: str = ""
+) -> Watched:
+    """What the watcher tells of a script in a copy of these files; `machine` is run in its process first.
 
     `$BIN` is the first folder on PATH and empty; `python3` is this interpreter, and so is `$PY` by its path.
     """
@@ -74,8 +76,9 @@ def watch(script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLI
             "PY": sys.executable,
             "PYTEST_ADDOPTS": PLAIN,
         }
+        *python, start = watch_command(sys.executable, str(code))
         ended = subprocess.run(
-            watch_command(sys.executable, str(code)),
+            [*python, f"{machine}\n{start}"],
             env=env,
             stdout=subprocess.PIPE,
             text=True,

@@ -44,6 +44,11 @@ class Asking:
         """USD of all answers; None when one of them has no price."""
         return self._session.cost_usd if self._session else 0.0
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether some of it may have been charged that is not in `cost_usd`."""
+        return self._session is not None and any(call.cut for call in self._session.calls)
+
     def ask(self, instruction: str, question: str) -> str:
         """See `protocols.Ask`. Raises `JudgeError`, and `ConfigError` when the model's key is missing."""
         roles = {"system": instruction, "user": question}

@@ -27,9 +27,18 @@ class Ledger:
         self._start = len(whole)
 
     def append(self, call: ModelCall) -> None:
-        """Write one call and hand it to the operating system."""
-        line = call.model_dump_json(ensure_ascii=True).encode()
-        self._file.write(line.replace(self._secret, b"[key]") + b"\n")
+        """Write one call and hand it to the operating system. Raises `OSError` when there is no room; no part of it
+        is left then, for the next one would be glued to that.
+        """
+        line = call.model_dump_json(ensure_ascii=True).encode().replace(self._secret, b"[key]") + b"\n"
+        end = self._path.stat().st_size
+        try:
+            rest = memoryview(line)
+            while rest:  # of the last that fits on a disk, only the beginning is written, and no error
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            self._file.truncate(end)
+            raise
 
     def calls(self) -> tuple[ModelCall, ...]:
         """The calls of this session, in the order of arrival."""

@@ -273,13 +273,14 @@ class DockerSandbox:
                     return stop() or ("disk" if disk.full else None)
 
                 ending = follow(stream, output, reason) or self._exit_code(run, reason)
+                if isinstance(ending, str):
+                    self.kill()
+                    follow(stream, output, stopper(DEATH_SECONDS, lambda: False))  # what is still on its way
         except APIError:
             if (death := self._death()) is None:
                 raise
             return self._lost(death)
-        if isinstance(ending, str):
-            self.kill()
-        elif ending in DOUBTFUL and (death := self._death()) is not None:
+        if ending in DOUBTFUL and (death := self._death()) is not None:
             return self._lost(death)
         return ending
 

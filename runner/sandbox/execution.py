@@ -31,6 +31,7 @@ class Output:
     def __init__(self, cap: int) -> None:
         self._cap = cap
         self._kept = (bytearray(), bytearray())
+        self._frames = Frames()
         self.total = 0
         """Bytes written to both, kept or not."""
 
@@ -39,6 +40,11 @@ class Output:
         kept = self._kept[stderr]
         kept += data[: self._cap - len(kept)]
         self.total += len(data)
+
+    def split(self, data: bytes) -> None:
+        """Add what comes next of the engine's stream."""
+        for stderr, payload in self._frames.split(data):
+            self.add(payload, stderr=stderr)
 
     @property
     def stdout(self) -> str:
@@ -123,13 +129,14 @@ def stopper(
 
 
 def follow(stream: Attached, output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
-    """Read a command's output until it is closed; returns why it must end, or None when it closed by itself."""
-    frames = Frames()
+    """Read a command's output until it is closed; returns why it must end, or None when it closed by itself.
+
+    May go on with the same `output` where an earlier call was stopped.
+    """
     while (reason := stop()) is None:
         if (data := stream.receive(POLL_SECONDS)) is None:
             continue
         if not data:  # or the engine went away; the next call to it says so
             return None
-        for stderr, payload in frames.split(data):
-            output.add(payload, stderr=stderr)
+        output.split(data)
     return reason

@@ -163,6 +163,7 @@ class LocalSandbox:
             reason = _follow(process, output, stopper(spec.timeout_seconds, cancelled, extension))
             if reason:
                 self.kill()
+                _follow(process, output, lambda: None)  # what it had printed
         return ExecResult(
             exit_code=None if reason else _shell_code(process.returncode),
             ended=reason or "exited",

@@ -94,7 +94,7 @@ class HarborVerifier(Record):
         try:
             with suppress(FileNotFoundError):
                 judge.get(LOGS, into / "verifier.tar")
-            reward, components = read_reward(_reward_files(into / "verifier.tar"), self.reward_key)
+            reward, components = _reward_of(result, into / "verifier.tar", self.reward_key)
         except (VerifierError, WorkspaceTooLarge) as problem:
             error = _with_ending(problem, result, test)
         return Verdict(
@@ -200,6 +200,13 @@ def _carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -
         with suppress(FileNotFoundError):  # an artifact that the agent did not make is for the tests to miss
             sandbox.get(path, tar)
             judge.put(tar, path.rstrip("/").rpartition("/")[0] or "/")
+
+
+def _reward_of(result: ExecResult, tar: Path, key: str) -> tuple[float, dict[str, float]]:
+    """As `read_reward`, of tests that ended by themselves: many scripts write a 0 first, and the truth last."""
+    if result.ended != "exited":
+        raise VerifierError("The tests had not ended: what they had written is no verdict.")
+    return read_reward(_reward_files(tar), key)
 
 
 def _reward_files(tar: Path) -> dict[str, bytes]:

@@ -20,7 +20,9 @@ from runner.store import write_atomically
 Run = Callable[[Sequence[Case]], list[CaseResult]]
 """Runs cases on one side; a result a case, in their order."""
 
-_CUT = ("entries", "diff_seconds")
+_HURRIED = "diff_seconds"
+"""In `CaseResult.truncated`: there was no time to look at all of ΔS."""
+_CUT = ("entries", _HURRIED)
 """Reasons in `CaseResult.truncated` that are ΔS's."""
 
 
@@ -70,9 +72,9 @@ def reference_run(
 
     `shaping` is what else makes the reference what it is; `how` the way in which the candidate's cases were run, so
     that both sides' are the same, None if there are none. Classes and signs are no part of what is run, and equal cases
-    are one. What was stopped at its deadline is not kept: the hour may have been a busy one. Trials that need the same
-    reference at once wait for the first. Raises `VerifierError` for a case that does not end as its file says, or whose
-    output is no text.
+    are one. What did not end by itself, or was not looked at to its end, is not kept: the hour may have been a busy
+    one. Trials that need the same reference at once wait for the first. Raises `VerifierError` for a case that does not
+    end as its file says, or whose output is no text.
     """
     content = json.dumps([list(shaping), rules.semantics, rules.compare_modes], sort_keys=True)
     path = folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.json"
@@ -85,7 +87,7 @@ def reference_run(
             new = {_key(case, one.result.how): one for case, one in zip(missing, seen, strict=True)}
             stopped = {
                 key for key, *looks in zip(new, twice[: len(missing)], twice[len(missing) :], strict=True)
-                if any(look.ended == "deadline" for look in looks)
+                if any(look.ended != "exited" or _HURRIED in look.truncated for look in looks)
             }  # fmt: skip
             lasting = {key: one for key, one in new.items() if key not in stopped}
             write_atomically(path, Shelf(cases=shelf.cases | lasting).model_dump_json().encode())

@@ -391,10 +391,9 @@ KILL = """
 import os
 for pid in filter(str.isdigit, os.listdir('/proc')):
     try:
-        serves = b'\\0serve\\0' in open(f'/proc/{pid}/cmdline', 'rb').read()
-    except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
-        continue
-    if serves: os.kill(int(pid), 9)
+        if b'\\0serve\\0' in open(f'/proc/{pid}/cmdline', 'rb').read(): os.kill(int(pid), 9)
+    except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile, as all do with their supervisor
+        pass
 """
 
 

@@ -154,6 +154,21 @@ def test_a_look_that_was_stopped_at_its_deadline_is_not_kept(tmp_path: Path) -> 
     assert kept(tmp_path, runs()) == ()
 
 
+def test_a_look_that_was_lost_or_had_no_time_for_every_change_is_not_kept(tmp_path: Path) -> None:
+    """One of two was enough to quarantine its case for good, and two that were cut alike were taken for the truth."""
+    for number, spoiled in enumerate(
+        (result(exit_code=None, ended="lost"), result(truncated=["diff_seconds"]))
+    ):
+        place = tmp_path / str(number)
+        assert kept(place, runs(spoiled)) == (0,)
+        assert kept(place, runs()) == ()
+    hurried = result(truncated=["diff_seconds"])
+    place = tmp_path / "twice"
+    assert kept(place, runs(hurried, first=[hurried])) == ()
+    again = reference_run(place, ["image"], CASES, Rules(), runs(), "overlay")
+    assert again.results[0].truncated == ()
+
+
 def test_a_case_that_promises_nothing_may_end_as_it_likes(tmp_path: Path) -> None:
     """The authors' files do not say which cases are negative."""
     silent = [Case.model_validate({"class": "A", "command": "tally"})]

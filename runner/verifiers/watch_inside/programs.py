@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import resource
+import select
 import signal
 import socket
 import stat
@@ -18,11 +19,15 @@ from pathlib import Path
 from typing import Any
 
 CHUNK, LOOK_SECONDS = 65_536, 0.05
+PIPE = 1 << 20
+"""Bytes that a pipe holds at most."""
 HEAD, TAIL = 1 << 20, 3 << 20
 """Bytes of a program's output that are kept: the first and the last."""
-IDLE_SECONDS, REST_SECONDS = 1.0, 5.0
-"""After a program's end, how long its streams are silent before what still holds them is taken for a daemon; and how
-long what is not silent may still be the program's."""
+IDLE_LOOKS, REST_SECONDS = 20, 5.0
+"""After a program's end, how many looks (a second) find its streams silent before what still holds them is taken for a
+daemon; and how long what is not silent may still be the program's."""
+AT_ONCE = 4096
+"""Bytes that a pipe takes without a wait as soon as it takes any."""
 FILE = 5 << 20
 """Bytes of a file that is looked into."""
 
@@ -161,7 +166,10 @@ class Pump(threading.Thread):
     def __init__(self, sources: dict[int, int | None], printed: Kept) -> None:
         super().__init__(daemon=True)
         self._sources, self._printed = sources, printed
-        self._heard = time.monotonic()
+        self._silent = dict.fromkeys(sources, 0)
+        """How often in a row nothing was found in a source. Counted, since on a busy machine time passes without a look
+        at what was printed last."""
+        self._rests = False
         self.start()
 
     def run(self) -> None:
@@ -176,26 +184,48 @@ class Pump(threading.Thread):
 
     def rest(self) -> None:
         """Wait until nothing more comes, or what comes is a daemon's."""
-        ended = time.monotonic()  # what was printed last may not have been read yet
-        while self.is_alive() and time.monotonic() < min(
-            ended + REST_SECONDS, max(ended, self._heard) + IDLE_SECONDS
+        self._silent = dict.fromkeys(self._sources, 0)  # what was printed last may not have been read yet
+        self._rests = True
+        until = time.monotonic() + REST_SECONDS
+        while (
+            self.is_alive()
+            and time.monotonic() < until
+            and any(looks < IDLE_LOOKS for looks in self._silent.values())
         ):
             self.join(LOOK_SECONDS)
+        self._rests = False
 
     def _carry(self, source: int, target: int | None) -> None:
+        late, is_open = b"", True
         try:
-            while data := os.read(source, CHUNK):
-                self._heard = time.monotonic()
-                self._printed.add(data)
-                while target is not None and data:
-                    data = data[os.write(target, data) :]
-                    self._heard = time.monotonic()
+            while is_open or late:
+                # A program waits for who reads it; what it had printed when it ended does not.
+                has_room = len(late) < CHUNK + (PIPE if self._rests else 0)
+                ready = _ready(source if is_open and has_room else None, target if late else None)
+                if source in ready:
+                    data = os.read(source, CHUNK)
+                    self._printed.add(data)
+                    late += data if target is not None else b""
+                    is_open, self._silent[source] = bool(data), 0
+                elif has_room:
+                    self._silent[source] += 1 if is_open else IDLE_LOOKS
+                if target is not None and target in ready:
+                    late = late[os.write(target, late[:AT_ONCE]) :]
         except OSError:  # nobody reads it: its program hears of that as it would have
             pass
         finally:
             os.close(source)
             if target is not None:
                 os.close(target)
+
+
+def _ready(reading: int | None, writing: int | None) -> set[int]:
+    """Which of two descriptors can be used; none when neither can within a look."""
+    waiting = select.poll()
+    for descriptor, event in ((reading, select.POLLIN), (writing, select.POLLOUT)):
+        if descriptor is not None:
+            waiting.register(descriptor, event)
+    return {descriptor for descriptor, _ in waiting.poll(LOOK_SECONDS * 1000)}
 
 
 def content(path: str, most: int) -> bytes:

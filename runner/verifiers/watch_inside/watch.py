@@ -122,6 +122,8 @@ class Watcher:
         """What has not ended -> when it began."""
         self._sessions: dict[str, Session] = {}
         """Those of pytest that have not ended."""
+        self._telling = threading.Lock()
+        """Held while something is told: the script's end may be nearer than that of a look through a workspace."""
         self._folders = os.environ.get("PATH", os.defpath).split(":")
 
     def run(self) -> None:
@@ -152,10 +154,11 @@ class Watcher:
         pump.rest()
         for run in list(self._running):
             self._tell(run, None)
-        for name in list(self._sessions):
-            self._tell_session(name)
-        end = {"event": "end", "code": code, "seconds": time.monotonic() - self._began}
-        self._channel.say({**end, "full": self._channel.full}, printed.whole())
+        with self._telling:
+            for name in list(self._sessions):
+                self._tell_session(name)
+            end = {"event": "end", "code": code, "seconds": time.monotonic() - self._began}
+            self._channel.say({**end, "full": self._channel.full}, printed.whole())
 
     def _prepare(self) -> None:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -222,16 +225,20 @@ class Watcher:
                 code = run.watch(self._tell)
                 connection.sendall(str(code).encode())
             elif request["ask"] == "pytest":
-                self._sessions.setdefault(request["session"], Session()).add(request)
-                if request["last"]:
-                    self._tell_session(request["session"])
+                with self._telling:
+                    self._sessions.setdefault(request["session"], Session()).add(request)
+                    if request["last"]:
+                        self._tell_session(request["session"])
                 connection.sendall(b"0")
 
     def _tell(self, run: Run, code: int | None) -> None:
-        """One program's run (`code` None: it has not ended), and files of results that are new since it began."""
-        started = self._running.pop(run, None)
-        if started is None:
-            return
+        """One program's run (`code` None: it has not ended), once; and what results it left."""
+        with self._telling:
+            if (started := self._running.pop(run, None)) is not None:
+                self._tell_run(run, code, started)
+
+    def _tell_run(self, run: Run, code: int | None, started: float) -> None:
+        """How it ended and what it printed, and files of results that are new since it began."""
         # Elsewhere there may be a whole system below a folder.
         elsewhere = (run.cwd,) if len(Path(run.cwd).parts) > DEEP else ()
         roots = dict.fromkeys((self._spec["workspace"], *elsewhere))

@@ -1,0 +1,40 @@
+"""A ledger on a full disk: a call that does not fit is an error, and spoils no other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = """
+import resource, sys
+from pathlib import Path
+from runner.gateway.ledger import Ledger
+from tests.records_factory import model_call
+
+path = Path(sys.argv[1])
+ledger = Ledger(path, "the-key-of-the-trial")
+ledger.append(model_call(0))
+full = path.stat().st_size + 50  # what the disk has left is less than a line
+resource.setrlimit(resource.RLIMIT_FSIZE, (full, resource.RLIM_INFINITY))
+try:
+    ledger.append(model_call(1))
+except OSError as error:
+    print("refused:", error.strerror)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+ledger.append(model_call(2))
+print(*(call.index for call in ledger.calls()))
+"""
+
+
+def test_a_call_that_a_full_disk_cuts_is_an_error_and_the_next_one_whole(tmp_path: Path) -> None:
+    """Half a line was no error; with the next one glued to it both were lost, and the trial could not be recorded."""
+    root = Path(__file__).parents[2]
+    said = subprocess.run(
+        [sys.executable, "-c", SCRIPT, tmp_path / "ledger"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.splitlines() == ["refused: File too large", "0 2"]

@@ -1,0 +1,35 @@
+"""What a ledger sums up to is what its session counted, however its calls ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from runner.gateway import Session
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.store import ledger_spend
+from tests.gateway.test_matrix import APIS
+from tests.waiting import until
+
+WORDS = Behaviour(text="One two three four five six seven.")
+
+
+@pytest.mark.parametrize(("name", "model"), [("messages", "anthropic/x"), ("chat", "openai/x")])
+def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
+    session: Callable[..., Session], http: Callable[..., httpx.Client], name: str, model: str
+) -> None:
+    """A repetition takes it from there: what had been counted of a broken stream was gone."""
+    path, body = APIS[name][0].path, APIS[name][1]() | {"model": "any", "stream": True}
+    with FakeUpstream(WORDS, WORDS.model_copy(update={"held": "end"})) as upstream:
+        trial = session(upstream.url, id=model, stream="through")
+        http(trial).post(path, json=body)
+        agent = http(trial)
+        with agent.stream("POST", path, json=body) as answer:
+            next(answer.iter_bytes())
+        agent.close()
+        until(lambda: len(trial.calls) == 2)
+    spend = ledger_spend(trial.spec.ledger)
+    assert (spend.usage, spend.turns, spend.lost) == (trial.usage, 1, 1)
+    assert spend.cost_usd == pytest.approx(trial.cost_usd)
