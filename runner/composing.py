@@ -42,12 +42,15 @@ def compose(words: Sequence[str]) -> list[DictConfig]:
 
     asked = any(_MAY_SET_THE_MODE.match(word) for word in words)
     Hydra.get_mode = _composed_mode if asked else _mode_of_flags  # type: ignore[method-assign]
+    typed = sys.argv
     with TemporaryDirectory(prefix="assay-") as scratch:
-        sys.argv[1:] = [*words, f"hydra.run.dir='{scratch}'", f"hydra.sweep.dir='{scratch}'"]
+        sys.argv = [typed[0], *words, f"hydra.run.dir='{scratch}'", f"hydra.sweep.dir='{scratch}'"]
         try:
             collect()
         except SystemExit as end:
             raise SystemExit(2 if end.code else 0) from None
+        finally:
+            sys.argv = typed
     return configs
 
 
