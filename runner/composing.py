@@ -15,10 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import hydra
-from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra._internal.core_plugins.importlib_resources_config_source import ImportlibResourcesConfigSource
 from hydra._internal.hydra import Hydra
-from hydra.plugins.config_source import ConfigResult
+from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.sweeper import Sweeper
 from omegaconf import DictConfig
 
@@ -66,7 +66,7 @@ def _read_once(load: _Load) -> _Load:
     kept: dict[tuple[str, str, int], bytes] = {}
 
     @wraps(load)
-    def loaded(self: FileConfigSource, config_path: str) -> ConfigResult:
+    def loaded(self: ConfigSource, config_path: str) -> ConfigResult:
         file = Path(self.path, f"{config_path.removesuffix('.yaml')}.yaml")
         key = (
             self.path,
@@ -83,5 +83,6 @@ def _read_once(load: _Load) -> _Load:
 
 _composed_mode = Hydra.get_mode
 Sweeper.validate_batch_is_legal = lambda *_: None  # type: ignore[method-assign]
-for _source in (FileConfigSource, ImportlibResourcesConfigSource):
+Plugins.instance()  # which registers the sources
+for _source in map(SourcesRegistry.instance().resolve, ("file", "pkg")):
     _source.load_config = _read_once(_source.load_config)  # type: ignore[method-assign]
