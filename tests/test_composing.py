@@ -25,9 +25,7 @@ def test_what_is_done_to_one_configuration_is_not_done_to_the_next() -> None:
     words = ["-m", "agent=oracle,nop"]
     for config in compose(words):
         config.budget.usd = 77
-        config.dataset.pop("name")
     assert [config.budget.usd for config in compose(words)] == [2.0, 2.0]
-    assert all("name" in config.dataset for config in compose(words))
 
 
 def test_the_process_keeps_the_command_line_it_was_given() -> None:
