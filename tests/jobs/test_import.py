@@ -10,10 +10,15 @@ import pandas as pd
 import pytest
 import yaml
 
+from metrics.errors import TableError
 from runner.door import ROOT
+from runner.errors import ConfigError
+from runner.jobs.importing import read_mapping
+from runner.report.imports import import_trials
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
 from tests.jobs.sweeps import Door, finished_sweep
+from tests.report.plans import SCORING
 
 EXAMPLE = ROOT / "conf/mapping_example.yaml"
 HEAD = (
@@ -95,11 +100,12 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> N
         ("a,m,t4,E,1,ok,1,1,1,1,1,1,yesterday", "finished_at is no ISO 8601 time: row 7"),
     ],
 )
-def test_bad_rows_are_named_and_nothing_is_written(door: Door, row: str, said: str) -> None:
-    ended = door("job=import", f"path={table(*ROWS, row)}", f"mapping={EXAMPLE}", "name=theirs")
-    assert ended.code == 2
-    assert f"TableError: {said}" in ended.err
-    assert not (door.outputs / "theirs").exists()
+def test_bad_rows_are_named_and_nothing_is_written(tmp_path: Path, row: str, said: str) -> None:
+    (file := tmp_path / "theirs.csv").write_text("\n".join((HEAD, *ROWS, row)))
+    with pytest.raises(TableError) as refused:
+        import_trials(file, read_mapping(EXAMPLE), tmp_path / "theirs", SCORING)
+    assert str(refused.value).startswith(said)
+    assert not (tmp_path / "theirs").exists()
 
 
 def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> None:
@@ -125,13 +131,14 @@ def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> N
         ({"planed": "grid"}, "mapping.planed: unknown key. Did you mean 'planned'?"),
     ],
 )
-def test_a_mapping_that_does_not_fit_is_refused(door: Door, changed: dict[str, object], said: str) -> None:
+def test_a_mapping_that_does_not_fit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     cleared: dict[str, object] = {"words": {}, "per_unit": {}} if "columns" in changed else {}
-    ended = door(
-        "job=import", f"path={table(*ROWS)}", f"mapping={mapping(**cleared, **changed)}", "name=theirs"
-    )
-    assert ended.code == 2
-    assert said in ended.err
+    with pytest.raises(ConfigError) as refused:
+        import_trials(table(*ROWS), read_mapping(mapping(**cleared, **changed)), tmp_path / "theirs", SCORING)
+    assert said in str(refused.value)
 
 
 def test_a_grid_counts_what_the_table_lacks_as_not_run(door: Door) -> None:
