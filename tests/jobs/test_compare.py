@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 from runner.core_sets import CoreSetFile
 from runner.datasets.harbor import HarborDataset
-from runner.door import CONF
 from runner.errors import ConfigError
 from runner.records import Scoring
 from runner.report.comparison import Side, compare, keep
@@ -19,10 +17,9 @@ from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
 from runner.report.sources import read_source
 from runner.yaml_files import read_yaml
-from tests.jobs.sweeps import AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes
+from tests.jobs.sweeps import AGENTMETER, AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes
 from tests.tasks_factory import make_task
 
-AGENTMETER = Scoring.model_validate(yaml.safe_load((CONF / "scoring/agentmeter.yaml").read_text()))
 FIGURES = {"cells", "spearman", "kendall", "top1", "topk", "overlap", "mae"}
 
 
