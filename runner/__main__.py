@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from metrics.errors import TableError
 from runner import door, usage
 from runner.errors import AssayError, ConfigError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # or importing litellm asks the network, and hangs without one
@@ -46,35 +41,14 @@ def run(argv: list[str]) -> int:
         print(text)
         return 0
     words = door.check(argv)
-    from runner.config import load  # noqa: PLC0415 - not for help; also registers ${root:...} for Hydra
+    from runner.composing import compose  # noqa: PLC0415 - not for help
+    from runner.config import load  # noqa: PLC0415 - as above; also registers ${root:...} for Hydra
 
     configs = compose(words)
     if any(word.partition("=")[0] in door.QUESTIONS for word in words):
         return 0
     sweep = load(configs, words)
     return sweep.settings.job.run(sweep)
-
-
-def compose(argv: list[str]) -> list[DictConfig]:
-    """One configuration per cell. Hydra gets a scratch folder, because a multirun insists on writing to one."""
-    import hydra  # noqa: PLC0415 - not for help
-    from hydra.plugins.sweeper import Sweeper  # noqa: PLC0415 - as above
-
-    configs: list[DictConfig] = []
-    # It composes every cell to see whether one fails before the first is run: twice the time, and here none is run.
-    Sweeper.validate_batch_is_legal = lambda *_: None  # type: ignore[method-assign]
-
-    @hydra.main(version_base="1.3", config_path=str(door.CONF), config_name="config")
-    def collect(config: DictConfig) -> None:
-        configs.append(config)
-
-    with TemporaryDirectory(prefix="assay-") as scratch:
-        sys.argv[1:] = [*argv, f"hydra.run.dir='{scratch}'", f"hydra.sweep.dir='{scratch}'"]
-        try:
-            collect()
-        except SystemExit as end:  # Hydra has said what is wrong with the composition
-            raise SystemExit(2 if end.code else 0) from None
-    return configs
 
 
 def _fail(error: Exception, code: int) -> int:

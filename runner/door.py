@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -105,9 +106,10 @@ def options(group: str, folders: Iterable[Path] = (CONF,)) -> dict[str, Path]:
     return {file.stem: file for file in files}
 
 
-def scalars() -> list[str]:
+@cache
+def scalars() -> tuple[str, ...]:
     """Keys of `config.yaml` itself."""
-    return [key for key in _read(CONF / "config.yaml") if key != "defaults"]
+    return tuple(key for key in _read(CONF / "config.yaml") if key != "defaults")
 
 
 def suggest(word: str, valid: Iterable[str]) -> str:

@@ -24,8 +24,8 @@ from threading import Event
 from docker import DockerClient
 
 from runner import door
-from runner.__main__ import compose
 from runner.agents.bounds import Oracle
+from runner.composing import compose
 from runner.config import NO_MODEL, Cell, load
 from runner.executors.threads import ThreadExecutor
 from runner.gateway import Gateway

@@ -106,7 +106,10 @@ def quick_and_slow(command: Command) -> None:
     )
 
 
-def test_a_sweep_runs_resumes_and_starts_afresh(command: Command) -> None:
+def test_a_sweep_runs_resumes_is_scored_anew_and_starts_afresh_without_its_tracker(command: Command) -> None:
+    """Each by the same command and a word more; scoring is changed without running anything, and a tracker that is
+    down loses nothing.
+    """
     make_task(command.tasks, "a")
     code, output = command.run()
     assert code == 0, output
@@ -117,19 +120,18 @@ def test_a_sweep_runs_resumes_and_starts_afresh(command: Command) -> None:
     assert code == 0
     assert record.read_bytes() == first
     assert again.splitlines()[-5:] == output.splitlines()[-5:]
-    assert command.run("fresh=true")[0] == 0
-    assert record.read_bytes() != first
 
-
-def test_scoring_is_changed_without_running_anything(command: Command) -> None:
-    make_task(command.tasks, "a")
-    assert command.run()[0] == 0
-    record = next(command.outputs.glob("trials/*/*/record.json"))
-    first = record.read_bytes()
     code, output = command.run("scoring.alpha=1.0")
     assert code == 0
     assert "alpha 1" in output
     assert record.read_bytes() == first
+
+    code, output = command.run("fresh=true", "tracker=mlflow", "tracker.uri=http://127.0.0.1:9")
+    assert code == 0, output
+    assert record.read_bytes() != first
+    assert "job=track" in output
+    assert "Traceback" not in output
+    assert command.records() == {"a": Status.COMPLETED}
 
 
 def test_a_dry_run_starts_nothing_and_writes_nothing(command: Command) -> None:
@@ -212,15 +214,6 @@ def test_a_refused_task_is_listed_and_stays_in_the_denominator(command: Command)
     assert "refused: harbor/b:" in output
     assert "refused: harbor/c:" in output
     assert "1/3" in output
-
-
-def test_the_tracker_is_down_and_nothing_is_lost(command: Command) -> None:
-    make_task(command.tasks, "a")
-    code, output = command.run("tracker=mlflow", "tracker.uri=http://127.0.0.1:9")
-    assert code == 0, output
-    assert "job=track" in output
-    assert "Traceback" not in output
-    assert command.records() == {"a": Status.COMPLETED}
 
 
 def test_no_engine_is_said_in_a_paragraph(command: Command) -> None:

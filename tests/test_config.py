@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
-from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from runner import door
+from runner.__main__ import main
+from runner.composing import compose
 from runner.config import NO_MODEL, Sweep, build, load, to_yaml
 from runner.errors import ConfigError
 from runner.plan import make_plan
 from runner.records import Budget, BundleRecipe, Prices, Record
 
-Command = Callable[..., subprocess.CompletedProcess[str]]
+Said = Callable[..., str]
 
 PLAIN = ("agent=oracle", "dry_run=true")
 NEEDED = {
@@ -40,10 +41,25 @@ OWN_TESTS = {
 """Presets that need a sweep or tasks of the user's: tests/jobs/test_presets.py and test_scorings.py."""
 
 
+@pytest.fixture
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
+    """What `python -m runner WORD...` says, in an empty folder; it ends well."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> str:
+        code = main(list(words))
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        return out
+
+    return run
+
+
+@cache
 def composed(*overrides: str) -> DictConfig:
-    """One job, as Hydra hands it over."""
-    with initialize_config_dir(version_base="1.3", config_dir=str(door.CONF)):
-        return compose("config", overrides=list(overrides))
+    """One job, as Hydra hands it over; `load` only reads it."""
+    (config,) = compose(overrides)
+    return config
 
 
 def loaded(*jobs: tuple[str, ...]) -> Sweep:
@@ -69,10 +85,8 @@ def test_every_option_composes_and_validates(group: str, option: str, tmp_path: 
 
 
 @pytest.mark.parametrize("experiment", sorted(door.options("experiment").keys() - OWN_TESTS))
-def test_every_preset_plans(command: Command, tmp_path: Path, experiment: str) -> None:
-    ended = command(f"experiment={experiment}", "dry_run=true", f"outputs={tmp_path}/outputs")
-    assert ended.returncode == 0, ended.stderr
-    assert "trials planned" in ended.stdout
+def test_every_preset_plans(said: Said, experiment: str) -> None:
+    assert "trials planned" in said(f"experiment={experiment}", "dry_run=true", "outputs=outputs")
 
 
 def test_a_cell_holds_what_was_chosen() -> None:
@@ -283,11 +297,9 @@ def own(tmp_path: Path) -> Path:
     ],
 )
 def test_a_pairs_quirk_is_laid_over_that_pair_alone(
-    command: Command, own: Path, words: tuple[str, ...], *, quirk: bool
+    said: Said, own: Path, words: tuple[str, ...], *, quirk: bool
 ) -> None:
-    ended = command("--config-dir", str(own), "--cfg", "job", *words)
-    assert ended.returncode == 0, ended.stderr
-    config = OmegaConf.create(ended.stdout)
+    config = OmegaConf.create(said("--config-dir", str(own), "--cfg", "job", *words))
     assert ("QUIRK" in config.agent.get("env", {})) is quirk
     assert config.attempts == (7 if "experiment=pair" in words else 1)
 
@@ -296,13 +308,11 @@ def test_a_pairs_quirk_is_laid_over_that_pair_alone(
     ("words", "cells"), [((), 3), (("model=scripted_hasty",), 2), (("-m", "budget=tight,default"), 6)]
 )
 def test_a_preset_sweeps_and_the_command_line_wins(
-    command: Command, own: Path, tmp_path: Path, words: tuple[str, ...], cells: int
+    said: Said, own: Path, tmp_path: Path, words: tuple[str, ...], cells: int
 ) -> None:
-    outputs = tmp_path / "outputs"
-    ended = command("--config-dir", str(own), "experiment=grid", "dry_run=true", f"outputs={outputs}", *words)
-    assert ended.returncode == 0, ended.stderr
+    plan = said("--config-dir", str(own), "experiment=grid", "dry_run=true", "outputs=outputs", *words)
     tasks = len(list((door.ROOT / "tasks/quickstart").glob("*/task.toml")))
-    assert f"{cells} cells, {cells * tasks} trials planned" in ended.stdout
+    assert f"{cells} cells, {cells * tasks} trials planned" in plan
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"], "a dry run leaves nothing behind"
 
 

@@ -16,8 +16,8 @@ from runner.door import ROOT
 
 FILES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")])
 HOMES = {
-    "hydra": ("runner.__main__", "runner.config", "runner.jobs"),
-    "omegaconf": ("runner.__main__", "runner.config", "runner.jobs"),
+    "hydra": ("runner.composing",),
+    "omegaconf": ("runner.composing", "runner.config", "runner.jobs"),
     "mlflow": ("runner.tracking",),
     "docker": ("runner.sandbox",),
     "litellm": ("runner.gateway",),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,11 +13,18 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.labels import read_labels
 from runner.records import Usage
 from runner.verifiers.semantic import Pair
+from tests.jobs.sweeps import Door
 
 USAGE = Usage(input_tokens=1000, output_tokens=100)
+JUDGED = ("dataset=cli_tool_bench_judged", "job=judge_agreement")
 
 
-Command = Callable[..., subprocess.CompletedProcess[str]]
+@pytest.fixture
+def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Door:
+    """Without a key."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return Door(tmp_path / "outputs", monkeypatch, capsys)
 
 
 def write(path: Path, rows: list[dict[str, str]]) -> Path:
@@ -34,7 +39,9 @@ def yes_or_no(word: str) -> Behaviour:
     return Behaviour(text=json.dumps({"equivalent": word == "yes", "reason": "\x1b[2J"}), usage=USAGE)
 
 
-def test_kappa_table_and_classes_are_those_of_the_labels(command: Command, tmp_path: Path) -> None:
+def test_kappa_table_and_classes_are_those_of_the_labels(
+    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two raters on ten pairs; asked once, then read from what is kept, by digest and without a key."""
     human = ["yes"] * 5 + ["no"] * 5
     judge = ["yes"] * 4 + ["no"] * 5 + ["yes"]
@@ -47,9 +54,7 @@ def test_kappa_table_and_classes_are_those_of_the_labels(command: Command, tmp_p
     ]
     with FakeUpstream(*map(yes_or_no, judge)) as fake:
         words = (
-            "dataset=cli_tool_bench_judged",
-            "job=judge_agreement",
-            f"outputs={tmp_path}/outputs",
+            *JUDGED,
             "name=mine",
             f"dataset.verifier.judge.model.api_base={fake.url}",
             "dataset.verifier.judge.model.id=openai/x",
@@ -57,21 +62,23 @@ def test_kappa_table_and_classes_are_those_of_the_labels(command: Command, tmp_p
             "dataset.verifier.judge.at_once=1",
         )
         file = f"job.labels={write(tmp_path / 'labels.csv', rows)}"
-        planned = command(*words, file, "dry_run=true")
-        asked = command(*words, file, OPENAI_API_KEY="k-0123456789")
-        kept = command(*words, f"job.labels={write(tmp_path / 'digests.csv', digests)}")
+        planned = door(*words, file, "dry_run=true")
+        with monkeypatch.context() as keyed:
+            keyed.setenv("OPENAI_API_KEY", "k-0123456789")
+            asked = door(*words, file)
+        kept = door(*words, f"job.labels={write(tmp_path / 'digests.csv', digests)}")
         assert len(fake.requests) == 10
-    assert planned.stdout.strip() == "10 labels; 10 to be asked, for at most 1 USD."
-    assert asked.returncode == kept.returncode == 0, asked.stderr + kept.stderr
+    assert planned.out.strip() == "10 labels; 10 to be asked, for at most 1 USD."
+    assert asked.code == kept.code == 0, asked.err + kept.err
     # Agreement 8/10, by chance 1/2: kappa 0.6.
-    assert "gpt and people on 10 pairs: κ = 0.600 [0.104, 1.000] (95%)" in asked.stdout
-    lines = [line.split()[-2:] for line in asked.stdout.splitlines() if line.startswith("people ")]
+    assert "gpt and people on 10 pairs: κ = 0.600 [0.104, 1.000] (95%)" in asked.out
+    lines = [line.split()[-2:] for line in asked.out.splitlines() if line.startswith("people ")]
     assert lines == [["4", "1"], ["1", "4"]]
-    assert "A: n = 5" in asked.stdout
-    assert "They disagree in rows: 6, 11." in asked.stdout
-    assert "10 of 10 pairs were asked now, for 0.0200 USD." in asked.stdout
-    assert "0 of 10 pairs were asked now, for 0.0000 USD." in kept.stdout
-    assert "κ = 0.600" in kept.stdout
+    assert "A: n = 5" in asked.out
+    assert "They disagree in rows: 6, 11." in asked.out
+    assert "10 of 10 pairs were asked now, for 0.0200 USD." in asked.out
+    assert "0 of 10 pairs were asked now, for 0.0000 USD." in kept.out
+    assert "κ = 0.600" in kept.out
     found = json.loads((tmp_path / "outputs" / "mine" / "judge_agreement.json").read_text())
     assert found["kappa"] == pytest.approx(0.6)
     assert found["confusion"]["people_different_judge_equivalent"] == 1
@@ -124,22 +131,13 @@ def test_a_file_that_is_no_table_of_labels_is_refused(tmp_path: Path, content: b
         (("job.labels=absent.csv",), "cannot read"),
     ],
 )
-def test_what_the_job_needs_is_said(
-    command: Command, tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
-    judged = "dataset=cli_tool_bench_judged"
-    base = () if words and words[0].startswith("dataset=") else (judged,)
-    ended = command(*base, *words, "job=judge_agreement", f"outputs={tmp_path}/outputs")
-    assert (ended.returncode, said in ended.stderr) == (2, True), ended.stderr
+def test_what_the_job_needs_is_said(door: Door, words: tuple[str, ...], said: str) -> None:
+    ended = door(*JUDGED[1:], *(words if "dataset=cli_tool_bench" in words else (JUDGED[0], *words)))
+    assert (ended.code, said in ended.err) == (2, True), ended.err
 
 
-def test_a_digest_without_a_verdict_is_refused_with_its_row(command: Command, tmp_path: Path) -> None:
+def test_a_digest_without_a_verdict_is_refused_with_its_row(door: Door, tmp_path: Path) -> None:
     file = write(tmp_path / "labels.csv", [{"pair": "0" * 32, "label": "no"}])
-    ended = command(
-        "dataset=cli_tool_bench_judged",
-        "job=judge_agreement",
-        f"job.labels={file}",
-        f"outputs={tmp_path}/outputs",
-    )
-    assert ended.returncode == 2
-    assert f"row 2: no verdict of this judge on pair {'0' * 32} is kept" in ended.stderr
+    ended = door(*JUDGED, f"job.labels={file}")
+    assert ended.code == 2
+    assert f"row 2: no verdict of this judge on pair {'0' * 32} is kept" in ended.err

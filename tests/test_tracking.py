@@ -56,14 +56,12 @@ def sweep(tmp_path: Path, empty_store: Path, projected: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def logged(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Path:
+def logged(tmp_path_factory: pytest.TempPathFactory, empty_store: Path, projected: Path) -> Path:
     """A sweep that was logged once; for tests that only look."""
-    outputs = tmp_path_factory.mktemp("logged")
+    outputs = shutil.copytree(projected, tmp_path_factory.mktemp("logged"), dirs_exist_ok=True)
     shutil.copy(empty_store, outputs / "mlflow.db")
-    folder = write_sweep(outputs, *sweep_of_four())
-    write_projections(folder, outputs)
-    MlflowTracker().log(folder)
-    return folder
+    MlflowTracker().log(outputs / "quickstart")
+    return outputs / "quickstart"
 
 
 def client(sweep: Path) -> Any:

@@ -40,7 +40,7 @@ class Import(Record):
         folder = settings.outputs / settings.name
         if (folder / "sweep.json").exists() and read_sweep(folder).imported is None:
             raise ConfigError(f"name: {settings.name} is a sweep that was run here; choose another name=.")
-        plan = import_trials(self.path, _mapping(self.mapping), folder, settings.scoring)
+        plan = import_trials(self.path, read_mapping(self.mapping), folder, settings.scoring)
         print(write_projections(folder, settings.outputs))
         if absent := len(plan.planned) - (plan.imported.rows if plan.imported else 0):
             print(f"{absent} trials are planned and not in the table: not run (mapping.planned: grid).")
@@ -48,7 +48,7 @@ class Import(Record):
         return 0
 
 
-def _mapping(path: Path) -> Any:
+def read_mapping(path: Path) -> Any:
     """The mapping in a file, every fault of it with its key and the nearest valid one. Raises `ConfigError`."""
     from runner.config import build  # noqa: PLC0415 - this module is loaded by it
     from runner.report.imports import Mapping  # noqa: PLC0415 - as above

@@ -111,7 +111,7 @@ def write_report(found: Findings) -> Path:
     """
     folder = found.folder / "report"
     with figures.style():
-        chapters = [_shown(chapter) for chapter in chapters_of(found)]
+        chapters = [_shown(chapter, folder) for chapter in chapters_of(found)]
     blocks = [block for chapter in chapters for section in chapter["sections"] for block in section["blocks"]]
     pictures = {name: of for block in blocks if isinstance(block, Drawn) for name, of in block.files.items()}
     for name, content in {**pictures, "index.html": _html(found, chapters).encode()}.items():
@@ -153,14 +153,14 @@ def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
     )
 
 
-def _shown(chapter: Chapter) -> dict[str, Any]:
-    """A chapter for the template, its pictures drawn."""
+def _shown(chapter: Chapter, folder: Path) -> dict[str, Any]:
+    """A chapter for the template, its pictures drawn for `folder`."""
     sections = [
         {
             "anchor": f"{section.name}{chapter.suffix}",
             "title": section.title,
             "blocks": [
-                _drawn(block, chapter.suffix) if isinstance(block, Picture) else block
+                _drawn(block, chapter.suffix, folder) if isinstance(block, Picture) else block
                 for block in section.blocks
             ],
         }
@@ -169,12 +169,16 @@ def _shown(chapter: Chapter) -> dict[str, Any]:
     return {"title": chapter.title, "about": chapter.about, "sections": sections}
 
 
-def _drawn(picture: Picture, suffix: str) -> Drawn:
+def _drawn(picture: Picture, suffix: str, folder: Path) -> Drawn:
+    """Its pixels are drawn anew only where its lines are not those of the last report, as most are not."""
     name = f"{picture.name}{suffix}"
     figure = picture.draw()
     figures.settle(figure)
     text = figures.svg(figure)
-    files = {f"{name}.svg": text.encode(), f"{name}.png": figures.png(figure)}
+    vector, pixels = folder / f"{name}.svg", folder / f"{name}.png"
+    same = pixels.exists() and vector.exists() and vector.read_bytes() == text.encode()
+    # Pixels are written first: a report that is cut off in between leaves lines of old, and so is drawn again.
+    files = {pixels.name: pixels.read_bytes() if same else figures.png(figure), vector.name: text.encode()}
     markup = Markup(figures.inline(text, name))  # noqa: S704 - matplotlib escaped what it drew
     return Drawn(name, picture.caption, picture.alt, markup, files, picture.template)
 

@@ -14,13 +14,15 @@ import yaml
 
 from runner.__main__ import main
 from runner.door import CONF
-from runner.records import PlannedRow
+from runner.records import PlannedRow, Scoring
 from runner.store import Store
 from tests.report.plans import record, row, write_sweep
 
 AGENTS = ("codex", "kimi_cli", "mini_swe_agent")
 MODELS = ("glm", "gpt", "qwen")
 TIERS = ("easy", "medium", "hard")
+AGENTMETER = Scoring.model_validate(yaml.safe_load((CONF / "scoring/agentmeter.yaml").read_text()))
+"""What a command scores by when it says nothing else."""
 TASKS = tuple(f"{tier}-{n}" for tier in TIERS for n in range(1, 5))
 
 
@@ -51,7 +53,7 @@ def finished_sweep(
         records[each.key] = record(each, passed=passed(each), **effort)
     folder = write_sweep(outputs, planned, records, name=name)
     content = json.loads((folder / "sweep.json").read_text())
-    content["scoring"] = yaml.safe_load((CONF / "scoring/agentmeter.yaml").read_text())
+    content["scoring"] = AGENTMETER.model_dump(mode="json")
     (folder / "sweep.json").write_text(json.dumps(content))
     return folder
 

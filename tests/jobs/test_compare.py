@@ -11,10 +11,13 @@ import pytest
 from runner.core_sets import CoreSetFile
 from runner.datasets.harbor import HarborDataset
 from runner.errors import ConfigError
+from runner.records import Scoring
+from runner.report.comparison import Side, compare, keep
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
+from runner.report.sources import read_source
 from runner.yaml_files import read_yaml
-from tests.jobs.sweeps import AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes
+from tests.jobs.sweeps import AGENTMETER, AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes
 from tests.tasks_factory import make_task
 
 FIGURES = {"cells", "spearman", "kendall", "top1", "topk", "overlap", "mae"}
@@ -23,6 +26,18 @@ FIGURES = {"cells", "spearman", "kendall", "top1", "topk", "overlap", "mae"}
 def kept(sweep: Path, name: str) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = json.loads((sweep / "comparisons" / f"{name}.json").read_text())
     return found
+
+
+def compared(outputs: Path, left: str, right: str, scoring: Scoring | None = None) -> str:
+    """What `job=compare` keeps and says, without the report that it then writes anew."""
+    sides = []
+    for word in (left, right):
+        name, _, metric = word.partition(":")
+        source = read_source(name, outputs)
+        sides.append(Side(source, metric or "AMS", source.scoring or AGENTMETER))
+    found, cells, text = compare(sides[0], sides[1]._replace(scoring=scoring or sides[1].scoring))
+    keep(outputs / left.partition(":")[0], found, cells)
+    return text
 
 
 def test_two_metrics_of_one_sweep_agree_as_far_as_their_ranks(door: Door) -> None:
@@ -41,11 +56,11 @@ def test_two_metrics_of_one_sweep_agree_as_far_as_their_ranks(door: Door) -> Non
 
 def test_a_price_ranks_the_cheapest_first_and_has_no_difference_to_a_share(door: Door) -> None:
     sweep = finished_sweep(door.outputs, passed=lambda _: True)
-    ended = door("job=compare", "left=full", "right=full:usd_per_pass")
+    said = compared(door.outputs, "full", "full:usd_per_pass")
     found = kept(sweep, "AMS_vs_full_usd_per_pass")["agreement"]
     assert found["spearman"] > 0.9, "what costs less scores more, when all pass"  # type: ignore[operator]
     assert found["mae"] is None
-    assert "AMS and usd_per_pass have different units, so no MAE" in ended.out
+    assert "AMS and usd_per_pass have different units, so no MAE" in said
     table = pd.read_csv(sweep / "comparisons" / "AMS_vs_full_usd_per_pass.csv")
     cheapest = table.sort_values("right").iloc[0]
     assert cheapest["right_rank"] == 1
@@ -56,7 +71,7 @@ def test_the_agreement_is_on_the_left_sweeps_run_until_its_trials_change(door: D
     """And again from disk alone, as job=track rebuilds it."""
     sweep = finished_sweep(door.outputs)
     finished_sweep(door.outputs, "other", dataset="other", passed=lambda each: not passes(each))
-    assert door("job=compare", "left=full:pass_rate", "right=other:pass_rate").code == 0
+    compared(door.outputs, "full:pass_rate", "other:pass_rate")
     run = tracked_runs(sweep, "none")[-1]
     family = "agreement_pass_rate_vs_other_pass_rate"
     assert {name for name in run.metrics if name.startswith("agreement")} == {
@@ -84,9 +99,10 @@ def test_a_typed_scoring_is_the_right_sides(door: Door) -> None:
 def test_scorings_of_one_title_and_alpha_are_told_apart_and_kept_side_by_side(door: Door) -> None:
     sweep = finished_sweep(door.outputs)
     said = "Scored by agentmeter tiers.easy.tau=0.12 alpha=0.6; on the right by agentmeter tiers.easy.tau={} alpha=0.6."
-    for tau in ("0.01", "0.02"):
-        ended = door("job=compare", "left=full", f"scoring.tiers.easy.tau={tau}")
-        assert said.format(tau) in ended.out
+    for tau in (0.01, 0.02):
+        easy = AGENTMETER.tiers["easy"].model_copy(update={"tau": tau})
+        other = AGENTMETER.model_copy(update={"tiers": {**AGENTMETER.tiers, "easy": easy}})
+        assert said.format(tau) in compared(door.outputs, "full", "full", other)
     assert len(list((sweep / "comparisons").glob("*.json"))) == 2
 
 
@@ -98,7 +114,7 @@ def test_a_comparison_stands_until_the_trials_on_its_right_change(door: Door) ->
     def agreements() -> int:
         return sum(name.startswith("agreement") for name in tracked_runs(sweep, "none")[-1].metrics)
 
-    assert door("job=compare", "left=full", "right=other.csv").code == 0
+    compared(door.outputs, "full", "other.csv")
     assert agreements()
     other.assign(reward=0.5).to_csv("other.csv", index=False)
     assert not agreements()
@@ -115,7 +131,7 @@ def test_two_files_of_one_name_are_two_comparisons(door: Door) -> None:
     for folder in ("one", "two"):
         Path(folder).mkdir()
         trials.to_csv(Path(folder, "trials.csv"), index=False)
-        assert door("job=compare", "left=full", f"right={folder}/trials.csv").code == 0
+        compared(door.outputs, "full", f"{folder}/trials.csv")
     assert len(list((sweep / "comparisons").glob("AMS_vs_trials.csv_AMS_*.json"))) == 2
     families = {name.partition("/")[0] for name in tracked_runs(sweep, "none")[-1].metrics}
     assert sum(name.startswith("agreement_") for name in families) == 2
@@ -125,7 +141,7 @@ def test_a_comparison_of_two_sweeps_moves_with_their_outputs(door: Door) -> None
     """It named the right side's folder from the root on, so once moved, it never fell, whatever came of its trials."""
     finished_sweep(door.outputs)
     finished_sweep(door.outputs, "other", dataset="other")
-    assert door("job=compare", "left=full", "right=other").code == 0
+    compared(door.outputs, "full", "other")
     moved = door.outputs.rename(f"{door.outputs}-moved")
     found = kept(moved / "full", "AMS_vs_other_AMS")
     assert (found["left"]["path"], found["right"]["path"]) == ("full", "other")

@@ -10,10 +10,14 @@ import pandas as pd
 import pytest
 import yaml
 
+from metrics.errors import TableError
 from runner.door import ROOT
+from runner.errors import ConfigError
+from runner.jobs.importing import read_mapping
+from runner.report.imports import import_trials
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
-from tests.jobs.sweeps import Door, finished_sweep
+from tests.jobs.sweeps import AGENTMETER, Door, finished_sweep
 
 EXAMPLE = ROOT / "conf/mapping_example.yaml"
 HEAD = (
@@ -46,6 +50,11 @@ def mapping(**changed: object) -> Path:
     return path
 
 
+def imported(file: Path, mapped: Path, sweep: Path) -> None:
+    """A sweep of somebody's trials, without the report that `job=import` then writes."""
+    import_trials(file, read_mapping(mapped), sweep, AGENTMETER)
+
+
 def test_the_example_mapping_makes_a_sweep_of_a_foreign_table(door: Door) -> None:
     ended = door("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=theirs")
     assert ended.code == 0, ended.err
@@ -69,7 +78,7 @@ def test_the_example_mapping_makes_a_sweep_of_a_foreign_table(door: Door) -> Non
 
 
 def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> None:
-    door("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=theirs")
+    imported(table(*ROWS), EXAMPLE, door.outputs / "theirs")
     ended = door("job=track", "name=theirs", "scoring.alpha=1")
     assert ended.out.startswith("Scored anew: alpha 0.6 -> 1.0.")
     board = pd.read_csv(door.outputs / "theirs" / "leaderboard.csv", index_col="agent")
@@ -95,11 +104,12 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> N
         ("a,m,t4,E,1,ok,1,1,1,1,1,1,yesterday", "finished_at is no ISO 8601 time: row 7"),
     ],
 )
-def test_bad_rows_are_named_and_nothing_is_written(door: Door, row: str, said: str) -> None:
-    ended = door("job=import", f"path={table(*ROWS, row)}", f"mapping={EXAMPLE}", "name=theirs")
-    assert ended.code == 2
-    assert f"TableError: {said}" in ended.err
-    assert not (door.outputs / "theirs").exists()
+def test_bad_rows_are_named_and_nothing_is_written(tmp_path: Path, row: str, said: str) -> None:
+    (file := tmp_path / "theirs.csv").write_text("\n".join((HEAD, *ROWS, row)))
+    with pytest.raises(TableError) as refused:
+        imported(file, EXAMPLE, tmp_path / "theirs")
+    assert str(refused.value).startswith(said)
+    assert not (tmp_path / "theirs").exists()
 
 
 def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> None:
@@ -125,13 +135,14 @@ def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> N
         ({"planed": "grid"}, "mapping.planed: unknown key. Did you mean 'planned'?"),
     ],
 )
-def test_a_mapping_that_does_not_fit_is_refused(door: Door, changed: dict[str, object], said: str) -> None:
+def test_a_mapping_that_does_not_fit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     cleared: dict[str, object] = {"words": {}, "per_unit": {}} if "columns" in changed else {}
-    ended = door(
-        "job=import", f"path={table(*ROWS)}", f"mapping={mapping(**cleared, **changed)}", "name=theirs"
-    )
-    assert ended.code == 2
-    assert said in ended.err
+    with pytest.raises(ConfigError) as refused:
+        imported(table(*ROWS), mapping(**cleared, **changed), tmp_path / "theirs")
+    assert said in str(refused.value)
 
 
 def test_a_grid_counts_what_the_table_lacks_as_not_run(door: Door) -> None:
@@ -220,16 +231,15 @@ def test_a_number_in_json_is_no_time(door: Door) -> None:
     assert "TableError: finished_at is no ISO 8601 time: row 1" in ended.err
 
 
-@pytest.mark.parametrize("first", ["a", "b"])
-def test_two_imports_of_the_same_cells_with_other_content_are_no_calibration(door: Door, first: str) -> None:
+def test_two_imports_of_the_same_cells_with_other_content_are_no_calibration(door: Door) -> None:
     for name, reward in (("a", "1"), ("b", "0")):
         rows = (f"x,m,t{n},E,1,ok,{reward},{n},1,1,1,1,2026-05-01T10:00:00Z" for n in range(1, 7))
-        door("job=import", f"path={table(*rows)}", f"mapping={EXAMPLE}", f"name={name}")
-    second = {"a": "b", "b": "a"}[first]
-    ended = door("job=calibrate", f"inputs=[{first},{second}]")
-    assert ended.code == 2
-    assert ended.err.startswith("TableError: Two rows of one cell, task and attempt")
-    assert not Path("tiers.yaml").exists()
+        imported(table(*rows), EXAMPLE, door.outputs / name)
+    for inputs in ("a,b", "b,a"):
+        ended = door("job=calibrate", f"inputs=[{inputs}]")
+        assert ended.code == 2
+        assert ended.err.startswith("TableError: Two rows of one cell, task and attempt")
+        assert not Path("tiers.yaml").exists()
 
 
 def test_one_file_imported_twice_is_calibrated_on_once(door: Door) -> None:
@@ -239,7 +249,7 @@ def test_one_file_imported_twice_is_calibrated_on_once(door: Door) -> None:
     file = table(*rows)
     counted = mapping(constants={"dataset": "theirs", "interactions": 3})
     for name in ("a", "b"):
-        door("job=import", f"path={file}", f"mapping={counted}", f"name={name}")
+        imported(file, counted, door.outputs / name)
     ended = door("job=calibrate", "inputs=[a,b]")
     assert ended.code == 0, ended.err
     assert "12 valid trials of 1 cells" in ended.out

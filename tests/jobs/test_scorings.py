@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from runner.report.projections import load_trials
+from runner.report.rescoring import compare_scorings
 from runner.report.runs import tracked_runs
-from tests.jobs.sweeps import TASKS, TIERS, Door, finished_sweep, forget
+from tests.jobs.sweeps import AGENTMETER, TASKS, TIERS, Door, finished_sweep, forget
 from tests.report.plans import record, row, write_sweep
 
 
@@ -185,7 +186,7 @@ def test_the_alpha_preset_ranks_a_finished_sweep_under_alpha_and_grids(door: Doo
 
 def test_another_scorings_ranking_is_tracked_until_trials_or_scoring_change(door: Door) -> None:
     sweep = finished_sweep(door.outputs)
-    assert door("-m", "job=sensitivity", "name=full", "scoring.alpha=0,1").code == 0
+    compare_scorings(sweep, [AGENTMETER.model_copy(update={"alpha": alpha}) for alpha in (0.0, 1.0)])
     logged = {path.name for path in tracked_runs(sweep, "none")[-1].files}
     assert {"sensitivity.csv", "sensitivity.json"} <= logged
     forget(door.outputs, load_trials(sweep, door.outputs)[1]["key"].iloc[0])

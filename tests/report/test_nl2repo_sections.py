@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from runner.records import PlannedRow, TrialRecord, Verdict
 from runner.report import sections_nl2repo
 from runner.report.blocks import Section, Table
@@ -57,8 +59,14 @@ def shown(table: object) -> list[list[str]]:
     return [[value.text for value in row] for row in table.rows]
 
 
-def test_every_section_of_a_sweep_of_suites(tmp_path: Path) -> None:
-    found = sections(findings(tmp_path, *sweep_of_suites()))
+@pytest.fixture(scope="module")
+def suites(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """What is found of a sweep of suites; for tests that only look."""
+    return findings(tmp_path_factory.mktemp("suites"), *sweep_of_suites())
+
+
+def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
+    found = sections(suites)
     assert {
         "suites",
         "suite-failures",
@@ -95,7 +103,7 @@ def test_limits_on_turns_are_a_curve_and_one_alone_is_none(tmp_path: Path) -> No
     assert "suite-rounds" not in sections(findings(tmp_path, *sweep_of_suites(budget="turns_50")))
 
 
-def test_revealed_tests_stand_beside_the_document_alone(tmp_path: Path) -> None:
+def test_revealed_tests_stand_beside_the_document_alone(tmp_path: Path, suites: Findings) -> None:
     planned: list[PlannedRow] = []
     records: dict[str, TrialRecord] = {}
     for name in ("nl2repo", "nl2repo_revealed"):
@@ -105,7 +113,7 @@ def test_revealed_tests_stand_beside_the_document_alone(tmp_path: Path) -> None:
     found = findings(tmp_path, planned, records)
     lines = shown(sections(found)["suite-revealed"].blocks[0])
     assert [line[2] for line in lines] == ["document", "document and tests"] * 3
-    assert sections_nl2repo.revealed(findings(tmp_path, *sweep_of_suites())) is None
+    assert sections_nl2repo.revealed(suites) is None
 
 
 def test_a_sweep_without_suites_has_none_of_them(tmp_path: Path) -> None:
@@ -113,8 +121,8 @@ def test_a_sweep_without_suites_has_none_of_them(tmp_path: Path) -> None:
     assert not {name for name in found if name.startswith(("suite", "behaviour"))}
 
 
-def test_a_page_is_written(tmp_path: Path) -> None:
-    page = write_report(findings(tmp_path, *sweep_of_suites()))
+def test_a_page_is_written(suites: Findings) -> None:
+    page = write_report(suites)
     assert "Hidden suites: why tests fail" in page.read_text()
     assert (page.parent / "behaviour_transitions.svg").exists() or list(
         page.parent.glob("behaviour_transitions*")

@@ -129,6 +129,23 @@ def test_pictures_that_are_no_longer_made_go(report: Report, tmp_path: Path) -> 
     assert [file.name for file in page.parent.iterdir()] == ["index.html"]
 
 
+def test_pixels_follow_their_lines(report: Report) -> None:
+    """They are drawn again only where the lines are others: the last report may be of other trials, or cut off."""
+    planned, records = two()
+
+    def heat_map() -> tuple[bytes, bytes]:
+        page = report(planned, records)
+        lines, pixels = (page.with_name(f"heat_map.{ending}").read_bytes() for ending in ("svg", "png"))
+        return lines, pixels
+
+    first = heat_map()
+    assert heat_map() == first
+    records[planned[0].key] = record(planned[0], passed=False)
+    other = heat_map()
+    assert other[0] != first[0]
+    assert other[1] != first[1]
+
+
 def test_scripts_are_called_so_wherever_they_are_named(four: Path) -> None:
     texts = [file.read_text() for file in (four, *four.parent.glob("*.svg"))]
     assert sum(text.count("scripted_careful (scripted)") for text in texts) > 20
