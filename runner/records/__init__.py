@@ -1,0 +1,93 @@
+"""What crosses a module border: frozen records, and nothing else.
+
+Imports nothing of ours. Every record rejects unknown fields, so a misspelt field or a record written by another
+schema fails loudly. Missing is `None`, never 0. A field's meaning stands beneath it.
+"""
+
+from runner.records.base import ErrorInfo, Record
+from runner.records.outcomes import (
+    HUNG_UP,
+    EgressAttempt,
+    ModelCall,
+    OwnUsage,
+    PhaseSeconds,
+    PlannedRow,
+    Retry,
+    Status,
+    ToolCall,
+    TrialRecord,
+    Usage,
+    Verdict,
+)
+from runner.records.sandboxes import (
+    Build,
+    BuildSpec,
+    BundleRecipe,
+    Counted,
+    ExecResult,
+    ExecSpec,
+    Image,
+    SandboxSpec,
+    UsageReport,
+)
+from runner.records.settings import (
+    BOUNDS,
+    Budget,
+    CallLimit,
+    CallLimits,
+    Endpoint,
+    Judge,
+    Model,
+    Prices,
+    PriceTier,
+    Rates,
+    Scoring,
+    SpendLimits,
+    TierScoring,
+    name_told,
+)
+from runner.records.tasks import Environment, Healthcheck, Task, VerifierSpec
+
+__all__ = [
+    "BOUNDS",
+    "HUNG_UP",
+    "Budget",
+    "Build",
+    "BuildSpec",
+    "BundleRecipe",
+    "CallLimit",
+    "CallLimits",
+    "Counted",
+    "EgressAttempt",
+    "Endpoint",
+    "Environment",
+    "ErrorInfo",
+    "ExecResult",
+    "ExecSpec",
+    "Healthcheck",
+    "Image",
+    "Judge",
+    "Model",
+    "ModelCall",
+    "OwnUsage",
+    "PhaseSeconds",
+    "PlannedRow",
+    "PriceTier",
+    "Prices",
+    "Rates",
+    "Record",
+    "Retry",
+    "SandboxSpec",
+    "Scoring",
+    "SpendLimits",
+    "Status",
+    "Task",
+    "TierScoring",
+    "ToolCall",
+    "TrialRecord",
+    "Usage",
+    "UsageReport",
+    "Verdict",
+    "VerifierSpec",
+    "name_told",
+]

@@ -1,0 +1,270 @@
+"""What happened: calls, verdicts and trials."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+from runner.records.base import ErrorInfo, Record
+
+SCHEMA_VERSION: Final = 1
+"""Of `TrialRecord` on disk. Raised whenever a field changes its meaning."""
+
+
+class Status(StrEnum):
+    """How a trial ended. Never mixed with its reward."""
+
+    COMPLETED = "completed"
+    """The agent ended by itself with exit code 0."""
+    AGENT_ERROR = "agent_error"
+    """The agent ended by itself with another exit code, or was ended for what it did (disk, workspace caps)."""
+    TIMEOUT = "timeout"
+    """The deadline of the task or the budget passed; verified all the same."""
+    BUDGET_EXCEEDED = "budget_exceeded"
+    """The gateway refused a call because the budget was spent; verified all the same."""
+    INFRA_INVALID = "infra_invalid"
+    """Our side failed (image, engine, provider, verifier): says nothing about the configuration."""
+    CANCELLED = "cancelled"
+    """The user stopped the run."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the ending is the configuration's own doing; an unfinished trial runs again on resume."""
+        return self not in (Status.INFRA_INVALID, Status.CANCELLED)
+
+
+class Usage(Record):
+    """Token counts of one or more model calls (AgentMeter section 3.2). A count that a response lacks is 0."""
+
+    input_tokens: int = 0
+    """X: all input, caches included."""
+    cache_creation_tokens: int = 0
+    """A: part of X."""
+    cache_hit_tokens: int = 0
+    """H: part of X."""
+    output_tokens: int = 0
+    """Y: reasoning included."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            cache_creation_tokens=self.cache_creation_tokens + other.cache_creation_tokens,
+            cache_hit_tokens=self.cache_hit_tokens + other.cache_hit_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+class OwnUsage(Record):
+    """Token counts as an agent gives them, or a difference between such counts; None is what it does not say."""
+
+    input_tokens: int | None = None
+    cache_creation_tokens: int | None = None
+    cache_hit_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def beyond(self, counted: Usage) -> OwnUsage:
+        """Count by count what it says beyond `counted`; negative where it says less."""
+        return OwnUsage(
+            **{name: said - getattr(counted, name) for name, said in self if said is not None},
+        )
+
+
+HUNG_UP = 499
+"""Status on the ledger of a call whose agent did not wait for the answer."""
+
+
+class ModelCall(Record):
+    """One line of the ledger: one call that the agent made, answered or not."""
+
+    index: int
+    """0, 1, 2.. in the order in which calls arrived at the trial's socket."""
+    api: Literal["chat", "responses", "messages"]
+    model: str
+    """What was asked of the provider (litellm id), not what the agent named."""
+    scripted: bool = False
+    replayed: bool = False
+    started_at: datetime
+    latency_seconds: float
+    """From the request's arrival to the finished answer, retries and waits included."""
+    waited_seconds: float = 0.0
+    """Of the latency, what it waited for the limits on calls."""
+    streamed: bool = False
+    """Whether the agent asked for SSE."""
+    attempts: int = 1
+    """Requests to the provider, those that failed and those that litellm repeats unseen included."""
+    lost: int = 0
+    """Of these, how many were sent and have no whole answer, cut off by the provider, the agent or the deadline: they
+    may have been charged, which nobody knows. The caps count the most that it can be."""
+    request: dict[str, Any]
+    """The agent's body as it came."""
+    dropped: tuple[str, ...] = ()
+    """Fields and tools (`tools:<type>`) of it that were not sent on; also marks on its parts (`is_error`) and earlier
+    thoughts (`reasoning items`) that the provider's own API has no place for; and `stream` for an answer that was to
+    pass through and was collected."""
+    response: dict[str, Any] | None = None
+    """The finished object as it was answered; None if there was none, or not to its end."""
+    status_code: int
+    """What the agent got."""
+    usage: Usage | None = None
+    """Of an answer that broke off on its way to the agent: what the provider had counted until then."""
+    cost_usd: float | None = None
+    """Of `usage`; None when the model has no price or there is no usage."""
+    refused: str | None = None
+    """Budget that refused it: usd, input_tokens, output_tokens, turns, deadline."""
+    error: ErrorInfo | None = None
+
+    @property
+    def cut(self) -> bool:
+        """Whether some of it may have been charged that is not in `cost_usd`."""
+        return self.lost > 0
+
+
+class ToolCall(Record):
+    """A tool call that the model made, read from an answered call."""
+
+    id: str
+    name: str
+    arguments: str
+    """As the model wrote them: JSON text, or free text for freeform tools."""
+    result: str | None = None
+    """What it gave back, where an agent in our process says so; else a later request repeats it."""
+
+
+class Verdict(Record):
+    """What the verifier said of the final workspace."""
+
+    reward: float | None
+    """In [0, 1]; None when it could not judge, and `error` says why."""
+    components: dict[str, float] = {}
+    """Every key of the verifier's `reward.json`."""
+    exit_code: int | None = None
+    """Of the verifier's script; recorded, and no part of the reward (Harbor's rule)."""
+    mode: Literal["shared", "separate", "live"] = "shared"
+    image: str = ""
+    """Id of the image that the judge ran in: the task's, or the snapshot of the agent's machine."""
+    output: str = ""
+    """End of what the verifier printed."""
+    error: ErrorInfo | None = None
+    seconds: float = 0.0
+
+
+class PhaseSeconds(Record):
+    """Wall seconds of each phase of one trial; `environment` includes waiting for a shared image build."""
+
+    environment: float = 0.0
+    agent: float = 0.0
+    waiting: float = 0.0
+    """Of `agent`, what a model call waited for the limits on calls; its deadline is that much later."""
+    collect: float = 0.0
+    verify: float = 0.0
+
+
+class Retry(Record):
+    """An earlier try at the same trial that our side spoiled, with what it spent."""
+
+    reason: ErrorInfo
+    usage: Usage = Usage()
+    cost_usd: float | None = 0.0
+    judge_usd: float | None = 0.0
+    turns: int = 0
+    lost: int = 0
+    """Of its calls and its judge's, as `ModelCall.lost`: what they cost is not known."""
+    wall_seconds: float = 0.0
+
+
+class EgressAttempt(Record):
+    """What a rollout asked of the network beyond its model: a request at the proxy, a lookup of a name, or connections
+    and packets to bare addresses, which lead nowhere.
+    """
+
+    host: str
+    """Name or address as asked for; `(others)` stands for all beyond the first 256, `(unreadable)` for lookups of what
+    is no host's name, `(addresses)` for all bare addresses, of which only the number is known."""
+    port: int
+    """53 of a lookup, 0 of what is not known."""
+    way: Literal["proxy", "dns", "direct"] = "proxy"
+    allowed: bool
+    """Whether it may be reached through the proxy; a lookup is told in any case that there is no such name."""
+    count: int
+    """Requests, or questions (one lookup asks two, for both kinds of address); fewer than there were in a flood."""
+
+
+class TrialName(Record):
+    """Which trial it is: its cell, task and attempt, and what tables group by."""
+
+    key: str
+    agent: str
+    model: str
+    dataset: str
+    budget: str
+    task: str
+    attempt: int
+    tier: str
+    category: str
+    language: str
+    scripted: bool = False
+    """The model is a script, not a language model."""
+    replayed: bool = False
+    """The model's answers are those of an earlier run."""
+
+
+class PlannedRow(TrialName):
+    """One planned trial in `sweep.json`: the denominator, whether it ever ran or not."""
+
+    refused: str | None = None
+    """Why its task cannot be run here; such a trial has no record and contributes zero."""
+
+
+class TrialRecord(TrialName):
+    """One trial: one (cell, task, attempt). Written once, atomically; the truth that everything else projects."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    status: Status
+    reward: float | None = None
+    passed: bool | None = None
+    """reward >= the dataset's `pass_threshold`; None when there is no reward."""
+    verdict: Verdict | None = None
+    error: ErrorInfo | None = None
+    flags: tuple[str, ...] = ()
+    """What a reader must know: no_model_call, empty_rollout (it used no tool, or changed nothing and said nothing),
+    agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
+    suite's judge was tampered with), out_of_memory (the kernel ended a process of the rollout's for want of it), ..."""
+    agent_exit_code: int | None = None
+
+    usage: Usage = Usage()
+    """All model calls made for it, those of retries included."""
+    agent_usage: OwnUsage | None = None
+    """What the agent itself says of its tokens in the last try; None if it says nothing, or nothing readable."""
+    usage_difference: OwnUsage | None = None
+    """`agent_usage` less what the gateway counted in the same try, which is the truth: 0 where both agree."""
+    cost_usd: float | None = None
+    """All model calls made for it, retries included; None when any price is missing."""
+    judge_usd: float | None = 0.0
+    """What the verifier's judge model cost, retries included: no part of `cost_usd`. None as there."""
+    turns: int = 0
+    """U: model calls that answered."""
+    interactions: int = 0
+    """I: tool calls the model made."""
+    tool_calls: dict[str, int] = {}
+    """Tool name -> calls."""
+    tool_kinds: tuple[str, ...] = ()
+    """Kind of each tool call in their order, by the agent's own table (`agent.tools`)."""
+    tool_phases: tuple[str, ...] = ()
+    """Phase of each tool call in their order (`metrics.terminal.phase`)."""
+    programs: tuple[str, ...] = ()
+    """What the commands ran that the model gave to a terminal, in their order (`metrics.terminal.programs`)."""
+    own_finish: bool | None = None
+    """Whether the agent ended its work itself; None without a model. See `runner.behaviour`."""
+
+    started_at: datetime
+    finished_at: datetime
+    wall_seconds: float
+    seconds: PhaseSeconds = PhaseSeconds()
+    retries: tuple[Retry, ...] = ()
+    egress: tuple[EgressAttempt, ...] = ()
+    """Of the last try; empty also where the sandbox had no proxy (`sandbox.network=open`, agents without a model)."""
+    workspace_files: int | None = None
+    workspace_lines: int | None = None
+    digests: dict[str, str] = {}
+    """What ran: task, image, verifier_image, bundle:<name>, agent, model, prices, budget, assay."""

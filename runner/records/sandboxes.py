@@ -1,0 +1,135 @@
+"""Commands, images and the machines that they are for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from runner.records.base import ErrorInfo, Record
+from runner.records.tasks import Environment
+
+
+class ExecSpec(Record):
+    """One command in a sandbox, with what it needs. An agent renders to exactly this."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    """None means the sandbox's working directory."""
+    user: str | None = None
+    """None means the sandbox's user."""
+    files: dict[str, str] = {}
+    """Absolute container path -> text, written before the command, readable by its user."""
+    uploads: dict[str, Path] = {}
+    """Absolute container folder -> host folder, copied (root-owned, world-readable) before the command."""
+    timeout_seconds: float | None = None
+
+
+class ExecResult(Record):
+    """How a command in a sandbox ended."""
+
+    exit_code: int | None
+    """None when it did not end by itself."""
+    stdout: str
+    """Decoded with replacement, cut at the sandbox's output cap."""
+    stderr: str
+    seconds: float
+    ended: Literal["exited", "deadline", "disk", "cancelled", "lost"] = "exited"
+    """deadline: killed at the time limit. disk: killed for filling its disk. lost: the container died under it."""
+    output_bytes: int = 0
+    """What it really wrote to both streams, cap or no cap."""
+
+
+class Counted(Record):
+    """What the kernel counted of a sandbox. None: nobody can tell."""
+
+    unrouted: int | None = None
+    """How often a command turned to an address that no way leads to."""
+    memory_kills: int | None = None
+    """Processes that were ended because the sandbox had no memory left."""
+
+
+class Image(Record):
+    """A usable image and how it came to be."""
+
+    id: str
+    """`sha256:...`, or empty for sandboxes that have no images."""
+    reference: str
+    origin: Literal["local", "pulled", "built", "none"] = "local"
+    note: str = ""
+    """Said on the record when a declared image could not be pulled and was built instead."""
+    seconds: float = 0.0
+
+
+class BuildSpec(Record):
+    """An image to be built of what nobody vouches for."""
+
+    name: str
+    """What it is for, in messages."""
+    dockerfile: str
+    folders: dict[str, Path] = {}
+    """Name in the build context -> host folder: everything in it but the Dockerfile."""
+    environment: Environment = Environment()
+    """Its limits and build arguments."""
+    timeout_seconds: float
+
+
+class Build(Record):
+    """How such a build ended."""
+
+    image: Image | None = None
+    error: ErrorInfo | None = None
+    """Why there is no image: BuildFailed, deadline, disk or cancelled."""
+    output: str = ""
+    """End of what it printed."""
+    seconds: float = 0.0
+
+
+class BundleRecipe(Record):
+    """How an agent is installed, once, into `/opt/assay/<name>`, mounted read-only into every sandbox that uses it."""
+
+    name: str
+    kind: Literal["pypi", "npm"]
+    package: str
+    version: str
+    lock: Path | None = None
+    """pypi: requirements file with hashes that pins the package and all beneath it. npm: `package-lock.json` that does;
+    without one, or with one of another version, what the registry has that day lies beneath the package."""
+    node: bool = False
+    """npm: whether the agent needs the node runtime at run time (a native binary does not)."""
+
+
+class UsageReport(Record):
+    """Where an agent says how many tokens it used, as data.
+
+    The root of the expressions (JMESPath) is the list of all JSON values found there, one after another. An expression
+    gives a number or a list of numbers to be summed; without one the agent does not say this count.
+    """
+
+    files: str | None = None
+    """Glob of files in the agent's own folder, `{agent_dir}`; None means its standard output."""
+    input_tokens: str
+    """X: all input, so an agent that leaves cached tokens out of its count has them added here."""
+    output_tokens: str
+    cache_creation_tokens: str | None = None
+    cache_hit_tokens: str | None = None
+
+
+class SandboxSpec(Record):
+    """What to start. Limits and network mode that are None fall back to the provider's configuration."""
+
+    name: str
+    """Readable part of the container's name: task and role, `[a-z0-9_.-]`."""
+    image: Image
+    environment: Environment = Environment()
+    user: str | None = None
+    gateway_dir: Path | None = None
+    """Host folder with `gateway.sock`, mounted read-only at `/run/assay/gateway`; None: no model traffic."""
+    bundles: tuple[BundleRecipe, ...] = ()
+    """Mounted read-only below `/opt/assay`; the `python` runtime with the supervisor always is."""
+    fresh_dirs: tuple[str, ...] = ()
+    """Paths that are new, empty and root-only (0700) whatever the image holds there: `/tests`, `/logs/verifier`."""
+    runtime: bool = False
+    """Mount the `python` runtime although no agent runs in it."""
+    network: Literal["none", "open"] = "none"
+    labels: dict[str, str] = {}
