@@ -128,22 +128,53 @@ def _carry(client: socket.socket, path: str) -> None:
         except OSError as error:
             _say(f"the gateway does not answer: {error}")
             return
-        back = threading.Thread(target=_pump, args=(gateway, client), daemon=True)
+        back = threading.Thread(target=_answer, args=(gateway, client), daemon=True)
         back.start()
-        _pump(client, gateway)
+        _request(client, gateway)
         back.join()
 
 
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    """Copy until end of file and pass that on; a broken connection ends both directions at once."""
+def _request(client: socket.socket, gateway: socket.socket) -> None:
+    """Copy until end of file and pass that on. A gateway that has answered before may hear no more of it: the rest is
+    read all the same, or the client would hear of a broken connection and not that answer.
+    """
+    hears = True
     try:
-        while data := source.recv(CHUNK):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
+        while data := client.recv(CHUNK):
+            try:
+                if hears:
+                    gateway.sendall(data)
+            except OSError:
+                hears = False
     except OSError:
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+        _break(client, gateway)
+        return
+    with contextlib.suppress(OSError):
+        gateway.shutdown(socket.SHUT_WR)
+
+
+def _answer(gateway: socket.socket, client: socket.socket) -> None:
+    """Copy until end of file and pass that on; a client that does not take it ends both directions at once."""
+    try:
+        while data := _said(gateway):
+            client.sendall(data)
+        client.shutdown(socket.SHUT_WR)
+    except OSError:
+        _break(client, gateway)
+
+
+def _said(gateway: socket.socket) -> bytes:
+    """What comes next; a gateway that has not read all that it was sent resets the connection at its end."""
+    try:
+        return gateway.recv(CHUNK)
+    except ConnectionResetError:
+        return b""
+
+
+def _break(*ends: socket.socket) -> None:
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
 
 
 def _say(sentence: str) -> None:

@@ -179,6 +179,29 @@ with socket.create_connection(("127.0.0.1", {port}), timeout=20) as s:
     assert run("--socket", path, "--port", str(port), "--", sys.executable, "-c", client).stdout == "b''\n"
 
 
+def refuse(connection: socket.socket) -> None:
+    """Answer a request of which no more than the beginning was read."""
+    with connection:
+        connection.recv(10)
+        connection.sendall(b"too large")
+
+
+def test_an_answer_before_the_requests_end_arrives(port: int, gateway: Callable[[Handler], str]) -> None:
+    """The client heard of a broken connection instead, in one of four large requests that were refused."""
+    code = f"""
+import socket
+for number in range(40):
+    with socket.create_connection(("127.0.0.1", {port})) as client:
+        client.settimeout(20)
+        client.sendall(bytes(4_000_000))
+        client.shutdown(socket.SHUT_WR)
+        said = b"".join(iter(lambda: client.recv(100), b""))
+        assert said == b"too large", (number, said)
+"""
+    done = run("--socket", gateway(refuse), "--port", str(port), "--", sys.executable, "-c", code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_absent_gateway_closes_connections_and_spares_the_command(port: int, tmp_path: Path) -> None:
     client = f'import socket; print(socket.create_connection(("127.0.0.1", {port}), timeout=20).recv(1))'
     command = (
