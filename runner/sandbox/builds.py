@@ -42,6 +42,8 @@ YOUNG_SECONDS = 3600.0
 """A layer of less than this age stays: another build may be standing on it."""
 LOG_LINES, LINE = 200, 2000
 """Of a build's output that are kept: lines, and characters of each."""
+UNBOUND_SECONDS = 3.0
+"""How long a step may run that the engine will not bound."""
 LOOK_SECONDS = 0.1
 GONE_SECONDS = 20.0
 PERIOD_MICROSECONDS = 100_000
@@ -185,12 +187,17 @@ class _Steps:
         self.log.extend(line[:LINE] for line in text.splitlines() if line)
 
     def _start(self, container: str) -> None:
-        """A step runs: bound its processes, which the builder cannot."""
+        """A step runs: bound its processes, which the builder cannot. One that has just ended may still be listed."""
         self._running = container
         url = f"{self._api.base_url}/v{self._api.api_version}/containers/{container}/update"
-        answer = self._api.post(url, json={"PidsLimit": self._pids}, timeout=self._api.timeout)
-        if not answer.ok and self._api.containers(filters={"id": container}):  # else it has ended already
-            raise EngineError(f"A build's processes cannot be limited: {answer.text.strip()}")
+        deadline = time.monotonic() + UNBOUND_SECONDS
+        while True:
+            answer = self._api.post(url, json={"PidsLimit": self._pids}, timeout=self._api.timeout)
+            if answer.ok or not self._api.containers(filters={"id": container}):
+                return
+            if time.monotonic() > deadline:
+                raise EngineError(f"A build's processes cannot be limited: {answer.text.strip()}")
+            time.sleep(LOOK_SECONDS)
 
     def _add(self, image: str) -> None:
         """A layer is made, or found in the cache."""

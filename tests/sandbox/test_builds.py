@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Event, Timer
+from socketserver import UnixStreamServer
+from threading import Event, Thread, Timer
+from typing import ClassVar
 
 import pytest
+from docker import APIClient
 
+from runner.errors import EngineError
 from runner.records import Build, BuildSpec, Environment, ExecSpec, SandboxSpec
-from runner.sandbox.builds import CACHED, marked
+from runner.sandbox.builds import CACHED, _Steps, marked
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 
@@ -112,3 +120,59 @@ def test_every_layer_is_marked_as_ours() -> None:
         "# escape=`", "ARG X", "FROM a `", "  AS one", label, "RUN x `", "FROM b", "", "From one", label, "RUN y",
         'LABEL owner="me"',
     ]  # fmt: skip
+
+
+class ForgetfulEngine(BaseHTTPRequestHandler):
+    """One that bounds nothing, and lists a step's container at the first so many looks."""
+
+    listed: ClassVar[list[int]]
+
+    def do_POST(self) -> None:
+        self._say(500, {"message": "container not running"})
+
+    def do_GET(self) -> None:
+        self._say(200, [{"Id": "ended"}] if self.listed.pop(0) else [])
+
+    def _say(self, code: int, answer: object) -> None:
+        content = json.dumps(answer).encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def address_string(self) -> str:
+        return "a Unix socket's client has none"
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
+        pass
+
+
+@pytest.fixture
+def forgetful(tmp_path: Path) -> Iterator[Callable[..., _Steps]]:
+    """The steps of a build by an engine that lists a step's container at each look, or not."""
+    api = APIClient(base_url=f"unix://{tmp_path}/engine", version="1.41", timeout=5)
+
+    def steps(*listed: int) -> _Steps:
+        ForgetfulEngine.listed = list(listed)
+        return _Steps(api, 100)
+
+    with UnixStreamServer(f"{tmp_path}/engine", ForgetfulEngine) as server, closing(api):
+        Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
+        yield steps
+        server.shutdown()
+
+
+def test_a_step_that_ends_while_it_is_bounded_is_no_fault_of_the_engines(
+    forgetful: Callable[..., _Steps],
+) -> None:
+    """It is listed for a moment after its end: a short step of an honest Dockerfile ended as an error of ours."""
+    forgetful(1, 1, 0)._start("ended")
+    assert not ForgetfulEngine.listed
+
+
+def test_a_step_that_cannot_be_bounded_does_not_run_for_long(
+    forgetful: Callable[..., _Steps], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.sandbox.builds.UNBOUND_SECONDS", 0.5)
+    with pytest.raises(EngineError, match="cannot be limited.*container not running"):
+        forgetful(*[1] * 1000)._start("running")
