@@ -10,7 +10,7 @@ run: setup  ## set up, then run the quickstart sweep; more with ARGS="fresh=true
 	$(BIN)/python -m runner experiment=quickstart $(ARGS)
 
 test: bundles browser ## set up, then run every test, those of metrics/ to its last branch; some with ARGS="-k gateway"
-	$(BIN)/python -m pytest -n 3 $(or $(ARGS),-raR --reruns 1 --rerun-show-tracebacks --ignore=tests/metrics)
+	$(BIN)/python -m pytest -n 3 $(or $(ARGS),-raR --reruns 2 --rerun-show-tracebacks --ignore=tests/metrics)
 	$(if $(ARGS),,$(BIN)/python -m pytest -n 3 tests/metrics --cov)
 
 every-case: setup ## every case of every tool that is shipped, where `make test` runs each tenth; more with ASSAY_CASES=FILE

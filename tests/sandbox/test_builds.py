@@ -174,5 +174,5 @@ def test_a_step_that_cannot_be_bounded_does_not_run_for_long(
     forgetful: Callable[..., _Steps], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.sandbox.builds.UNBOUND_SECONDS", 0.5)
-    with pytest.raises(EngineError, match="cannot be limited.*container not running"):
+    with pytest.raises(EngineError, match=r"cannot be limited.*container not running"):
         forgetful(*[1] * 1000)._start("running")
