@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Literal, Self
@@ -274,8 +275,7 @@ class DockerSandbox:
 
                 ending = follow(stream, output, reason) or self._exit_code(run, reason)
                 if isinstance(ending, str):
-                    self.kill()
-                    follow(stream, output, stopper(DEATH_SECONDS, lambda: False))  # what is still on its way
+                    self._kill_reading(stream, output)
         except APIError:
             if (death := self._death()) is None:
                 raise
@@ -283,6 +283,13 @@ class DockerSandbox:
         if ending in DOUBTFUL and (death := self._death()) is not None:
             return self._lost(death)
         return ending
+
+    def _kill_reading(self, stream: Attached, output: Output) -> None:
+        """Kill, and keep what is still on its way. A stream that nobody reads holds the engine up for ten seconds."""
+        with ThreadPoolExecutor(1) as pool:
+            rest = pool.submit(follow, stream, output, stopper(DEATH_SECONDS, lambda: False))
+            self.kill()
+            rest.result()
 
     def _exit_code(self, run: str, stop: Callable[[], Stop | None]) -> int | Stop:
         """Wait for a command whose output is closed: one that closes its own streams can run on for long."""

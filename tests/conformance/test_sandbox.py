@@ -162,9 +162,10 @@ def test_a_deadline_moves_on_with_what_was_waited(sandbox: Sandbox) -> None:
 
 
 def test_a_deadline_holds_while_the_command_floods_its_output(sandbox: Sandbox) -> None:
+    """Killed while nobody read what it had printed, it took the ten seconds after which the engine gives up."""
     began = time.monotonic()
     assert shell(sandbox, "yes", timeout_seconds=0.3).ended == "deadline"
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 9
 
 
 def test_a_cancelled_command_ends_at_once(sandbox: Sandbox) -> None:
