@@ -1,13 +1,12 @@
 """Hydra composes one configuration per cell, without what it does more often than is needed for that.
 
-It would read all of `conf/`, and its own configuration, anew for each cell; compose every cell to see whether one fails
-before the first is run, where none is run; and compose once more to learn whether there are several.
+It would read all of `conf/`, and its own configuration, anew for each cell, and compose every cell to see whether one
+fails before the first is run, where none is run.
 """
 
 from __future__ import annotations
 
 import pickle
-import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -15,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import hydra
-from hydra._internal.hydra import Hydra
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
@@ -24,8 +22,6 @@ from omegaconf import DictConfig
 
 from runner import door
 
-_MAY_SET_THE_MODE = re.compile(r"[+~]*(experiment|hydra)\b")
-"""Words by which `hydra.mode` is set: a preset's file may."""
 _Load = Callable[..., ConfigResult]
 
 
@@ -40,8 +36,6 @@ def compose(words: Sequence[str]) -> list[DictConfig]:
     def collect(config: DictConfig) -> None:
         configs.append(config)
 
-    asked = any(_MAY_SET_THE_MODE.match(word) for word in words)
-    Hydra.get_mode = _composed_mode if asked else _mode_of_flags  # type: ignore[method-assign]
     typed = sys.argv
     with TemporaryDirectory(prefix="assay-") as scratch:
         sys.argv = [typed[0], *words, f"hydra.run.dir='{scratch}'", f"hydra.sweep.dir='{scratch}'"]
@@ -52,10 +46,6 @@ def compose(words: Sequence[str]) -> list[DictConfig]:
         finally:
             sys.argv = typed
     return configs
-
-
-def _mode_of_flags(*_: object, **__: object) -> None:
-    """None, and so a multirun with `-m` and a run without."""
 
 
 def _read_once(load: _Load) -> _Load:
@@ -81,7 +71,6 @@ def _read_once(load: _Load) -> _Load:
     return loaded
 
 
-_composed_mode = Hydra.get_mode
 Sweeper.validate_batch_is_legal = lambda *_: None  # type: ignore[method-assign]
 Plugins.instance()  # which registers the sources
 for _source in map(SourcesRegistry.instance().resolve, ("file", "pkg")):
