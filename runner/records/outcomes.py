@@ -229,8 +229,9 @@ class TrialRecord(TrialName):
     flags: tuple[str, ...] = ()
     """What a reader must know: no_model_call, empty_rollout (it used no tool, or changed nothing and said nothing),
     agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
-    suite's judge was tampered with), out_of_memory (the kernel ended a process of the rollout's for want of it), calls_cut (what some calls cost is not
-    known), collect_unfinished (the task's own collecting was ended by its time limit), ..."""
+    suite's judge was tampered with), out_of_memory (the kernel ended a process of the rollout's for want of it),
+    calls_cut (what some calls cost is not known), collect_unfinished (the task's own collecting was ended by its time
+    limit), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()
