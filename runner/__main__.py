@@ -41,7 +41,7 @@ def run(argv: list[str]) -> int:
         print(text)
         return 0
     words = door.check(argv)
-    from runner.composing import compose  # noqa: PLC0415 - not for help
+    from runner.composed import compose  # noqa: PLC0415 - not for help
     from runner.config import load  # noqa: PLC0415 - as above; also registers ${root:...} for Hydra
 
     configs = compose(words)

@@ -61,9 +61,7 @@ def check(argv: Sequence[str]) -> list[str]:
     happens to spell it out, so `agent.env.DEBUG=1` needs no `+`. A key of the job that was typed needs no `job.`.
     """
     flags, overrides = _split(argv)
-    folders = [CONF, *(Path(value) for flag, value in flags if flag in ("-cd", "--config-dir"))]
-    if absent := [folder for folder in folders if not folder.is_dir()]:
-        raise ConfigError(f"no such configuration folder: {absent[0]}")
+    folders = config_folders(argv)
     chosen = {key: words for _, key, value in overrides if (words := _words(value))}
     several = any(flag in ("-m", "--multirun") for flag, _ in flags)
     out = [word for flag, value in flags for word in (flag, value) if word]
@@ -83,6 +81,15 @@ def check(argv: Sequence[str]) -> list[str]:
             _check_key(folders, key, chosen)
             out.append((sign or ("++" if "." in key else "")) + written)
     return out
+
+
+def config_folders(words: Sequence[str]) -> list[Path]:
+    """Where options are looked for: `conf/`, and what `--config-dir` adds. Raises `ConfigError` if one is not there."""
+    flags, _ = _split(words)
+    found = [CONF, *(Path(value) for flag, value in flags if flag in ("-cd", "--config-dir"))]
+    if absent := [folder for folder in found if not folder.is_dir()]:
+        raise ConfigError(f"no such configuration folder: {absent[0]}")
+    return found
 
 
 def _keys_of_job(folders: Sequence[Path], chosen: Sequence[str]) -> set[str]:

@@ -17,7 +17,7 @@ from runner.door import ROOT
 FILES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")])
 HOMES = {
     "hydra": ("runner.composing",),
-    "omegaconf": ("runner.composing", "runner.config", "runner.jobs"),
+    "omegaconf": ("runner.composed", "runner.composing", "runner.config", "runner.jobs"),
     "mlflow": ("runner.tracking",),
     "docker": ("runner.sandbox",),
     "litellm": ("runner.gateway",),
@@ -97,3 +97,9 @@ def test_questions_are_answered_without_loading_anything(words: list[str], tmp_p
 def test_a_dry_run_loads_no_engine_provider_store_or_statistics(tmp_path: Path) -> None:
     loaded = _loaded("agent=oracle", "dry_run=true", f"outputs={tmp_path}", cwd=tmp_path)
     assert not {"docker", "litellm", "mlflow", "scipy", "pandas"} & loaded
+
+
+def test_words_that_were_composed_before_need_no_hydra(tmp_path: Path) -> None:
+    words = ("agent=oracle", "dry_run=true", f"outputs={tmp_path}")
+    _loaded(*words, cwd=tmp_path)
+    assert "hydra" not in _loaded(*words, cwd=tmp_path)

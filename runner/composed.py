@@ -1,0 +1,95 @@
+"""What the same words composed before, so that a command that is typed again is spared Hydra: 0.1 s a cell.
+
+A composition depends on the words, on the YAML files and on Hydra, and all of these are in its name: another letter
+anywhere is another name. Where it may depend on more (the environment, the clock, a folder elsewhere, a plugin), it
+is neither kept nor looked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from glob import glob
+from importlib.metadata import version
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from runner import door
+from runner.errors import OutputsError
+from runner.store import write_atomically
+
+FOLDER = door.ROOT / ".cache" / "composed"
+"""May be deleted at any time."""
+LIMIT = 100
+"""Compositions kept; the one that was used longest ago makes room."""
+
+_ASKS_MORE = re.compile(rb"\$\{(?!root:)[^}]*:|\}:|searchpath")
+"""An interpolation that calls anything but `${root:...}`, or files from elsewhere."""
+
+
+def compose(words: Sequence[str], folder: Path = FOLDER) -> list[DictConfig]:
+    """`runner.composing.compose`, or what it said to the same words about the same files."""
+    name = _name(words)
+    file = folder / f"{name}.json"
+    if name and (kept := _read(file)):
+        return kept
+    from runner.composing import compose as anew  # noqa: PLC0415 - spared where it can be
+
+    configs = anew(words)
+    if name and configs:
+        _keep(configs, file)
+    return configs
+
+
+def _name(words: Sequence[str]) -> str | None:
+    """Digest of everything that the composition depends on; None where that is not known."""
+    asked = any(word.partition("=")[0] in door.QUESTIONS for word in words)
+    if asked or importlib.util.find_spec("hydra_plugins"):
+        return None
+    try:
+        parts = [json.dumps([version("hydra-core"), version("omegaconf"), *words]).encode(), *_files(words)]
+    except OSError:
+        return None
+    if any(_ASKS_MORE.search(part) for part in parts):
+        return None
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8) + part)
+    return digest.hexdigest()
+
+
+def _files(words: Sequence[str]) -> Iterator[bytes]:
+    """Name and content of each file that Hydra may read. Raises `OSError` where one cannot be read."""
+    for folder in door.config_folders(words):
+        names = glob("**/*.yaml", root_dir=folder, recursive=True)  # noqa: PTH207 - enters links, as Hydra does
+        for name in sorted(names):
+            yield from (name.encode(), Path(folder, name).read_bytes())
+
+
+def _read(file: Path) -> list[DictConfig]:
+    """What was kept; nothing where it is not there, or not whole."""
+    try:
+        nodes = json.loads(file.read_bytes())
+        file.touch()
+    except (OSError, ValueError):
+        return []
+    return [OmegaConf.create(node, flags={"struct": True}) for node in nodes]
+
+
+def _keep(configs: Iterable[DictConfig], file: Path) -> None:
+    """Write it down unless JSON would change it. Where the folder cannot be written, the next time takes longer."""
+    nodes = [OmegaConf.to_container(config) for config in configs]
+    try:
+        text = json.dumps(nodes)
+        if json.loads(text) != nodes:
+            return
+        write_atomically(file, text.encode())
+        kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
+        for old in kept[:-LIMIT]:
+            old.unlink()
+    except (OSError, OutputsError, TypeError):
+        return
