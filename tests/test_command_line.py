@@ -215,6 +215,10 @@ def test_a_refused_task_is_listed_and_stays_in_the_denominator(command: Command)
     assert "refused: harbor/c:" in output
     assert "1/3" in output
 
+    make_task(command.tasks, "d", toml="[environment]\ngpus = 1\n")
+    _, output = command.run()
+    assert "1/4" in output, "one that is refused later changes no record, and the denominator all the same"
+
 
 def test_no_engine_is_said_in_a_paragraph(command: Command) -> None:
     make_task(command.tasks, "a")

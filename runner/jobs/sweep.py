@@ -65,7 +65,7 @@ class SweepJob(Record):
             records = store.load([trial.key for trial in plan.trials])
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
-            print(_project(sweep, folder, records))
+            print(_project(sweep, plan, folder, records))
         judged = sum(record.status.finished for record in records.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
@@ -253,12 +253,13 @@ def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, Tri
     print(f"Recorded in {into}; replay with model=cassette model.path={into}")
 
 
-def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str:
+def _project(sweep: Sweep, plan: Plan, folder: Path, records: dict[str, TrialRecord]) -> str:
     """Tables and tracked runs from the records; what was projected already is only shown again."""
     stamp = folder / "projected.json"
     state = hashlib.sha256(
         json.dumps(
             [
+                [trial.row().model_dump() for trial in plan.trials],  # refused ones count too, and have no record
                 sorted((key, record.finished_at.isoformat()) for key, record in records.items()),
                 identity(sweep.settings.scoring),
                 identity(sweep.settings.tracker),
