@@ -259,7 +259,7 @@ def _project(sweep: Sweep, plan: Plan, folder: Path, records: dict[str, TrialRec
     state = hashlib.sha256(
         json.dumps(
             [
-                [trial.row().model_dump() for trial in plan.trials],  # refused ones count too, and have no record
+                [trial.row().model_dump() for trial in plan.trials],  # a refused one has no record
                 sorted((key, record.finished_at.isoformat()) for key, record in records.items()),
                 identity(sweep.settings.scoring),
                 identity(sweep.settings.tracker),
