@@ -15,101 +15,25 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, get_args
+from typing import Any, get_args
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from runner.cells import NO_MODEL, Cell, Settings, Sweep
 from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
-from runner.protocols import CommandAgent, Dataset, DrivingAgent, Executor, SandboxProvider, Tracker
-from runner.records import Budget, CallLimits, Judge, Model, Record, Scoring, SpendLimits
+from runner.records import Budget, Judge, Scoring
 from runner.tiers import read_tiers
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
 
-NO_MODEL = Model(name="none", backend="none")
-"""What a cell of an agent without a model has in place of one."""
-
 _PER_CELL = (*AXES, "attempts")
 _OF_SCORING = re.compile(r"[+~]*scoring\b")
-
-
-class Job(Protocol):
-    """What a command does with the sweep."""
-
-    @property
-    def needs_keys(self) -> bool:
-        """Whether it calls models, so that their keys must be there."""
-
-    @property
-    def several_scorings(self) -> bool:
-        """Whether it takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
-
-    def run(self, sweep: Sweep) -> int:
-        """Do it; returns the exit code."""
-
-
-class Cell(Record):
-    """One agent × model × dataset × budget."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    agent: Annotated[CommandAgent | DrivingAgent, SkipValidation]
-    model: Model
-    dataset: Annotated[Dataset, SkipValidation]
-    budget: Budget
-    attempts: int = Field(ge=1)
-    """Independent trials per task."""
-    prices: str = ""
-    """Snapshot that priced the model, `name@digest`; empty when the model brought its own prices."""
-
-    @property
-    def name(self) -> str:
-        """`agent·model·dataset·budget`; unique in a sweep."""
-        return f"{self.agent.name}·{self.model.name}·{self.dataset.name}·{self.budget.name}"
-
-
-class Settings(Record):
-    """What all cells of a sweep share. No part of what a trial is, except the sandbox."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    name: str = Field(pattern=r"^[A-Za-z0-9][\w.+-]{0,119}$")
-    """Of the sweep; the same name resumes it."""
-    outputs: Path
-    """Absolute folder with the records."""
-    record: Path | None
-    """Folder for a cassette of the sweep's finished trials; None records none."""
-    scoring: Scoring
-    pricing: Pricing
-    sandbox: Annotated[SandboxProvider, SkipValidation]
-    executor: Annotated[Executor, SkipValidation]
-    tracker: Annotated[Tracker, SkipValidation]
-    job: Annotated[Job, SkipValidation]
-    fresh: bool
-    """Run finished trials again."""
-    dry_run: bool
-    """Print the plan and stop."""
-    gateway: CallLimits = CallLimits()
-    sweep_budget: SpendLimits = SpendLimits()
-    """Once this command has spent any of it, no new trial starts. Scripts and recordings spend nothing but time."""
-
-
-class Sweep(Record):
-    """Everything one command asks for."""
-
-    cells: tuple[Cell, ...]
-    settings: Settings
-    composed: tuple[dict[str, Any], ...]
-    """What Hydra composed, a mapping per job, interpolations unresolved: safe to store, equal on every machine."""
-    scorings: tuple[Scoring, ...] = ()
-    """Those that were asked for, in order; empty where the command line names none and `settings.scoring` is what the
-    configuration says anyway. Cells that differ in scoring alone are one cell."""
 
 
 def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:

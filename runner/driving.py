@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from runner.environments import Rerun
+    from runner.lab import Lab
     from runner.plan import PlannedTrial
     from runner.protocols import DrivingAgent, Sandbox
     from runner.recording import Rollout
     from runner.records import Counted, Image, Model
-    from runner.trial import Lab
 
 LOG = "agent.stdout"
 """In the trial's folder; grows while the agent works."""

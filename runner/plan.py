@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict
 
+from runner.cells import Cell
 from runner.records import PlannedRow, Record, Task
 
 if TYPE_CHECKING:
     from runner.protocols import Configured
-
-from runner.config import Cell
 
 SEMANTICS = 1
 """Raised when the meaning of running a trial changes so much that old records must not be taken for new ones."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -35,12 +34,12 @@ from runner.verifiers.harbor import LIVE_FRESH
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from runner.gateway import Gateway, Session
+    from runner.gateway import Session
     from runner.gateway.asking import Asking
     from runner.gateway.egress import Egress
+    from runner.lab import Lab
     from runner.plan import PlannedTrial
-    from runner.protocols import CommandAgent, SandboxProvider
-    from runner.store import Store
+    from runner.protocols import CommandAgent
 
 LASTING = frozenset(
     {ImageError.__name__, ConfigError.__name__, TaskError.__name__, JudgeError.__name__, "CassetteMismatch"}
@@ -54,18 +53,6 @@ BACK_OFF_SECONDS = (2.0, 8.0)
 
 Work = Callable[[Sandbox], ExecResult]
 """A rollout that waits for its sandbox."""
-
-
-@dataclass(frozen=True)
-class Lab:
-    """What every trial of a sweep shares."""
-
-    sandboxes: SandboxProvider
-    gateway: Gateway
-    store: Store
-    sweep: str
-    bundles: dict[str, str]
-    """Bundle name -> recipe digest."""
 
 
 def run_to_the_end(

@@ -25,16 +25,18 @@ from docker import DockerClient
 
 from runner import door
 from runner.agents.bounds import Oracle
+from runner.cells import NO_MODEL, Cell
 from runner.composing import compose
-from runner.config import NO_MODEL, Cell, load
+from runner.config import load
 from runner.executors.threads import ThreadExecutor
 from runner.gateway import Gateway
+from runner.lab import Lab
 from runner.plan import Plan, make_plan
 from runner.records import Budget, Status, TrialRecord
 from runner.sandbox import base, engine
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests import bench_cases, bench_gateway, bench_metrics, bench_nl2repo
 from tests.tasks_factory import dataset, make_task
 

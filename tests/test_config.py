@@ -13,8 +13,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner import door
 from runner.__main__ import main
+from runner.cells import NO_MODEL, Sweep
 from runner.composing import compose
-from runner.config import NO_MODEL, Sweep, build, load, to_yaml
+from runner.config import build, load, to_yaml
 from runner.errors import ConfigError
 from runner.plan import make_plan
 from runner.records import Budget, BundleRecipe, Prices, Record

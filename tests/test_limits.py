@@ -10,7 +10,7 @@ import pytest
 
 from runner import trial
 from runner.agents.cli import CliAgent
-from runner.config import Cell, Settings, Sweep
+from runner.cells import Cell, Settings, Sweep
 from runner.executors.threads import ThreadExecutor
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.jobs.sweep import ALL_JUDGED, CAPPED, SweepJob

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.agents.bounds import Nop, Oracle
-from runner.config import NO_MODEL, Cell
+from runner.cells import NO_MODEL, Cell
 from runner.plan import Plan, identity, make_plan
 from runner.records import Budget, Model
 from runner.sandbox.docker import DockerSandboxes

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from metrics.cost import call_cost
 from runner import door
-from runner.config import Sweep, load
+from runner.cells import Sweep
+from runner.config import load
 from runner.errors import ConfigError
 from runner.gateway.budget import price
 from runner.pricing import Entry, Pricing, from_litellm, priced

@@ -8,14 +8,15 @@ import pytest
 
 from runner import trial
 from runner.agents.bounds import Nop, Oracle
-from runner.config import NO_MODEL, Cell
+from runner.cells import NO_MODEL, Cell
 from runner.errors import EngineError
 from runner.gateway import Gateway
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.records import Budget, Status, TrialRecord
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests.tasks_factory import dataset, make_task
 
 if TYPE_CHECKING:

@@ -11,14 +11,15 @@ import pytest
 import yaml
 
 from runner.agents.cli import CliAgent
-from runner.config import Cell
+from runner.cells import Cell
 from runner.gateway import Gateway, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.records import Budget, Model, ModelCall, OwnUsage, Prices, Status, TrialRecord, Usage, UsageReport
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import LEDGER, Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests.conformance.test_agent import configured
 from tests.tasks_factory import dataset, make_task
 

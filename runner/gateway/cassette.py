@@ -30,7 +30,7 @@ from runner.records import ErrorInfo, Model, ModelCall, name_told
 from runner.store import LEDGER, SHARED, write_atomically
 
 if TYPE_CHECKING:
-    from runner.config import Cell
+    from runner.cells import Cell
     from runner.gateway.wire import Flight
 
 MISMATCH = "CassetteMismatch"

@@ -13,7 +13,7 @@ from runner.tiers import TiersFile
 from runner.yaml_files import write_yaml
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
 
 
 class Calibrate(Record):

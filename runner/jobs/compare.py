@@ -10,7 +10,7 @@ from runner.errors import ConfigError
 from runner.records import Record
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
     from runner.report.comparison import Side
 
 

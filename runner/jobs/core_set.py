@@ -14,7 +14,7 @@ from runner.records import Record
 from runner.yaml_files import write_yaml
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
 
 
 class CoreSet(Record):

@@ -24,7 +24,7 @@ from runner.store import Store, write_atomically
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from runner.config import Cell, Sweep
+    from runner.cells import Cell, Sweep
     from runner.environments import Rerun
     from runner.records import TrialRecord
 

@@ -15,7 +15,7 @@ from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Image, Record
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
     from runner.protocols import SandboxProvider
 
 

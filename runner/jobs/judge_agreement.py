@@ -21,7 +21,7 @@ from runner.verifiers.differential import DifferentialVerifier
 from runner.verifiers.semantic import JudgeVerdict, SemanticJudge, kept
 
 if TYPE_CHECKING:
-    from runner.config import Settings, Sweep
+    from runner.cells import Settings, Sweep
 
 NAME = "judge_agreement"
 WORDS = {True: "equivalent", False: "different"}

@@ -18,7 +18,7 @@ from runner.specification.entries import Entry
 from runner.specification.inventory import code_lines, inventory
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
     from runner.datasets.nl2repo import Nl2RepoBench
     from runner.datasets.upstream import Source
 

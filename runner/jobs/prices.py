@@ -15,7 +15,7 @@ from runner.pricing import RATES, Entry, Pricing, from_litellm
 from runner.records import Model, Record
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
 
 
 class PriceSnapshot(Record):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from runner.records import Record
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
 
 
 class Report(Record):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from runner.records import Record
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
 
 
 class Setup(Record):

@@ -15,7 +15,7 @@ from runner.specification.inventory import code_lines, inventory
 from runner.store import write_atomically
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
 
 _PLURALS = {"class": "classes", "property": "properties"}
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from runner import __version__
 from runner.errors import ConfigError, EngineError, TrackingError
+from runner.lab import Lab
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.protocols import DrivingAgent
 from runner.records import Prices, Record, SpendLimits, Status, TrialRecord
@@ -27,7 +28,7 @@ from runner.store import Store, write_atomically
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from runner.config import Sweep
+    from runner.cells import Sweep
     from runner.plan import Plan
     from runner.report.progress import Progress
 
@@ -125,7 +126,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
     """Run what is left to do; whether the sweep's cap on USD kept some of it from starting."""
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
     from runner.report import progress as display  # noqa: PLC0415
-    from runner.trial import Lab, run_to_the_end  # noqa: PLC0415
+    from runner.trial import run_to_the_end  # noqa: PLC0415
 
     settings = sweep.settings
     cancel = Event()

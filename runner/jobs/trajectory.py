@@ -17,7 +17,7 @@ from runner.report.wording import CONTROL
 from runner.store import Store
 
 if TYPE_CHECKING:
-    from runner.config import Sweep
+    from runner.cells import Sweep
 
 Json = dict[str, Any]
 LISTED = 20

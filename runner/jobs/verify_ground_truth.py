@@ -16,7 +16,7 @@ from runner.records import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from runner.config import Sweep
+    from runner.cells import Sweep
     from runner.datasets.execution import ExecutionBench
     from runner.datasets.nl2repo import Nl2RepoBench
     from runner.protocols import SandboxProvider

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from runner.config import Cell
+from runner.cells import Cell
 from runner.errors import EngineError, Stopped
 from runner.gateway import Gateway, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.protocols import Bench, DrivingAgent, Sandbox
 from runner.records import (
@@ -30,7 +31,7 @@ from runner.records import (
 )
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import LEDGER, Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests.agents.trials import KEY_VARIABLE
 from tests.jobs.sweeps import Door
 from tests.tasks_factory import dataset, make_task

@@ -20,10 +20,11 @@ from runner.agents.execution.repetition import repetition
 from runner.agents.execution.response import Command, Control, Response
 from runner.agents.execution.summary import ends, shortened, tokens
 from runner.agents.fake_bench import FakeBench
-from runner.config import Cell
+from runner.cells import Cell
 from runner.environments import Outcomes, Reading, Rerun
 from runner.gateway import Gateway, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.protocols import Sandbox
 from runner.records import (
@@ -43,7 +44,7 @@ from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.sandbox.local import LocalSandboxes
 from runner.store import Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests.agents.trials import KEY_VARIABLE
 from tests.tasks_factory import dataset, make_task
 

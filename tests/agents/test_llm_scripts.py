@@ -10,17 +10,18 @@ import pytest
 
 from runner.agents.fake_bench import FakeBench
 from runner.agents.llm_scripts import RECIPE, LlmScripts, script_in
-from runner.config import Cell
+from runner.cells import Cell
 from runner.environments import DOCKERFILE, SCRIPT, WORKSPACE
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.protocols import DrivingAgent
 from runner.records import Budget, Environment, ExecSpec, Image, Model, Prices, SandboxSpec, Status, Task
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
 from runner.store import LEDGER, SHARED, Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests.agents.trials import KEY_VARIABLE
 from tests.tasks_factory import dataset, make_task
 

@@ -10,15 +10,17 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from runner.agents.cli import CliAgent
-from runner.config import Cell, build
+from runner.cells import Cell
+from runner.config import build
 from runner.door import CONF
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.records import Budget, Model, ModelCall, Prices, Record, TrialRecord, Usage
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import LEDGER, Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests.tasks_factory import dataset, make_task
 
 AGENTS = sorted(path.stem for path in (CONF / "agent").glob("*.yaml") if "CliAgent" in path.read_text())

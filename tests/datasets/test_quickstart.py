@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from runner.agents.bounds import Nop, Oracle
-from runner.config import NO_MODEL, Cell
+from runner.cells import NO_MODEL, Cell
 from runner.datasets.harbor import HarborDataset
 from runner.door import ROOT
 from runner.gateway import Gateway
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.protocols import Agent
 from runner.records import Budget, TrialRecord
@@ -23,7 +24,7 @@ from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.store import Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 
 TASKS = ROOT / "tasks" / "quickstart"
 NAMES = sorted(folder.name for folder in TASKS.iterdir())

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from runner.agents.bounds import Nop, Oracle
-from runner.config import NO_MODEL, Cell
+from runner.cells import NO_MODEL, Cell
 from runner.datasets.execution import TASK
 from runner.datasets.execution_truth import ORIGIN
 from runner.datasets.projects import Project
 from runner.door import ROOT
 from runner.environments import Truth
 from runner.gateway import Gateway
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.protocols import Agent
 from runner.records import Budget, Environment, ExecSpec, SandboxSpec, TrialRecord
@@ -22,7 +23,7 @@ from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.store import Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from runner.verifiers.execution import measured_in
 from runner.yaml_files import read_yaml
 from tests.project_factory import project_bench

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from runner.agents.bounds import Nop
-from runner.config import Cell
+from runner.cells import Cell
 from runner.datasets.harbor import HarborDataset
 from runner.door import ROOT
 from runner.errors import ConfigError

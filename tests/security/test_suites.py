@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from runner.agents.bounds import Oracle
-from runner.config import NO_MODEL, Cell
+from runner.cells import NO_MODEL, Cell
 from runner.gateway import Gateway
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.records import Budget, Status
 from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.store import Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests.suite_bench import SuiteBench
 from tests.suite_factory import PASSED
 

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from runner.agents.bounds import Oracle
-from runner.config import NO_MODEL, Cell
+from runner.cells import NO_MODEL, Cell
 from runner.gateway import Gateway
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.records import Budget, EgressAttempt, Status, TrialRecord
 from runner.sandbox.docker import DockerSandboxes
 from runner.store import Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from tests.tasks_factory import dataset, make_task
 
 pytestmark = pytest.mark.docker

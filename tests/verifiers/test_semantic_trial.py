@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from runner.agents.cli import CliAgent
-from runner.config import Cell
+from runner.cells import Cell
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.records import Budget, Model, Prices, Status, Usage
 from runner.report.table import trials_table
@@ -20,7 +21,7 @@ from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.store import JUDGE_LEDGER, Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from runner.verifiers.differential import FOUND
 from tests.tool_task_factory import PROJECT, TOOL, furnished, make_tool_task, tool_dataset
 

@@ -13,11 +13,12 @@ import pytest
 from metrics.differential import METRICS
 from runner.agents.bounds import Nop, Oracle
 from runner.case_file import read_cases
-from runner.config import NO_MODEL, Cell
+from runner.cells import NO_MODEL, Cell
 from runner.datasets.cli_tool_bench import ToolTask
 from runner.datasets.task_toml import read_toml
 from runner.door import ROOT
 from runner.gateway import Gateway
+from runner.lab import Lab
 from runner.plan import make_plan
 from runner.protocols import Agent
 from runner.records import Budget, TrialRecord
@@ -25,7 +26,7 @@ from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.store import Store
-from runner.trial import Lab, run_to_the_end
+from runner.trial import run_to_the_end
 from runner.verifiers.differential import FOUND
 from runner.verifiers.reference_runs import Shelf
 from tests.prompt_examples import HEADING, chosen, section
