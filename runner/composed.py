@@ -29,7 +29,7 @@ LIMIT = 100
 """Compositions kept; the one that was used longest ago makes room."""
 
 _ASKS_MORE = re.compile(rb"\$\{(?!root:)[^}]*:|\}[\w.]*:|\\[xuU\r\n]|searchpath|shuffle")
-"""An interpolation that calls anything but `${root:...}`, escapes that may spell one, files from elsewhere, or chance."""
+"""A call of anything but `${root:...}`, escapes that may spell one, files from elsewhere, or chance."""
 
 
 def compose(words: Sequence[str], folder: Path = FOLDER) -> list[DictConfig]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import shutil
 import signal
-import tempfile
 import time
 from collections import deque
 from contextlib import closing, contextmanager
@@ -22,6 +20,7 @@ from runner.errors import ConfigError, EngineError, TrackingError
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.protocols import DrivingAgent
 from runner.records import Prices, Record, SpendLimits, Status, TrialRecord
+from runner.scratch import scratch_folder
 from runner.store import Store, write_atomically
 
 if TYPE_CHECKING:
@@ -130,8 +129,8 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
     settings = sweep.settings
     cancel = Event()
     with (
-        runtime_dir() as runtime,
-        Gateway(runtime, settings.gateway) as gateway,
+        scratch_folder() as folder,
+        Gateway(folder, settings.gateway) as gateway,
         display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
         if reaped := settings.sandbox.reap():
@@ -199,16 +198,6 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
         if failed and failures == ENGINE_FAILURES:
             message = f"{failures} trials in a row failed at the Docker Engine: {failed.message}"
             raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
-
-
-@contextmanager
-def runtime_dir() -> Iterator[Path]:
-    """A folder for sockets, closed to other users; its name is short, since theirs are limited to 108 bytes."""
-    path = Path(tempfile.mkdtemp(prefix="assay-"))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
