@@ -1,7 +1,8 @@
 """The scratch folder of a runner at work, which nobody removes when it is killed but the next one.
 
-Sockets lie in it, and whatever is put aside meanwhile, so that what several runners share must name its place. It is locked for as long as its process lives; the lock is the
-kernel's, so neither a pid that came back nor a clock that went back can be mistaken for an owner.
+Sockets lie in it, and all temporary files: what several runners share must name its place. It is locked for as long as
+its process lives. The lock is the kernel's, so neither a pid that came back nor a clock that went back can be mistaken
+for an owner.
 """
 
 from __future__ import annotations
