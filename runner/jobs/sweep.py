@@ -244,16 +244,10 @@ def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, Tri
 
 def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str:
     """Tables and tracked runs from the records; what was projected already is only shown again."""
-    stamp = folder / "projected.json"
-    state = hashlib.sha256(
-        json.dumps(
-            [
-                sorted((key, record.finished_at.isoformat()) for key, record in records.items()),
-                identity(sweep.settings.scoring),
-                identity(sweep.settings.tracker),
-            ]
-        ).encode()
-    ).hexdigest()
+    stamp, plan = folder / "projected.json", json.loads((folder / "sweep.json").read_bytes())
+    plan.pop("created")
+    ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())
+    state = hashlib.sha256(json.dumps([ended, plan, identity(sweep.settings.tracker)]).encode()).hexdigest()
     if stamp.exists():
         before = json.loads(stamp.read_text())
         if before["state"] == state:
