@@ -136,6 +136,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise OutputsError(message) from error
 
 
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the lock of this file, which is made, against other threads and processes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class Spend(NamedTuple):
     """What the calls of a ledger came to."""
 
