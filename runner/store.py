@@ -6,6 +6,7 @@
     │   ├── record.json                TrialRecord; its presence means that the trial ended
     │   ├── ledger.jsonl               every model call, appended while the trial runs
     │   ├── judge.jsonl                every call of the verifier's judge model, if it has one
+    │   ├── ledger.sent  judge.sent    while they run: numbers of calls sent, which a killed runner leaves
     │   ├── trajectory.json            ATIF, made from the ledger
     │   ├── agent.stdout  agent.stderr verifier.tar  workspace.tar
     │   ├── earlier/<n>/               tries that our side spoiled: same files, their spend is counted
@@ -32,6 +33,8 @@ from runner.errors import OutputsError
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 
 RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
+SENT = ".sent"
+"""Ending of the file beside a ledger that names the calls sent so far; gone when its session ends."""
 SHARED = "shared.jsonl"
 """Calls of other trials whose answers this one was given: kept for replays, and nobody's spend."""
 _KEPT = ("earlier", "superseded")
@@ -160,14 +163,16 @@ class Spend(NamedTuple):
 def ledger_spend(ledger: Path) -> Spend:
     """The sum of one ledger file, which is what its session counted: of answers that broke off, as far as they came.
 
-    A last line cut off by a crash is left out: the call had not been answered.
+    A last line cut off by a crash is left out. A call that was under way then is one `lost`.
     """
-    total = Spend()
+    total, sent = Spend(), ledger.with_suffix(SENT)
+    under_way = set(sent.read_text().split()) if sent.exists() else set()
     for line in ledger.read_text().splitlines() if ledger.exists() else ():
         try:
             call = ModelCall.model_validate_json(line)
         except ValidationError:
             continue
+        under_way.discard(str(call.index))
         answered, usage = call.response is not None, call.usage or Usage()
         cost = call.cost_usd if answered or usage != Usage() else 0.0
         total = Spend(
@@ -176,7 +181,7 @@ def ledger_spend(ledger: Path) -> Spend:
             total.turns + answered,
             total.lost + call.lost,
         )
-    return total
+    return total._replace(lost=total.lost + len(under_way))
 
 
 def _move_aside(folder: Path, where: str, *, everything: bool) -> None:

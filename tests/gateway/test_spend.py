@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from shutil import copytree
 
 import httpx
+import openai
 import pytest
 
 from runner.gateway import Session
@@ -33,3 +37,26 @@ def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
     spend = ledger_spend(trial.spec.ledger)
     assert (spend.usage, spend.turns, spend.lost) == (trial.usage, 1, 1)
     assert spend.cost_usd == pytest.approx(trial.cost_usd)
+
+
+def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(
+    session: Callable[..., Session], client: Callable[[Session], openai.OpenAI], tmp_path: Path
+) -> None:
+    """A runner that is killed leaves what is copied here."""
+    held = Behaviour(text="worth it", held="answer")
+    with FakeUpstream(WORDS, held) as upstream, ThreadPoolExecutor(1) as pool:
+        trial = session(upstream.url)
+        ask = client(trial).chat.completions.create
+        messages = [{"role": "user", "content": "hi"}]
+        ask(model="any", messages=messages)
+        waiting = pool.submit(ask, model="any", messages=messages)
+        until(lambda: len(upstream.requests) == 2)
+        killed = copytree(trial.spec.ledger.parent, tmp_path / "killed")
+        upstream.release()
+        waiting.result()
+    spend = ledger_spend(killed / "ledger.jsonl")
+    assert (spend.turns, spend.lost) == (1, 1)
+    trial.close()
+    spend = ledger_spend(trial.spec.ledger)
+    assert (spend.turns, spend.lost) == (2, 0)
+    assert [file.name for file in trial.spec.ledger.parent.iterdir()] == ["ledger.jsonl"]
