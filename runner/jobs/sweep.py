@@ -105,7 +105,19 @@ def _plan(sweep: Sweep, store: Store) -> Plan:
     labels = sweep.settings.scoring.labels
     if labels and (unknown := {trial.task.name for trial in plan.trials} - labels.keys()):
         raise ConfigError(f"scoring.tiers: {', '.join(sorted(unknown))}: no tier in the tiers file.")
+    _check_attempts(sweep)
     return plan
+
+
+def _check_attempts(sweep: Sweep) -> None:
+    """Raises `ConfigError` for a choice among attempts that these cells cannot be scored by, before any is paid for."""
+    rule = sweep.settings.scoring.attempts
+    if rule.startswith("pass@"):
+        from metrics.attempts import refusal  # noqa: PLC0415 - brings pandas
+
+        for cell in sweep.cells:
+            if why := refusal(rule, cell.attempts):
+                raise ConfigError(f"scoring.attempts: {why}.")
 
 
 def _image_name(trial: PlannedTrial) -> str:

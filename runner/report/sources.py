@@ -20,8 +20,13 @@ from runner.store import Store
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Raises `ValueError` for rows longer than the head, whose columns pandas would shift."""
+    """Raises `ValueError` for rows longer than the head, whose columns pandas would shift, and for two columns of one
+    name, of which it would call the second another.
+    """
     table = pd.read_csv(path, dtype=str)
+    head = pd.read_csv(path, dtype=str, header=None, nrows=1).iloc[0].dropna()
+    if head.duplicated().any():
+        raise ValueError(f"its head has {', '.join(sorted(set(head[head.duplicated()])))} twice")
     if not table.index.equals(pd.RangeIndex(len(table))):
         raise ValueError("its rows have more fields than its head")
     return table

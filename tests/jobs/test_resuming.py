@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.jobs.sweeps import Door
+import pytest
+
+from tests.jobs.sweeps import Door, Ended
 from tests.tasks_factory import make_task
 
 
-def resume(door: Door, tasks: Path, *words: str) -> str:
-    """The sweep of an agent that does nothing, without isolation; what it printed."""
+def resume(door: Door, tasks: Path, *words: str) -> Ended:
+    """The sweep of an agent that does nothing, without isolation."""
     sweep = ("agent=nop", "sandbox=local", "executor.retries=0", "dataset=harbor", f"dataset.root={tasks}")
-    return door(*sweep, "name=sweep", *words).out
+    return door(*sweep, "name=sweep", *words)
 
 
 def test_a_task_refused_later_was_not_in_the_denominator_shown(door: Door, tmp_path: Path) -> None:
     """No record had changed, so the leaderboard of the former plan was shown, beneath the refusal of the new one."""
     make_task(tmp_path / "tasks", "a")
-    assert "1 trials planned" in resume(door, tmp_path / "tasks")
+    assert "1 trials planned" in resume(door, tmp_path / "tasks").out
     (make_task(tmp_path / "tasks", "b") / "instruction.md").unlink()
-    assert "2 trials planned" in resume(door, tmp_path / "tasks")
+    assert "2 trials planned" in resume(door, tmp_path / "tasks").out
     assert (tmp_path / "sweep/trials.csv").read_text().count("refused") >= 1
+
+
+@pytest.mark.parametrize(
+    ("attempts", "rule", "said"),
+    [
+        (1, "pass@3", "pass@3 needs attempts=3 or more, and 1 are planned"),
+        (18, "pass@9", "pass@9 of 18 attempts has more than 5000 choices a task"),
+    ],
+)
+def test_a_choice_among_attempts_that_are_not_planned_was_refused_when_all_were_paid_for(
+    door: Door, tmp_path: Path, attempts: int, rule: str, said: str
+) -> None:
+    make_task(tmp_path / "tasks", "a")
+    ended = resume(door, tmp_path / "tasks", f"attempts={attempts}", f"scoring.attempts={rule}")
+    assert ended.code == 2
+    assert said in ended.err
+    assert not (tmp_path / "trials").exists()
