@@ -22,7 +22,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -85,7 +85,10 @@ class Store:
         return self.outputs / "trials" / key[:2] / key
 
     def load(self, keys: Sequence[str]) -> dict[str, TrialRecord]:
-        """The records that exist among `keys`; one that cannot be read is treated as not there and kept aside later."""
+        """The records that exist among `keys`; one that makes no sense is treated as not there and kept aside later.
+
+        Raises `OutputsError` where one may not be read.
+        """
         records = {}
         for key in keys:
             record = self.read(key)
@@ -94,11 +97,20 @@ class Store:
         return records
 
     def read(self, key: str) -> TrialRecord | None:
-        """One trial's record, or None."""
+        """One trial's record, or None. Raises `OutputsError` where it may not be read."""
+        path = self.folder(key) / RECORD
         try:
-            return TrialRecord.model_validate_json((self.folder(key) / RECORD).read_bytes())
+            return TrialRecord.model_validate_json(path.read_bytes())
         except (FileNotFoundError, ValidationError):
             return None
+        except OSError as error:
+            message = f"Cannot read {path} ({error.strerror}). Mend its permissions: did its trial end?"
+            raise OutputsError(message) from error
+
+    def unreadable(self, keys: Iterable[str]) -> list[Path]:
+        """Records among `keys` that are there and make no sense: damaged, or of another version."""
+        paths = {key: self.folder(key) / RECORD for key in keys}
+        return [path for key, path in paths.items() if path.exists() and self.read(key) is None]
 
     def finished(self, keys: Sequence[str]) -> Collection[str]:
         """Those of `keys` whose ending is the configuration's own doing."""
@@ -208,8 +220,10 @@ def _retry(folder: Path) -> Retry:
         seconds = float(record["wall_seconds"])
         stopped = {"type": record["status"], "message": "stopped by the user"}
         reason = ErrorInfo.model_validate(record["error"] or stopped)
-    except (FileNotFoundError, ValueError, KeyError):
-        pass  # the default reason says it: no readable record
+    except FileNotFoundError:
+        pass  # the default reason says it
+    except (ValueError, KeyError, TypeError):
+        reason = ErrorInfo(type="RecordUnreadable", message="The record of this try makes no sense.")
     judge = ledger_spend(folder / JUDGE_LEDGER)
     return Retry(
         reason=reason,

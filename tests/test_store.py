@@ -77,6 +77,17 @@ def test_a_call_under_way_when_the_runner_was_killed_was_unknown_without_a_word(
     assert retry.lost == 3, "nor is it forgotten by the next"
 
 
+@pytest.mark.parametrize("content", [b"", b'{"key": ', b'{"schema_version": 2}', b"[]", b"\xff"])
+def test_a_damaged_record_was_taken_for_a_runner_that_died(tmp_path: Path, content: bytes) -> None:
+    store = Store(tmp_path)
+    folder, _ = store.begin(KEY)
+    (folder / RECORD).write_bytes(content)
+    assert store.unreadable([KEY, "cd" * 16]) == [folder / RECORD]
+    _, (retry,) = store.begin(KEY)
+    assert retry.reason.type == "RecordUnreadable"
+    assert store.unreadable([KEY]) == []
+
+
 def test_a_finished_trial_that_runs_afresh_is_not_counted_as_a_retry(tmp_path: Path) -> None:
     store = Store(tmp_path)
     folder, _ = store.begin(KEY)

@@ -53,13 +53,16 @@ class SweepJob(Record):
         settings = sweep.settings
         store = Store(settings.outputs)
         if settings.dry_run:
-            print(plan_text(_plan(sweep, store), settings.sweep_budget))
+            plan = _plan(sweep, store)
+            _say_unreadable(plan, store)
+            print(plan_text(plan, settings.sweep_budget))
             return ALL_JUDGED
         with store.locked(), _terminated_like_interrupted():
             plan = _plan(sweep, store)
             folder = settings.outputs / settings.name
             _write_sweep(sweep, plan, folder)
             _say_refused(plan)
+            _say_unreadable(plan, store)
             capped = _run(sweep, plan, store) if plan.todo else False
             records = store.load([trial.key for trial in plan.trials])
             if settings.record:
@@ -130,6 +133,13 @@ def _image_name(trial: PlannedTrial) -> str:
 def _say_refused(plan: Plan) -> None:
     for task in plan.refused:
         print(f"refused: {task.dataset}/{task.name}: {task.refused}")
+
+
+def _say_unreadable(plan: Plan, store: Store) -> None:
+    for path in store.unreadable(trial.key for trial in plan.todo):
+        print(
+            f"unreadable: {path} is damaged, or of another version: its trial is run again, and it is put aside."
+        )
 
 
 def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:

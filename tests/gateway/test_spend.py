@@ -8,7 +8,6 @@ from pathlib import Path
 from shutil import copytree
 
 import httpx
-import openai
 import pytest
 
 from runner.gateway import Session
@@ -40,16 +39,16 @@ def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
 
 
 def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(
-    session: Callable[..., Session], client: Callable[[Session], openai.OpenAI], tmp_path: Path
+    session: Callable[..., Session], http: Callable[..., httpx.Client], tmp_path: Path
 ) -> None:
     """A runner that is killed leaves what is copied here."""
+    path, body = APIS["chat"][0].path, APIS["chat"][1]() | {"model": "any"}
     held = Behaviour(text="worth it", held="answer")
     with FakeUpstream(WORDS, held) as upstream, ThreadPoolExecutor(1) as pool:
         trial = session(upstream.url)
-        ask = client(trial).chat.completions.create
-        messages = [{"role": "user", "content": "hi"}]
-        ask(model="any", messages=messages)
-        waiting = pool.submit(ask, model="any", messages=messages)
+        agent = http(trial)
+        agent.post(path, json=body)
+        waiting = pool.submit(agent.post, path, json=body)
         until(lambda: len(upstream.requests) == 2)
         killed = copytree(trial.spec.ledger.parent, tmp_path / "killed")
         upstream.release()

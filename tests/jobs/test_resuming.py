@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.sweeps import Door, Ended
+from runner.report.table import read_sweep
+from runner.store import Store
+from tests.jobs.sweeps import Door, Ended, finished_sweep
 from tests.tasks_factory import make_task
 
 
@@ -40,3 +44,35 @@ def test_a_choice_among_attempts_that_are_not_planned_was_refused_when_all_were_
     assert ended.code == 2
     assert said in ended.err
     assert not (tmp_path / "trials").exists()
+
+
+def test_a_damaged_record_was_paid_for_again_without_a_word(door: Door, tmp_path: Path) -> None:
+    make_task(tmp_path / "tasks", "a")
+    resume(door, tmp_path / "tasks")
+    (record,) = tmp_path.glob("trials/*/*/record.json")
+    record.write_text('{"schema_version": 2}')
+    assert f"unreadable: {record}" in resume(door, tmp_path / "tasks", "dry_run=true").out
+    assert f"unreadable: {record}" in resume(door, tmp_path / "tasks").out
+    assert "unreadable" not in resume(door, tmp_path / "tasks", "dry_run=true").out
+    assert (record.parent / "earlier/1/record.json").read_text() == '{"schema_version": 2}'
+
+
+def test_a_report_called_a_damaged_record_a_trial_that_never_ran(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    key = read_sweep(sweep).planned[0].key
+    (Store(door.outputs).folder(key) / "record.json").write_bytes(b"")
+    assert door("job=report", "name=full").code == 0
+    with (sweep / "trials.csv").open() as table:
+        reasons = Counter(row["reason"] for row in csv.DictReader(table))
+    assert reasons == {"": 107, "record unreadable": 1}
+
+
+def test_a_record_that_may_not_be_read_ended_in_a_traceback(door: Door) -> None:
+    """As another user's; root may read all files, and no folder."""
+    sweep = finished_sweep(door.outputs)
+    record = Store(door.outputs).folder(read_sweep(sweep).planned[0].key) / "record.json"
+    record.unlink()
+    record.mkdir()
+    ended = door("job=report", "name=full")
+    assert ended.code == 2
+    assert f"Cannot read {record}" in ended.err
