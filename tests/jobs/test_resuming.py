@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Self
 
 import pytest
 
+from runner import recording
 from runner.report.table import read_sweep
 from runner.store import Store
 from tests.jobs.sweeps import Door, Ended, finished_sweep
@@ -55,6 +58,24 @@ def test_a_damaged_record_was_paid_for_again_without_a_word(door: Door, tmp_path
     assert f"unreadable: {record}" in resume(door, tmp_path / "tasks").out
     assert "unreadable" not in resume(door, tmp_path / "tasks", "dry_run=true").out
     assert (record.parent / "earlier/1/record.json").read_text() == '{"schema_version": 2}'
+
+
+def test_a_clock_that_was_put_back_gave_a_trial_negative_seconds(
+    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By which `job=sensitivity` refused its whole sweep."""
+
+    class Earlier(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) - timedelta(hours=1)
+
+    monkeypatch.setattr(recording, "datetime", Earlier)
+    make_task(tmp_path / "tasks", "a")
+    resume(door, tmp_path / "tasks")
+    (record,) = Store(tmp_path).load([path.name for path in tmp_path.glob("trials/*/*")]).values()
+    assert record.finished_at < record.started_at
+    assert record.wall_seconds > 0
 
 
 def test_a_report_called_a_damaged_record_a_trial_that_never_ran(door: Door) -> None:
