@@ -26,6 +26,19 @@ def tries(attempts: str) -> int:
     )
 
 
+def refusal(attempts: str, planned: int) -> str:
+    """Why `pass@k` cannot be asked of so many attempts at each task, for people; empty where it can.
+
+    With fewer than k all that pass@k says is a lower bound, and nobody plans that.
+    """
+    k = tries(attempts)
+    if k > planned:
+        return f"{attempts} needs attempts={k} or more, and {planned} are planned"
+    if comb(planned, k) > MOST_CHOICES:
+        return f"{attempts} of {planned} attempts has more than {MOST_CHOICES} choices a task"
+    return ""
+
+
 def best_of(rows: pd.DataFrame, k: int) -> pd.DataFrame:
     """Every choice of k among the valid attempts of one (cell, task) as one row, all equally weighted.
 

@@ -116,6 +116,7 @@ def _values(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
         if name in trials:
             yield f"{name} is negative", trials[name] < 0
             yield f"{name} is infinite", np.isinf(trials[name])
+    yield "attempt is negative", trials["attempt"] < 0
     yield "reward is outside [0, 1]", (trials["reward"] < 0) | (trials["reward"] > 1)
 
 

@@ -30,7 +30,7 @@ class Agreement(NamedTuple):
     kendall: float
     """tau-b."""
     top1: bool | None
-    """Whether the best cell is the same."""
+    """Whether the best cell, or all that share the best score, are the same."""
     topk: bool | None
     """Whether the k best are the same set; None with no more than k cells, which always are."""
     overlap: float
@@ -44,21 +44,24 @@ class Agreement(NamedTuple):
 def agreement(left: pd.Series[float], right: pd.Series[float], k: int = 3) -> Agreement:
     """Agreement of two scorings, each a Series of scores by cell, greater is better (negate a price).
 
-    Cells that are missing or NaN on one side are left out of both. Equal scores are put in order by cell name, on
-    both sides alike. Fewer than three common cells: all is missing. All scores of one side equal: no correlation. An
-    infinite score (a price without a pass) has a rank and no difference. No more than k cells: no k best.
+    Cells that are missing or NaN on one side are left out of both. Of equal scores at place k, cell names decide, on
+    both sides alike, which `why` says. Fewer than three common cells: all is missing. All scores of one side equal: no
+    correlation. An infinite score (a price without a pass) has a rank and no difference. No more than k cells: no k
+    best.
     """
     both = pd.DataFrame({"left": left, "right": right}).astype(float).dropna().sort_index()
     cells = len(both)
     if cells < FEWEST:
         nan = float("nan")
         return Agreement(cells, nan, nan, None, None, nan, nan, f"{cells} common cells, {FEWEST} are needed")
-    best = [list(both.sort_values(side, ascending=False, kind="stable").index) for side in ("left", "right")]
-    common = set(best[0][:k]) & set(best[1][:k])
+    left, right = (both[side].sort_values(ascending=False, kind="stable") for side in both)
+    common = set(left.index[:k]) & set(right.index[:k])
     spearman, kendall, why = _correlations(both)
     few, infinite = cells <= k, int(np.isinf(both).any(axis=1).sum())
+    torn = not few and any(side.iloc[k - 1] == side.iloc[k] for side in (left, right))
     reasons = (
         why,
+        f"cells share place {k}, so their names decide which are the {k} best" if torn else "",
         f"{cells} common cells are the {k} best on both sides" if few else "",
         f"{infinite} cells have an infinite score, so there is no mean difference" if infinite else "",
     )
@@ -66,7 +69,7 @@ def agreement(left: pd.Series[float], right: pd.Series[float], k: int = 3) -> Ag
         cells=cells,
         spearman=spearman,
         kendall=kendall,
-        top1=best[0][0] == best[1][0],
+        top1=set(left.index[left == left.max()]) == set(right.index[right == right.max()]),
         topk=None if few else len(common) == k,
         overlap=float("nan") if few else len(common) / k,
         mae=float("nan") if infinite else float((both["left"] - both["right"]).abs().mean()),

@@ -1,8 +1,8 @@
 """What the same words composed before, so that a command that is typed again is spared Hydra: 0.1 s a cell.
 
 A composition depends on the words, on the YAML files and on Hydra, and all of these are in its name: another letter
-anywhere is another name. Where it may depend on more (the environment, the clock, a folder elsewhere, a plugin), it
-is neither kept nor looked for.
+anywhere is another name. Where it may depend on more (the environment, the clock, chance, a folder elsewhere, a
+plugin), it is neither kept nor looked for.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from glob import glob
@@ -27,8 +28,8 @@ FOLDER = door.ROOT / ".cache" / "composed"
 LIMIT = 100
 """Compositions kept; the one that was used longest ago makes room."""
 
-_ASKS_MORE = re.compile(rb"\$\{(?!root:)[^}]*:|\}:|searchpath")
-"""An interpolation that calls anything but `${root:...}`, or files from elsewhere."""
+_ASKS_MORE = re.compile(rb"\$\{(?!root:)[^}]*:|\}[\w.]*:|\\[xuU\r\n]|searchpath|shuffle")
+"""A call of anything but `${root:...}`, escapes that may spell one, files from elsewhere, or chance."""
 
 
 def compose(words: Sequence[str], folder: Path = FOLDER) -> list[DictConfig]:
@@ -40,7 +41,7 @@ def compose(words: Sequence[str], folder: Path = FOLDER) -> list[DictConfig]:
     from runner.composing import compose as anew  # noqa: PLC0415 - spared where it can be
 
     configs = anew(words)
-    if name and configs:
+    if name and configs and name == _name(words):  # else a file has changed since the name was made
         _keep(configs, file)
     return configs
 
@@ -51,13 +52,15 @@ def _name(words: Sequence[str]) -> str | None:
     if asked or importlib.util.find_spec("hydra_plugins"):
         return None
     try:
-        parts = [json.dumps([version("hydra-core"), version("omegaconf"), *words]).encode(), *_files(words)]
+        versions = [version(package) for package in ("hydra-core", "omegaconf", "pyyaml")]
+        ours = Path(__file__).with_name("composing.py").read_bytes()
+        parts = [os.fsencode(json.dumps([versions, *words], ensure_ascii=False)), *_files(words)]
     except OSError:
         return None
     if any(_ASKS_MORE.search(part) for part in parts):
         return None
     digest = hashlib.sha256()
-    for part in parts:
+    for part in (ours, *parts):
         digest.update(len(part).to_bytes(8) + part)
     return digest.hexdigest()
 
@@ -65,9 +68,9 @@ def _name(words: Sequence[str]) -> str | None:
 def _files(words: Sequence[str]) -> Iterator[bytes]:
     """Name and content of each file that Hydra may read. Raises `OSError` where one cannot be read."""
     for folder in door.config_folders(words):
-        names = glob("**/*.yaml", root_dir=folder, recursive=True)  # noqa: PTH207 - enters links, as Hydra does
+        names = glob("**/*.yaml", root_dir=folder, recursive=True, include_hidden=True)  # noqa: PTH207 - enters links
         for name in sorted(names):
-            yield from (name.encode(), Path(folder, name).read_bytes())
+            yield from (os.fsencode(name), Path(folder, name).read_bytes())
 
 
 def _read(file: Path) -> list[DictConfig]:

@@ -51,7 +51,10 @@ QUESTIONS = ("-c", "--cfg", "--hydra-help")
 """Flags that Hydra answers itself, composing nothing."""
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=]+?)(?P<given>=(?P<value>.*))?", re.DOTALL)
 _WORD = re.compile(r"[\w.-]+")
-_PINNED = re.compile(r"[\w.-]+==[\w.+!-]+")
+_LEXED = re.compile(r"[\w/+.%*@?|: -]*", re.ASCII)
+"""Characters of a bare value that Hydra's grammar knows."""
+_MEANT = re.compile(r"[^'\"()\[\]{},\\$]*")
+"""A value without any of those by which that grammar makes something of it."""
 
 
 def check(argv: Sequence[str]) -> list[str]:
@@ -190,10 +193,12 @@ def _words(value: str | None) -> list[str]:
 
 
 def _for_hydra(value: str) -> str:
-    """Hydra's grammar has neither the `~` of `dataset.root=~/tasks`, which no shell expands, nor `NAME==VERSION`."""
-    if _PINNED.fullmatch(value):
-        return f"'{value}'"
-    return str(Path.home()) + value[1:] if value.startswith("~/") else value
+    """Hydra's grammar has neither the `~` of `dataset.root=~/tasks`, which no shell expands, nor what pinned versions
+    (`NAME==VERSION`) and folders (`größe`, `a&b`) are written with: such a value is quoted.
+    """
+    if value.startswith("~/"):
+        value = str(Path.home()) + value[1:]
+    return value if _LEXED.fullmatch(value) or not _MEANT.fullmatch(value) else f"'{value}'"
 
 
 def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *, several: bool) -> None:

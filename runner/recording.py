@@ -33,6 +33,8 @@ class Rollout:
     """What is known of a trial so far; filled in as the phases pass, whatever becomes of the later ones."""
 
     folder: Path
+    opened: float = field(default_factory=time.monotonic)
+    """When it began, by a clock that is never set."""
     clock: dict[str, float] = field(default_factory=dict)
     image: Image | None = None
     result: ExecResult | None = None
@@ -105,7 +107,7 @@ def recorded(
     made = [tool for call in calls for tool in state.tools(call)]
     used, tools = kinds([tool.name for tool in made], cell.agent.tools), Counter(tool.name for tool in made)
     phases, programs = in_terminal(made, used)
-    finished = datetime.now(UTC)
+    finished, wall = datetime.now(UTC), time.monotonic() - state.opened
     _write_trajectory(trial, state, calls)
     return TrialRecord(
         key=trial.key,
@@ -135,7 +137,7 @@ def recorded(
         own_finish=own_finish(status, used, cell.agent.tools) if state.session else None,
         started_at=started,
         finished_at=finished,
-        wall_seconds=(finished - started).total_seconds(),
+        wall_seconds=wall,
         seconds=PhaseSeconds(**state.clock, waiting=state.waited_seconds),
         retries=retries,
         egress=state.egress.attempts if state.egress else (),

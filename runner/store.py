@@ -6,6 +6,7 @@
     │   ├── record.json                TrialRecord; its presence means that the trial ended
     │   ├── ledger.jsonl               every model call, appended while the trial runs
     │   ├── judge.jsonl                every call of the verifier's judge model, if it has one
+    │   ├── ledger.sent  judge.sent    while they run: numbers of calls sent, which a killed runner leaves
     │   ├── trajectory.json            ATIF, made from the ledger
     │   ├── agent.stdout  agent.stderr verifier.tar  workspace.tar
     │   ├── earlier/<n>/               tries that our side spoiled: same files, their spend is counted
@@ -21,7 +22,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +33,8 @@ from runner.errors import OutputsError
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 
 RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
+SENT = ".sent"
+"""Ending of the file beside a ledger that names the calls sent so far; gone when its session ends."""
 SHARED = "shared.jsonl"
 """Calls of other trials whose answers this one was given: kept for replays, and nobody's spend."""
 _KEPT = ("earlier", "superseded")
@@ -82,7 +85,10 @@ class Store:
         return self.outputs / "trials" / key[:2] / key
 
     def load(self, keys: Sequence[str]) -> dict[str, TrialRecord]:
-        """The records that exist among `keys`; one that cannot be read is treated as not there and kept aside later."""
+        """The records that exist among `keys`; one that makes no sense is treated as not there and kept aside later.
+
+        Raises `OutputsError` where one may not be read.
+        """
         records = {}
         for key in keys:
             record = self.read(key)
@@ -91,11 +97,20 @@ class Store:
         return records
 
     def read(self, key: str) -> TrialRecord | None:
-        """One trial's record, or None."""
+        """One trial's record, or None. Raises `OutputsError` where it may not be read."""
+        path = self.folder(key) / RECORD
         try:
-            return TrialRecord.model_validate_json((self.folder(key) / RECORD).read_bytes())
+            return TrialRecord.model_validate_json(path.read_bytes())
         except (FileNotFoundError, ValidationError):
             return None
+        except OSError as error:
+            message = f"Cannot read {path} ({error.strerror}). Mend its permissions: did its trial end?"
+            raise OutputsError(message) from error
+
+    def unreadable(self, keys: Iterable[str]) -> list[Path]:
+        """Records among `keys` that are there and make no sense: damaged, or of another version."""
+        paths = {key: self.folder(key) / RECORD for key in keys}
+        return [path for key, path in paths.items() if path.exists() and self.read(key) is None]
 
     def finished(self, keys: Sequence[str]) -> Collection[str]:
         """Those of `keys` whose ending is the configuration's own doing."""
@@ -136,6 +151,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise OutputsError(message) from error
 
 
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the lock of this file, which is made, against other threads and processes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class Spend(NamedTuple):
     """What the calls of a ledger came to."""
 
@@ -151,14 +175,16 @@ class Spend(NamedTuple):
 def ledger_spend(ledger: Path) -> Spend:
     """The sum of one ledger file, which is what its session counted: of answers that broke off, as far as they came.
 
-    A last line cut off by a crash is left out: the call had not been answered.
+    A last line cut off by a crash is left out. A call that was under way then is one `lost`.
     """
-    total = Spend()
+    total, sent = Spend(), ledger.with_suffix(SENT)
+    under_way = set(sent.read_text().split()) if sent.exists() else set()
     for line in ledger.read_text().splitlines() if ledger.exists() else ():
         try:
             call = ModelCall.model_validate_json(line)
         except ValidationError:
             continue
+        under_way.discard(str(call.index))
         answered, usage = call.response is not None, call.usage or Usage()
         cost = call.cost_usd if answered or usage != Usage() else 0.0
         total = Spend(
@@ -167,7 +193,7 @@ def ledger_spend(ledger: Path) -> Spend:
             total.turns + answered,
             total.lost + call.lost,
         )
-    return total
+    return total._replace(lost=total.lost + len(under_way))
 
 
 def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
@@ -194,8 +220,10 @@ def _retry(folder: Path) -> Retry:
         seconds = float(record["wall_seconds"])
         stopped = {"type": record["status"], "message": "stopped by the user"}
         reason = ErrorInfo.model_validate(record["error"] or stopped)
-    except (FileNotFoundError, ValueError, KeyError):
-        pass  # the default reason says it: no readable record
+    except FileNotFoundError:
+        pass  # the default reason says it
+    except (ValueError, KeyError, TypeError):
+        reason = ErrorInfo(type="RecordUnreadable", message="The record of this try makes no sense.")
     judge = ledger_spend(folder / JUDGE_LEDGER)
     return Retry(
         reason=reason,

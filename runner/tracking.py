@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 from runner.errors import TrackingError
 from runner.records import Record
+from runner.store import exclusive
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -93,12 +94,13 @@ class MlflowTracker(Record):
 
         from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
-        runs = tracked_runs(sweep, self.trajectories)
         store = self._store(sweep.parent)
-        client = MlflowClient(tracking_uri=store)
-        experiment = self._experiment(client, sweep.parent)
-        _reconcile(client, experiment, sweep.name, runs)
-        view = _save_view(client, experiment, sweep.name)
+        with exclusive(sweep.parent / ".tracking.lock"):  # two at once would each write what neither finds
+            runs = tracked_runs(sweep, self.trajectories)
+            client = MlflowClient(tracking_uri=store)
+            experiment = self._experiment(client, sweep.parent)
+            _reconcile(client, experiment, sweep.name, runs)
+            view = _save_view(client, experiment, sweep.name)
         link = f"/#/experiments/{experiment}/runs?viewStateShareKey={quote(view)}"
         if _is_server(store):
             return f"Tracked in MLflow: {store.rstrip('/')}{link}"

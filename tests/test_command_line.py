@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,7 +19,8 @@ from uuid import uuid4
 import docker
 import pytest
 
-from runner.records import Status
+from runner.records import ModelCall, Status, Usage
+from runner.report import wording
 from runner.store import Store
 from tests.tasks_factory import make_task
 from tests.waiting import PATIENCE_SECONDS, until
@@ -296,3 +299,60 @@ def test_the_engine_goes_away_in_mid_run(
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_SECONDS)
     assert command.containers() == []
+
+
+@pytest.mark.bundle
+def test_every_figure_of_spend_is_the_sum_of_the_ledgers_after_a_kill(
+    command: Command, tmp_path: Path
+) -> None:
+    """A real agent asks twice; its runner is killed after the first answer, and the next asks anew."""
+    make_task(command.tasks, "made", toml='[agent]\nuser = "1000"\ntimeout_sec = 600\n')
+    policy = tmp_path / "policy.yaml"
+    waits = "touch /app/done; until test -e /app/hurry; do sleep 0.1; done"
+    policy.write_text(json.dumps({"name": "waits", "default": [{"say": "Make it.", "run": waits}]}))
+    words = ("agent=mini_swe_agent", "model=scripted_careful", f"model.policy={policy}")
+    ledgers, long = command.outputs.glob, 4 * PATIENCE_SECONDS
+
+    def asked() -> bool:
+        return any(path.stat().st_size for path in ledgers("trials/*/*/ledger.jsonl"))
+
+    process = command.start(*words)
+    until(asked, long)
+    process.kill()
+    process.communicate(timeout=PATIENCE_SECONDS)
+    process = command.start(*words, "tracker=mlflow")
+    until(lambda: any(ledgers("trials/*/*/earlier/1/ledger.jsonl")) and asked() and command.hurry(), long)
+    output, _ = process.communicate(timeout=long)
+    assert process.returncode == 0, output
+
+    lines = [line for path in ledgers("trials/*/*/**/ledger.jsonl") for line in path.read_text().splitlines()]
+    calls = [ModelCall.model_validate_json(line) for line in lines]
+    assert len(calls) == 3
+    usage = sum((call.usage for call in calls if call.usage), Usage())
+    usd = sum(call.cost_usd or 0.0 for call in calls)
+    (record,) = Store(command.outputs).load([path.name for path in ledgers("trials/*/*")]).values()
+    assert (record.usage, record.cost_usd, len(record.retries), record.turns) == (usage, usd, 1, 2)
+    tokens = usage.input_tokens + usage.output_tokens
+    sweep = command.outputs / command.sweep
+    with (sweep / "trials.csv").open() as trials, (sweep / "leaderboard.csv").open() as board:
+        (trial,), (cell,) = csv.DictReader(trials), csv.DictReader(board)
+    assert (float(trial["cost_usd"]), float(trial["tokens"])) == (usd, tokens)
+    figures = [float(cell[name]) for name in ("spend_usd", "usd_per_pass", "tokens_per_pass")]
+    assert figures == [usd, usd, tokens]
+    assert tracked(command) == {
+        "cost_usd": round(usd, 6),
+        "usd_per_pass": round(usd, 6),
+        "tokens_per_pass": tokens,
+    }
+    page = (sweep / "report/index.html").read_text()
+    assert wording.usd(usd) in page
+    assert wording.short(tokens) in page
+
+
+def tracked(command: Command) -> dict[str, float]:
+    """What MLflow has of the only cell's spend."""
+    with contextlib.closing(sqlite3.connect(command.outputs / "mlflow.db")) as store:
+        found = store.execute(
+            "select key, value from latest_metrics natural join (select run_uuid from tags where value = 'cell')"
+        )
+        return {key: value for key, value in found if key in ("cost_usd", "usd_per_pass", "tokens_per_pass")}

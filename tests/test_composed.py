@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from runner import composing
 from runner.composed import LIMIT, compose
@@ -124,6 +125,59 @@ def test_what_asks_the_environment_or_the_clock_is_never_kept(
     preset(own, text)
     compose(["--config-dir", str(own), "experiment=mine"], kept)
     assert not marked(kept)
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    ['"\\x24{oc.env:ASSAY_BUDGET}"', '"\\u0024{oc.env:ASSAY_BUDGET}"', '"$\\\n    {oc.env:ASSAY_BUDGET}"'],
+    ids=["x", "u", "two lines"],
+)
+def test_an_environment_asked_in_yaml_escapes_was_kept(
+    spelt: str, own: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset(own, f"defaults:\n  - override /budget: {spelt}")
+    for budget in ("tight", "unlimited"):
+        monkeypatch.setenv("ASSAY_BUDGET", budget)
+        (job,) = compose(["--config-dir", str(own), "experiment=mine"], kept)
+        assert job.budget.name == budget
+
+
+def test_words_beyond_ascii_are_kept_and_are_no_escapes(kept: Path) -> None:
+    words = check([*WORDS, "name=größe", "outputs=/tmp/\udcff"])
+    compose(words, kept)
+    marked(kept)
+    (job,) = compose(words, kept)
+    assert (job.attempts, job.name) == (77, "größe")
+
+
+def test_a_changed_hidden_file_gave_what_was_composed_before(own: Path, kept: Path) -> None:
+    words = ["--config-dir", str(own), "experiment=.hidden"]
+    for attempts in (2, 3):
+        preset(own, f"attempts: {attempts}", name=".hidden")
+        (job,) = compose(words, kept)
+        assert job.attempts == attempts
+
+
+def test_a_shuffled_sweep_had_the_first_order_for_ever(kept: Path) -> None:
+    compose(["-m", "agent=shuffle(oracle,nop)"], kept)
+    assert not marked(kept)
+
+
+def test_a_file_that_changes_while_hydra_reads_spoiled_what_was_kept_of_its_old_content(
+    own: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Edited in the half second between naming and composing, and then edited back: the old words gave the new job."""
+    really = composing.compose
+
+    def edited_meanwhile(words: Sequence[str]) -> list[DictConfig]:
+        preset(own, "attempts: 3")
+        return really(words)
+
+    monkeypatch.setattr(composing, "compose", edited_meanwhile)
+    assert mine(own, kept) == [3]
+    monkeypatch.undo()
+    preset(own, "attempts: 2")
+    assert mine(own, kept) == [2]
 
 
 def test_words_that_ask_the_environment_are_never_kept(kept: Path) -> None:

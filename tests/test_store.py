@@ -63,6 +63,31 @@ def test_the_spend_of_a_try_that_died_with_its_runner_is_found(tmp_path: Path) -
     assert (retry.reason.type, retry.cost_usd, retry.turns) == ("RunnerDied", 0.01, 1)
 
 
+def test_a_call_under_way_when_the_runner_was_killed_was_unknown_without_a_word(tmp_path: Path) -> None:
+    """Three were sent, one of them twice; one has its line, and the line of another was cut off."""
+    store = Store(tmp_path)
+    folder, _ = store.begin(KEY)
+    line = model_call(index=1).model_dump_json()
+    (folder / LEDGER).write_text(line + "\n" + line[: len(line) // 2])
+    (folder / "ledger.sent").write_text("0\n1\n0\n2\n")
+    (folder / "judge.sent").write_text("0\n")
+    _, (retry,) = store.begin(KEY)
+    assert (retry.lost, retry.cost_usd, retry.turns) == (3, 0.01, 1)
+    _, (retry,) = store.begin(KEY)
+    assert retry.lost == 3, "nor is it forgotten by the next"
+
+
+@pytest.mark.parametrize("content", [b"", b'{"key": ', b'{"schema_version": 2}', b"[]", b"\xff"])
+def test_a_damaged_record_was_taken_for_a_runner_that_died(tmp_path: Path, content: bytes) -> None:
+    store = Store(tmp_path)
+    folder, _ = store.begin(KEY)
+    (folder / RECORD).write_bytes(content)
+    assert store.unreadable([KEY, "cd" * 16]) == [folder / RECORD]
+    _, (retry,) = store.begin(KEY)
+    assert retry.reason.type == "RecordUnreadable"
+    assert store.unreadable([KEY]) == []
+
+
 def test_a_finished_trial_that_runs_afresh_is_not_counted_as_a_retry(tmp_path: Path) -> None:
     store = Store(tmp_path)
     folder, _ = store.begin(KEY)

@@ -27,6 +27,7 @@ from runner.report.projections import write_projections
 from runner.store import Store
 from runner.tracking import MlflowTracker, NoTracker
 from tests.report.plans import SKILL, record, sweep_of_four, write_sweep
+from tests.waiting import PATIENCE_SECONDS
 
 CELLS = len(SKILL)
 
@@ -117,6 +118,15 @@ def test_one_flat_run_a_cell_and_one_for_the_sweep(logged: Path) -> None:
         "cost_usd": 1.085,
     }
     assert all(run.info.status == "FINISHED" for run in found.values())
+
+
+def test_two_commands_that_track_one_sweep_at_once_left_each_run_twice(sweep: Path) -> None:
+    code = "import sys; from pathlib import Path; from runner.tracking import MlflowTracker as Tracker; "
+    log = [sys.executable, "-c", f"{code} print(Tracker().log(Path(sys.argv[1])))", str(sweep)]
+    both = [subprocess.Popen(log, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=4 * PATIENCE_SECONDS)[0] for process in both]
+    assert all("Tracked in MLflow" in words for words in said)
+    assert set(runs(sweep)) == {"", *map(cell_name, SKILL)}
 
 
 def test_metrics_are_those_of_the_leaderboard(logged: Path) -> None:

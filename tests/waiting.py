@@ -6,16 +6,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.store import write_atomically
-from runner.verifiers.reference_runs import exclusive
+from runner.store import exclusive, write_atomically
 
 PATIENCE_SECONDS = 60.0
 """Far more than anything takes, on a slow and busy machine too."""
 
 
-def until(true: Callable[[], object]) -> None:
+def until(true: Callable[[], object], patience: float = PATIENCE_SECONDS) -> None:
     """Wait for it to come true."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + patience
     while not true():
         assert time.monotonic() < end, "it never came true"
         time.sleep(0.02)

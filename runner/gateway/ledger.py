@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.records import ModelCall
+from runner.store import SENT
 
 
 class Ledger:
@@ -25,6 +26,15 @@ class Ledger:
         whole = _whole(path.read_bytes())
         self._file.truncate(len(whole))
         self._start = len(whole)
+        self._sent_path = path.with_suffix(SENT)
+        self._sent = self._sent_path.open("wb", buffering=0)
+
+    def sending(self, index: int) -> None:
+        """Note that a request of this call goes out, for who finds no line of it: the runner was killed meanwhile.
+
+        Raises `OSError` when there is no room.
+        """
+        self._sent.write(b"%d\n" % index)
 
     def append(self, call: ModelCall) -> None:
         """Write one call and hand it to the operating system. Raises `OSError` when there is no room; no part of it
@@ -46,8 +56,10 @@ class Ledger:
         return tuple(sorted(map(ModelCall.model_validate_json, lines), key=lambda call: call.index))
 
     def close(self) -> None:
-        """No call can be appended after this; reading still works."""
+        """No call can be appended after this, and none is under way; reading still works."""
         self._file.close()
+        self._sent.close()
+        self._sent_path.unlink(missing_ok=True)
 
 
 def _whole(content: bytes) -> bytes:

@@ -296,6 +296,8 @@ class Session:
         with self._waiting(call):
             for gate in self._gates:
                 await gate.turn()
+        if self.spec.model.backend == "provider":  # nobody is charged for a script or a recording
+            self._ledger.sending(call.index)
         call.attempts += 1
 
     @contextmanager

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from metrics.differential import Kappa, cohens_kappa
 from runner.errors import ConfigError, LabelError
-from runner.jobs.sweep import runtime_dir
 from runner.labels import Label, read_labels
 from runner.records import Judge, Record
+from runner.scratch import scratch_folder
 from runner.store import write_atomically
 from runner.verifiers.differential import DifferentialVerifier
 from runner.verifiers.semantic import JudgeVerdict, SemanticJudge, kept
@@ -107,8 +107,8 @@ def _rated(
 
     ledger = settings.outputs / settings.name / f"{NAME}.jsonl"
     with (
-        runtime_dir() as runtime,
-        Gateway(runtime, settings.gateway) as gateway,
+        scratch_folder() as folder,
+        Gateway(folder, settings.gateway) as gateway,
         Asking(gateway, judge, NAME, ledger) as asking,
     ):
         semantic = SemanticJudge(judge, cache, asking.ask)

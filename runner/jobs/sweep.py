@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import shutil
 import signal
-import tempfile
 import time
 from collections import deque
 from contextlib import closing, contextmanager
@@ -23,6 +21,7 @@ from runner.lab import Lab
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.protocols import DrivingAgent
 from runner.records import Prices, Record, SpendLimits, Status, TrialRecord
+from runner.scratch import scratch_folder
 from runner.store import Store, write_atomically
 
 if TYPE_CHECKING:
@@ -55,18 +54,21 @@ class SweepJob(Record):
         settings = sweep.settings
         store = Store(settings.outputs)
         if settings.dry_run:
-            print(plan_text(_plan(sweep, store), settings.sweep_budget))
+            plan = _plan(sweep, store)
+            _say_unreadable(plan, store)
+            print(plan_text(plan, settings.sweep_budget))
             return ALL_JUDGED
         with store.locked(), _terminated_like_interrupted():
             plan = _plan(sweep, store)
             folder = settings.outputs / settings.name
             _write_sweep(sweep, plan, folder)
             _say_refused(plan)
+            _say_unreadable(plan, store)
             capped = _run(sweep, plan, store) if plan.todo else False
             records = store.load([trial.key for trial in plan.trials])
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
-            print(_project(sweep, plan, folder, records))
+            print(_project(sweep, folder, records))
         judged = sum(record.status.finished for record in records.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
@@ -107,7 +109,19 @@ def _plan(sweep: Sweep, store: Store) -> Plan:
     labels = sweep.settings.scoring.labels
     if labels and (unknown := {trial.task.name for trial in plan.trials} - labels.keys()):
         raise ConfigError(f"scoring.tiers: {', '.join(sorted(unknown))}: no tier in the tiers file.")
+    _check_attempts(sweep)
     return plan
+
+
+def _check_attempts(sweep: Sweep) -> None:
+    """Raises `ConfigError` for a choice among attempts that these cells cannot be scored by, before any is paid for."""
+    rule = sweep.settings.scoring.attempts
+    if rule.startswith("pass@"):
+        from metrics.attempts import refusal  # noqa: PLC0415 - brings pandas
+
+        for cell in sweep.cells:
+            if why := refusal(rule, cell.attempts):
+                raise ConfigError(f"scoring.attempts: {why}.")
 
 
 def _image_name(trial: PlannedTrial) -> str:
@@ -122,6 +136,13 @@ def _say_refused(plan: Plan) -> None:
         print(f"refused: {task.dataset}/{task.name}: {task.refused}")
 
 
+def _say_unreadable(plan: Plan, store: Store) -> None:
+    for path in store.unreadable(trial.key for trial in plan.todo):
+        print(
+            f"unreadable: {path} is damaged, or of another version: its trial is run again, and it is put aside."
+        )
+
+
 def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
     """Run what is left to do; whether the sweep's cap on USD kept some of it from starting."""
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
@@ -131,8 +152,8 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
     settings = sweep.settings
     cancel = Event()
     with (
-        runtime_dir() as runtime,
-        Gateway(runtime, settings.gateway) as gateway,
+        scratch_folder() as folder,
+        Gateway(folder, settings.gateway) as gateway,
         display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
         if reaped := settings.sandbox.reap():
@@ -203,16 +224,6 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
 
 
 @contextmanager
-def runtime_dir() -> Iterator[Path]:
-    """A folder for sockets, closed to other users; its name is short, since theirs are limited to 108 bytes."""
-    path = Path(tempfile.mkdtemp(prefix="assay-"))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-@contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
     """SIGTERM ends a sweep as Ctrl-C does: containers gone, records whole."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -254,19 +265,12 @@ def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, Tri
     print(f"Recorded in {into}; replay with model=cassette model.path={into}")
 
 
-def _project(sweep: Sweep, plan: Plan, folder: Path, records: dict[str, TrialRecord]) -> str:
+def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str:
     """Tables and tracked runs from the records; what was projected already is only shown again."""
-    stamp = folder / "projected.json"
-    state = hashlib.sha256(
-        json.dumps(
-            [
-                [trial.row().model_dump() for trial in plan.trials],  # a refused one has no record
-                sorted((key, record.finished_at.isoformat()) for key, record in records.items()),
-                identity(sweep.settings.scoring),
-                identity(sweep.settings.tracker),
-            ]
-        ).encode()
-    ).hexdigest()
+    stamp, plan = folder / "projected.json", json.loads((folder / "sweep.json").read_bytes())
+    plan.pop("created")
+    ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())
+    state = hashlib.sha256(json.dumps([ended, plan, identity(sweep.settings.tracker)]).encode()).hexdigest()
     if stamp.exists():
         before = json.loads(stamp.read_text())
         if before["state"] == state:

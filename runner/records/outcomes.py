@@ -169,7 +169,8 @@ class Retry(Record):
     judge_usd: float | None = 0.0
     turns: int = 0
     lost: int = 0
-    """Of its calls and its judge's, as `ModelCall.lost`: what they cost is not known."""
+    """Of its calls and its judge's, as `ModelCall.lost`, and those under way when its runner died: their cost is
+    unknown."""
     wall_seconds: float = 0.0
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from metrics.ams import ams, tier_scores
+from metrics.attempts import tries
 from metrics.table import other_tasks, summary, valid
 from metrics.uncertainty import Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
@@ -173,6 +174,7 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
     if cells["rank"].notna().sum() > 2:  # noqa: PLR2004 - two have one lead between them
         yield "clear: of these two cells alone, not corrected for the choice of the best among all."
     yield from small_tiers(trials, scoring)
+    yield from lower_bounds(trials, scoring)
     ran = trials["ran"]
     spent = spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
     refused = trials["reason"].str.startswith("refused: ")
@@ -218,6 +220,17 @@ def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
     few = [f"{dataset} {tier} {count}" for dataset, tier, count in rows if count < _FEW and tier in counted]
     if few:
         yield f"Tiers of fewer than {_FEW} tasks ({', '.join(few)}): intervals over tasks are too narrow."
+
+
+def lower_bounds(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
+    """A line when pass@k has fewer than k valid attempts at some tasks."""
+    if scoring.attempts.startswith("pass@"):
+        attempts = valid(trials).groupby([trials["cell"], trials["task"]]).sum()
+        if few := int((attempts < tries(scoring.attempts)).sum()):
+            yield (
+                f"{scoring.attempts}: {few} of {len(attempts)} tasks of cells have fewer valid attempts; what is said "
+                "of them is a lower bound."
+            )
 
 
 def _listed(title: str, lines: pd.Series[str]) -> Iterator[str]:

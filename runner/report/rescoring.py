@@ -177,7 +177,8 @@ def _text(
     table = plain_table(f"{dataset}: agreement with {base}", _HEADS)
     for name, of in scores.items():
         moved = int((ranks[name] != ranks[base]).sum())
-        best = called[str(of.idxmax())] if of.notna().any() else "-"
+        first, *tied = [called[str(cell)] for cell in of.index[of == of.max()]] or ["-"]
+        best = f"{first} (tied with {len(tied)})" if tied else first
         table.add_row(name, *agreement_words(found[name]), f"{moved}/{len(of)}", best)
     cells = plain_table(
         f"{dataset}: ranks under {len(scores)} scorings", ("cell", "AMS", "rank", "best", "worst")

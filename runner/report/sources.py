@@ -20,8 +20,13 @@ from runner.store import Store
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Raises `ValueError` for rows longer than the head, whose columns pandas would shift."""
+    """Raises `ValueError` for rows longer than the head, whose columns pandas would shift, and for two columns of one
+    name, of which it would call the second another.
+    """
     table = pd.read_csv(path, dtype=str)
+    head = pd.read_csv(path, dtype=str, header=None, nrows=1).iloc[0].dropna()
+    if head.duplicated().any():
+        raise ValueError(f"its head has {', '.join(sorted(set(head[head.duplicated()])))} twice")
     if not table.index.equals(pd.RangeIndex(len(table))):
         raise ValueError("its rows have more fields than its head")
     return table
@@ -68,8 +73,13 @@ def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, Trial
     tiers, numbered from 1 as `trials.csv` lists them. Raises `ConfigError`.
     """
     plan = read_sweep(sweep)
-    records = {} if plan.imported else Store(outputs).load([row.key for row in plan.planned])
-    trials = pd.read_parquet(sweep / IMPORTED) if plan.imported else trials_table(plan.planned, records)
+    if plan.imported:
+        return plan, {}, _numbered(pd.read_parquet(sweep / IMPORTED))
+    store = Store(outputs)
+    records = store.load([row.key for row in plan.planned])
+    trials = trials_table(plan.planned, records)
+    damaged = [path.parent.name for path in store.unreadable(trials.loc[~trials["ran"], "key"])]
+    trials.loc[trials["key"].isin(damaged), ["outcome", "reason"]] = "record unreadable"
     return plan, records, _numbered(trials)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,7 +13,7 @@ from runner.cases import FILES_ROOT, Case, CaseResult, How
 from runner.cases import Change as CaseChange
 from runner.errors import VerifierError
 from runner.records import Record
-from runner.store import write_atomically
+from runner.store import exclusive, write_atomically
 
 Run = Callable[[Sequence[Case]], list[CaseResult]]
 """Runs cases on one side; a result a case, in their order."""
@@ -156,12 +154,3 @@ def _as_promised(cases: Sequence[Case], found: ReferenceRun) -> None:
             kind = "negative" if case.negative else "positive"
             ending = f"exit code {result.exit_code} ({result.ended})"
             raise VerifierError(f"{where}: the reference ends with {ending} in a {kind} case: {said}")
-
-
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock of this file, which is made, against other threads and processes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -21,8 +21,7 @@ from pydantic import StrictBool, ValidationError
 from metrics.differential import folded, unescaped
 from runner.errors import JudgeError
 from runner.records import Judge, Record
-from runner.store import write_atomically
-from runner.verifiers.reference_runs import exclusive
+from runner.store import exclusive, write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from shutil import copytree
 
 import httpx
 import pytest
@@ -33,3 +36,26 @@ def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
     spend = ledger_spend(trial.spec.ledger)
     assert (spend.usage, spend.turns, spend.lost) == (trial.usage, 1, 1)
     assert spend.cost_usd == pytest.approx(trial.cost_usd)
+
+
+def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(
+    session: Callable[..., Session], http: Callable[..., httpx.Client], tmp_path: Path
+) -> None:
+    """A runner that is killed leaves what is copied here."""
+    path, body = APIS["chat"][0].path, APIS["chat"][1]() | {"model": "any"}
+    held = Behaviour(text="worth it", held="answer")
+    with FakeUpstream(WORDS, held) as upstream, ThreadPoolExecutor(1) as pool:
+        trial = session(upstream.url)
+        agent = http(trial)
+        agent.post(path, json=body)
+        waiting = pool.submit(agent.post, path, json=body)
+        until(lambda: len(upstream.requests) == 2)
+        killed = copytree(trial.spec.ledger.parent, tmp_path / "killed")
+        upstream.release()
+        waiting.result()
+    spend = ledger_spend(killed / "ledger.jsonl")
+    assert (spend.turns, spend.lost) == (1, 1)
+    trial.close()
+    spend = ledger_spend(trial.spec.ledger)
+    assert (spend.turns, spend.lost) == (2, 0)
+    assert [file.name for file in trial.spec.ledger.parent.iterdir()] == ["ledger.jsonl"]

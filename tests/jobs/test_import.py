@@ -220,6 +220,13 @@ def test_rows_longer_than_the_head_are_refused(door: Door) -> None:
     assert "theirs.csv cannot be read: its rows have more fields than its head" in ended.err
 
 
+def test_the_second_of_two_columns_of_one_name_was_left_out_unsaid(door: Door) -> None:
+    Path("theirs.csv").write_text("task,score,score\na,1,0\n")
+    ended = door("job=import", "path=theirs.csv", f"mapping={EXAMPLE}", "name=theirs")
+    assert ended.code == 2
+    assert "theirs.csv cannot be read: its head has score twice" in ended.err
+
+
 def test_a_number_in_json_is_no_time(door: Door) -> None:
     """Seconds were guessed from the name of the column."""
     Path("theirs.json").write_text(json.dumps([{"task": "t", "score": 1, "finished_at": 1718010203}]))

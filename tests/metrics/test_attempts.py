@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from metrics.ams import tier_scores
-from metrics.attempts import best_of, pass_at_k, tries
+from metrics.attempts import best_of, pass_at_k, refusal, tries
 from metrics.errors import TableError
 from metrics.profiles import pass_curve
 from metrics.table import select, summary
@@ -133,3 +133,15 @@ def test_another_rule_is_refused_at_the_door_and_by_the_library(rule: str) -> No
 
 def test_the_k_of_a_rule() -> None:
     assert tries("pass@12") == 12
+
+
+@pytest.mark.parametrize(
+    ("k", "planned", "said"),
+    [(1, 1, ""), (3, 3, ""), (3, 2, "needs attempts=3 or more, and 2 are planned"), (9, 18, "5000 choices")],
+)
+def test_what_cannot_be_asked_of_so_many_attempts_is_known_before_they_are_made(
+    k: int, planned: int, said: str
+) -> None:
+    found = refusal(f"pass@{k}", planned)
+    assert said in found
+    assert bool(said) is bool(found)

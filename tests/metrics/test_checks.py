@@ -66,6 +66,7 @@ def test_good_trials_pass_and_come_back_typed() -> None:
         ("passed", "yes", "passed is neither true"),
         ("attempt", 1.5, "attempt is no whole number"),
         ("attempt", None, "attempt is missing"),
+        ("attempt", -1, "attempt is negative"),
         ("attempt", math.inf, "attempt is no whole number"),
         ("finished_at", "yesterday", "finished_at is no ISO 8601 time"),
         ("finished_at", "31/12/2026", "finished_at is no ISO 8601 time"),

@@ -104,7 +104,21 @@ def test_equal_scores_have_no_order_to_agree_with() -> None:
     assert math.isnan(found.spearman)
     assert math.isnan(found.kendall)
     assert found.why.startswith("all cells have the same score on one side")
-    assert (found.top1, found.mae) == (False, 1.0)  # a by name, c by score
+    assert (found.top1, found.mae) == (False, 1.0)  # all, and c
+
+
+@pytest.mark.parametrize("names", ["abcd", "badc", "dcba"])
+def test_the_best_of_equal_scores_was_the_first_by_name(names: str) -> None:
+    """So it was the same on both sides or not, as the cells happened to be called."""
+    assert agreement(series(2, 2, 1, 0, names=names), series(2, 1, 1.5, 0, names=names)).top1 is False
+    assert agreement(series(2, 2, 1, 0, names=names), series(3, 3, 0, 1, names=names)).top1 is True
+
+
+@pytest.mark.parametrize(("third", "said"), [(1.0, True), (1.5, False)])
+def test_names_that_decide_on_the_last_place_among_the_best_are_said_to(third: float, said: bool) -> None:  # noqa: FBT001
+    found = agreement(series(3, 2, third, 1, 0), series(5, 4, 3, 2, 1))
+    assert found.topk is True
+    assert ("cells share place 3" in found.why) is said
 
 
 def cells_of(trials: pd.DataFrame) -> pd.DataFrame:

@@ -124,6 +124,19 @@ def test_passes_that_may_be_fractions_have_no_wilson_interval() -> None:
     assert cell_scores(trials, SCORING)[ends].notna().all(axis=None)
 
 
+def test_a_best_of_more_attempts_than_there_are_did_not_say_so() -> None:
+    planned = [row("codex", f"easy-{n}", attempt=k) for n in (1, 2) for k in (1, 2)]
+    trials = trials_table(planned, {p.key: record(p) for p in planned[:3]})
+    said = {
+        attempts: " ".join(
+            leaderboard_text(trials, SCORING.model_copy(update={"attempts": attempts})).split()
+        )
+        for attempts in ("latest_completed", "pass@1", "pass@2")
+    }
+    assert "pass@2: 1 of 2 tasks of cells have fewer valid attempts" in said["pass@2"]
+    assert not any("lower bound" in said[attempts] for attempts in ("latest_completed", "pass@1"))
+
+
 def test_tiers_of_fewer_than_ten_tasks_are_named() -> None:
     text = " ".join(leaderboard_text(trials_table(*some()), SCORING).split())
     assert "Tiers of fewer than 10 tasks (quickstart easy 3, quickstart hard 3)" in text

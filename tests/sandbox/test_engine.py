@@ -118,10 +118,12 @@ def test_package_that_cannot_be_installed_shows_what_apt_said() -> None:
         engine.install(("assay-no-such-package",), lambda _: None)
 
 
-def test_only_one_command_at_a_time_sets_things_up() -> None:
+def test_only_one_command_at_a_time_sets_things_up(tmp_path: Path) -> None:
+    """Also one whose temporary files are elsewhere, as those of each sweep are."""
     code = "from runner.sandbox.engine import exclusive\nwith exclusive('test'): print('in')"
     with engine.exclusive("test"):
-        other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        elsewhere = {**os.environ, "TMPDIR": str(tmp_path)}
+        other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=elsewhere)
         with pytest.raises(subprocess.TimeoutExpired):
             other.communicate(timeout=2)
     assert other.communicate(timeout=60)[0] == b"in\n"

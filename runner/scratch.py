@@ -1,0 +1,50 @@
+"""The scratch folder of a runner at work, which nobody removes when it is killed but the next one.
+
+Sockets lie in it, and all temporary files: what several runners share must name its place. It is locked for as long as
+its process lives. The lock is the kernel's, so neither a pid that came back nor a clock that went back can be mistaken
+for an owner.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_PREFIX = "assay-run-"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder closed to other users, in which all temporary files of the process are meanwhile.
+
+    Its name is short, since paths of sockets are limited to 108 bytes. Those of runners that died are removed first.
+    """
+    _remove_abandoned()
+    before, folder = tempfile.tempdir, Path(tempfile.mkdtemp(prefix="assay-"))
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # Only now by the name that others look for: without its lock they would take it for abandoned.
+        folder = folder.rename(folder.with_name(folder.name.replace("assay-", _PREFIX, 1)))
+        tempfile.tempdir = str(folder)
+        yield folder
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+def _remove_abandoned() -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # another user's, or another runner removes the same
+            handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(handle)

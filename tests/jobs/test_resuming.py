@@ -1,0 +1,99 @@
+"""What a sweep shows when it is run again is what it is then."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from runner import recording
+from runner.report.table import read_sweep
+from runner.store import Store
+from tests.jobs.sweeps import Door, Ended, finished_sweep
+from tests.tasks_factory import make_task
+
+
+def resume(door: Door, tasks: Path, *words: str) -> Ended:
+    """The sweep of an agent that does nothing, without isolation."""
+    sweep = ("agent=nop", "sandbox=local", "executor.retries=0", "dataset=harbor", f"dataset.root={tasks}")
+    return door(*sweep, "name=sweep", *words)
+
+
+def test_a_task_refused_later_was_not_in_the_denominator_shown(door: Door, tmp_path: Path) -> None:
+    """No record had changed, so the leaderboard of the former plan was shown, beneath the refusal of the new one."""
+    make_task(tmp_path / "tasks", "a")
+    assert "1 trials planned" in resume(door, tmp_path / "tasks").out
+    (make_task(tmp_path / "tasks", "b") / "instruction.md").unlink()
+    assert "2 trials planned" in resume(door, tmp_path / "tasks").out
+    assert (tmp_path / "sweep/trials.csv").read_text().count("refused") >= 1
+
+
+@pytest.mark.parametrize(
+    ("attempts", "rule", "said"),
+    [
+        (1, "pass@3", "pass@3 needs attempts=3 or more, and 1 are planned"),
+        (18, "pass@9", "pass@9 of 18 attempts has more than 5000 choices a task"),
+    ],
+)
+def test_a_choice_among_attempts_that_are_not_planned_was_refused_when_all_were_paid_for(
+    door: Door, tmp_path: Path, attempts: int, rule: str, said: str
+) -> None:
+    make_task(tmp_path / "tasks", "a")
+    ended = resume(door, tmp_path / "tasks", f"attempts={attempts}", f"scoring.attempts={rule}")
+    assert ended.code == 2
+    assert said in ended.err
+    assert not (tmp_path / "trials").exists()
+
+
+def test_a_damaged_record_was_paid_for_again_without_a_word(door: Door, tmp_path: Path) -> None:
+    make_task(tmp_path / "tasks", "a")
+    resume(door, tmp_path / "tasks")
+    (record,) = tmp_path.glob("trials/*/*/record.json")
+    record.write_text('{"schema_version": 2}')
+    assert f"unreadable: {record}" in resume(door, tmp_path / "tasks", "dry_run=true").out
+    assert f"unreadable: {record}" in resume(door, tmp_path / "tasks").out
+    assert "unreadable" not in resume(door, tmp_path / "tasks", "dry_run=true").out
+    assert (record.parent / "earlier/1/record.json").read_text() == '{"schema_version": 2}'
+
+
+def test_a_clock_that_was_put_back_gave_a_trial_negative_seconds(
+    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By which `job=sensitivity` refused its whole sweep."""
+
+    class Earlier(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) - timedelta(hours=1)
+
+    monkeypatch.setattr(recording, "datetime", Earlier)
+    make_task(tmp_path / "tasks", "a")
+    resume(door, tmp_path / "tasks")
+    (record,) = Store(tmp_path).load([path.name for path in tmp_path.glob("trials/*/*")]).values()
+    assert record.finished_at < record.started_at
+    assert record.wall_seconds > 0
+
+
+def test_a_report_called_a_damaged_record_a_trial_that_never_ran(door: Door) -> None:
+    sweep = finished_sweep(door.outputs)
+    key = read_sweep(sweep).planned[0].key
+    (Store(door.outputs).folder(key) / "record.json").write_bytes(b"")
+    assert door("job=report", "name=full").code == 0
+    with (sweep / "trials.csv").open() as table:
+        reasons = Counter(row["reason"] for row in csv.DictReader(table))
+    assert reasons == {"": 107, "record unreadable": 1}
+
+
+def test_a_record_that_may_not_be_read_ended_in_a_traceback(door: Door) -> None:
+    """As another user's; root may read all files, and no folder."""
+    sweep = finished_sweep(door.outputs)
+    record = Store(door.outputs).folder(read_sweep(sweep).planned[0].key) / "record.json"
+    record.unlink()
+    record.mkdir()
+    ended = door("job=report", "name=full")
+    assert ended.code == 2
+    assert f"Cannot read {record}" in ended.err
