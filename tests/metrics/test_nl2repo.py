@@ -44,7 +44,10 @@ def test_scores_are_means_over_planned_tasks() -> None:
 
 def test_failures_are_shares_of_what_failed() -> None:
     rows = table(
-        suite("easy-1", 4), suite("easy-2", 8, failure_import=0.0, failure_assertion=2.0), suite("easy-3", 10)
+        suite("easy-1", 4),
+        suite("easy-2", 8, failure_import=0.0, failure_assertion=2.0),
+        suite("easy-3", 10),
+        suite("easy-1", 3, cell="b"),
     )
     found = line(nl2repo.failures(rows), "a")
     assert (found["failed"], found["of"]) == (8, 30)
