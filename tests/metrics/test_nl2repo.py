@@ -88,6 +88,8 @@ def test_turns_and_endings() -> None:
     assert found["turns_per_score"] == pytest.approx(180)
     ends = line(behaviour.endings(rows), "a")
     assert (ends["early_stop"], ends["non_finish"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    edge = table(worked("", turns=99), worked("", turns=100, task="easy-2"))
+    assert line(behaviour.endings(edge), "a")["early_stop"] == 0.5
     assert list(behaviour.endings(rows).index) == ["a"], "an agent without a model has no turns"
 
 
