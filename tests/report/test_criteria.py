@@ -40,6 +40,7 @@ def test_criteria_can_have_different_winners_and_a_large_lead_is_clear() -> None
     assert best["USD/pass"].best[0].startswith("kimi_cli")
     assert best["USD/pass"].runner_up
     assert best["USD/pass"].runner_up.startswith("codex")
+    assert by(won(("codex", 4, 0.12), ("kimi_cli", 3, 0.12)))["passes"].clear == "no"
 
 
 def test_a_tie_names_all_and_makes_no_winner_of_its_own() -> None:
