@@ -300,6 +300,8 @@ def test_phases_of_a_trajectory_lie_where_their_calls_do() -> None:
     assert (found["setup_at"], found["dependencies_at"], found["testing_at"]) == pytest.approx(
         ((0.5 / 4 + 1) / 2, 0.5, 0.75 / 2)
     )
+    back = table(worked("easy-1", "setup dependencies setup testing"))
+    assert line(behaviour.phases(back), "a")["in_order"] == 0, "the median of setup is that of dependencies"
     alone = line(behaviour.phases(rows), "b")
     assert (alone["testing_at"], alone["in_order"]) == (0, 0)
     assert math.isnan(alone["setup_at"])
