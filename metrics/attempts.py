@@ -79,5 +79,6 @@ def pass_at_k(attempts: np.ndarray, passes: np.ndarray, k: int) -> np.ndarray:
     """
     n, c = np.asarray(attempts, float)[..., None], np.asarray(passes, float)[..., None]
     step = np.arange(k)
-    missed = np.where(step < n, (n - c - step) / np.maximum(n - step, 1), 1).clip(min=0)
+    # Those below 0 come after one that is 0.
+    missed = np.where(step < n, (n - c - step) / np.maximum(n - step, 1), 1)
     return np.asarray(1 - missed.prod(axis=-1))

@@ -53,7 +53,7 @@ def turns(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     table = pd.DataFrame(
         {"trials": grouped.size(), "mean": grouped.mean(), "sd": grouped.std(), "max": grouped.max()}
     )
-    table["score"] = summary(trials, attempts)["mean_reward"].reindex(table.index)
+    table["score"] = summary(trials, attempts)["mean_reward"]
     table["turns_per_score"] = (table["mean"] / table["score"].replace(0, np.nan)).fillna(np.inf)
     return table
 

@@ -129,10 +129,10 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
     yield f"Unknown status ({said}); there are {', '.join(STATUSES)}", unknown
     yield "Two rows of one cell, task and attempt", trials.duplicated(["cell", "task", "attempt"], keep=False)
     homes = trials[["cell", "dataset"]].drop_duplicates()
-    spread = homes.loc[homes.duplicated("cell", keep=False), "cell"]
+    spread = homes.loc[homes.duplicated("cell"), "cell"]
     yield f"One cell in several datasets ({_each(spread)})", trials["cell"].isin(spread)
     strata = trials[["dataset", "task", "tier"]].drop_duplicates()
-    torn = strata.loc[strata.duplicated(["dataset", "task"], keep=False), ["dataset", "task"]]
+    torn = strata.loc[strata.duplicated(["dataset", "task"]), ["dataset", "task"]]
     tasks = pd.MultiIndex.from_frame(trials[["dataset", "task"]])
     at_fault = tasks.isin(pd.MultiIndex.from_frame(torn))  # a task of this name elsewhere is another task
     yield f"One task in several tiers ({_each(torn['task'])})", pd.Series(at_fault, index=trials.index)

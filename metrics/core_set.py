@@ -91,7 +91,7 @@ class _Full:
                 of @ self.parts.swapaxes(1, 2) / of.sum(axis=1, keepdims=True).clip(min=1)
             )
             scores += weight * tier_score(reward, budgeted, expensive, self.alpha)
-        return scores
+        return np.asarray(scores.round(12))  # as AMS is, so that what ties there ties here
 
     def everything(self) -> np.ndarray:
         """AMS of each cell on all tasks, shape (cells,)."""
@@ -247,9 +247,9 @@ def _every_set(tier: np.ndarray, wanted: list[int]) -> np.ndarray:
 
 def _spearman(scores: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Of each row of `scores` (sets, cells) against `target` (cells,); 0 where all scores of a row are equal."""
-    ranks = pd.DataFrame(scores.T.round(12)).rank().to_numpy()
+    ranks = pd.DataFrame(scores.T).rank().to_numpy()
     ranks = ranks - ranks.mean(axis=0)
-    wanted = pd.Series(target.round(12)).rank().to_numpy()
+    wanted = pd.Series(target).rank().to_numpy()
     wanted = wanted - wanted.mean()
     scale = np.sqrt((ranks**2).sum(axis=0) * (wanted**2).sum())
     return np.asarray(np.divide(wanted @ ranks, scale, out=np.zeros(len(scale)), where=scale > 0))

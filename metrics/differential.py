@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import nan, sqrt
+from math import ceil, nan, sqrt
 from pathlib import PurePosixPath
 from statistics import NormalDist, fmean, median
 from typing import Literal, NamedTuple
@@ -209,7 +209,10 @@ def similarity(reference: str, candidate: str, least: float = 0.0) -> float:
     from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - only who judges needs it
 
     texts = folded(reference), folded(candidate)
-    return float(Levenshtein.normalized_similarity(*texts, score_cutoff=least))
+    longest = max(*map(len, texts), 1)
+    # In whole characters: rapidfuzz's own bound on shares refuses what is exactly `least`.
+    found = 1 - Levenshtein.distance(*texts, score_cutoff=ceil((1 - least) * longest)) / longest
+    return found if found >= least else 0.0
 
 
 def folded(output: str) -> str:

@@ -39,7 +39,7 @@ def steps(trials: pd.DataFrame) -> pd.DataFrame:
 
     `identical`: every one of the three numbers is the true one (section 3.2).
     """
-    said = trials.reindex(columns=["built", "tests_executed", "close"]).astype(float).fillna(0.0) > 0
+    said = trials.reindex(columns=["built", "tests_executed", "close"]).astype(float) > 0
     same = [_column(trials, f"agent_{name}") == _column(trials, f"truth_{name}") for name in OUTCOMES]
     return said.set_axis(list(STEPS[:3]), axis=1).assign(identical=np.logical_and.reduce(same))
 

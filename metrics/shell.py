@@ -71,7 +71,7 @@ def _pieces(text: str) -> Iterator[list[str]]:
     depth = at = 0
     while token := _TOKEN.match(text, at):
         kind, at = token.lastgroup, token.end()
-        if kind == "stop" and token[0].strip("&") == "|":
+        if token[0] in ("|", "|&"):
             pipeline.append([])
         elif kind in ("line", "stop", "open", "close"):
             if kind == "open":

@@ -112,13 +112,14 @@ def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     tasks = per_task(trials, select(trials, attempts), ["reward", "passed"]).groupby("cell")
     cells = pd.DataFrame({"planned": tasks.size(), "valid": tasks["valid"].sum()})
     cells["coverage"] = cells["valid"] / cells["planned"]
-    cells["passes"] = tasks["passed"].sum().round(12)  # thirds in another order are as many passes
-    cells["pass_rate"] = cells["passes"] / cells["planned"]
-    cells["mean_reward"] = tasks["reward"].sum() / cells["planned"]
+    sums = tasks[["passed", "reward"]].sum().round(12)  # in another order they are as much
+    cells["passes"] = sums["passed"]
+    cells["pass_rate"] = sums["passed"] / cells["planned"]
+    cells["mean_reward"] = sums["reward"] / cells["planned"]
 
     rows = trials.loc[valid(trials), ["cell", "tokens", "cost_usd", "passed", "turns"]]
     ended = rows.set_index("cell").astype(float).groupby("cell")
-    totals = ended.sum(skipna=False).reindex(cells.index)
+    totals = ended.sum(skipna=False).round(12).reindex(cells.index)
     passes = totals["passed"].fillna(0.0)
     tried = cells["valid"] > 0
     cells["tokens_per_pass"] = per_pass(totals["tokens"], passes).where(tried)

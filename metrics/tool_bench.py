@@ -163,17 +163,17 @@ def by(trials: pd.DataFrame, attempts: str, stratum: str, score: str) -> pd.Data
     return tasks.unstack(stratum)  # noqa: PD010 - nothing is left to aggregate
 
 
-def loess(x: ArrayLike, y: ArrayLike, at: ArrayLike, span: float = 2 / 3) -> np.ndarray:
+def loess(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> np.ndarray:
     """LOESS of degree 1 without robustness steps (Cleveland 1979), evaluated at `at`; 1-D arrays.
 
-    A line is fitted at each place by least squares to the `span` nearest points, with tricube weights. Where all of
-    these have one and the same x it is their mean. Raises `ValueError` for fewer than two points.
+    A line is fitted at each place by least squares to the nearest two thirds of the points, with tricube weights. Where
+    all of these have one and the same x it is their mean. Raises `ValueError` for fewer than two points.
     """
     xs, ys, places = (np.asarray(values, float) for values in (x, y, at))
     if len(xs) < 2:  # noqa: PLR2004 - what a line needs
         raise ValueError(f"{len(xs)} points make no curve; two are the least")
     distance = np.abs(places[:, None] - xs)
-    reach = np.sort(distance, axis=1)[:, [max(ceil(span * len(xs)), 2) - 1]]
+    reach = np.sort(distance, axis=1)[:, [ceil(2 / 3 * len(xs)) - 1]]
     far = np.divide(distance, reach, out=(distance > 0).astype(float), where=reach > 0)
     weights = (1 - np.minimum(far, 1) ** 3) ** 3
     # Several points may lie at the very edge of the reach, and none within it.

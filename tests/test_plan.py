@@ -8,8 +8,8 @@ from typing import Any
 
 from runner.agents.bounds import Nop, Oracle
 from runner.cells import NO_MODEL, Cell
-from runner.plan import Plan, identity, make_plan
-from runner.records import Budget, Model
+from runner.plan import Plan, identity, make_plan, trial_key
+from runner.records import Budget, Environment, Model, VerifierSpec
 from runner.sandbox.docker import DockerSandboxes
 from tests.tasks_factory import dataset, make_task
 
@@ -67,6 +67,20 @@ def test_the_same_file_elsewhere_is_the_same_model(tmp_path: Path) -> None:
     assert identity(models[0]) == identity(models[1])
 
 
+def test_the_order_in_which_fields_are_written_changes_no_key() -> None:
+    """A file of the configuration that is put in order would run all its trials again."""
+    one, other = ({"seed": 1, "top_p": 0.5}, {"top_p": 0.5, "seed": 1})
+    assert identity(Model(name="m", params=one)) == identity(Model(name="m", params=other))
+
+
+def test_the_image_of_the_judge_is_part_of_the_key(tmp_path: Path) -> None:
+    make_task(tmp_path, "a")
+    (task,) = dataset(tmp_path).tasks()
+    judges = [None, Environment(digest="sha256:1"), Environment(digest="sha256:2")]
+    judged = [task.model_copy(update={"verifier": VerifierSpec(environment=of)}) for of in judges]
+    assert len({trial_key("cell", one, 1) for one in judged}) == len(judges)
+
+
 def test_a_policy_that_was_edited_is_another_model(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("name: p\n")
@@ -114,3 +128,17 @@ def test_the_most_it_may_cost_is_unknown_without_a_cap_and_nominal_for_scripts(t
     assert plan(tmp_path, model=paid, budget=free).most_usd(nominal=False) is None
     assert plan(tmp_path, model=scripted, budget=capped).most_usd(nominal=False) == 0.0
     assert plan(tmp_path, model=scripted, budget=capped).most_usd(nominal=True) == 3.0
+    assert plan(tmp_path, budget=capped).most_usd(nominal=True) == 0.0, "no model, no dollars"
+
+
+def test_cells_advance_together_first_attempts_first(tmp_path: Path) -> None:
+    make_task(tmp_path, "a")
+    make_task(tmp_path, "b")
+    cells = [
+        Cell(agent=agent, model=NO_MODEL, dataset=dataset(tmp_path), budget=Budget(), attempts=2)
+        for agent in (Oracle(), Nop())
+    ]
+    trials = make_plan(cells, DockerSandboxes(), lambda _: ()).trials
+    assert [(trial.attempt, trial.task.name, trial.cell.agent.name) for trial in trials] == [
+        (attempt, task, agent) for attempt in (1, 2) for task in "ab" for agent in ("oracle", "nop")
+    ]

@@ -98,8 +98,8 @@ def _json(line: str) -> _Event | None:
     action, package, test = (said.get(name, "") for name in ("Action", "Package", "Test"))
     if not all(isinstance(value, str) for value in (action, package, test)) or not package:
         return None
-    if action not in {"run", "pass", "fail", "skip"} or (test and not action):
+    if action not in {"run", "pass", "fail", "skip"}:
         return None
-    if test or action == "run":
+    if test:
         return _Event(action, package, test)
     return _Event("broken" if action == "fail" else "no tests", package)

@@ -14,6 +14,7 @@ from runner.records import Record
 from runner.yaml_files import write_yaml
 
 if TYPE_CHECKING:
+    from metrics.core_set import CoreSet as Chosen
     from runner.cells import Sweep
 
 
@@ -69,15 +70,16 @@ class CoreSet(Record):
         write_yaml(
             path, core, f"Core set of {core.dataset}. Written by job=core_set; taken by dataset.core_set=."
         )
-        print(_said(core, trials["task"].nunique(), found.greedy_shortfall, path))
+        print(_said(core, found, trials["task"].nunique(), path))
         for line in left_out(source.trials):
             print(line)
         return 0
 
 
-def _said(core: CoreSetFile, tasks: int, shortfall: float | None, path: Path) -> str:
+def _said(core: CoreSetFile, found: Chosen, tasks: int, path: Path) -> str:
     """The choice for people: its tasks, what it is worth, and what it saves."""
-    saved = f"{1 - core.cost_usd / core.full_cost_usd:.0%}" if core.full_cost_usd else "an unknown share"
+    saved = "an unknown share" if math.isnan(found.saving) else f"{found.saving:.0%}"
+    shortfall = found.greedy_shortfall
     search = "greedy" if shortfall is None else f"every set was tried; greedy alone: {shortfall:.3f} less"
     random = "-" if core.random_spearman is None else f"{core.random_spearman:.3f}"
     chosen = f"{len(core.names)} of {tasks} tasks of {core.dataset}"

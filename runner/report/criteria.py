@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -51,12 +52,14 @@ def winners(contenders: pd.DataFrame, draws: Draws, confidence: float) -> list[W
 
 
 def verdict(found: Sequence[Winner]) -> str:
-    """How many cells it takes to win by every criterion; who ties wins with whoever else does."""
-    names = {winner.best[0] for winner in found if len(winner.best) == 1}
-    for winner in found:
-        if not names.intersection(winner.best):
-            names.add(winner.best[0])
-    return f"Four criteria, {_COUNTS[len(names)]}"
+    """The fewest cells that win by every criterion between them; who ties wins with whoever else does."""
+    cells = {cell for winner in found for cell in winner.best}
+    fewest = next(
+        count
+        for count in range(len(found) + 1)
+        if any(all(set(some) & set(winner.best) for winner in found) for some in combinations(cells, count))
+    )
+    return f"Four criteria, {_COUNTS[fewest]}"
 
 
 def not_in_the_running(found: Sequence[Winner], contenders: int) -> str:

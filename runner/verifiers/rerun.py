@@ -97,20 +97,17 @@ class Deliverables(NamedTuple):
         )
 
 
-def deliverables(workspace: Path) -> Deliverables:
-    """What a workspace's tar holds (`Sandbox.get` of it); a link counts as nothing. Nothing is extracted."""
-    return Deliverables(*(_member(workspace, name) for name in (DOCKERFILE, SCRIPT, RESULTS)))
-
-
 def taken_from(sandbox: Sandbox) -> Deliverables:
-    """The same of a sandbox, file by file: however large its workspace is. Raises `EngineError`."""
+    """What lies in a sandbox's workspace, file by file: however large it is. A link counts as nothing, and nothing is
+    extracted. Raises `EngineError`.
+    """
     texts: list[str | None] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in (DOCKERFILE, SCRIPT, RESULTS):
             tar = Path(folder, "file.tar")
             try:
                 sandbox.get(f"{WORKSPACE}/{name}", tar)
-                texts.append(_member(tar, name))
+                texts.append(_text(tar))
             except (FileNotFoundError, WorkspaceTooLarge):
                 texts.append(None)
     return Deliverables(*texts)
@@ -290,16 +287,14 @@ def _error(kind: str, message: str) -> ErrorInfo:
     return ErrorInfo(type=kind, message=message, phase="verify")
 
 
-def _member(tar: Path, name: str) -> str | None:
-    """Text of a regular file that lies in a tar's folder, or is all that is in it."""
+def _text(tar: Path) -> str | None:
+    """Of the regular file that is all that a tar holds."""
     with tarfile.open(tar) as archive:
-        for member in archive:
-            if (member.name.partition("/")[2] or member.name) == name:
-                if not member.isreg() or member.size > LARGEST:
-                    return None
-                content = archive.extractfile(member)
-                try:
-                    return content.read().decode() if content else None
-                except UnicodeDecodeError:
-                    return None
-    return None
+        member = archive.next()
+        if member is None or not member.isreg() or member.size > LARGEST:
+            return None
+        content = archive.extractfile(member)
+        try:
+            return content.read().decode() if content else None
+        except UnicodeDecodeError:
+            return None

@@ -91,11 +91,12 @@ def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
 def counts(reported: Reported, expected: Collection[str] | None, *, late: bool) -> dict[str, float]:
     """Figures of a verdict, over the tests that count. `late`: a command with tests was ended by its time limit.
 
-    Each of `OUTCOMES` but passed; `unreported`: expected tests of which nothing was heard; `extra`: reported tests that
-    nobody expects; `uncollected` files; `failure_<kind>`: expected tests that did not pass, by the failure taxonomy
-    (section 4.3.7).
+    Each of `OUTCOMES` but passed, which a test is only if it passed in every command that ran it; `unreported`:
+    expected tests of which nothing was heard; `extra`: reported tests that nobody expects; `uncollected` files;
+    `failure_<kind>`: expected tests that did not pass, by the failure taxonomy (section 4.3.7).
     """
-    mine = {result.id: result for result in reported.results if expected is None or result.id in expected}
+    passes_first = sorted(reported.results, key=lambda result: result.outcome != "passed")
+    mine = {result.id: result for result in passes_first if expected is None or result.id in expected}
     outcomes = Counter(result.outcome for result in mine.values())
     good = passed(reported, expected)
     files = {file: message for (_, file), message in reported.uncollected.items()}

@@ -371,7 +371,8 @@ def test_the_digest_does_not_depend_on_place_time_or_notes(tmp_path: Path) -> No
     (there / "README.md").write_text("notes")
     (there / ".gitignore").write_text("*.pyc")
     (there / "tests" / "__pycache__").mkdir()
-    (there / "tests" / "__pycache__" / "x.pyc").write_text("bytecode")
+    for name in ("__pycache__/x.pyc", "y.pyc"):
+        (there / "tests" / name).write_text("bytecode")
     (first,), (second,) = dataset(here.parent).tasks(), dataset(there.parent).tasks()
     assert (first.digest, first.environment.digest) == (second.digest, second.environment.digest)
 

@@ -142,6 +142,8 @@ def test_go_without_its_tests_names_counts_packages() -> None:
         passed=1, failed=1
     )
     assert read_text("go", "ok  \texample.org/a\t0.1s [no tests to run]\n") is None
+    named = "--- FAIL: TestOne (0.00s)\n--- FAIL: TestTwo (0.00s)\nFAIL\nFAIL\texample.org/a\t0.1s\n"
+    assert read_text("go", named) == Outcomes(failed=1), "as many as it would be if they passed"
 
 
 def test_a_test_of_go_that_has_no_end_has_its_package_s() -> None:
@@ -151,6 +153,16 @@ def test_a_test_of_go_that_has_no_end_has_its_package_s() -> None:
     assert read_text("go", f"{begun}PASS\nok  \texample.org/a\t0.1s\n") == Outcomes(passed=2)
     assert read_text("go", f"{begun}FAIL\texample.org/a\t0.1s\n") == Outcomes(passed=1, failed=1)
     assert read_text("go", begun) == Outcomes(passed=1)
+
+
+def test_tests_of_the_next_run_are_not_of_a_run_that_has_ended() -> None:
+    ended = "test_a (t.T.test_a) ... ok\n\nRan 1 test in 0.001s\n\nOK\n"
+    assert read_text("unittest", f"{ended}test_b (t.T.test_b) ... ok\nKilled\n") == Outcomes(passed=2)
+
+
+def test_a_session_that_was_killed_in_its_summary_keeps_its_tests() -> None:
+    text = "=== test session starts ===\nt.py .F\n=== FAILURES ===\nt.py F\n=== short test summary info ===\n"
+    assert read_text("pytest", text) == Outcomes(passed=1, failed=1)
 
 
 def test_ranges_of_prove_are_read() -> None:
@@ -196,6 +208,7 @@ def test_no_text_raises(text: str) -> None:
         "1" * 9_000 + " passed in 1s",
         "{" * 9_000,
         '{"Action":[]}',
+        '{"Action":[],"Package":"a"}',
         '{"Action":"pass","Package":"a","Test":3}',
         "[1]",
         "ok 1 # SKIP" * 900,

@@ -67,6 +67,7 @@ CLASSES = st.dictionaries(
         ),
         (REFERENCE._replace(stdout="alpha\nbeta\ngamba\n"), Phase.OUTPUT, {"exec", "state", "fuzzy_match"}),
         (REFERENCE._replace(stdout="gamma\nalpha\nbeta"), Phase.OUTPUT, {"exec", "state"}),
+        (REFERENCE._replace(note="9 bytes"), Phase.OUTPUT, {"exec", "state", "fuzzy_match"}),
         (REFERENCE._replace(changes={}), Phase.SIDE_EFFECTS, {"exec"}),
         (
             REFERENCE._replace(changes={**REFERENCE.changes, "/etc/extra": FILE}),
@@ -91,6 +92,8 @@ def test_the_judge_is_heard_where_outputs_differ_and_only_there() -> None:
     assert judge_case(REFERENCE, other, PAPER, same_meaning=True).semantic_match is True
     assert judge_case(REFERENCE, other, PAPER).semantic_match is None
     assert judge_case(REFERENCE, REFERENCE, PAPER, same_meaning=False).semantic_match is True
+    cut = other._replace(note="9 bytes")
+    assert judge_case(REFERENCE, cut, PAPER, same_meaning=True).semantic_match is False
     broken = other._replace(exit_code=1)
     assert judge_case(REFERENCE, broken, PAPER, same_meaning=True).semantic_match is False
 
@@ -117,6 +120,17 @@ def test_exact_ignores_blanks_and_colours(one: str, other: str, same: bool) -> N
     assert exact(one, other) is same
 
 
+@pytest.mark.parametrize("tau", [0.6, 0.7, 0.8, 0.85, 0.9])
+def test_a_similarity_of_exactly_tau_is_a_fuzzy_match(tau: float) -> None:
+    """It was none for τ = 0.8, the paper's: 1 − 0.8 is a little less than 1/5 to a computer."""
+    for length in (20, 100, 1000):
+        differing = round((1 - tau) * length)
+        one, other = (Observation(0, "a" * (length - n) + "b" * n, {}) for n in (0, differing))
+        assert judge_case(one, other, Rules(tau=tau)).fuzzy_match
+        more = Observation(0, "a" * (length - differing - 1) + "b" * (differing + 1), {})
+        assert not judge_case(one, more, Rules(tau=tau)).fuzzy_match
+
+
 def test_similarity_is_by_the_longer_of_the_folded_texts() -> None:
     assert similarity("", "  ") == 1.0
     assert similarity("abcde", "abcdx") == pytest.approx(0.8)
@@ -128,7 +142,8 @@ CHANGED = {
     "/test_data/a": FILE,
     "/test_data/.hidden": FILE,
     "/root/.cache/x": FILE,
-    "/usr/lib/__pycache__/m.pyc": FILE,
+    "/usr/lib/__pycache__/m": FILE,
+    "/usr/lib/m.pyc": FILE,
     "/test_data/dir": Change("directory", "", 0o755),
     "/test_data/link": Change("symlink", "a"),
     "/test_data/gone": Change("deleted"),
@@ -212,6 +227,8 @@ def test_robustness_tells_both_kinds_apart() -> None:
         judge_case(refused, Observation(None, "", {}), PAPER),
     ]
     assert robustness(cases) == (2, 0.5, 4, 0.25)
+    assert judge_case(REFERENCE, REFERENCE, PAPER).agreed
+    assert not judge_case(REFERENCE, refused, PAPER).agreed
     nothing = robustness([])
     assert math.isnan(nothing.positive_agreement)
     assert math.isnan(nothing.negative_agreement)

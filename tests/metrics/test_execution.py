@@ -158,6 +158,8 @@ def test_distances_are_of_the_rest_and_say_what_is_undefined() -> None:
 def test_tests_without_a_truth_have_no_distance() -> None:
     rows = table(project("easy-1", TRUTH)).drop(columns=[f"truth_{name}" for name in OUTCOMES])
     assert execution.distances(rows).empty
+    some = pd.concat([rows, sweep()], ignore_index=True)
+    assert line(execution.distances(some), "a")["trials"] == 3, "as many as without it"
     assert line(execution.overall(rows, LATEST), "a")["identical"] == 0
 
 
@@ -174,6 +176,7 @@ def test_accounts_that_are_not_what_was_seen_and_scripts_that_do_not_count() -> 
         project("easy-1", TRUTH, claim_differs=0.0),
         project("easy-2", (1, 0, 0), claim_differs=1.0),
         project("easy-3", None, refused=1.0),
+        project("easy-1", TRUTH, cell="b", claim_differs=1.0),
     )
     found = line(execution.spent(rows), "a")
     assert (found["accounts"], found["wrong"], found["refused"]) == (2, 1, 1)
@@ -200,6 +203,10 @@ def test_the_table_of_projects_and_its_marks() -> None:
     assert [far[f"agent_{name}"] for name in OUTCOMES] == [45, 10, 5]
     assert [far[f"truth_{name}"] for name in OUTCOMES] == list(TRUTH)
     assert math.isnan(line(found, ("a", "hard-1"))["agent_passed"])
+    heard = table(project("easy-1", TRUTH, tests_executed=0.0))
+    assert math.isnan(line(execution.projects(heard), ("a", "easy-1"))["agent_passed"]), (
+        "no test was executed"
+    )
 
 
 def test_the_truth_of_a_project_is_known_from_any_trial_of_it() -> None:
@@ -293,6 +300,8 @@ def test_phases_of_a_trajectory_lie_where_their_calls_do() -> None:
     assert (found["setup_at"], found["dependencies_at"], found["testing_at"]) == pytest.approx(
         ((0.5 / 4 + 1) / 2, 0.5, 0.75 / 2)
     )
+    back = table(worked("easy-1", "setup dependencies setup testing"))
+    assert line(behaviour.phases(back), "a")["in_order"] == 0, "the median of setup is that of dependencies"
     alone = line(behaviour.phases(rows), "b")
     assert (alone["testing_at"], alone["in_order"]) == (0, 0)
     assert math.isnan(alone["setup_at"])

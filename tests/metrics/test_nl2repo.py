@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -44,7 +45,10 @@ def test_scores_are_means_over_planned_tasks() -> None:
 
 def test_failures_are_shares_of_what_failed() -> None:
     rows = table(
-        suite("easy-1", 4), suite("easy-2", 8, failure_import=0.0, failure_assertion=2.0), suite("easy-3", 10)
+        suite("easy-1", 4),
+        suite("easy-2", 8, failure_import=0.0, failure_assertion=2.0),
+        suite("easy-3", 10),
+        suite("easy-1", 3, cell="b"),
     )
     found = line(nl2repo.failures(rows), "a")
     assert (found["failed"], found["of"]) == (8, 30)
@@ -85,6 +89,9 @@ def test_turns_and_endings() -> None:
     assert found["turns_per_score"] == pytest.approx(180)
     ends = line(behaviour.endings(rows), "a")
     assert (ends["early_stop"], ends["non_finish"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert ends["trials"] == 3
+    edge = table(worked("", turns=99), worked("", turns=100, task="easy-2"))
+    assert line(behaviour.endings(edge), "a")["early_stop"] == 0.5
     assert list(behaviour.endings(rows).index) == ["a"], "an agent without a model has no turns"
 
 
@@ -114,6 +121,7 @@ def test_transitions_and_patterns_stay_within_a_trial() -> None:
         pytest.approx(3 / 6),
         pytest.approx(1 / 6),
     )
+    assert shares["transitions"] == 6
 
 
 def test_tables_without_kinds_say_nothing() -> None:
@@ -127,6 +135,18 @@ def test_tables_without_kinds_say_nothing() -> None:
 def test_two_cells_have_no_correlation() -> None:
     rows = table(worked("edit"), worked("edit edit", 1.0, cell="b"))
     assert behaviour.correlations(rows, LATEST)["r"].isna().all()
+
+
+def test_correlations_are_of_cells_with_a_model_and_say_who_never_made_such_a_call() -> None:
+    rows = table(
+        worked("edit", 0.1),
+        worked("", 0.0, cell="aa", model="none"),
+        worked("edit edit", 0.5, cell="b"),
+        worked("edit edit edit plan", 1.0, cell="c"),
+    )
+    found = behaviour.correlations(rows, LATEST)
+    assert line(found, "edit").tolist() == pytest.approx([np.corrcoef([1, 2, 3], [0.1, 0.5, 1])[0, 1], 0, 3])
+    assert line(found, "plan")["unused"] == 2
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,16 @@ def test_each_attempt_alone_and_the_spread_over_attempts() -> None:
     assert spread[names].tolist() == pytest.approx([3, 0.5, 0.5, 0.5, 0.5, 2, 2])
 
 
+def test_a_task_that_never_passes_is_steady_and_an_attempt_without_a_tier_has_no_ams() -> None:
+    passes = {("easy-1", 1): 1, ("easy-1", 2): 0, ("easy-1", 3): 0, ("hard-1", 1): 0, ("hard-1", 2): 0}
+    trials = table(*(trial(task, float(passed), attempt=number) for (task, number), passed in passes.items()))
+    spread = line(over_attempts(trials, SCORING), "a")
+    assert spread[["attempts", "pass_rate_mean", "repeated", "unsteady"]].tolist() == pytest.approx(
+        [3, 0.5 / 3, 2, 1]
+    )
+    assert spread[["AMS_mean", "AMS_sd"]].isna().all()
+
+
 def test_one_attempt_has_no_spread_and_an_invalid_one_counts_as_in_every_score() -> None:
     trials = table(trial("easy-1"), trial("hard-1", None), trial("easy-1", None, cell="b"))
     spread = over_attempts(trials, SCORING)
@@ -174,6 +184,10 @@ def test_what_caches_did() -> None:
 def test_a_cell_that_read_nothing_has_no_share_of_it() -> None:
     view = cache_view(table(cached(input_tokens=0, cache_hit_tokens=0, cache_creation_tokens=0)), UNPRICED)
     assert line(view, "a")[["cache_share", "creation_share", "fresh_share"]].isna().all()
+
+
+def test_nothing_is_fresh_where_more_was_cached_than_read() -> None:
+    assert line(cache_view(table(cached(input_tokens=60)), UNPRICED), "a")["fresh_share"] == 0
 
 
 @settings(max_examples=50)

@@ -88,7 +88,8 @@ def test_infinite_prices_have_ranks_and_no_mean_difference() -> None:
         found = agreement(series(-1, -2, -math.inf, -2.5), series(-1, -2.2, other, -2.5))
         assert math.isnan(found.mae)
         assert found.spearman > 0
-        assert "infinite score, so there is no mean difference" in found.why
+        assert "1 cells have an infinite score, so there is no mean difference" in found.why
+    assert "2 cells have" in agreement(series(1, math.inf, 3, 2), series(1, 2, 3, -math.inf)).why
 
 
 def test_no_more_cells_than_k_have_no_k_best_to_agree_on() -> None:
@@ -119,6 +120,14 @@ def test_names_that_decide_on_the_last_place_among_the_best_are_said_to(third: f
     found = agreement(series(3, 2, third, 1, 0), series(5, 4, 3, 2, 1))
     assert found.topk is True
     assert ("cells share place 3" in found.why) is said
+
+
+def test_a_tie_on_one_side_goes_to_the_first_by_name_whatever_the_order_of_the_cells() -> None:
+    tied, apart = series(1, 1, 0), series(3, 2, 1)
+    assert agreement(tied[["b", "c", "a"]], apart[["b", "c", "a"]]).top1 is True
+    trials = race(("b", 0.5, 0.01), ("a", 0.5, 0.01))
+    winners = four_criteria(cells_of(trials).loc[["b", "a"]], bootstrap(trials, SCORING))
+    assert winners["best"].tolist() == ["a"] * len(CRITERIA)
 
 
 def cells_of(trials: pd.DataFrame) -> pd.DataFrame:
@@ -152,6 +161,8 @@ def test_winners_runners_up_and_leads_by_hand() -> None:
     assert usd["lead"] == pytest.approx(0.02)
     assert passes["clear"]
     assert 0 < passes["low"] <= 30 <= passes["high"]
+    assert 0 < usd["low"] < 1, "less than a dollar"
+    assert usd["clear"]
 
 
 def test_the_same_results_on_other_tasks_are_a_tie() -> None:
@@ -165,6 +176,21 @@ def test_the_same_results_on_other_tasks_are_a_tie() -> None:
     assert scores["a"] == scores["b"]
     assert line(four_criteria(cells_of(trials), bootstrap(trials, SCORING)), "AMS")["lead"] == 0
     assert agreement(scores, pd.Series({"a": 2.0, "b": 2.0, "c": 1.0, "d": 0.0})).kendall == pytest.approx(1)
+
+
+def test_the_same_costs_and_rewards_of_other_tasks_are_a_tie_too() -> None:
+    """One of two cells was the cheapest, by a lead of 1e-17 USD."""
+    amounts = {"a": (0.1, 0.2, 0.3), "b": (0.3, 0.2, 0.1)}
+    trials = table(
+        *(
+            trial(f"easy-{n}", usd, usd, cell=cell, passed=True)
+            for cell, own in amounts.items()
+            for n, usd in enumerate(own)
+        )
+    )
+    found = summary(trials, "latest_completed")
+    one, other = (line(found, cell)[["usd_per_pass", "mean_reward"]].tolist() for cell in "ab")
+    assert one == other
 
 
 def test_a_lead_that_is_no_larger_than_its_interval_is_not_clear() -> None:
@@ -215,6 +241,7 @@ def test_the_gap_between_agents_of_a_model() -> None:
             "model": ["m", "m", "m", "n", "n"],
             "dataset": ["d", "d", "d", "d", "d"],
             "AMS": [0.5, 0.5, 0.2, 0.7, np.nan],
+            "usd_per_pass": np.nan,
         },
         index=list("abcde"),
     )

@@ -36,6 +36,7 @@ from metrics.terminal import PHASES, phase, programs
         ('case "$1" in a) make ;; b|c) ninja ;;& *) exit ;; esac', ["make", "ninja", "exit"]),
         ("f() { make; }; function g { ninja; }; f", ["make", "ninja", "f"]),
         ("(cd x && make) > log", ["cd", "make"]),
+        ("(cd x); case $a in b) make ;; esac", ["cd", "make"]),
         ("x=$(a | b; c (d)) make `e; f` ${x:-g;h}", ["make"]),
         ("diff <(a; b) <(c)\narr=(a b c) make", ["diff", "make"]),
         ("> f\n'unclosed ; a\n b", ["'unclosed ; a\n b"]),
@@ -115,6 +116,13 @@ def test_a_hostile_script_takes_time_linear_in_its_length(piece: str) -> None:
         ("$(which python) x\x07", ["other"], "setup"),
         ("", [], "other"),
         ("tape 'test/**/*.js'", ["tape"], "testing"),
+        ("ls && pip install x; cat x", ["ls", "pip", "cat"], "dependencies"),
+        ("apt-get -y --no-install-recommends install x", ["apt install"], "dependencies"),
+        ("grep -m 1 pytest setup.cfg", ["grep"], "setup"),
+        ("python run.py -m pip", ["python"], "setup"),
+        ("npm install test-utils", ["npm"], "dependencies"),
+        ("bash -c 'test -f x'", ["bash"], "setup"),
+        ("./bin/tool", ["./file"], "setup"),
     ],
 )
 def test_programs_and_phase_of_what_a_terminal_is_given(text: str, names: list[str], expected: str) -> None:

@@ -110,4 +110,5 @@ def test_of_tasks_that_equally_many_cells_planned_the_larger_set_is_the_others()
     elsewhere = [trial("z", cell="c", dataset="other")]
     assert other_tasks(table(*rows, *elsewhere)) == {"b"}
     assert other_tasks(table(*rows, trial("x", cell="d"))) == {"a"}
+    assert other_tasks(table(*rows, trial("y", cell="b"), trial("x", cell="b", attempt=2))) == frozenset()
     assert other_tasks(table(*rows, trial("x", cell="d"))[:0]) == frozenset()

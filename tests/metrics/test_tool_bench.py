@@ -30,7 +30,7 @@ def test_a_table_of_another_benchmark_has_no_such_scores() -> None:
 
 def test_what_could_not_be_installed_is_worth_nothing_whatever_else_is_said() -> None:
     """Equation 4; a workspace too large to take out has no score at all."""
-    rows = table(tool("easy-1"), tool("easy-2") | {"build": 0.0}, trial("easy-3", 0.0, language="python"))
+    rows = table(tool("easy-1"), tool("easy-2") | {"build": 0.0}, trial("hard-1", 0.0, language="python"))
     found = tool_bench.overall(rows, SCORING)
     assert line(found, "a")[["build", "exec", "fuzzy_match"]].tolist() == pytest.approx([1 / 3] * 3)
 
@@ -190,6 +190,15 @@ def test_quadrants_are_divided_by_the_means_of_all_trials() -> None:
         900,
         0.5,
         0.5,
+    ]
+
+
+def test_who_is_as_dear_and_as_good_as_the_mean_is_cheap_and_good() -> None:
+    found = tool_bench.quadrants(tool_bench.tokens_and_score(table(tool("easy-1"), tool("easy-2")), "exec"))
+    assert line(found, "a")[["quadrant", "cheap and good", "dear and poor"]].tolist() == [
+        "cheap and good",
+        1.0,
+        0.0,
     ]
 
 

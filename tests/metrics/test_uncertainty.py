@@ -23,6 +23,7 @@ from metrics.uncertainty import (
     intervals,
     lead,
     pairwise,
+    percentiles,
     wilson,
 )
 from tests.metrics.tables import SCORING, line, table, trial
@@ -129,8 +130,8 @@ def test_all_attempts_of_a_task_go_together() -> None:
 
 def test_no_pass_stays_infinite_and_an_unknown_cost_unknown() -> None:
     trials = table(
-        trial("easy-1", 0.0),
-        trial("hard-1", 0.0),
+        trial("easy-1", 0.0, 0.0),
+        trial("hard-1", 0.0, 0.0),
         trial("easy-1", cell="b"),
         trial("hard-1", cost=None, cell="b"),
     )
@@ -188,6 +189,12 @@ def draws_of(datasets: str = "ddd", **statistics: list[list[float]]) -> Draws:
     )
 
 
+def test_a_lead_is_in_the_statistic_s_own_unit_and_of_the_one_that_is_better() -> None:
+    assert {name: float(lead(3.0, 1.0, name)) for name in BETTER} == {
+        "AMS": 2, "pass_rate": 2, "passes": 2, "usd_per_pass": -2, "tokens_per_pass": -2,
+    }  # fmt: skip
+
+
 def test_pairs_by_hand() -> None:
     drawn = draws_of("dd", AMS=[[0.4, 0.5], [0.3, 0.6], [0.5, 0.6], [0.6, 0.5], [0.5, 0.5]])
     pairs = pairwise(drawn, confidence=0.5)
@@ -226,6 +233,19 @@ def test_a_cell_without_a_score_has_pairs_without_a_verdict() -> None:
 def test_no_pass_on_either_side_is_no_lead() -> None:
     row = pairwise(draws_of("dd", usd_per_pass=[[math.inf, math.inf]] * 20), "usd_per_pass").iloc[0]
     assert row[["lead", "low", "high", "wins", "p"]].tolist() == [0, 0, 0, 0, 1]
+    assert row[["left", "right"]].tolist() == ["a", "b"], "of equals the first by name"
+
+
+def test_a_lead_that_may_be_infinite_has_no_joint_p() -> None:
+    drawn = draws_of("dd", usd_per_pass=[[1.0, 2.0]] * 10 + [[1.0, math.inf]])
+    row = pairwise(drawn, "usd_per_pass").iloc[0]
+    assert row[["lead", "high"]].tolist() == [1, math.inf]
+    assert math.isnan(row["p_joint"])
+
+
+def test_ends_of_an_interval_cut_off_as_much_on_either_side() -> None:
+    assert percentiles(np.arange(1, 201), 0.5).tolist() == [50, 150]
+    assert percentiles(np.arange(1, 201), 0.75).tolist() == [25, 175]
 
 
 def test_of_24_cells_one_that_alone_passes_everything_is_decided_where_holm_cannot_say_so() -> None:
@@ -247,6 +267,8 @@ def test_joint_p_by_hand() -> None:
     pairs = pairwise(drawn).set_index(["left", "right"])["p_joint"]
     # deviations of a-b: 0, 0.1, 0.4, 0; of a-c: 0, 0.1, 0.2, 0; of b-c: 0, 0.2, 0.2, 0
     assert pairs.to_dict() == pytest.approx({("a", "c"): 1 / 5, ("a", "b"): 2 / 5, ("b", "c"): 3 / 5})
+    nearly = draws_of("dd", AMS=[[0.9, 0.4], [0.995, 0.0], [0.9, 0.4]])  # 0.495 away, and 0.5 ahead
+    assert pairwise(nearly)["p_joint"].tolist() == pytest.approx([1 / 3])
 
 
 def test_of_equal_cells_the_joint_p_errs_in_few_families() -> None:

@@ -40,6 +40,7 @@ def test_criteria_can_have_different_winners_and_a_large_lead_is_clear() -> None
     assert best["USD/pass"].best[0].startswith("kimi_cli")
     assert best["USD/pass"].runner_up
     assert best["USD/pass"].runner_up.startswith("codex")
+    assert by(won(("codex", 4, 0.12), ("kimi_cli", 3, 0.12)))["passes"].clear == "no"
 
 
 def test_a_tie_names_all_and_makes_no_winner_of_its_own() -> None:
@@ -51,6 +52,22 @@ def test_a_tie_names_all_and_makes_no_winner_of_its_own() -> None:
         verdict([winner for winner in found if winner.criterion != "tokens/pass"])
         == "Four criteria, one winner"
     )
+
+
+@pytest.mark.parametrize(
+    ("best", "said"),
+    [
+        ([("a", "b"), ("b", "c")], "one winner"),
+        ([("a", "b"), ("c",), ("b", "d")], "two winners"),
+        ([("a", "b", "c", "d"), ("b",), ("c", "d"), ("d", "e")], "two winners"),
+        ([("a",), ("b",), ("c",), ("d",)], "four winners"),
+        ([], "no winner"),
+    ],
+)
+def test_ties_are_won_by_as_few_cells_as_can_be(best: list[tuple[str, ...]], said: str) -> None:
+    """The first by name was taken of each tie, though another had tied in the next one too."""
+    found = [Winner("passes", cells, "", None, "none", "", "tie", 0) for cells in best]
+    assert verdict(found) == f"Four criteria, {said}"
 
 
 def test_a_lead_over_who_has_no_pass_and_a_winner_without_rival() -> None:

@@ -202,6 +202,9 @@ def test_output_that_was_cut_counts_with_its_length() -> None:
     assert exactly(cut, cut)
     assert not exactly(cut, longer)
     assert not exactly(cut, result(stdout="x" * 9 + "[100 bytes]")), "and nobody can print the length"
+    assert exactly(result(stdout="x y", stdout_bytes=3), result(stdout="x  y\n", stdout_bytes=5)), (
+        "whole ones"
+    )
 
 
 @pytest.mark.parametrize("semantics", ["paper", "artifact"])
