@@ -90,7 +90,8 @@ def is_roots(user: str) -> bool:
 def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:
     # no_copy: else a new volume starts with what the image, and so perhaps an agent, has at its path.
     mounts = [Mount(path, None, type="volume", no_copy=True) for path in spec.fresh_dirs]
-    mounts += [Mount(path, name, type="volume") for path, name in home.volumes.items() if name]
+    kept = {path: name for path, name in home.volumes.items() if name and path not in spec.fresh_dirs}
+    mounts += [Mount(path, name, type="volume") for path, name in kept.items()]
     if spec.gateway_dir:
         mounts.append(Mount(GATEWAY_DIR, str(spec.gateway_dir), type="bind", read_only=True))
     if _runs_ours(spec):
