@@ -19,6 +19,7 @@ from runner.records import Build, BuildSpec, Environment, ExecSpec, SandboxSpec
 from runner.sandbox.builds import CACHED, _Steps, marked
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
+from runner.sandbox.inside import PYTHON
 
 pytestmark = pytest.mark.docker
 
@@ -55,6 +56,19 @@ def test_an_image_is_there_as_long_as_the_context(provider: DockerSandboxes, tmp
         assert found.stdout.split() == ["0", "hello/etc/hostname", "python"]
         assert connect().images.list(build.image.reference)
     assert not connect().images.list(build.image.reference)
+
+
+def test_nothing_of_an_agents_image_is_loaded_into_a_program_of_ours(provider: DockerSandboxes) -> None:
+    """A library of its own spoke for the watcher of its tests."""
+    ways = "RUN echo /no.so > /etc/ld.so.preload\nENV LD_PRELOAD=/no.so LD_AUDIT=/no.so\nVOLUME /etc\n"
+    provider.prepare((), print)
+    program = ExecSpec(argv=(PYTHON, "-c", "print('ours')"))
+    with provider.build(spec(f"{FROM}{ways}")) as build:
+        assert build.image
+        opened = SandboxSpec(name="built", image=build.image, user="root", network="open", runtime=True)
+        with provider.open(opened) as sandbox:
+            found = sandbox.exec(program)
+    assert (found.stdout, found.stderr) == ("ours\n", "")
 
 
 def test_a_build_that_fails_says_how_and_is_not_on_this_machines_network(provider: DockerSandboxes) -> None:

@@ -2,11 +2,12 @@
 
     python3 -I -S -c 'from runner.verifiers.watch_inside.watch import main; main(SPEC)'
 
-The first program of ours in the sandbox. Its standard output is the only channel that the judge reads: one JSON object
-a line (`event`: run, file, pytest, end). Test programs have a shim in front of them, on PATH and, for bash, as
-functions; a shim asks here, and the program runs as this process's child, so that what is recorded is what a program
-printed, and nothing that the script says. The script is root: it can end this process, or speak to it as pytest's
-plugin does; it cannot read or write this process's memory and files, which are closed to all who may not trace.
+The first program in the sandbox, and nothing of the image's is loaded into it (`SandboxSpec.runtime`). Its standard
+output is the only channel that the judge reads: one JSON object a line (`event`: run, file, pytest, end). Test programs
+have a shim in front of them, on PATH and, for bash, as functions; a shim asks here, and the program runs as this
+process's child, so that what is recorded is what a program printed, and nothing that the script says. The script is
+root: it can end this process, or speak to it as pytest's plugin does; it cannot read or write this process's memory and
+files, which are closed to all who may not trace.
 Standard library only.
 """
 
