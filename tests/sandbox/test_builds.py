@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import UnixStreamServer
 from threading import Event, Thread, Timer
 from typing import ClassVar
+from uuid import uuid4
 
 import pytest
 from docker import APIClient
@@ -20,6 +22,7 @@ from runner.sandbox.builds import CACHED, _Steps, marked
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.sandbox.inside import PYTHON
+from tests.sandbox.registry import registry
 
 pytestmark = pytest.mark.docker
 
@@ -69,6 +72,23 @@ def test_nothing_of_an_agents_image_is_loaded_into_a_program_of_ours(provider: D
         with provider.open(opened) as sandbox:
             found = sandbox.exec(program)
     assert (found.stdout, found.stderr) == ("ours\n", "")
+
+
+def test_an_image_with_triggers_brings_a_build_nothing_of_this_machine(provider: DockerSandboxes) -> None:
+    """An `ADD` among them is the engine's to fetch, which is at home on this machine."""
+    listing = {"directory": Path(__file__).parent.as_posix()}
+    handler = partial(SimpleHTTPRequestHandler, **listing)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        name = f"test-{uuid4().hex[:8]}"
+        with registry(name, f"ADD http://127.0.0.1:{server.server_port}/registry.py /x") as reference:
+            dockerfile = f"FROM {reference} AS theirs\n{FROM}COPY --from=theirs /x /x\nRUN cat /x\n"
+            with provider.build(spec(dockerfile)) as build:
+                assert build.error
+        server.shutdown()
+    connect().api.remove_image(reference, force=True)
+    assert "ONBUILD" in build.error.message
+    assert "Running in" not in build.output
 
 
 def test_a_build_that_fails_says_how_and_is_not_on_this_machines_network(provider: DockerSandboxes) -> None:

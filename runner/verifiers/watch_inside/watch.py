@@ -33,6 +33,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from runner.verifiers.watch_inside import NO_SHELL
 from runner.verifiers.watch_inside.programs import CHUNK, FILE, LOOK_SECONDS, Kept, Pump, Run, content
 from runner.verifiers.watch_inside.sessions import Session
 from runner.verifiers.watch_inside.shim import telling
@@ -133,6 +134,8 @@ class Watcher:
         printed = Kept(0, SCRIPT_TAIL)
         reading, writing = os.pipe()
         shell = shutil.which("bash") or "/bin/sh"
+        if not Path(shell).exists():
+            os._exit(NO_SHELL)
         child = subprocess.Popen(
             [shell, self._spec["script"]],
             cwd=self._spec["workdir"],
