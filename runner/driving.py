@@ -281,6 +281,7 @@ def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
 def _asks(line: bytes, question: str) -> bool:
     """Whether a ledger's line is a conversation that began so."""
     try:
-        return bool(ModelCall.model_validate_json(line).request["messages"][0]["content"] == question)
+        request = ModelCall.model_validate_json(line).request
+        return bool(request and request["messages"][0]["content"] == question)
     except ValidationError:
         return False  # it is being written

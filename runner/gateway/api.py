@@ -15,6 +15,10 @@ ABSURD = 2**53
 """Tokens that no model writes, and no price can be multiplied with."""
 COMMENT = b": the model is at work\n\n"
 """A server-sent comment: keeps a stream alive where the format has no event for it."""
+PART = "part"
+"""What an item of a list is, to whoever walks through a request."""
+TTL = "cache_control.ttl"
+"""Label of a wish that is dropped: to be kept longer costs more than the one rate that price lists have for a cache."""
 BY_ADDRESS = "Images and files by address are not fetched; send them inside the request, as data: URLs."
 
 
@@ -159,10 +163,26 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def select(body: Json, allowed: frozenset[str], ignored: frozenset[str]) -> tuple[Json, tuple[str, ...]]:
-    """The allowed fields that are set, and the names of those set that are neither allowed nor ours to ignore."""
+    """The allowed fields that are set, and the names of those set that are neither allowed nor ours to ignore.
+
+    Of the allowed ones a wish to be cached for longer is dropped as well (`TTL`).
+    """
     given = {name: value for name, value in body.items() if value is not None}
-    kept = {name: value for name, value in given.items() if name in allowed}
-    return kept, tuple(sorted(given.keys() - allowed - ignored))
+    asked = {name: value for name, value in given.items() if name in allowed}
+    kept = {name: _kept_shortly(name, value) for name, value in asked.items()}
+    dropped = given.keys() - allowed - ignored | (set() if kept == asked else {TTL})
+    return kept, tuple(sorted(dropped))
+
+
+def _kept_shortly(name: str, value: Any) -> Any:
+    """The same, each mark of a part that asks for the provider's cache with the cache's usual time to live."""
+    if isinstance(value, list):
+        return [_kept_shortly(PART, one) for one in value]
+    if isinstance(value, dict) and name == "cache_control":
+        return {key: mark for key, mark in value.items() if key != "ttl"}
+    if isinstance(value, dict) and name in (PART, "function"):
+        return {key: _kept_shortly(key, inner) for key, inner in value.items()}
+    return value
 
 
 def callable_tools(tools: object, named: Mapping[str, str | None]) -> tuple[list[Json], tuple[str, ...]]:
@@ -199,6 +219,12 @@ def tool_fields(fields: Json, named: Mapping[str, str | None]) -> tuple[str, ...
 
 
 def numbers(record: object, *names: str) -> int:
-    """The first of the named counts that a usage object carries; 0 when it carries none."""
+    """The first of the named counts that a usage object carries; 0 when it carries none.
+
+    Raises `ValueError` for what no count can be: less than nothing would be paid back to the caps.
+    """
     found: Iterable[Any] = (record.get(name) for name in names) if isinstance(record, dict) else ()
-    return next((int(value) for value in found if value), 0)
+    count = next((int(value) for value in found if value), 0)
+    if not 0 <= count < ABSURD:
+        raise ValueError(f"{count} is no count of tokens")
+    return count

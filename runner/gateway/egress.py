@@ -16,7 +16,7 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -65,6 +65,7 @@ PRIVATE = tuple(
 )
 DISGUISED = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
 """IPv6 that a translator or tunnel turns into an IPv4 address of its choosing."""
+FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Exchange = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 DOORS = (EGRESS_SOCKET, DNS_SOCKET)
@@ -199,20 +200,17 @@ class Egress:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         target, rest = await _read(reader)
-        upstream, onward = await self._connect(target)
-        try:
+        with await self._connect(target) as host:
             if target.tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                onward.write(rest)
-            await _carry((reader, onward), (upstream, writer))
-        finally:
-            onward.close()
+                await self._loop.sock_sendall(host, rest)
+            await _together(_request(reader, host), _answer(host, writer))
 
-    async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, target: Target) -> socket.socket:
         """A connection to what was asked for. Raises `RefusedError`, `OSError`."""
         if (target.host, target.port) == GATEWAY:
-            return await asyncio.open_unix_connection(self.folder / SOCKET)
+            return await _connected(socket.AF_UNIX, str(self.folder / SOCKET))
         if target.port not in PORTS or not permits(self._hosts, target.host):
             self._count(target.host, target.port, "proxy", allowed=False)
             raise RefusedError("403 Forbidden", f"{target.name} is not among this trial's allowed hosts.")
@@ -224,7 +222,7 @@ class Egress:
         for address in addresses:
             with suppress(OSError):
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    return await asyncio.open_connection(str(address), target.port)
+                    return await _connected(FAMILIES[address.version], (str(address), target.port))
         raise RefusedError(
             "502 Bad Gateway", f"{target.name} {'does not answer' if found else 'has no address'}."
         )
@@ -282,9 +280,23 @@ async def _read(reader: asyncio.StreamReader) -> tuple[Target, bytes]:
     return target, b"\r\n".join((start, *kept, b"Connection: close", b"", b""))
 
 
-async def _carry(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    """Copy both ways until both have ended; a broken one ends the other."""
-    pumps = [asyncio.create_task(_pump(source, sink)) for source, sink in ways]
+async def _connected(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
+    """A bare socket: where the other side hangs up on what it is sent, a transport forgets what it has said before.
+
+    Raises `OSError`.
+    """
+    with ExitStack() as undo:
+        host = undo.enter_context(socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+        if family != socket.AF_UNIX:
+            host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await asyncio.get_running_loop().sock_connect(host, address)
+        undo.pop_all()
+    return host
+
+
+async def _together(*ways: Coroutine[None, None, None]) -> None:
+    """Both ways until both have ended; a broken one ends the other."""
+    pumps = [asyncio.create_task(way) for way in ways]
     try:
         await asyncio.wait(pumps, return_when=asyncio.FIRST_EXCEPTION)
     finally:
@@ -293,11 +305,29 @@ async def _carry(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> No
         await asyncio.gather(*pumps, return_exceptions=True)
 
 
-async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    while data := await source.read(CHUNK):
-        sink.write(data)
-        await sink.drain()
-    sink.write_eof()
+async def _request(client: asyncio.StreamReader, host: socket.socket) -> None:
+    """Copy until end of file and pass that on. As the forwarder inside (`sandbox.supervise`) does for the gateway's
+    answers, the rest of what a host has answered already is read all the same.
+    """
+    loop, hears = asyncio.get_running_loop(), True
+    while data := await client.read(CHUNK):
+        try:
+            if hears:
+                await loop.sock_sendall(host, data)
+        except OSError:
+            hears = False
+    with suppress(OSError):
+        host.shutdown(socket.SHUT_WR)
+
+
+async def _answer(host: socket.socket, client: asyncio.StreamWriter) -> None:
+    """Copy until end of file and pass that on; a host that has not read all that it was sent resets at its end."""
+    loop = asyncio.get_running_loop()
+    with suppress(ConnectionResetError):
+        while data := await loop.sock_recv(host, CHUNK):
+            client.write(data)
+            await client.drain()
+    client.write_eof()
 
 
 def _response(status: str, reason: str) -> bytes:
@@ -308,8 +338,7 @@ def _response(status: str, reason: str) -> bytes:
 
 def _is_own(address: Address) -> bool:
     """Whether it is an address of this machine: then packets to it would leave from it. Sends none."""
-    family = socket.AF_INET if isinstance(address, ipaddress.IPv4Address) else socket.AF_INET6
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+    with socket.socket(FAMILIES[address.version], socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((str(address), 9))
         except OSError:

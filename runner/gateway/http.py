@@ -77,10 +77,10 @@ def _post(session: Session, api: Api) -> Any:
         if not _authorised(session, request):  # the trial ended while the body came
             return _unauthorised(api)
         if raw is None:
-            return _json(session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
+            return _json(await session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
         body = _parse(raw)
         if body is None:
-            return _json(session.reject(api, 400, UNREADABLE))
+            return _json(await session.reject(api, 400, UNREADABLE))
         return Exchange(session.start(api, body, streamed=body.get("stream") is True))
 
     return post

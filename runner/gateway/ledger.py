@@ -7,6 +7,11 @@ from pathlib import Path
 from runner.records import ModelCall
 from runner.store import SENT
 
+UNANSWERED_BYTES = 64 << 20
+"""Of one session's calls without an answer that are kept with their requests. An agent may ask for nothing, and so
+without end, what is refused; who reads a ledger reads all of it.
+"""
+
 
 class Ledger:
     """Appends the calls of one session to a JSONL file, so that a runner that is killed loses no spend.
@@ -28,6 +33,7 @@ class Ledger:
         self._start = len(whole)
         self._sent_path = path.with_suffix(SENT)
         self._sent = self._sent_path.open("wb", buffering=0)
+        self._unanswered = 0
 
     def sending(self, index: int) -> None:
         """Note that a request of this call goes out, for who finds no line of it: the runner was killed meanwhile.
@@ -40,7 +46,11 @@ class Ledger:
         """Write one call and hand it to the operating system. Raises `OSError` when there is no room; no part of it
         is left then, for the next one would be glued to that.
         """
-        line = call.model_dump_json(ensure_ascii=True).encode().replace(self._secret, b"[key]") + b"\n"
+        line = self._line(call)
+        if call.response is None:
+            self._unanswered += len(line)
+            if self._unanswered > UNANSWERED_BYTES:
+                line = self._line(call.model_copy(update={"request": {}}))
         end = self._path.stat().st_size
         try:
             rest = memoryview(line)
@@ -49,6 +59,9 @@ class Ledger:
         except OSError:
             self._file.truncate(end)
             raise
+
+    def _line(self, call: ModelCall) -> bytes:
+        return call.model_dump_json(ensure_ascii=True).encode().replace(self._secret, b"[key]") + b"\n"
 
     def calls(self) -> tuple[ModelCall, ...]:
         """The calls of this session, in the order of arrival."""

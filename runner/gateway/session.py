@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
+from http import HTTPStatus
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from runner.gateway.provider import Provider, Reply
 
 log = logging.getLogger(__name__)
+PAUSE_SECONDS = 0.05
+"""Between two answers to one trial that are none of its model's: an agent that asks on and on for what it is refused
+would else fill the disk with lines, and the memory of whoever reads them.
+"""
 
 
 class SessionSpec(Record):
@@ -109,6 +114,7 @@ class Session:
         self._meter = Meter(spec.budget, spec.model, spec.seconds)
         self._ledger = Ledger(spec.ledger, self.key)
         self._calls: set[asyncio.Task[Answer]] = set()
+        self._turns_down = asyncio.Lock()
         self._arrived = 0
         self._dead = False
 
@@ -195,16 +201,16 @@ class Session:
         self._arrived += 1
         if streamed and self.spec.model.stream == "through":
             call.outlet = Outlet(request)
-        call.task = asyncio.get_running_loop().create_task(self._serve(call))
+        call.task = asyncio.get_running_loop().create_task(self._answered(call))
         self._calls.add(call.task)
         call.task.add_done_callback(self._calls.discard)
         return call
 
-    def reject(self, api: Api, status_code: int, message: str) -> Answer:
+    async def reject(self, api: Api, status_code: int, message: str) -> Answer:
         """Answer and record a request that cannot be read."""
         call = Call(api, {}, index=self._arrived, streamed=False)
         self._arrived += 1
-        return self._malformed(call, status_code, message)
+        return await self._unhurried(self._malformed(call, status_code, message))
 
     async def die(self) -> None:
         """No call is served from here on, and none is under way."""
@@ -217,6 +223,16 @@ class Session:
         self._meter.forget()
         self._ledger.close()
         shutil.rmtree(self.socket_dir, ignore_errors=True)
+
+    async def _answered(self, call: Call) -> Answer:
+        return await self._unhurried(await self._serve(call))
+
+    async def _unhurried(self, answer: Answer) -> Answer:
+        """The answer, at its turn if it is none of the model's."""
+        if answer.status_code != HTTPStatus.OK:
+            async with self._turns_down:
+                await asyncio.sleep(PAUSE_SECONDS)
+        return answer
 
     async def _serve(self, call: Call) -> Answer:
         try:

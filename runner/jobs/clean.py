@@ -16,7 +16,9 @@ class Clean(Record):
     needs_keys: ClassVar[bool] = False
     several_scorings: ClassVar[bool] = False
     all: bool = False
-    """Also the bundles, the base image and the task images that were built here: the next run makes them anew."""
+    """Also the bundles, the base image, the task images that were built here, and what agents' Dockerfiles pulled and
+    built: the next run makes them anew.
+    """
 
     def run(self, sweep: Sweep) -> int:
         """Raises `ConfigError` if all is to go while a runner is at work, `EngineError`."""

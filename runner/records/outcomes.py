@@ -97,7 +97,7 @@ class ModelCall(Record):
     """Of these, how many were sent and have no whole answer, cut off by the provider, the agent or the deadline: they
     may have been charged, which nobody knows. The caps count the most that it can be."""
     request: dict[str, Any]
-    """The agent's body as it came."""
+    """The agent's body as it came; left out (`{}`) of calls without an answer, once a trial has had 64 MiB of those."""
     dropped: tuple[str, ...] = ()
     """Fields and tools (`tools:<type>`) of it that were not sent on; also marks on its parts (`is_error`) and earlier
     thoughts (`reasoning items`) that the provider's own API has no place for; and `stream` for an answer that was to

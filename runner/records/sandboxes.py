@@ -130,6 +130,7 @@ class SandboxSpec(Record):
     fresh_dirs: tuple[str, ...] = ()
     """Paths that are new, empty and root-only (0700) whatever the image holds there: `/tests`, `/logs/verifier`."""
     runtime: bool = False
-    """Mount the `python` runtime although no agent runs in it."""
+    """Mount the `python` runtime although no agent runs in it. Nothing of the image's runs before the first command, or
+    is loaded into it by itself."""
     network: Literal["none", "open"] = "none"
     labels: dict[str, str] = {}

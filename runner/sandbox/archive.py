@@ -6,6 +6,7 @@ import io
 import tarfile
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, Self
@@ -107,16 +108,17 @@ def _write(chunks: Iterable[bytes], target: Path, megabytes: int) -> None:
 
 
 def _count(tar: Path, most: int) -> int:
-    files = 0
+    counts: Counter[bool] = Counter()  # of regular files, and of all else
     try:
         with tarfile.open(tar) as archive:
             for member in archive:
-                files += member.isreg()
-                if files > most:
-                    raise WorkspaceTooLarge(f"{tar.stem}: more than sandbox.workspace_files={most} files.")
+                counts[member.isreg()] += 1
+                if counts[member.isreg()] > most:
+                    what = "files" if member.isreg() else "folders and links"
+                    raise WorkspaceTooLarge(f"{tar.stem}: more than sandbox.workspace_files={most} {what}.")
     except tarfile.TarError as error:
         raise EngineError(f"{tar.stem}: the engine's archive broke off ({error}).") from error
-    return files
+    return counts[True]
 
 
 def _entry(path: str, kind: bytes, mode: int, owner: Owner) -> tarfile.TarInfo:

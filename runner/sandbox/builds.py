@@ -3,8 +3,10 @@
 The engine's own builder runs each step in a container on its default network, as an open sandbox has it: what listens
 on this machine's address in that network, or on all of its addresses, can be reached, and so can other containers
 there. `ADD` of an address is refused: the engine itself would fetch it, from this machine. `FROM` takes any image that
-this machine has, or that anybody can pull: no credentials of the user's are passed on. The layers of the steps stay as
-the builder's cache, with a label (`CACHED`), until `job=clean job.all=true` or too many of them have gathered.
+this machine has, or that anybody can pull: no credentials of the user's are passed on. One with triggers (`ONBUILD`)
+ends the build, since an `ADD` may be among them: the engine may have asked by then, and nobody sees its answer. The
+layers of the steps stay as the builder's cache, with a label (`CACHED`), until `job=clean job.all=true` or too many of
+them have gathered; what `FROM` pulled stays until that job, which knows it by a second name (`PULLED`).
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ from runner.sandbox.reaper import owned
 REPOSITORY = "assay-rerun"
 CACHED = ("assay.role", "rerun")
 """Label and value of every layer that an agent's Dockerfile made; `runner.sandbox.purge` finds it by the label."""
+PULLED = "assay-rerun-from"
+"""Repository in which images that agents' Dockerfiles pulled have a name beside their own."""
 CACHE_BYTES = 50 << 30
 """Of kept layers, what lies beneath counted with each, so that it is really less; beyond, the oldest go."""
 YOUNG_SECONDS = 3600.0
@@ -50,6 +54,8 @@ PERIOD_MICROSECONDS = 100_000
 RUNNING = re.compile(r" ---> Running in ([0-9a-f]{12})\n")
 MADE = re.compile(r" ---> ([0-9a-f]{12})\n")
 FROM = re.compile(r"Step \d+/\d+ : FROM\b", re.IGNORECASE)
+TRIGGERS = re.compile(r"# Executing \d+ build triggers?")
+NEWER = re.compile(r"Status: Downloaded newer image for (\S+)")
 STOPPED = {
     "deadline": "the build did not end within its limit of {seconds:g} s",
     "disk": "the build filled its disk of {disk} MiB",
@@ -149,7 +155,12 @@ class _Steps:
         for event in events:
             if "error" in event:
                 return str(event["error"]).strip().rstrip(".")[-LINE:]
-            self._hear(str(event.get("stream", "")))
+            text = str(event.get("stream", ""))
+            if self._is_from and TRIGGERS.fullmatch(text):
+                return "an image with triggers (ONBUILD) cannot be built upon"
+            self._hear(text)
+            if newer := NEWER.fullmatch(str(event.get("status", ""))):
+                self._keep(newer[1])
             progress = event.get("progressDetail") or {}
             if event.get("status") == "Downloading":
                 self._fetched[str(event.get("id"))] = int(progress.get("current") or 0)
@@ -198,6 +209,12 @@ class _Steps:
             if time.monotonic() > deadline:
                 raise EngineError(f"A build's processes cannot be limited: {answer.text.strip()}")
             time.sleep(LOOK_SECONDS)
+
+    def _keep(self, reference: str) -> None:
+        """An image is here that was not: let it be found when all that builds left is to go."""
+        with suppress(NotFound):
+            found = str(self._api.inspect_image(reference)["Id"])  # type: ignore[no-untyped-call]
+            self._api.tag(found, PULLED, found.removeprefix("sha256:")[:12])
 
     def _add(self, image: str) -> None:
         """A layer is made, or found in the cache."""

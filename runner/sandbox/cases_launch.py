@@ -15,7 +15,8 @@ from runner.cases import FILES_ROOT, CaseSide, How
 from runner.sandbox import bundles
 from runner.sandbox.casebox.cgroup import OWN_MB, OWN_PIDS
 from runner.sandbox.casebox.ground import OURS, STAGE, folders
-from runner.sandbox.inside import PYTHON
+from runner.sandbox.inside import IDLE, PYTHON
+from runner.sandbox.launch import EMPTY_PRELOADED
 from runner.sandbox.limits import MEGABYTE
 from runner.sandbox.reaper import owned
 
@@ -26,10 +27,6 @@ _MAIN = (
     f"import sys; sys.path.append({CODE!r}); from runner.sandbox.casebox import serve; "
     "sys.exit(serve.main(sys.argv[1:]))"
 )
-_PRELOADED = "/etc/ld.so.preload"
-"""Names libraries that every program loads when it starts. In a candidate's image an agent may have written it; the
-supervisor has an empty one in its place, while cases see the image's own."""
-_SLEEP = "import signal; signal.pause()"
 HOSTNAME = "sandbox"
 """The same for every side: a command must not be able to tell which one it is."""
 COPYING = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID")
@@ -63,14 +60,14 @@ def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
         tmpfs=dict.fromkeys((STAGE, CODE), "size=1m") | {folder.path: f"exec,{size}" for folder in writable},
         mounts=[
             Mount(f"{CODE}/runner/sandbox/casebox", str(_PACKAGE), type="bind", read_only=True),
-            Mount(_PRELOADED, str(_PACKAGE / "nothing"), type="bind", read_only=True),
+            EMPTY_PRELOADED,  # cases see the image's own
         ],
         volumes_from=[f"{bundles.runtime_container()}:ro"],
     )
     return {
         "image": side.image.id,
         "name": f"assay-cases-{re.sub(r'[^a-zA-Z0-9_.-]', '-', side.name)[:60]}-{secrets.token_hex(4)}",
-        "entrypoint": [PYTHON, "-I", "-S", "-c", _SLEEP],
+        "entrypoint": list(IDLE),
         "healthcheck": {"test": ["NONE"]},
         "hostname": HOSTNAME,
         "user": "0",

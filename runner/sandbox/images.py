@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from posixpath import normpath
 from threading import Lock
 from typing import IO, Any, NamedTuple
 
@@ -78,7 +79,9 @@ class Images:
         if image.id not in self._configs:
             with engine_faults(f"looking at image {image.reference}"):
                 found = self._inspect(image.id)["Config"]
-            volumes = dict.fromkeys(found.get("Volumes") or ())
+            volumes = dict.fromkeys(
+                map(normpath, found.get("Volumes") or ())
+            )  # as the engine names its mounts
             self._configs[image.id] = ImageConfig(found["User"], found["WorkingDir"] or "/", volumes)
         return self._configs[image.id]
 

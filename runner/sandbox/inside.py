@@ -40,6 +40,12 @@ PROXY_ENV = {
 PYTHON = f"{ROOT}/python/bin/python3"
 SUPERVISOR = (PYTHON, "-I", "-S", f"{ROOT}/python/supervise.py")
 """Isolated and without `site`: neither the image's variables nor its packages reach the supervisor."""
+IDLE = (PYTHON, "-I", "-S", "-c", "import signal; signal.pause()")
+"""What a container of ours does until its first command: `sleep` is a program of the image."""
+PRELOADED = "/etc/ld.so.preload"
+"""Names libraries that every program loads when it starts, ours as well."""
+NOT_PRELOADED = {"LD_PRELOAD": "", "LD_AUDIT": ""}
+"""Variables that do the same, as an image may have them."""
 DEADLINE_EXIT_CODE = 124
 GRACE_SECONDS = 10.0
 """How much later the outside deadline is: the supervisor's 5 s between TERM and KILL, and a start on a busy host."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from pathlib import Path
 from typing import Any
 
 from docker import APIClient
@@ -13,7 +14,7 @@ from runner.records import SandboxSpec
 from runner.sandbox import bundles
 from runner.sandbox.archive import numeric
 from runner.sandbox.images import ImageConfig
-from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR, RESOLVER
+from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR, IDLE, NOT_PRELOADED, PRELOADED, RESOLVER
 from runner.sandbox.limits import MEGABYTE, Limits
 from runner.sandbox.reaper import owned
 
@@ -32,6 +33,11 @@ NAMES = {
 }
 """What a sealed sandbox knows of names, in files of its own: the engine writes them only for a network of its making,
 which costs more than all else in a container's start (ADR 7). Its own name is found without a lookup."""
+
+EMPTY_PRELOADED = Mount(
+    PRELOADED, str(Path(__file__).with_name("casebox") / "nothing"), type="bind", read_only=True
+)
+"""In an image of an agent's making, it may have written one."""
 
 
 def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConfig) -> dict[str, Any]:
@@ -61,14 +67,12 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
         "image": spec.image.id,
         "name": f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', spec.name)[:60]}-{secrets.token_hex(4)}",
         "hostname": HOSTNAME,
-        "entrypoint": [
-            "sleep",
-            "infinity",
-        ],  # with it the engine drops the image's own entrypoint and command
+        # with it the engine drops the image's own entrypoint and command
+        "entrypoint": list(IDLE) if spec.runtime else ["sleep", "infinity"],
         "healthcheck": {"test": ["NONE"]},
         "user": engine_user(spec.user),
         "working_dir": spec.environment.workdir,
-        "environment": spec.environment.env,
+        "environment": {**spec.environment.env, **(NOT_PRELOADED if spec.runtime else {})},
         "labels": {**spec.labels, **owned()},
         "host_config": host,
         "network_disabled": not is_open,  # `none` alone still has the engine make a network, of nothing
@@ -90,9 +94,12 @@ def is_roots(user: str) -> bool:
 def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:
     # no_copy: else a new volume starts with what the image, and so perhaps an agent, has at its path.
     mounts = [Mount(path, None, type="volume", no_copy=True) for path in spec.fresh_dirs]
-    mounts += [Mount(path, name, type="volume") for path, name in home.volumes.items() if name]
+    kept = {path: name for path, name in home.volumes.items() if name and path not in spec.fresh_dirs}
+    mounts += [Mount(path, name, type="volume") for path, name in kept.items()]
     if spec.gateway_dir:
         mounts.append(Mount(GATEWAY_DIR, str(spec.gateway_dir), type="bind", read_only=True))
+    if spec.runtime:
+        mounts.append(EMPTY_PRELOADED)
     if _runs_ours(spec):
         # A volume and no `tmpfs`: the engine can copy files into it.
         options = {"type": "tmpfs", "device": "tmpfs", "o": AGENT_DIR_OPTIONS}

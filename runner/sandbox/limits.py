@@ -18,7 +18,7 @@ class Caps(Record):
     workspace_mb: int = 200
     """MiB of one tar taken out of a sandbox."""
     workspace_files: int = 20_000
-    """Regular files in one tar taken out of a sandbox."""
+    """Regular files in one tar taken out of a sandbox; of folders, links and the like as many again."""
 
 
 class Limits(Caps):

@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -236,13 +237,12 @@ class LocalSandbox:
         return process
 
     def _pack(self, source: Path, name: str, target: Path) -> int:
-        files = 0
+        counts: Counter[bool] = Counter()  # of regular files, and of all else
 
         def admit(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-            nonlocal files
-            files += entry.isreg()
+            counts[entry.isreg()] += 1
             if (
-                files > self._caps.workspace_files
+                counts[entry.isreg()] > self._caps.workspace_files
                 or tar.offset + entry.size > self._caps.workspace_mb * MEGABYTE
             ):
                 raise WorkspaceTooLarge(
@@ -252,7 +252,7 @@ class LocalSandbox:
 
         with tarfile.open(target, "w") as tar:
             tar.add(source, name, filter=admit)
-        return files
+        return counts[True]
 
 
 def _follow(process: subprocess.Popen[bytes], output: Output, stop: Callable[[], Stop | None]) -> Stop | None:

@@ -7,18 +7,23 @@ from contextlib import suppress
 from docker.errors import APIError
 
 from runner.errors import ConfigError
+from runner.sandbox.builds import PULLED
 from runner.sandbox.engine import connect
 from runner.sandbox.faults import engine_faults
 from runner.sandbox.images import REPOSITORY
 from runner.sandbox.reaper import OWNER_PID
 
 ROLE = "assay.role"
-"""Label of everything that is kept but the images of tasks, which their repository tells: bundle, base, build."""
+"""Label of everything that is kept but the images of tasks and those that agents pulled, which their repositories tell:
+bundle, base, build, rerun.
+"""
 
 
-def purge(kept: str = ROLE, tasks: str = REPOSITORY, owned: str = OWNER_PID) -> tuple[int, int]:
-    """Remove containers and images that carry the label `kept`, and images of the repository `tasks`; returns how many
-    of each.
+def purge(
+    kept: str = ROLE, tasks: str = REPOSITORY, pulled: str = PULLED, owned: str = OWNER_PID
+) -> tuple[int, int]:
+    """Remove containers and images that carry the label `kept`, images of the repository `tasks`, and those of `pulled`
+    with whatever other names they have; returns how many of each.
 
     Raises `ConfigError` while anything labelled `owned` exists: a runner is using them. Raises `EngineError`.
     """
@@ -30,12 +35,12 @@ def purge(kept: str = ROLE, tasks: str = REPOSITORY, owned: str = OWNER_PID) -> 
         containers = client.api.containers(all=True, filters={"label": kept})
         for container in containers:
             client.api.remove_container(container["Id"], force=True, v=True)
-        found = [*client.api.images(filters={"label": kept}), *client.api.images(name=tasks)]
-        images = {image["Id"]: image for image in found}.values()
+        made = [*client.api.images(filters={"label": kept}), *client.api.images(name=tasks)]
+        made.sort(key=lambda image: int(image["Created"]), reverse=True)
         removed = 0
-        # A base after its children.
-        for image in sorted(images, key=lambda image: image["Created"], reverse=True):
+        # A base after its children. When one was made that was pulled, its maker says.
+        for image in dict.fromkeys(image["Id"] for image in (*made, *client.api.images(name=pulled))):
             with suppress(APIError):  # an image of the user's own is built on it: it stays
-                client.api.remove_image(image["Id"], force=True)
+                client.api.remove_image(image, force=True)
                 removed += 1
     return len(containers), removed

@@ -38,10 +38,14 @@ def owned() -> dict[str, str]:
 
 
 def abandoned(labels: Mapping[str, str]) -> bool:
-    """Whether nobody owns what carries these labels: its owner is gone from this node, or its lease ran out."""
-    if float(labels.get(LEASE) or 0) < time.time():
+    """Whether nobody owns what carries these labels: its owner is gone from this node, its lease ran out, or they are
+    none that a runner wrote; a Dockerfile may say what it likes.
+    """
+    try:
+        pid, lease = int(labels[OWNER_PID]), int(labels[LEASE])
+    except (KeyError, ValueError):
         return True
-    return labels.get(NODE) == _node() and _start(int(labels[OWNER_PID])) != labels.get(OWNER_START)
+    return lease < time.time() or (labels.get(NODE) == _node() and _start(pid) != labels.get(OWNER_START))
 
 
 def reap(api: APIClient) -> int:

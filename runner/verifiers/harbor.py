@@ -138,8 +138,8 @@ def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float,
 
 def _components(content: bytes) -> dict[str, float]:
     try:
-        parsed = json.loads(content)
-    except ValueError as error:
+        parsed = json.loads(content, parse_int=float)  # some integers are too large for any other number
+    except (ValueError, RecursionError) as error:
         raise VerifierError(f"reward.json is no JSON: {error}.") from error
     numbers = isinstance(parsed, dict) and all(isinstance(value, int | float) for value in parsed.values())
     if not numbers or not parsed or not all(math.isfinite(value) for value in parsed.values()):

@@ -198,7 +198,10 @@ def _run(
     limit: float,
     cancelled: Callable[[], bool],
 ) -> ExecResult:
-    """Lay the project out anew, tests that an image lacks or changed included, and run the script on it."""
+    """Lay the project out anew, tests that an image lacks or changed included, and run the script on it.
+
+    Raises `ImageError` for an image that cannot run any.
+    """
     home = task.verifier.environment or task.environment
     limits = {name: getattr(home, name) for name in ("cpus", "memory_mb", "storage_mb")}
     spec = SandboxSpec(
@@ -219,7 +222,10 @@ def _run(
     )
     with sandboxes.open(spec) as place:
         _lay_out(project_of(task), place)
-        return place.exec(command, cancelled)
+        result = place.exec(command, cancelled)
+    if result.exit_code == watch_inside.NO_SHELL:
+        raise ImageError("The image has no shell: a project's image needs a shell and coreutils.")
+    return result
 
 
 def _lay_out(project: Path, place: Sandbox) -> None:

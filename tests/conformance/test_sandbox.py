@@ -233,7 +233,16 @@ def test_get_of_what_is_not_there(shared: Sandbox, tmp_path: Path, path: str) ->
     assert not (tmp_path / "nothing.tar").exists()
 
 
-@pytest.mark.parametrize("script", ["for i in $(seq 21); do touch $i; done", "truncate -s 1G sparse"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "touch $(seq 21)",
+        "mkdir $(seq 21)",
+        "for i in $(seq 21); do ln -s . $i; done",
+        "truncate -s 1G sparse",
+    ],
+    ids=["files", "folders", "links", "sparse"],
+)
 def test_get_refuses_too_much_and_leaves_nothing(shared: Sandbox, tmp_path: Path, script: str) -> None:
     shell(shared, f"mkdir w; cd w; {script}")
     with pytest.raises(WorkspaceTooLarge):

@@ -18,6 +18,7 @@ from runner.errors import ConfigError
 from runner.gateway import Session, provider
 from runner.gateway.budget import Hold, Meter, Refusal
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.gateway.session import PAUSE_SECONDS
 from runner.records import Budget, Model, Prices, Usage
 from tests.gateway.answering import answering
 from tests.waiting import until
@@ -70,6 +71,42 @@ def test_a_refusal_reaches_the_official_client_at_once(
         with pytest.raises(openai.PermissionDeniedError, match="budget of model calls"):
             client(trial).with_options(max_retries=3).responses.create(model="m", input="x", stream=stream)
     assert len(trial.calls) == 2
+
+
+def test_an_agent_that_asks_on_and_on_is_answered_slowly(session: Open, http: Http) -> None:
+    """On all of its connections together: 1,500 lines a second were written on one."""
+    trial = session("http://127.0.0.1:1/v1", budget=Budget(turns=0))
+    began = time.monotonic()
+    with ThreadPoolExecutor(5) as pool:
+        posts = [pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO) for _ in range(5)]
+        unread = [pool.submit(http(trial).post, "/v1/responses", content=b"{") for _ in range(5)]
+    assert {post.result().status_code for post in posts} == {403}
+    assert {post.result().status_code for post in unread} == {400}
+    assert time.monotonic() - began >= 10 * PAUSE_SECONDS
+    assert len(trial.calls) == 10
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"prompt_tokens": 100, "completion_tokens": -50},
+        {"prompt_tokens": -100, "completion_tokens": 50},
+        {"prompt_tokens": 100, "completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": -5000}},
+        {"prompt_tokens": 10**30, "completion_tokens": 1},
+    ],
+    ids=["output", "input", "cached", "absurd"],
+)
+def test_a_provider_cannot_pay_back(session: Open, http: Http, counts: dict[str, Any]) -> None:
+    """Fewer tokens than none were a cost below 0, and raised the caps."""
+    message = {"role": "assistant", "content": "hi"}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    usage = {"total_tokens": 0} | counts
+    with answering(lambda _: {"id": "x", "model": "x", "choices": [choice], "usage": usage}) as url:
+        trial = session(url, budget=Budget(usd=1.0, output_tokens=1000))
+        assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
+    (call,) = trial.calls
+    assert (call.usage, call.cost_usd, trial.cost_usd, trial.usage) == (None, None, None, Usage())
+    assert (trial.charged["output_tokens"], trial.charged["usd"] > 0) == (1000, True)
 
 
 def test_parallel_calls_share_the_turns(session: Open, http: Http) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
+from runner.gateway import ledger as module
 from runner.gateway.ledger import Ledger
 from runner.records import ModelCall, Usage
 
@@ -52,6 +55,21 @@ def test_a_line_cut_by_a_crash_does_not_spoil_the_next(tmp_path: Path) -> None:
     assert [
         ModelCall.model_validate_json(line).index for line in (tmp_path / "ledger").read_text().splitlines()
     ] == [0, 7]
+
+
+def test_requests_without_an_answer_are_not_kept_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent whose budget was spent wrote 36 MB a second."""
+    monkeypatch.setattr(module, "UNANSWERED_BYTES", 5000)
+    answered = _call(0).model_copy(update={"request": {"text": "x" * 9000}, "response": {"text": "y"}})
+    refused = _call(0).model_copy(update={"request": {"text": "x" * 2000}, "refused": "usd"})
+    ledger = Ledger(tmp_path / "ledger", SECRET)
+    for call in (answered, refused, refused, refused, refused, answered):
+        ledger.append(call)
+    ledger.close()
+    without = refused.model_copy(update={"request": {}})
+    assert ledger.calls() == (answered, refused, refused, without, without, answered)
 
 
 def test_the_trials_key_is_not_on_it_wherever_an_agent_says_it(tmp_path: Path) -> None:

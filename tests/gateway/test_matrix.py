@@ -169,3 +169,40 @@ def test_compaction_past_the_ledger_is_not_asked_for(session: Open, http: Http) 
         assert http(trial).post("/v1/messages", json=body).status_code == 200
         assert "context_management" not in upstream.requests[0]
     assert set(trial.calls[0].dropped) == {"context_management", "metadata"}
+
+
+LASTING = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+PART = {"type": "text", "text": "."} | LASTING
+ASKED, ANSWERED = {"role": "user", "content": "."}, {"role": "user", "content": [PART]}
+MADE = {"type": "tool_use", "id": "t", "name": "set", "input": {"content": [LASTING], **LASTING}}
+RESULT = {"type": "tool_result", "tool_use_id": "t", "content": [PART]}
+USED = [ASKED, {"role": "assistant", "content": [MADE]}, {"role": "user", "content": [RESULT]}]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("messages", {"messages": [ASKED], "system": [PART]}),
+        ("messages", {"messages": [ANSWERED]}),
+        ("messages", {"messages": [ASKED], "tools": [{"name": "set", "input_schema": {}} | LASTING]}),
+        ("messages", {"messages": [ASKED]} | LASTING),
+        ("messages", {"messages": USED}),
+        ("chat/completions", {"messages": [ANSWERED]}),
+        (
+            "chat/completions",
+            {"messages": [ASKED], "tools": [{"type": "function", "function": {"name": "set"} | LASTING}]},
+        ),
+    ],
+    ids=["system", "text", "tool", "request", "result", "chat", "function"],
+)
+def test_what_is_cached_costs_what_the_price_list_says(
+    session: Open, http: Http, path: str, body: Json
+) -> None:
+    """Of caches that live an hour the price list knows no rate: they cost 60 % more than was counted."""
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, id="anthropic/claude-sonnet-4-6")
+        assert http(trial).post(f"/v1/{path}", json=body | {"max_tokens": 100}).status_code == 200
+        sent = json.dumps(upstream.requests[0])
+    assert "cache_control.ttl" in trial.calls[0].dropped
+    assert sent.count('"cache_control": {"type": "ephemeral"}') == 1
+    assert sent.count("1h") == (2 if "tool_use" in sent else 0), "what a tool was called with is its own"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import UnixStreamServer
 from threading import Event, Thread, Timer
 from typing import ClassVar
+from uuid import uuid4
 
 import pytest
 from docker import APIClient
@@ -19,6 +21,8 @@ from runner.records import Build, BuildSpec, Environment, ExecSpec, SandboxSpec
 from runner.sandbox.builds import CACHED, _Steps, marked
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
+from runner.sandbox.inside import PYTHON
+from tests.sandbox.registry import registry
 
 pytestmark = pytest.mark.docker
 
@@ -55,6 +59,36 @@ def test_an_image_is_there_as_long_as_the_context(provider: DockerSandboxes, tmp
         assert found.stdout.split() == ["0", "hello/etc/hostname", "python"]
         assert connect().images.list(build.image.reference)
     assert not connect().images.list(build.image.reference)
+
+
+def test_nothing_of_an_agents_image_is_loaded_into_a_program_of_ours(provider: DockerSandboxes) -> None:
+    """A library of its own spoke for the watcher of its tests."""
+    ways = "RUN echo /no.so > /etc/ld.so.preload\nENV LD_PRELOAD=/no.so LD_AUDIT=/no.so\nVOLUME /etc\n"
+    provider.prepare((), print)
+    program = ExecSpec(argv=(PYTHON, "-c", "print('ours')"))
+    with provider.build(spec(f"{FROM}{ways}")) as build:
+        assert build.image
+        opened = SandboxSpec(name="built", image=build.image, user="root", network="open", runtime=True)
+        with provider.open(opened) as sandbox:
+            found = sandbox.exec(program)
+    assert (found.stdout, found.stderr) == ("ours\n", "")
+
+
+def test_an_image_with_triggers_brings_a_build_nothing_of_this_machine(provider: DockerSandboxes) -> None:
+    """An `ADD` among them is the engine's to fetch, which is at home on this machine."""
+    listing = {"directory": Path(__file__).parent.as_posix()}
+    handler = partial(SimpleHTTPRequestHandler, **listing)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        name = f"test-{uuid4().hex[:8]}"
+        with registry(name, f"ADD http://127.0.0.1:{server.server_port}/registry.py /x") as reference:
+            dockerfile = f"FROM {reference} AS theirs\n{FROM}COPY --from=theirs /x /x\nRUN cat /x\n"
+            with provider.build(spec(dockerfile)) as build:
+                assert build.error
+        server.shutdown()
+    connect().api.remove_image(reference, force=True)
+    assert "ONBUILD" in build.error.message
+    assert "Running in" not in build.output
 
 
 def test_a_build_that_fails_says_how_and_is_not_on_this_machines_network(provider: DockerSandboxes) -> None:

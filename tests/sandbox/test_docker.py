@@ -156,12 +156,16 @@ def test_a_machine_that_an_agent_broke_is_no_fault_of_the_engine(
 def test_volumes_of_an_image_go_with_its_snapshot(
     provider: DockerSandboxes, tmp_path: Path, start: Start, bash: Bash
 ) -> None:
-    """A commit leaves out what lies in a volume, and a database's data usually does."""
-    environment = built(tmp_path, "RUN mkdir /data && echo old > /data/f\nVOLUME /data")
+    """A commit leaves out what lies in a volume, and a database's data usually does. Not those at the verifier's own
+    places: a machine with two mounts at one did not start, and the agent had 0 for it.
+    """
+    environment = built(
+        tmp_path, "RUN mkdir /data && echo old > /data/f\nVOLUME /data/ /tests /logs/verifier/"
+    )
     agent = start(environment=environment, image=provider.image(environment))
-    bash(agent, "echo new > /data/f")
-    judge = start(image=agent.snapshot(), environment=environment)
-    assert bash(judge, "cat /data/f").stdout == "new\n"
+    bash(agent, "echo new | tee /data/f /tests/f /logs/verifier/f")
+    judge = start(image=agent.snapshot(), environment=environment, fresh_dirs=("/tests", "/logs/verifier"))
+    assert bash(judge, "cat /data/f; ls /tests /logs/verifier").stdout == "new\n/logs/verifier:\n\n/tests:\n"
 
 
 @pytest.mark.bundle

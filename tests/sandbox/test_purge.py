@@ -10,8 +10,12 @@ import pytest
 from docker import DockerClient
 
 from runner.errors import ConfigError
+from runner.records import BuildSpec
+from runner.sandbox import builds
+from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.sandbox.purge import purge
+from tests.sandbox.registry import registry
 
 pytestmark = pytest.mark.docker
 
@@ -52,6 +56,25 @@ def test_nothing_goes_while_a_runner_is_at_work(engine: DockerClient, label: str
     finally:
         engine.api.remove_container(at_work)
         purge(kept=label, tasks=label, owned=f"{label}.owner")
+
+
+def test_what_a_dockerfile_pulled_and_built_goes(
+    engine: DockerClient, label: str, provider: DockerSandboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An image that an agent's `FROM` had named stayed for good."""
+    monkeypatch.setattr(builds, "PULLED", label)
+    monkeypatch.setattr(builds, "CACHED", (f"{label}.role", "rerun"))
+    known = {image["Id"] for image in engine.api.images(all=True)}
+    with registry(label) as reference:
+        dockerfile = f"FROM {reference}\nENV A={label}\n"
+        built = BuildSpec(name="test", dockerfile=dockerfile, timeout_seconds=60)
+        for _ in range(2):
+            with provider.build(built) as build:
+                assert build.error is None
+        assert engine.images.get(reference)
+        purge(kept=f"{label}.role", tasks=label, pulled=label, owned=f"{label}.owner")
+    left = [image for image in engine.api.images(all=True) if image["Id"] not in known]
+    assert not [image for image in left if label in str((image["RepoTags"], image["Labels"]))]
 
 
 def build(engine: DockerClient, label: str) -> str:

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 
 from runner.door import ROOT
-from runner.records import Environment
+from runner.records import BuildSpec, Environment
 from runner.sandbox import base, reaper
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
@@ -57,6 +58,23 @@ def test_what_a_living_owner_has_stays_and_what_a_killed_one_had_goes(
     assert container not in {left["Id"] for left in api.containers(all=True)}
     assert volume not in {left["Name"] for left in api.volumes()["Volumes"] or ()}
     assert snapshot not in {left["Id"] for left in api.images(all=True)}
+
+
+@pytest.mark.docker
+def test_owners_that_a_dockerfile_makes_up_stop_nobody(provider: DockerSandboxes) -> None:
+    """What was left of one such build that failed ended every later command of everybody's here with a traceback."""
+    name = f"test.{uuid4().hex[:8]}"
+    made_up = f"LABEL {name}=x {reaper.OWNER_PID}=me {reaper.LEASE}=always\nRUN false\n"
+    environment = Environment(build_args={"BASE": "assay-base"})
+    dockerfile = f"ARG BASE\nFROM ${{BASE}}\n{made_up}"
+    with provider.build(
+        BuildSpec(name="test", dockerfile=dockerfile, environment=environment, timeout_seconds=60)
+    ) as build:
+        assert build.error
+    api = connect().api
+    assert api.images(filters={"label": name})
+    provider.reap()
+    assert not api.images(filters={"label": name})
 
 
 def test_a_reused_pid_is_another_owner() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from runner.environments import Outcomes
@@ -223,6 +225,23 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
     assert found.outcomes == TRUE
     assert found.output.count("Permission denied") >= 4
     assert "mine': Read-only file system" in found.output
+
+
+EARLY = f"""#!/bin/bash
+found() {{ [[ $(tr '\\0' ' ' < $1/cmdline) = */opt/assay/python/bin/python3*watch_inside* ]]; }}
+until found $watcher && exec 3> $watcher/fd/1; do for watcher in /proc/[0-9]*; do found $watcher && break; done; done
+until [ -e /tmp/over ]; do :; done
+while echo '{FORGED}' >&3; do :; done
+"""
+
+
+@pytest.mark.docker
+def test_no_program_of_the_image_is_there_before_the_watcher(task: Task) -> None:
+    """An image's own `sleep`, which kept its container up, took hold of the watcher's output as it started."""
+    program = base64.b64encode(EARLY.encode()).decode()
+    dockerfile = f"{DOCKERFILE}RUN echo {program} | base64 -d > /usr/bin/sleep\n"
+    found = rerun(task, Deliverables(dockerfile, "touch /tmp/over; kill -9 $PPID; exit 7"), DockerSandboxes())
+    assert (found.built, found.error and found.error.type) == (False, "lost"), found
 
 
 @pytest.mark.docker

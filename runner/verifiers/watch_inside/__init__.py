@@ -2,3 +2,6 @@
 
 Standard library only, on the runtime's own interpreter; the plugin on any Python.
 """
+
+NO_SHELL = 127
+"""The watcher's exit code where nothing can run a script."""

@@ -2,11 +2,12 @@
 
     python3 -I -S -c 'from runner.verifiers.watch_inside.watch import main; main(SPEC)'
 
-The first program of ours in the sandbox. Its standard output is the only channel that the judge reads: one JSON object
-a line (`event`: run, file, pytest, end). Test programs have a shim in front of them, on PATH and, for bash, as
-functions; a shim asks here, and the program runs as this process's child, so that what is recorded is what a program
-printed, and nothing that the script says. The script is root: it can end this process, or speak to it as pytest's
-plugin does; it cannot read or write this process's memory and files, which are closed to all who may not trace.
+The first program in the sandbox, and nothing of the image's is loaded into it (`SandboxSpec.runtime`). Its standard
+output is the only channel that the judge reads: one JSON object a line (`event`: run, file, pytest, end). Test programs
+have a shim in front of them, on PATH and, for bash, as functions; a shim asks here, and the program runs as this
+process's child, so that what is recorded is what a program printed, and nothing that the script says. The script is
+root: it can end this process, or speak to it as pytest's plugin does; it cannot read or write this process's memory and
+files, which are closed to all who may not trace.
 Standard library only.
 """
 
@@ -32,6 +33,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from runner.verifiers.watch_inside import NO_SHELL
 from runner.verifiers.watch_inside.programs import CHUNK, FILE, LOOK_SECONDS, Kept, Pump, Run, content
 from runner.verifiers.watch_inside.sessions import Session
 from runner.verifiers.watch_inside.shim import telling
@@ -132,6 +134,8 @@ class Watcher:
         printed = Kept(0, SCRIPT_TAIL)
         reading, writing = os.pipe()
         shell = shutil.which("bash") or "/bin/sh"
+        if not Path(shell).exists():
+            os._exit(NO_SHELL)
         child = subprocess.Popen(
             [shell, self._spec["script"]],
             cwd=self._spec["workdir"],
