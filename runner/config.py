@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, get_args
+from typing import Annotated, Any, get_args
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
@@ -25,6 +25,7 @@ from pydantic_core import ErrorDetails
 
 from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
+from runner.jobs.base import Job
 from runner.pricing import Pricing, priced
 from runner.protocols import CommandAgent, Dataset, DrivingAgent, Executor, SandboxProvider, Tracker
 from runner.records import Budget, CallLimits, Judge, Model, Record, Scoring, SpendLimits
@@ -37,21 +38,6 @@ NO_MODEL = Model(name="none", backend="none")
 
 _PER_CELL = (*AXES, "attempts")
 _OF_SCORING = re.compile(r"[+~]*scoring\b")
-
-
-class Job(Protocol):
-    """What a command does with the sweep."""
-
-    @property
-    def needs_keys(self) -> bool:
-        """Whether it calls models, so that their keys must be there."""
-
-    @property
-    def several_scorings(self) -> bool:
-        """Whether it takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
-
-    def run(self, sweep: Sweep) -> int:
-        """Do it; returns the exit code."""
 
 
 class Cell(Record):
@@ -139,6 +125,8 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
             f"{len(scorings)} scorings were given, and this job takes one. To compare scorings of finished trials: "
             "job=sensitivity name=SWEEP."
         )
+    if sweep.settings.dry_run and not sweep.settings.job.plans:
+        raise ConfigError("dry_run=true shows what would be run, and this job runs no trial: leave it out.")
     if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
         _require_keys(cells)
     if sweep.settings.sweep_budget.usd is not None:

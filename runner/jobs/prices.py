@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import Field
 
 from runner import door
 from runner.errors import ConfigError
+from runner.jobs.base import Job
 from runner.pricing import RATES, Entry, Pricing, from_litellm
-from runner.records import Model, Record
+from runner.records import Model
 
 if TYPE_CHECKING:
     from runner.config import Sweep
 
 
-class PriceSnapshot(Record):
+class PriceSnapshot(Job):
     """Asks no network. A snapshot is never changed once it is there: other prices are another date."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     models: tuple[str, ...] = ()
     """litellm ids to look for; empty for those of all `conf/model/` files."""
     date: str = Field(default_factory=lambda: datetime.now(UTC).date().isoformat())

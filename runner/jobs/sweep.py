@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from runner import __version__
 from runner.errors import ConfigError, EngineError, TrackingError
+from runner.jobs.base import Job
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.protocols import DrivingAgent
-from runner.records import Prices, Record, SpendLimits, Status, TrialRecord
+from runner.records import Prices, SpendLimits, Status, TrialRecord
 from runner.store import Store, write_atomically
 
 if TYPE_CHECKING:
@@ -40,12 +41,11 @@ ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
 
 
-class SweepJob(Record):
+class SweepJob(Job):
     """Runs a sweep, or resumes it: trials that are finished are not run again."""
 
-    several_scorings: bool = False
-    needs_keys: bool = True
-    """It calls models: their keys must be there before anything starts."""
+    needs_keys: ClassVar[bool] = True
+    plans: ClassVar[bool] = True
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0: every planned trial is judged; 4: some are invalid or were refused; 5: the sweep's cap on USD

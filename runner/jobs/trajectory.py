@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 from rich.console import Console, Group, RenderableType
@@ -12,7 +12,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from runner.errors import ConfigError
-from runner.records import Record, TrialRecord
+from runner.jobs.base import Job
+from runner.records import TrialRecord
 from runner.report.wording import CONTROL
 from runner.store import Store
 
@@ -27,17 +28,15 @@ WIDTH = 200
 SELECTORS = ("agent", "model", "task", "attempt")
 
 
-class Trajectory(Record):
+class Trajectory(Job):
     """Reads `outputs/` and changes nothing. Each selector that is set narrows; one trial must be left."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     key: str | None = None
     """Beginning of the trial's key."""
     agent: str | None = None
     model: str | None = None
     task: str | None = None
-    attempt: int | None = None
+    attempt: int | None = Field(default=None, ge=1)
     lines: int = Field(default=12, ge=0)
     """Shown of each text; 0 shows all."""
 

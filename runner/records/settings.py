@@ -13,17 +13,17 @@ from runner.records.base import Record
 class Rates(Record):
     """USD per **million** tokens. A rate that is None was not published: a cost that needs it is missing, not 0."""
 
-    input: float | None = None
+    input: float | None = Field(default=None, ge=0)
     """Fresh input: X - A - H."""
-    output: float | None = None
-    cache_creation: float | None = None
-    cache_hit: float | None = None
+    output: float | None = Field(default=None, ge=0)
+    cache_creation: float | None = Field(default=None, ge=0)
+    cache_hit: float | None = Field(default=None, ge=0)
 
 
 class PriceTier(Rates):
     """What a call costs whose input is longer."""
 
-    above_input_tokens: int
+    above_input_tokens: int = Field(ge=0)
     """Of calls with more input than this (X, caches included), every token is charged at these rates."""
 
 
@@ -80,9 +80,9 @@ class Model(Record):
     """Cassette only: what a request gets that was not recorded: an error, or the answer to the most similar one."""
     recording: str = ""
     """Cassette only: digest of all below `path`, filled in at the door, so that another recording is another trial."""
-    context_window: int | None = None
+    context_window: int | None = Field(default=None, ge=1)
     """Tokens; told to the agent so that it compacts at the right time."""
-    max_output_tokens: int | None = None
+    max_output_tokens: int | None = Field(default=None, ge=1)
     stream: Literal["collect", "through"] = "collect"
     """What becomes of a call that its agent wants streamed. collect: the provider is asked for the whole answer, and a
     failure on its way is tried again. through: the provider streams, and its events reach the agent as they come, where
@@ -120,12 +120,12 @@ class Model(Record):
 class SpendLimits(Record):
     """What may be spent. None means no limit of that kind."""
 
-    usd: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    turns: int | None = None
+    usd: float | None = Field(default=None, ge=0)
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    turns: int | None = Field(default=None, ge=0)
     """Model calls that are answered."""
-    wall_seconds: float | None = None
+    wall_seconds: float | None = Field(default=None, ge=0)
     """Of a trial's rollout, or since a sweep began."""
 
 
