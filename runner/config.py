@@ -20,7 +20,7 @@ from typing import Annotated, Any, get_args
 import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
@@ -37,6 +37,7 @@ NO_MODEL = Model(name="none", backend="none")
 """What a cell of an agent without a model has in place of one."""
 
 _PER_CELL = (*AXES, "attempts")
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,119}")
 _OF_SCORING = re.compile(r"[+~]*scoring\b")
 
 
@@ -65,7 +66,7 @@ class Settings(Record):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][\w.+-]{0,119}$")
+    name: str
     """Of the sweep; the same name resumes it."""
     outputs: Path
     """Absolute folder with the records."""
@@ -84,6 +85,15 @@ class Settings(Record):
     gateway: CallLimits = CallLimits()
     sweep_budget: SpendLimits = SpendLimits()
     """Once this command has spent any of it, no new trial starts. Scripts and recordings spend nothing but time."""
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                "it takes letters, digits and . _ + -, with a letter or a digit first, 120 at most"
+            )
+        return name
 
 
 class Sweep(Record):
@@ -310,14 +320,22 @@ def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
         return f"{where}: unknown key. {suggest(str(key), keys_at(kind, path) or [])}"
     if fault["type"] == "missing":
         return f"{where}: missing."
-    return f"{where}: {fault['msg']} (got {fault['input']!r})."
+    if fault["type"] == "tuple_type":
+        return f"{where}: a list is needed: {where}=[{fault['input']}]"
+    got = (
+        f" (got {fault['input']!r})" if fault["loc"] else ""
+    )  # a fault of the whole is not told with all of it
+    return f"{where.rstrip('.')}: {fault['msg'].removeprefix('Value error, ')}{got}."
 
 
 def _require_prices(cells: Sequence[Cell]) -> None:
     """Raises unless every model that somebody is charged for has a price: a cap on USD could not be counted."""
     for model in (cell.model for cell in cells):
         if model.backend == "provider" and not model.prices.known:
-            raise ConfigError(f"sweep_budget.usd: model {model.name} has no price, so nobody could count it.")
+            raise ConfigError(
+                f"sweep_budget.usd: model {model.name} has no price, so nobody could count it: set model.prices.input "
+                "and model.prices.output, or cap sweep_budget.turns or tokens instead."
+            )
 
 
 def _require_keys(cells: Sequence[Cell]) -> None:

@@ -165,7 +165,10 @@ def _split(argv: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, 
             flag, _, value = word.partition("=")
             if flag not in _FLAGS:
                 raise ConfigError(f"unknown flag '{word}'. {_instead(flag)}")
-            flags.append((flag, value or (next(words, "") if _FLAGS[flag] else "")))
+            value = value or (next(words, "") if _FLAGS[flag] else "")
+            if _FLAGS[flag] and not value:
+                raise ConfigError(f"{flag} needs a value. See python -m runner --help.")
+            flags.append((flag, value))
             continue
         parts = _OVERRIDE.fullmatch(word)
         if not parts or not (parts["given"] or parts["sign"] == "~"):

@@ -82,7 +82,7 @@ class Store:
         return self.outputs / "trials" / key[:2] / key
 
     def load(self, keys: Sequence[str]) -> dict[str, TrialRecord]:
-        """The records that exist among `keys`; one that cannot be read is treated as not there and kept aside later."""
+        """The records that exist among `keys`. Raises `OutputsError` as `read` does."""
         records = {}
         for key in keys:
             record = self.read(key)
@@ -91,11 +91,26 @@ class Store:
         return records
 
     def read(self, key: str) -> TrialRecord | None:
-        """One trial's record, or None."""
+        """One trial's record; None where there is none, or one cut in half, which is kept aside later.
+
+        Raises `OutputsError` for one that another version wrote: its trial would be run, and paid for, again.
+        """
+        path = self.folder(key) / RECORD
         try:
-            return TrialRecord.model_validate_json((self.folder(key) / RECORD).read_bytes())
-        except (FileNotFoundError, ValidationError):
+            return TrialRecord.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
             return None
+        except OSError as error:
+            raise OutputsError(f"{path} cannot be read ({error.strerror}). Mend its permissions.") from error
+        except ValidationError as error:
+            fault = error.errors()[0]
+            if fault["type"] == "json_invalid":
+                return None
+            where = ".".join(map(str, fault["loc"]))
+            raise OutputsError(
+                f"{path} was written by another version of Assay ({where}: {fault['msg']}). Use that version, "
+                "choose another outputs=DIR, or run its trial anew, and pay for it again, with fresh=true."
+            ) from error
 
     def finished(self, keys: Sequence[str]) -> Collection[str]:
         """Those of `keys` whose ending is the configuration's own doing."""
@@ -105,8 +120,12 @@ class Store:
         """Make room for a new try: its empty folder, and the spoiled tries before it with what they spent."""
         folder = self.folder(key)
         folder.mkdir(parents=True, exist_ok=True)
-        record = self.read(key)
-        if record is not None and record.status.finished:
+        try:
+            record = self.read(key)
+            finished = record is not None and record.status.finished
+        except OutputsError:  # another version's: only `fresh=true` comes here
+            finished = True
+        if finished:
             _move_aside(folder, "superseded", everything=True)
         else:
             _move_aside(folder, "earlier", everything=False)

@@ -116,6 +116,24 @@ def test_a_number_below_what_it_can_be_is_refused_where_it_is_typed(kind: type[R
     assert (name,) in [fault["loc"][:1] for fault in refused.value.errors()]
 
 
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("name='a b'", r"name: it takes letters, digits and \. _ \+ -, .* \(got 'a b'\)\."),
+        ("scoring.attempts=best", r"scoring\.attempts: there are latest_completed, mean and pass@1"),
+        (
+            "dataset.include=logs-to-csv",
+            r"dataset\.include: a list is needed: dataset\.include=\[logs-to-csv\]",
+        ),
+        ("sandbox.allowed_hosts=[a.example]", r"^sandbox: allowed_hosts needs network=allowlist\.$"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_in_words_of_ours(word: str, said: str) -> None:
+    """It was said by patterns and Python types, and with all that the group holds."""
+    with pytest.raises(ConfigError, match=said):
+        loaded(("agent=oracle", word))
+
+
 @pytest.mark.parametrize("job", ["clean", "setup", "track"])
 def test_a_dry_run_of_a_job_that_has_no_plan_is_refused(tmp_path: Path, job: str) -> None:
     """`job=clean dry_run=true` removed containers."""

@@ -40,6 +40,8 @@ OPTIONS = [(group, option, file) for group in door.groups() for option, file in 
         (["--dry-run"], "unknown flag '--dry-run'. Did you mean dry_run=...?"),
         (["--agent=codex"], "Did you mean agent=...?"),
         (["--config-dir", "/nonexistent"], "no such configuration folder: /nonexistent"),
+        (["agent=codex", "--config-dir"], "--config-dir needs a value"),
+        (["--cfg"], "--cfg needs a value"),
         (["experiment=quikstart"], "Did you mean 'quickstart'?"),
         (["job=trajectory", "taks=a"], "unknown key 'taks'. Did you mean 'task'?"),
         (["task=a"], "unknown key 'task'. "),

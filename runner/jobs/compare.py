@@ -44,6 +44,11 @@ class Compare(Job):
             right = right._replace(scoring=sweep.scorings[0])
         if self.core_set:
             right = right._replace(tasks=read_core_set(self.core_set, "job.core_set").names)
+        if (left.source.path, *left[1:]) == (right.source.path, *right[1:]):
+            raise ConfigError(
+                f"{left.name} is on both sides: add right=SWEEP or right={left.source.name}:METRIC, a scoring "
+                "(scoring.alpha=1) or core_set=FILE."
+            )
         found, cells, text = compare(left, right)
         print(text)
         print(f"Kept in {keep(left.source.folder, found, cells)}")

@@ -18,6 +18,7 @@ from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 from runner import __version__
+from runner.door import AXES
 from runner.errors import ConfigError, EngineError, TrackingError
 from runner.jobs.base import Job
 from runner.plan import PlannedTrial, identity, make_plan
@@ -53,19 +54,22 @@ class SweepJob(Job):
         """
         settings = sweep.settings
         store = Store(settings.outputs)
+        folder = settings.outputs / settings.name
         if settings.dry_run:
-            print(plan_text(_plan(sweep, store), settings.sweep_budget))
+            plan = _plan(sweep, store)
+            _say_replaced(folder, plan)
+            print(plan_text(plan, settings.sweep_budget))
             return ALL_JUDGED
         with store.locked(), _terminated_like_interrupted():
             plan = _plan(sweep, store)
-            folder = settings.outputs / settings.name
+            _say_replaced(folder, plan)
             _write_sweep(sweep, plan, folder)
             _say_refused(plan)
             capped = _run(sweep, plan, store) if plan.todo else False
             records = store.load([trial.key for trial in plan.trials])
+            print(_project(sweep, folder, records))
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
-            print(_project(sweep, folder, records))
         judged = sum(record.status.finished for record in records.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
@@ -119,6 +123,24 @@ def _image_name(trial: PlannedTrial) -> str:
 def _say_refused(plan: Plan) -> None:
     for task in plan.refused:
         print(f"refused: {task.dataset}/{task.name}: {task.refused}")
+
+
+def _say_replaced(folder: Path, plan: Plan) -> None:
+    """Cells that the sweep of this name had and that this command does not plan. Raises `ConfigError` for an import,
+    whose plan is in no record.
+    """
+    try:
+        before = json.loads((folder / "sweep.json").read_bytes())
+        cells = {"·".join(row[part] for part in AXES) for row in before["planned"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # none, or none that could be shown
+    if before.get("imported"):
+        raise ConfigError(f"name: {folder.name} is an imported sweep; choose another name=.")
+    if gone := cells - {trial.cell.name for trial in plan.trials}:
+        print(
+            f"{folder.name} had other cells, which its tables no longer show: {', '.join(sorted(gone))}. Their records "
+            "are kept: the command that planned them, with another name=, shows them again and runs nothing."
+        )
 
 
 def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:

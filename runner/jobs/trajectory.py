@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -11,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from runner.errors import ConfigError
+from runner.errors import ConfigError, OutputsError
 from runner.jobs.base import Job
 from runner.records import TrialRecord
 from runner.report.wording import CONTROL
@@ -61,7 +62,7 @@ class Trajectory(Job):
         wanted = {name: value for name in SELECTORS if (value := getattr(self, name)) is not None}
         found = [
             record
-            for record in store.load(keys).values()
+            for record in _readable(store, keys)
             if all(getattr(record, name) == value for name, value in wanted.items())
         ]
         if len(found) == 1:
@@ -71,6 +72,14 @@ class Trajectory(Job):
         choose = ", ".join(f"job.{name}" for name in ("key", *SELECTORS))
         message = f"{len(found)} trials in {store.outputs} match; one is needed. Choose with {choose}."
         raise ConfigError("\n  ".join([message, *names, *more]))
+
+
+def _readable(store: Store, keys: Sequence[str]) -> Iterator[TrialRecord]:
+    """Records of these keys. Raises `OutputsError` for another version's only where it is the one that is asked for."""
+    for key in keys:
+        with suppress(*([OutputsError] if len(keys) > 1 else [])):
+            if record := store.read(key):
+                yield record
 
 
 def sections(record: TrialRecord, document: Json, lines: int) -> Iterator[tuple[str, Text]]:

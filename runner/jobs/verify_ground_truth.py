@@ -41,6 +41,8 @@ class VerifyGroundTruth(Job):
         Raises `ConfigError` naming every other one, with the reason, after all were tried; `EngineError`.
         """
         chosen, checked = self._work(sweep)
+        if not chosen:
+            raise ConfigError("no task has a source to verify: choose dataset.root=DIR, or tasks=[NAME].")
         sandboxes, say = sweep.settings.sandbox, partial(print, flush=True)
         sandboxes.prepare([], say)
         failures: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -208,7 +209,7 @@ class Scoring(Record):
     """Task -> tier, which a tiers file fixed (`job=calibrate`); empty: each task's own tier."""
     calibrated: str = ""
     """Tiers file that `tiers` and `labels` are from, `name@digest`; empty when there is none."""
-    attempts: str = Field(default="latest_completed", pattern=r"^(latest_completed|mean|pass@[1-9][0-9]*)$")
+    attempts: str = "latest_completed"
     """Which attempts of one (cell, task) count (AgentMeter section 3.5): the latest valid one, all of them equally, or
     `pass@k`: the best of k, at the price of k."""
     resamples: int = Field(default=2000, ge=1)
@@ -221,6 +222,13 @@ class Scoring(Record):
         """Its name, with the tiers file if there is one."""
         file, _, digest = self.calibrated.partition("@")
         return f"{self.name} {file}@{digest[:8]}" if file else self.name
+
+    @field_validator("attempts")
+    @classmethod
+    def _is_a_rule(cls, attempts: str) -> str:
+        if not re.fullmatch(r"latest_completed|mean|pass@[1-9][0-9]*", attempts):
+            raise ValueError("there are latest_completed, mean and pass@1, pass@2, ...")
+        return attempts
 
     @field_validator("tiers")
     @classmethod

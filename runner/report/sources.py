@@ -90,6 +90,8 @@ def read_source(word: str, outputs: Path) -> Source:
         plan, _, trials = sweep_trials(folder, folder.parent)
         return Source(plan.name, folder, folder, plan.scoring, trials)
     if not path.is_file():
+        if path.suffix in READERS:
+            raise ConfigError(f"{path} is no file, and {outputs} has no sweep of that name.")
         read_sweep(outputs / word)  # names the sweeps that there are
     trials = read_table(path)
     if "cell" not in trials and all(name in trials for name in _CELL):
