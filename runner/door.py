@@ -95,7 +95,7 @@ def config_folders(words: Sequence[str]) -> list[Path]:
 def _keys_of_job(folders: Sequence[Path], chosen: Sequence[str]) -> set[str]:
     """Keys of the job that was typed which may go without `job.`, as nothing else has their name."""
     files = options("job", folders)
-    kinds = [_target_of(files[name], "job") for name in chosen if name in files]
+    kinds = [target_of(files[name], "job") for name in chosen if name in files]
     keys = {key for kind in kinds for key in keys_at(kind, ()) or ()}
     return keys - {*groups(folders), *scalars()}
 
@@ -219,7 +219,7 @@ def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) 
         raise ConfigError(f"unknown key '{key}'. {suggest(first, known)}")
     candidates = options(first, folders)
     files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or candidates.values()
-    kinds = {kind for file in files if (kind := _target_of(file, first))}
+    kinds = {kind for file in files if (kind := target_of(file, first))}
     if first in NODES:
         kinds = {target(NODES[first], first)}
     wrong = [fault for kind in kinds if (fault := _first_wrong(kind, rest))]
@@ -238,21 +238,21 @@ def _first_wrong(kind: type[Any], path: Sequence[str]) -> tuple[int, list[str]] 
     return None
 
 
-def _target_of(file: Path, group: str) -> type[Any] | None:
+def target_of(file: Path, group: str) -> type[Any] | None:
     """Class of an option, its own or the one that it inherits within its group; None for a preset."""
-    for node in _lineage(file):
+    for node in lineage(file):
         if name := node.get("_target_", DATA.get(group)):
             return target(name, group)
     return None
 
 
-def _lineage(file: Path) -> Iterator[dict[str, Any]]:
+def lineage(file: Path) -> Iterator[dict[str, Any]]:
     """An option's content, then that of the options of its group that it builds on."""
     node = _read(file)
     yield node
     for base in node.get("defaults", []):
         if isinstance(base, str) and (inherited := file.with_name(f"{base}.yaml")).is_file():
-            yield from _lineage(inherited)
+            yield from lineage(inherited)
 
 
 def _read(file: Path) -> dict[str, Any]:

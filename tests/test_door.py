@@ -107,7 +107,9 @@ def test_help_names_every_option_with_its_summary() -> None:
 
 @pytest.mark.parametrize(("group", "option", "file"), OPTIONS)
 def test_every_option_begins_with_what_it_is(group: str, option: str, file: Path) -> None:
-    assert len(usage.summary(file)) > 10, f"{group}={option} lacks a first comment line"
+    said = usage.summary(file)
+    assert len(said) > 10, f"{group}={option} lacks a first comment line"
+    assert said.endswith("."), f"{group}={option}: help shows one line, and this one goes on"
 
 
 def test_help_piped_to_head_ends_quietly() -> None:
@@ -128,8 +130,26 @@ def test_help_piped_to_head_ends_quietly() -> None:
 def test_help_on_a_group_and_on_an_option() -> None:
     assert "budget=tight" in (usage.answer(["--help", "budget"]) or "")
     assert "wall_seconds: 300" in (usage.answer(["budget=tight", "-h"]) or "")
+    assert usage.answer(["--help", "attempts"]) == "attempts=1                 independent trials per task"
+    assert "AGENT_MODEL.yaml" in (usage.answer(["--help", "agent_model"]) or ""), "a group without an option"
     with pytest.raises(ConfigError, match="Did you mean 'budget'"):
         usage.answer(["--help", "budgets"])
+
+
+@pytest.mark.parametrize(
+    ("option", "keys"),
+    [
+        ("model=gpt", "stream"),
+        ("pricing=2026-11-22", "allow_unknown"),
+        ("dataset=quickstart", "keep_processes"),
+    ],
+)
+def test_help_names_keys_that_a_file_does_not_spell(option: str, keys: str) -> None:
+    """Nobody could find `model.stream` there."""
+    last = (usage.answer(["--help", option]) or "").splitlines()[-1]
+    assert last.startswith("# It also takes ")
+    assert keys in last
+    assert " says what they are." in last
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ _SAID: dict[str, tuple[str, str | Callable[[float], str]]] = {
     "AMS": ("AMS", ".3f"),
 }
 """Criterion -> what people call it, and how its values are written."""
-_COUNTS = ("no winner", "one winner", "two winners", "three winners", "four winners")
+_NUMBERS = ("no", "one", "two", "three", "four")
 
 
 class Winner(NamedTuple):
@@ -56,7 +56,8 @@ def verdict(found: Sequence[Winner]) -> str:
     for winner in found:
         if not names.intersection(winner.best):
             names.add(winner.best[0])
-    return f"Four criteria, {_COUNTS[len(names)]}"
+    criteria = f"{_NUMBERS[len(found)]} {'criterion' if len(found) == 1 else 'criteria'}"
+    return f"{criteria.capitalize()}, {_NUMBERS[len(names)]} {'winner' if len(names) == 1 else 'winners'}"
 
 
 def not_in_the_running(found: Sequence[Winner], contenders: int) -> str:
