@@ -258,7 +258,7 @@ def lineage(file: Path) -> Iterator[dict[str, Any]]:
 def _read(file: Path) -> dict[str, Any]:
     try:
         node = yaml.safe_load(file.read_text()) or {}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is no YAML: {error}") from error
     if not isinstance(node, dict):
         raise ConfigError(f"{file} must hold keys and values.")

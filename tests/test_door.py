@@ -91,9 +91,10 @@ def test_options_of_an_own_configuration_folder_are_known(tmp_path: Path) -> Non
         door.check(["agent=mine"])
 
 
-def test_a_broken_yaml_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"env: [\n", "name: \u00fc".encode("latin-1")])
+def test_a_broken_yaml_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "agent").mkdir()
-    (tmp_path / "agent" / "mine.yaml").write_text("env: [\n")
+    (tmp_path / "agent" / "mine.yaml").write_bytes(content)
     with pytest.raises(ConfigError, match=r"mine\.yaml is no YAML"):
         door.check([f"--config-dir={tmp_path}", "agent=mine"])
 

@@ -61,6 +61,9 @@ def test_the_job_lists_what_the_map_lacks(command: Command, tmp_path: Path) -> N
     ended = command("job=prices", "job.models=[openai/gpt-5.4,nobody/nothing]", f"job.path={written}")
     assert "1 models priced" in ended.stdout
     assert shipped(written).absent == ("nobody/nothing",)
+    for words in ("job.path=/proc/none.yaml", f"job.path={tmp_path}/x.yaml job.date=2026-13-01"):
+        refused = command("job=prices", *words.split())
+        assert (refused.returncode, "Traceback" in refused.stderr) == (2, False), "it was a trace"
     none = command("job=prices", "job.models=[nobody/nothing]", f"job.path={tmp_path}/none.yaml")
     assert (none.returncode, (tmp_path / "none.yaml").exists()) == (2, False)
 

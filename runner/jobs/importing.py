@@ -55,6 +55,6 @@ def read_mapping(path: Path) -> Any:
         node = yaml.safe_load(path.read_text())
     except OSError as error:
         raise ConfigError(f"job.mapping: {path} cannot be read ({error.strerror}).") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"job.mapping: {path} is no YAML: {' '.join(str(error).split())}") from error
     return build(node, "mapping", Mapping)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from runner.errors import ConfigError
 from runner.jobs.base import Job
 from runner.pricing import RATES, Entry, Pricing, from_litellm
 from runner.records import Model
+from runner.store import write_atomically
 
 if TYPE_CHECKING:
     from runner.config import Sweep
@@ -24,7 +25,7 @@ class PriceSnapshot(Job):
 
     models: tuple[str, ...] = ()
     """litellm ids to look for; empty for those of all `conf/model/` files."""
-    date: str = Field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    date: dt.date = Field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
     """Name of the snapshot; today, because that is when the map was read."""
     path: Path | None = None
     """File to write; None means `conf/pricing/<date>.yaml`."""
@@ -33,14 +34,12 @@ class PriceSnapshot(Job):
         """Exit code 0. Raises `ConfigError` when the file is there already or no model is known."""
         path = self.path or door.CONF / "pricing" / f"{self.date}.yaml"
         if path.exists():
-            raise ConfigError(
-                f"job.date: {path} is there already, and runs refer to it; choose another job.date."
-            )
-        snapshot = from_litellm(self.models or _configured(), self.date)
+            key = "job.path" if self.path else "job.date"
+            raise ConfigError(f"{key}: {path} is there already, and runs refer to it; choose another {key}.")
+        snapshot = from_litellm(self.models or _configured(), self.date.isoformat())
         if not snapshot.prices:
             raise ConfigError(f"job.models: none of {', '.join(snapshot.absent)} is in {snapshot.source}.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_yaml(snapshot))
+        write_atomically(path, _yaml(snapshot).encode())
         absent = f"; absent: {', '.join(snapshot.absent)}" if snapshot.absent else ""
         print(f"{len(snapshot.prices)} models priced in {path}{absent}")
         return 0
