@@ -73,7 +73,7 @@ def check(argv: Sequence[str]) -> list[str]:
         written = key if value is None else f"{key}={_for_hydra(value)}"
         group = key.partition("@")[0]  # model@dataset.verifier.judge.model=NAME: an option at another place
         if group in groups(folders):
-            _check_options(folders, group, chosen.get(key, []), several=several)
+            _check_options(folders, group, [""] if value == "" else chosen.get(key, []), several=several)
             out.append((sign if "@" in key else sign.replace("+", "")) + written)
         elif re.match(r"hydra\b", key):
             out.append(sign + written)

@@ -22,6 +22,7 @@ OPTIONS = [(group, option, file) for group in door.groups() for option, file in 
     [
         (["agent=codx"], "unknown agent 'codx'. Did you mean 'codex'? Valid: "),
         (["-m", "agent=codex,orcale"], "unknown agent 'orcale'. Did you mean 'oracle'?"),
+        (["scoring="], "unknown scoring ''. Valid: agentmeter, "),
         (["agent='codx'"], "unknown agent 'codx'"),
         (["agent=codex,oracle"], "add -m to run each of them"),
         (["budgte.usd=1"], "unknown key 'budgte.usd'. Did you mean 'budget'?"),
@@ -67,6 +68,7 @@ def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -
         (["dataset.build_args.BASE=debian"], ["++dataset.build_args.BASE=debian"]),
         (["gateway.providers.zai.concurrency=4"], ["++gateway.providers.zai.concurrency=4"]),
         (["~agent.env"], ["~agent.env"]),
+        (["~experiment"], ["~experiment"]),
         (["+experiment=quickstart"], ["experiment=quickstart"]),
         (["hydra.verbose=true", "hydra/launcher=basic"], ["hydra.verbose=true", "hydra/launcher=basic"]),
         (["name=a=b"], ["name=a=b"]),
