@@ -25,7 +25,7 @@ from pydantic_core import ErrorDetails
 
 from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.pricing import Pricing, priced
 from runner.protocols import CommandAgent, Dataset, DrivingAgent, Executor, SandboxProvider, Tracker
 from runner.records import Budget, CallLimits, Judge, Model, Record, Scoring, SpendLimits

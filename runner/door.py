@@ -51,6 +51,8 @@ QUESTIONS = ("-c", "--cfg", "--hydra-help")
 """Flags that Hydra answers itself, composing nothing."""
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=]+?)(?P<given>=(?P<value>.*))?", re.DOTALL)
 _WORD = re.compile(r"[\w.-]+")
+_MARKS, _BRACKETS = frozenset("'\",\\"), frozenset("()[]{}")
+"""What Hydra's grammar reads in a value; brackets are no more than letters in a path."""
 _PINNED = re.compile(r"[\w.-]+==[\w.+!-]+")
 
 
@@ -193,10 +195,14 @@ def _words(value: str | None) -> list[str]:
 
 
 def _for_hydra(value: str) -> str:
-    """Hydra's grammar has neither the `~` of `dataset.root=~/tasks`, which no shell expands, nor `NAME==VERSION`."""
-    if _PINNED.fullmatch(value):
-        return f"'{value}'"
-    return str(Path.home()) + value[1:] if value.startswith("~/") else value
+    """Hydra's grammar has not the `~` of `dataset.root=~/tasks`, which no shell expands, nor, without quotes,
+    `NAME==VERSION`, brackets in paths (`/tasks (copy)`) and letters beyond ASCII, which a cassette's folders have.
+    """
+    value = str(Path.home()) + value[1:] if value.startswith("~/") else value
+    path = value.startswith(("/", "./", "../"))
+    foreign = not value.isascii() or (path and (_BRACKETS | {"="}) & set(value)) or _PINNED.fullmatch(value)
+    structure = _MARKS if path else _MARKS | _BRACKETS
+    return f"'{value}'" if foreign and not structure & set(value) else value
 
 
 def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *, several: bool) -> None:

@@ -73,6 +73,10 @@ def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -
         (["hydra.verbose=true", "hydra/launcher=basic"], ["hydra.verbose=true", "hydra/launcher=basic"]),
         (["name=a=b"], ["name=a=b"]),
         (["dataset.root=~/tasks"], [f"++dataset.root={Path.home()}/tasks"]),
+        (["model.path=t/codex·gpt·a·default"], ["++model.path='t/codex·gpt·a·default'"]),
+        (["dataset.root=/a (b)/[c]=d"], ["++dataset.root='/a (b)/[c]=d'"]),
+        (["-m", "dataset.root=/a,/b (c)"], ["-m", "++dataset.root=/a,/b (c)"]),
+        (["-m", "name='ü'", "dataset.include=[ü]"], ["-m", "name='ü'", "++dataset.include=[ü]"]),
         (["job=environment", "project=six==1.17.0"], ["job=environment", "++job.project='six==1.17.0'"]),
     ],
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, field_validator
 
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.records import TierScoring
 from runner.tiers import TiersFile
 from runner.yaml_files import write_yaml

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runner.core_sets import read_core_set
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.config import Sweep

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from runner.core_sets import AgreementFigures, CoreSetFile
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.yaml_files import write_yaml
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from runner.environments import DOCKERFILE, RESULTS, SCRIPT
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.jobs.sweep import SweepJob
 from runner.plan import make_plan
 from runner.store import Store, write_atomically

@@ -12,7 +12,7 @@ from pydantic import Field
 from runner.datasets.cli_tool_bench_import import Generator, shown, write_task
 from runner.datasets.clones import packed
 from runner.errors import ConfigError, TaskError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.records import Environment, Image
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.config import Sweep

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from metrics.differential import Kappa, cohens_kappa
 from runner.errors import ConfigError, LabelError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.jobs.sweep import runtime_dir
 from runner.labels import Label, read_labels
 from runner.records import Judge

@@ -11,7 +11,7 @@ import yaml
 from pydantic import field_validator
 
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.jobs.specification import write_inventory
 from runner.jobs.verify_ground_truth import check, only_dataset
 from runner.specification.entries import Entry

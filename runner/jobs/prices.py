@@ -11,7 +11,7 @@ from pydantic import Field
 
 from runner import door
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.pricing import RATES, Entry, Pricing, from_litellm
 from runner.records import Model
 from runner.store import write_atomically

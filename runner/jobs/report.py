@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.jobs.base import Job
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.config import Sweep

@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from runner.jobs.base import Job
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.config import Sweep

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from runner.errors import ConfigError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.specification.coverage import coverage
 from runner.specification.entries import Entry
 from runner.specification.inventory import code_lines, inventory

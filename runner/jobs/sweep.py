@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 from runner import __version__
 from runner.door import AXES
 from runner.errors import ConfigError, EngineError, TrackingError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.protocols import DrivingAgent
 from runner.records import Prices, SpendLimits, Status, TrialRecord

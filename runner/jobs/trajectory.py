@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from runner.errors import ConfigError, OutputsError
-from runner.jobs.base import Job
+from runner.job import Job
 from runner.records import TrialRecord
 from runner.report.wording import CONTROL
 from runner.store import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError, TaskError
-from runner.jobs.base import Job
+from runner.job import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
