@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, SkipValidation
+from pydantic import ConfigDict, Field, SkipValidation, field_validator
 
+from runner.job import Job
 from runner.pricing import Pricing
 from runner.protocols import CommandAgent, Dataset, DrivingAgent, Executor, SandboxProvider, Tracker
 from runner.records import Budget, CallLimits, Model, Record, Scoring, SpendLimits
@@ -14,20 +16,7 @@ from runner.records import Budget, CallLimits, Model, Record, Scoring, SpendLimi
 NO_MODEL = Model(name="none", backend="none")
 """What a cell of an agent without a model has in place of one."""
 
-
-class Job(Protocol):
-    """What a command does with the sweep."""
-
-    @property
-    def needs_keys(self) -> bool:
-        """Whether it calls models, so that their keys must be there."""
-
-    @property
-    def several_scorings(self) -> bool:
-        """Whether it takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
-
-    def run(self, sweep: Sweep) -> int:
-        """Do it; returns the exit code."""
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,119}")
 
 
 class Cell(Record):
@@ -55,7 +44,7 @@ class Settings(Record):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][\w.+-]{0,119}$")
+    name: str
     """Of the sweep; the same name resumes it."""
     outputs: Path
     """Absolute folder with the records."""
@@ -74,6 +63,15 @@ class Settings(Record):
     gateway: CallLimits = CallLimits()
     sweep_budget: SpendLimits = SpendLimits()
     """Once this command has spent any of it, no new trial starts. Scripts and recordings spend nothing but time."""
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                "it takes letters, digits and . _ + -, with a letter or a digit first, 120 at most"
+            )
+        return name
 
 
 class Sweep(Record):

@@ -63,6 +63,8 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
             f"{len(scorings)} scorings were given, and this job takes one. To compare scorings of finished trials: "
             "job=sensitivity name=SWEEP."
         )
+    if sweep.settings.dry_run and not sweep.settings.job.plans:
+        raise ConfigError("dry_run=true shows what would be run, and this job runs no trial: leave it out.")
     if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
         _require_keys(cells)
     if sweep.settings.sweep_budget.usd is not None:
@@ -246,14 +248,22 @@ def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
         return f"{where}: unknown key. {suggest(str(key), keys_at(kind, path) or [])}"
     if fault["type"] == "missing":
         return f"{where}: missing."
-    return f"{where}: {fault['msg']} (got {fault['input']!r})."
+    if fault["type"] == "tuple_type":
+        return f"{where}: a list is needed: {where}=[{fault['input']}]"
+    got = (
+        f" (got {fault['input']!r})" if fault["loc"] else ""
+    )  # a fault of the whole is not told with all of it
+    return f"{where.rstrip('.')}: {fault['msg'].removeprefix('Value error, ')}{got}."
 
 
 def _require_prices(cells: Sequence[Cell]) -> None:
     """Raises unless every model that somebody is charged for has a price: a cap on USD could not be counted."""
     for model in (cell.model for cell in cells):
         if model.backend == "provider" and not model.prices.known:
-            raise ConfigError(f"sweep_budget.usd: model {model.name} has no price, so nobody could count it.")
+            raise ConfigError(
+                f"sweep_budget.usd: model {model.name} has no price, so nobody could count it: set model.prices.input "
+                "and model.prices.output, or cap sweep_budget.turns or tokens instead."
+            )
 
 
 def _require_keys(cells: Sequence[Cell]) -> None:

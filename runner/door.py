@@ -53,8 +53,8 @@ _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=]+?)(?P<given>=(?P<value
 _WORD = re.compile(r"[\w.-]+")
 _LEXED = re.compile(r"[\w/+.%*@?|: -]*", re.ASCII)
 """Characters of a bare value that Hydra's grammar knows."""
-_MEANT = re.compile(r"[^'\"()\[\]{},\\$]*")
-"""A value without any of those by which that grammar makes something of it."""
+_MARKS, _BRACKETS = frozenset("'\",\\$"), frozenset("()[]{}")
+"""By which that grammar makes something of a value; brackets are no more than letters in a path."""
 
 
 def check(argv: Sequence[str]) -> list[str]:
@@ -76,7 +76,7 @@ def check(argv: Sequence[str]) -> list[str]:
         written = key if value is None else f"{key}={_for_hydra(value)}"
         group = key.partition("@")[0]  # model@dataset.verifier.judge.model=NAME: an option at another place
         if group in groups(folders):
-            _check_options(folders, group, chosen.get(key, []), several=several)
+            _check_options(folders, group, [""] if value == "" else chosen.get(key, []), several=several)
             out.append((sign if "@" in key else sign.replace("+", "")) + written)
         elif re.match(r"hydra\b", key):
             out.append(sign + written)
@@ -98,7 +98,7 @@ def config_folders(words: Sequence[str]) -> list[Path]:
 def _keys_of_job(folders: Sequence[Path], chosen: Sequence[str]) -> set[str]:
     """Keys of the job that was typed which may go without `job.`, as nothing else has their name."""
     files = options("job", folders)
-    kinds = [_target_of(files[name], "job") for name in chosen if name in files]
+    kinds = [target_of(files[name], "job") for name in chosen if name in files]
     keys = {key for kind in kinds for key in keys_at(kind, ()) or ()}
     return keys - {*groups(folders), *scalars()}
 
@@ -168,7 +168,10 @@ def _split(argv: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, 
             flag, _, value = word.partition("=")
             if flag not in _FLAGS:
                 raise ConfigError(f"unknown flag '{word}'. {_instead(flag)}")
-            flags.append((flag, value or (next(words, "") if _FLAGS[flag] else "")))
+            value = value or (next(words, "") if _FLAGS[flag] else "")
+            if _FLAGS[flag] and not value:
+                raise ConfigError(f"{flag} needs a value. See python -m runner --help.")
+            flags.append((flag, value))
             continue
         parts = _OVERRIDE.fullmatch(word)
         if not parts or not (parts["given"] or parts["sign"] == "~"):
@@ -194,11 +197,13 @@ def _words(value: str | None) -> list[str]:
 
 def _for_hydra(value: str) -> str:
     """Hydra's grammar has neither the `~` of `dataset.root=~/tasks`, which no shell expands, nor what pinned versions
-    (`NAME==VERSION`) and folders (`größe`, `a&b`) are written with: such a value is quoted.
+    (`NAME==VERSION`), folders (`größe`, `a&b`, `/tasks (copy)`) and recorded cells (`codex·gpt`) are written with: such
+    a value is quoted.
     """
     if value.startswith("~/"):
         value = str(Path.home()) + value[1:]
-    return value if _LEXED.fullmatch(value) or not _MEANT.fullmatch(value) else f"'{value}'"
+    structure = _MARKS if value.startswith(("/", "./", "../")) else _MARKS | _BRACKETS
+    return value if _LEXED.fullmatch(value) or structure & set(value) else f"'{value}'"
 
 
 def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *, several: bool) -> None:
@@ -221,7 +226,7 @@ def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) 
         raise ConfigError(f"unknown key '{key}'. {suggest(first, known)}")
     candidates = options(first, folders)
     files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or candidates.values()
-    kinds = {kind for file in files if (kind := _target_of(file, first))}
+    kinds = {kind for file in files if (kind := target_of(file, first))}
     if first in NODES:
         kinds = {target(NODES[first], first)}
     wrong = [fault for kind in kinds if (fault := _first_wrong(kind, rest))]
@@ -240,27 +245,27 @@ def _first_wrong(kind: type[Any], path: Sequence[str]) -> tuple[int, list[str]] 
     return None
 
 
-def _target_of(file: Path, group: str) -> type[Any] | None:
+def target_of(file: Path, group: str) -> type[Any] | None:
     """Class of an option, its own or the one that it inherits within its group; None for a preset."""
-    for node in _lineage(file):
+    for node in lineage(file):
         if name := node.get("_target_", DATA.get(group)):
             return target(name, group)
     return None
 
 
-def _lineage(file: Path) -> Iterator[dict[str, Any]]:
+def lineage(file: Path) -> Iterator[dict[str, Any]]:
     """An option's content, then that of the options of its group that it builds on."""
     node = _read(file)
     yield node
     for base in node.get("defaults", []):
         if isinstance(base, str) and (inherited := file.with_name(f"{base}.yaml")).is_file():
-            yield from _lineage(inherited)
+            yield from lineage(inherited)
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         node = yaml.safe_load(file.read_text()) or {}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is no YAML: {error}") from error
     if not isinstance(node, dict):
         raise ConfigError(f"{file} must hold keys and values.")

@@ -109,9 +109,8 @@ def _refuse(model: Model, budget: Budget, pricing: Pricing) -> None:
         "set model.prices.input and model.prices.output (USD per million tokens), or choose another pricing="
     )
     if not pricing.allow_unknown:
-        message = (
-            f"model: {none}: {own}; pricing.allow_unknown=true runs it all the same, with costs missing."
-        )
+        anyway = f"pricing.allow_unknown=true{'' if budget.usd is None else ' budget.usd=null'}"
+        message = f"model: {none}: {own}; {anyway} runs it all the same, with costs missing."
         raise ConfigError(message)
     if budget.usd is not None:
         raise ConfigError(f"budget.usd: {none}, so its USD cannot be capped: {own}, or budget.usd=null.")

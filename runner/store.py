@@ -23,7 +23,7 @@ import fcntl
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,10 +85,7 @@ class Store:
         return self.outputs / "trials" / key[:2] / key
 
     def load(self, keys: Sequence[str]) -> dict[str, TrialRecord]:
-        """The records that exist among `keys`; one that makes no sense is treated as not there and kept aside later.
-
-        Raises `OutputsError` where one may not be read.
-        """
+        """The records that exist among `keys`. Raises `OutputsError` as `read` does."""
         records = {}
         for key in keys:
             record = self.read(key)
@@ -97,20 +94,41 @@ class Store:
         return records
 
     def read(self, key: str) -> TrialRecord | None:
-        """One trial's record, or None. Raises `OutputsError` where it may not be read."""
+        """One trial's record; None where there is none, or one that is damaged, which is kept aside later.
+
+        Raises `OutputsError` for one that another version wrote, as its trial would be run, and paid for, again; and
+        where one may not be read.
+        """
         path = self.folder(key) / RECORD
         try:
             return TrialRecord.model_validate_json(path.read_bytes())
-        except (FileNotFoundError, ValidationError):
+        except FileNotFoundError:
             return None
         except OSError as error:
             message = f"Cannot read {path} ({error.strerror}). Mend its permissions: did its trial end?"
             raise OutputsError(message) from error
+        except ValidationError as error:
+            fault = error.errors()[0]
+            if fault["type"] in ("json_invalid", "model_type"):
+                return None
+            where = ".".join(map(str, fault["loc"]))
+            raise OutputsError(
+                f"{path} was written by another version of Assay ({where}: {fault['msg']}). Use that version, "
+                "choose another outputs=DIR, or run its trial anew, and pay for it again, with fresh=true."
+            ) from error
 
-    def unreadable(self, keys: Iterable[str]) -> list[Path]:
-        """Records among `keys` that are there and make no sense: damaged, or of another version."""
-        paths = {key: self.folder(key) / RECORD for key in keys}
-        return [path for key, path in paths.items() if path.exists() and self.read(key) is None]
+    def damaged(self, keys: Iterable[str]) -> list[Path]:
+        """Records among `keys` that are there and no JSON object, as a disk may leave them."""
+        found = []
+        for path in (self.folder(key) / RECORD for key in keys):
+            with suppress(OSError):
+                try:
+                    whole = isinstance(json.loads(path.read_bytes()), dict)
+                except ValueError:
+                    whole = False
+                if not whole:
+                    found.append(path)
+        return found
 
     def finished(self, keys: Sequence[str]) -> Collection[str]:
         """Those of `keys` whose ending is the configuration's own doing."""
@@ -120,8 +138,12 @@ class Store:
         """Make room for a new try: its empty folder, and the spoiled tries before it with what they spent."""
         folder = self.folder(key)
         folder.mkdir(parents=True, exist_ok=True)
-        record = self.read(key)
-        if record is not None and record.status.finished:
+        try:
+            record = self.read(key)
+            finished = record is not None and record.status.finished
+        except OutputsError:  # another version's: only `fresh=true` comes here
+            finished = True
+        if finished:
             _move_aside(folder, "superseded", everything=True)
         else:
             _move_aside(folder, "earlier", everything=False)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
+from runner.door import ROOT
 from runner.errors import TrackingError
 from runner.records import Record
 from runner.store import exclusive
@@ -84,9 +85,12 @@ class MlflowTracker(Record):
                 return self._log(sweep)
         except _store_failures() as error:
             reason = " ".join(str(error).split())[:500]
+            elsewhere = (
+                "" if sweep.parent == ROOT / "outputs" else f" outputs={shlex.quote(str(sweep.parent))}"
+            )
             raise TrackingError(
                 f"MLflow at {self._store(sweep.parent)} did not take the sweep ({type(error).__name__}: {reason}). "
-                f"No record is lost. Once it is mended: python -m runner job=track name={sweep.name}"
+                f"No record is lost. Once it is mended: python -m runner job=track name={sweep.name}{elsewhere}"
             ) from error
 
     def _log(self, sweep: Path) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner import __version__
-from runner.door import CONF, groups, options, scalars, suggest
+from runner.door import CONF, groups, keys_at, lineage, options, scalars, suggest, target_of
 from runner.errors import ConfigError
 
 INTRODUCTION = """\
@@ -41,7 +41,7 @@ Examples
                                                                         dataset.core_set=core.yaml
   python -m runner job=import path=theirs.csv mapping=map.yaml name=theirs      somebody else's trials as a sweep
   python -m runner dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE    does the judge agree with people
-  python -m runner job=trajectory job.agent=codex job.task=greet        one trial, step by step
+  python -m runner job=trajectory job.agent=codex job.model=gpt job.task=logs-to-csv     one trial, step by step
   python -m runner job=import_cli_tool_bench job.root=DIR job.references=DIR job.path=DIR       the authors' tasks
   python -m runner dataset=nl2repo dataset.root=test_files job=verify_ground_truth      does upstream pass its own tests
   python -m runner dataset=nl2repo dataset.root=DIR job=make_nl2repo_task job.package=NAME job.version=1.0.0  your own
@@ -58,7 +58,7 @@ Exit codes
   5    sweep_budget was spent before all had started; the same command goes on
   6    job=environment: no test of the project was executed
   2    what was typed or configured is wrong; nothing was started
-  3    the Docker Engine is absent or failed
+  3    the Docker Engine, or MLflow at job=track, is absent or failed
   130  stopped; the same command resumes
 """
 
@@ -84,29 +84,57 @@ def answer(argv: Sequence[str]) -> str | None:
 
 def overview() -> str:
     """All of the command line on one page: `config.yaml` gives the order, the defaults and a comment on each."""
-    rows = {m["key"]: m for m in _COMMENTED.finditer((CONF / "config.yaml").read_text())}
+    rows = _rows()
     lines = [INTRODUCTION, "Groups (* is the default)"]
     for group in (key for key in rows if key in groups() and options(key)):
         lines.append(f"  {group}: {rows[group]['comment']}")
-        for option, file in options(group).items():
+        files = options(group)
+        for option, file in files.items():
             mark = "*" if rows[group]["value"] == option else " "
-            lines.append(f"   {mark} {option:<18} {summary(file)}")
+            lines.append(f"   {mark} {option:<{max(map(len, files))}}  {summary(file)}")
     lines += ["", "Keys of the run (those of a group: --help GROUP=OPTION)"]
-    lines += [f"    {key + '=' + rows[key]['value']:<26} {rows[key]['comment']}" for key in scalars()]
+    lines += [_key(rows[key]) for key in scalars()]
     return "\n".join([*lines, "", EXAMPLES.rstrip()])
 
 
 def topic(word: str) -> str:
-    """One group with its options, or the file of one option."""
+    """One key of the run, one group with its options, or the file of one option, with the keys it does not spell."""
     group, _, option = word.partition("=")
+    if group in scalars():
+        return _key(_rows()[group]).strip()
     if group not in groups():
-        raise ConfigError(f"no help on '{word}'. {suggest(group, groups())}")
+        raise ConfigError(f"no help on '{word}'. {suggest(group, [*groups(), *scalars()])}")
     files = options(group)
+    if not files:
+        return (CONF / group / "README.md").read_text().rstrip()
     if not option:
-        return "\n".join(f"{group}={name:<18} {summary(file)}" for name, file in files.items())
+        wide = max(map(len, files))
+        return "\n".join(f"{group}={name:<{wide}}  {summary(file)}" for name, file in files.items())
     if option not in files:
         raise ConfigError(f"unknown {group} '{option}'. {suggest(option, files)}")
-    return f"# {files[option].relative_to(CONF.parent)}\n{files[option].read_text().rstrip()}"
+    file = files[option]
+    return f"# {file.relative_to(CONF.parent)}\n{file.read_text().rstrip()}{_unspelt(file, group)}"
+
+
+def _rows() -> dict[str, re.Match[str]]:
+    """Key of `config.yaml` -> its line."""
+    return {m["key"]: m for m in _COMMENTED.finditer((CONF / "config.yaml").read_text())}
+
+
+def _key(row: re.Match[str]) -> str:
+    return f"    {row['key'] + '=' + row['value']:<26} {row['comment']}"
+
+
+def _unspelt(file: Path, group: str) -> str:
+    """A line on the keys that an option takes and its file leaves out; empty where there are none."""
+    kind = target_of(file, group)
+    spelt = {key for node in lineage(file) for key in node}
+    keys = [key for key in keys_at(kind, ()) or () if key not in spelt] if kind else []
+    return (
+        f"\n\n# It also takes {', '.join(keys)}: {kind.__module__} says what they are."
+        if kind and keys
+        else ""
+    )
 
 
 def summary(file: Path) -> str:

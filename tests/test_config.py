@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 import yaml
 from omegaconf import DictConfig, OmegaConf
+from pydantic import ValidationError
 
 from runner import door
 from runner.__main__ import main
@@ -79,10 +82,71 @@ def loaded(*jobs: tuple[str, ...]) -> Sweep:
 def test_every_option_composes_and_validates(group: str, option: str, tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").touch()
     needed = NEEDED.get((group, option), "fresh=false").format(folder=tmp_path)
-    sweep = loaded((f"{group}={option}", "dry_run=true", *needed.split()))
+    keyless = "fresh=false" if group == "job" else "dry_run=true"
+    sweep = loaded((f"{group}={option}", keyless, *needed.split()))
     part = getattr(sweep.cells[0] if group in door.AXES else sweep.settings, group)
     named = getattr(part, "name", option)
     assert named in (option, NO_MODEL.name)
+
+
+def numbers(kind: Any) -> Iterator[tuple[type[Record], str]]:
+    """Every number that can be configured in `kind`, or in what its fields hold."""
+    for part in (kind, *get_args(kind)):
+        if part is not kind:
+            yield from numbers(part)
+        elif isinstance(part, type) and issubclass(part, Record):
+            for name, field in part.model_fields.items():
+                if {int, float} & {field.annotation, *get_args(field.annotation)}:
+                    yield part, name
+                yield from numbers(field.annotation)
+
+
+def configurable() -> set[tuple[type[Record], str]]:
+    """Of every option in `conf/`, wherever in it a class is named, and of the keys beside the groups."""
+    files = [file for group in door.groups() for file in door.options(group).values()]
+    named = {name for file in files for name in re.findall(r"_target_: (\S+)", file.read_text())}
+    kinds = [door.target(name, "conf") for name in {*named, *door.DATA.values(), *door.NODES.values()}]
+    return {found for kind in kinds for found in numbers(kind)}
+
+
+@pytest.mark.parametrize(("kind", "name"), sorted(configurable(), key=str))
+def test_a_number_below_what_it_can_be_is_refused_where_it_is_typed(kind: type[Record], name: str) -> None:
+    """`executor.workers=-1` was a trace after the sandboxes were made, and `budget.usd=-1` a plan of -9 USD."""
+    with pytest.raises(ValidationError) as refused:
+        kind.model_validate({name: -1})
+    assert (name,) in [fault["loc"][:1] for fault in refused.value.errors()]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("name='a b'", r"name: it takes letters, digits and \. _ \+ -, .* \(got 'a b'\)\."),
+        ("scoring.attempts=best", r"scoring\.attempts: there are latest_completed, mean and pass@1"),
+        (
+            "dataset.include=logs-to-csv",
+            r"dataset\.include: a list is needed: dataset\.include=\[logs-to-csv\]",
+        ),
+        ("sandbox.allowed_hosts=[a.example]", r"^sandbox: allowed_hosts needs network=allowlist\.$"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_in_words_of_ours(word: str, said: str) -> None:
+    """It was said by patterns and Python types, and with all that the group holds."""
+    with pytest.raises(ConfigError, match=said):
+        loaded(("agent=oracle", word))
+
+
+@pytest.mark.parametrize("job", ["clean", "setup", "track"])
+def test_a_dry_run_of_a_job_that_has_no_plan_is_refused(tmp_path: Path, job: str) -> None:
+    """`job=clean dry_run=true` removed containers."""
+    with pytest.raises(ConfigError, match="leave it out"):
+        loaded((f"job={job}", "dry_run=true", f"outputs={tmp_path}"))
+
+
+@pytest.mark.parametrize("job", sorted(door.options("job")))
+def test_every_job_says_what_must_be_known_of_it_beforehand(job: str) -> None:
+    """Two said nothing of scorings: to be given two was a trace."""
+    kind = door.target(door.options("job")[job].read_text().split("_target_: ")[1].split()[0], "job")
+    assert {type(getattr(kind, name)) for name in ("needs_keys", "several_scorings", "plans")} == {bool}
 
 
 @pytest.mark.parametrize("experiment", sorted(door.options("experiment").keys() - OWN_TESTS))
@@ -123,7 +187,7 @@ def test_what_the_whole_sweep_shares_cannot_be_swept(key: str) -> None:
 
 
 def test_cells_that_differ_in_scoring_alone_are_one_cell_with_several_scorings() -> None:
-    jobs = [(*PLAIN, f"scoring.alpha={alpha}") for alpha in (0.6, 0.8, 0.6)]
+    jobs = [("agent=oracle", f"scoring.alpha={alpha}") for alpha in (0.6, 0.8, 0.6)]
     with pytest.raises(ConfigError, match=r"2 scorings were given, and this job takes one.* job=sensitivity"):
         loaded(*jobs)
     sweep = loaded(*((*job, "job=sensitivity") for job in jobs))

@@ -22,6 +22,7 @@ OPTIONS = [(group, option, file) for group in door.groups() for option, file in 
     [
         (["agent=codx"], "unknown agent 'codx'. Did you mean 'codex'? Valid: "),
         (["-m", "agent=codex,orcale"], "unknown agent 'orcale'. Did you mean 'oracle'?"),
+        (["scoring="], "unknown scoring ''. Valid: agentmeter, "),
         (["agent='codx'"], "unknown agent 'codx'"),
         (["agent=codex,oracle"], "add -m to run each of them"),
         (["budgte.usd=1"], "unknown key 'budgte.usd'. Did you mean 'budget'?"),
@@ -40,6 +41,8 @@ OPTIONS = [(group, option, file) for group in door.groups() for option, file in 
         (["--dry-run"], "unknown flag '--dry-run'. Did you mean dry_run=...?"),
         (["--agent=codex"], "Did you mean agent=...?"),
         (["--config-dir", "/nonexistent"], "no such configuration folder: /nonexistent"),
+        (["agent=codex", "--config-dir"], "--config-dir needs a value"),
+        (["--cfg"], "--cfg needs a value"),
         (["experiment=quikstart"], "Did you mean 'quickstart'?"),
         (["job=trajectory", "taks=a"], "unknown key 'taks'. Did you mean 'task'?"),
         (["task=a"], "unknown key 'task'. "),
@@ -65,6 +68,7 @@ def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -
         (["dataset.build_args.BASE=debian"], ["++dataset.build_args.BASE=debian"]),
         (["gateway.providers.zai.concurrency=4"], ["++gateway.providers.zai.concurrency=4"]),
         (["~agent.env"], ["~agent.env"]),
+        (["~experiment"], ["~experiment"]),
         (["+experiment=quickstart"], ["experiment=quickstart"]),
         (["hydra.verbose=true", "hydra/launcher=basic"], ["hydra.verbose=true", "hydra/launcher=basic"]),
         (["name=a=b"], ["name='a=b'"]),
@@ -74,6 +78,10 @@ def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -
         (["agent.version===1.0"], ["++agent.version='==1.0'"]),
         (["outputs='/größe'"], ["outputs='/größe'"]),
         (["model=glob(*,exclude=ü*)"], ["model=glob(*,exclude=ü*)"]),
+        (["model.path=t/codex·gpt·a·default"], ["++model.path='t/codex·gpt·a·default'"]),
+        (["dataset.root=/a (b)/[c]=d"], ["++dataset.root='/a (b)/[c]=d'"]),
+        (["-m", "dataset.root=/a,/b (c)"], ["-m", "++dataset.root=/a,/b (c)"]),
+        (["-m", "name='ü'", "dataset.include=[ü]"], ["-m", "name='ü'", "++dataset.include=[ü]"]),
         (["job=environment", "project=six==1.17.0"], ["job=environment", "++job.project='six==1.17.0'"]),
     ],
 )
@@ -94,9 +102,10 @@ def test_options_of_an_own_configuration_folder_are_known(tmp_path: Path) -> Non
         door.check(["agent=mine"])
 
 
-def test_a_broken_yaml_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"env: [\n", "name: \u00fc".encode("latin-1")])
+def test_a_broken_yaml_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "agent").mkdir()
-    (tmp_path / "agent" / "mine.yaml").write_text("env: [\n")
+    (tmp_path / "agent" / "mine.yaml").write_bytes(content)
     with pytest.raises(ConfigError, match=r"mine\.yaml is no YAML"):
         door.check([f"--config-dir={tmp_path}", "agent=mine"])
 
@@ -110,7 +119,9 @@ def test_help_names_every_option_with_its_summary() -> None:
 
 @pytest.mark.parametrize(("group", "option", "file"), OPTIONS)
 def test_every_option_begins_with_what_it_is(group: str, option: str, file: Path) -> None:
-    assert len(usage.summary(file)) > 10, f"{group}={option} lacks a first comment line"
+    said = usage.summary(file)
+    assert len(said) > 10, f"{group}={option} lacks a first comment line"
+    assert said.endswith("."), f"{group}={option}: help shows one line, and this one goes on"
 
 
 def test_help_piped_to_head_ends_quietly() -> None:
@@ -131,8 +142,26 @@ def test_help_piped_to_head_ends_quietly() -> None:
 def test_help_on_a_group_and_on_an_option() -> None:
     assert "budget=tight" in (usage.answer(["--help", "budget"]) or "")
     assert "wall_seconds: 300" in (usage.answer(["budget=tight", "-h"]) or "")
+    assert usage.answer(["--help", "attempts"]) == "attempts=1                 independent trials per task"
+    assert "AGENT_MODEL.yaml" in (usage.answer(["--help", "agent_model"]) or ""), "a group without an option"
     with pytest.raises(ConfigError, match="Did you mean 'budget'"):
         usage.answer(["--help", "budgets"])
+
+
+@pytest.mark.parametrize(
+    ("option", "keys"),
+    [
+        ("model=gpt", "stream"),
+        ("pricing=2026-11-22", "allow_unknown"),
+        ("dataset=quickstart", "keep_processes"),
+    ],
+)
+def test_help_names_keys_that_a_file_does_not_spell(option: str, keys: str) -> None:
+    """Nobody could find `model.stream` there."""
+    last = (usage.answer(["--help", option]) or "").splitlines()[-1]
+    assert last.startswith("# It also takes ")
+    assert keys in last
+    assert " says what they are." in last
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,9 @@ def test_the_job_lists_what_the_map_lacks(command: Command, tmp_path: Path) -> N
     ended = command("job=prices", "job.models=[openai/gpt-5.4,nobody/nothing]", f"job.path={written}")
     assert "1 models priced" in ended.stdout
     assert shipped(written).absent == ("nobody/nothing",)
+    for words in ("job.path=/proc/none.yaml", f"job.path={tmp_path}/x.yaml job.date=2026-13-01"):
+        refused = command("job=prices", *words.split())
+        assert (refused.returncode, "Traceback" in refused.stderr) == (2, False), "it was a trace"
     none = command("job=prices", "job.models=[nobody/nothing]", f"job.path={tmp_path}/none.yaml")
     assert (none.returncode, (tmp_path / "none.yaml").exists()) == (2, False)
 
@@ -174,7 +177,8 @@ def test_prices_of_its_own_beat_the_snapshot() -> None:
 def test_a_model_without_a_price_is_refused_at_the_door() -> None:
     unknown = ("model=glm", "pricing=agentmeter-2026-06-04")
     with pytest.raises(
-        ConfigError, match=r"glm \(zai/glm-5.1\) has no price in pricing=agentmeter-2026-06-04"
+        ConfigError,
+        match=r"glm \(zai/glm-5.1\) has no price in .*allow_unknown=true budget\.usd=null runs it",
     ):
         loaded(*unknown)
     with pytest.raises(ConfigError, match=r"budget\.usd: glm .* cannot be capped"):

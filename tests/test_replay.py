@@ -45,6 +45,9 @@ def test_a_recorded_run_is_replayed(
         "1.jsonl",
     )
 
+    blocked = out(*COMMON, "model=scripted_careful", f"record={tape}")
+    assert (blocked.code, "Not a directory" in blocked.err, "Records: " in blocked.out) == (2, True, True)
+
     replay = (*COMMON, "model=cassette", f"model.path={tapes}")
     replayed = again(*replay)
     assert replayed.code == 0, replayed

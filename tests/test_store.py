@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -77,15 +78,15 @@ def test_a_call_under_way_when_the_runner_was_killed_was_unknown_without_a_word(
     assert retry.lost == 3, "nor is it forgotten by the next"
 
 
-@pytest.mark.parametrize("content", [b"", b'{"key": ', b'{"schema_version": 2}', b"[]", b"\xff"])
+@pytest.mark.parametrize("content", [b"", b'{"key": ', b"[]", b"\xff"])
 def test_a_damaged_record_was_taken_for_a_runner_that_died(tmp_path: Path, content: bytes) -> None:
     store = Store(tmp_path)
     folder, _ = store.begin(KEY)
     (folder / RECORD).write_bytes(content)
-    assert store.unreadable([KEY, "cd" * 16]) == [folder / RECORD]
+    assert store.damaged([KEY, "cd" * 16]) == [folder / RECORD]
     _, (retry,) = store.begin(KEY)
     assert retry.reason.type == "RecordUnreadable"
-    assert store.unreadable([KEY]) == []
+    assert store.damaged([KEY]) == []
 
 
 def test_a_finished_trial_that_runs_afresh_is_not_counted_as_a_retry(tmp_path: Path) -> None:
@@ -159,6 +160,28 @@ def test_a_record_cut_in_half_is_not_taken_for_a_result(tmp_path: Path) -> None:
     assert store.finished([KEY]) == set()
     store.begin(KEY)
     assert (store.folder(KEY) / "earlier" / "1" / RECORD).exists()
+
+
+def test_a_record_of_another_version_is_refused_and_not_run_again(tmp_path: Path) -> None:
+    """It was taken for a trial that never ran: reports said so, and the next command paid for it again."""
+    store = Store(tmp_path)
+    store.write(trial_record())
+    path = store.folder(KEY) / RECORD
+    record = json.loads(path.read_bytes())
+    for change, said in (({"schema_version": 2}, "schema_version"), ({"news": 1}, "news")):
+        path.write_text(json.dumps(record | change))
+        for look in (store.finished, store.load):
+            with pytest.raises(OutputsError, match=rf"record\.json was written by another version .*{said}"):
+                look([KEY])
+    assert json.loads(path.read_bytes())["news"] == 1
+    folder, retries = store.begin(KEY)  # as `fresh=true` does
+    assert (retries, (folder / "superseded" / "1" / RECORD).exists()) == ((), True)
+
+
+def test_a_record_that_cannot_be_opened_is_refused_by_name(tmp_path: Path) -> None:
+    (Store(tmp_path).folder(KEY) / RECORD).mkdir(parents=True)
+    with pytest.raises(OutputsError, match=r"Cannot read .*record\.json \(Is a directory\)"):
+        Store(tmp_path).read(KEY)
 
 
 def test_a_second_runner_on_the_same_outputs_is_refused_by_name(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -281,7 +282,8 @@ def test_a_store_that_is_not_there_fails_fast_says_what_to_do_and_loses_nothing(
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "1")
     before = {path: path.read_bytes() for path in sweep.parent.rglob("*.json")}
     started = time.monotonic()
-    with pytest.raises(TrackingError, match=r"python -m runner job=track name=quickstart$") as caught:
+    again = re.escape(f"python -m runner job=track name=quickstart outputs={sweep.parent}")
+    with pytest.raises(TrackingError, match=f"{again}$") as caught:
         MlflowTracker(uri=uri).log(sweep)
     assert uri in str(caught.value)
     assert time.monotonic() - started < 120

@@ -97,3 +97,11 @@ def test_what_cannot_be_shown_is_said(
     assert said in ended.stderr
     if not words:
         assert f"{'ab' * 6}  codex · glm · greet #1" in ended.stderr
+
+
+def test_a_record_of_another_version_is_in_nobodys_way(command: Command, outputs: Path) -> None:
+    path = Store(outputs).folder("ac" * 16) / "record.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"news": 1}))
+    assert command("job=trajectory", f"outputs={outputs}", "job.agent=codex").returncode == 0
+    ended = command("job=trajectory", f"outputs={outputs}", "key=acac")
+    assert (ended.returncode, "another version of Assay" in ended.stderr) == (2, True)

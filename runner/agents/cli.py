@@ -87,7 +87,9 @@ class CliAgent(Record):
         if self.bundle is None or self.bundle.kind == "npm" or lock is None:
             return self
         pinned = f"{self.bundle.package}=={self.bundle.version}"
-        if not lock.is_file() or f"{pinned} " not in lock.read_text():
+        if not lock.is_file():
+            raise ConfigError(f"agent.bundle.lock: {lock} is no file.")
+        if f"{pinned} " not in lock.read_text():
             raise ConfigError(  # unlike a ValueError it is not told with all that was configured
                 f"{lock} does not pin {pinned}. Make a lock of that version with the command in the head of the "
                 "shipped one, and name it: agent.bundle.lock=FILE"

@@ -59,7 +59,7 @@ class CliToolBench(Record):
     images: Path
     """Folder with a build context a language."""
     build_args: dict[str, str] = {}
-    pass_threshold: float = 1.0
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
     """A trial passes when its reward reaches this."""
     check_names: bool = True
     """Refuse tasks whose prompt names the tool otherwise than their cases call it: nobody could pass them."""

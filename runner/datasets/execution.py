@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from runner.datasets import projects
 from runner.datasets.projects import Project
@@ -61,7 +61,7 @@ class ExecutionBench(Record):
     cache: Path
     """For what is fetched, once."""
     build_args: dict[str, str] = {}
-    pass_threshold: float = 0.9
+    pass_threshold: float = Field(default=0.9, ge=0, le=1)
     """A trial passes when its reward reaches this: a deviation of 10% (section 3.2.2)."""
     include: tuple[str, ...] = ()
     """Names of tasks: only these are the dataset. Empty: all."""

@@ -13,6 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from runner.core_sets import read_core_set
 from runner.datasets.task_files import PARTS, check_files, digest, is_task, read_instruction, tree_digest
 from runner.datasets.task_toml import EnvironmentTable, NetworkTable, TaskToml, interpolate, read_task_toml
@@ -34,7 +36,7 @@ class HarborDataset(Record):
     name: str
     root: Path
     """Absolute. Its immediate children are the tasks, in the order of their names."""
-    pass_threshold: float = 1.0
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
     """A trial passes when its reward reaches this."""
     build_args: dict[str, str] = {}
     """Build arguments of every Dockerfile, such as the base image of this machine."""

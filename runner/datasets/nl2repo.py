@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from runner.datasets import nl2repo_folder, upstream
 from runner.datasets.nl2repo_folder import DOCUMENT, Published
@@ -54,7 +54,7 @@ class Nl2RepoBench(Record):
     published: Path
     """Dockerfile of the image in which a task with an image of the authors' is judged, upon that image."""
     build_args: dict[str, str] = {}
-    pass_threshold: float = 1.0
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
     """A trial passes when its reward reaches this."""
     reveal_tests: bool = False
     """The agent gets the tests too (section 4.4.2)."""

@@ -8,6 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
 from typing import TypeVar
 
+from pydantic import Field
+
 from runner.records import Record, TrialRecord
 
 Job = TypeVar("Job")
@@ -16,9 +18,9 @@ Job = TypeVar("Job")
 class ThreadExecutor(Record):
     """At most `workers` trials, and so sandboxes, at once."""
 
-    workers: int | None = None
+    workers: int | None = Field(default=None, ge=1)
     """None means as many as there are cores."""
-    retries: int = 2
+    retries: int = Field(default=2, ge=0)
     """How often a trial is repeated after an infrastructure failure."""
 
     def run(

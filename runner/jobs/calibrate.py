@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
 from runner.errors import ConfigError
-from runner.records import Record, TierScoring
+from runner.job import Job
+from runner.records import TierScoring
 from runner.tiers import TiersFile
 from runner.yaml_files import write_yaml
 
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class Calibrate(Record):
+class Calibrate(Job):
     """Labels tasks by the effort that they took, and sets each tier's budgets and threshold. Runs nothing."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     inputs: tuple[str, ...] = ()
     """Sweeps by name, folders of sweeps, or files of trials; all of one dataset."""
     path: Path = Path("tiers.yaml")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from runner.records import Record
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class Clean(Record):
+class Clean(Job):
     """Never touches what a living runner uses, nor any record."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     all: bool = False
     """Also the bundles, the base image, the task images that were built here, and what agents' Dockerfiles pulled and
     built: the next run makes them anew.

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from runner.core_sets import read_core_set
 from runner.errors import ConfigError
-from runner.records import Record
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
     from runner.report.comparison import Side
 
 
-class Compare(Record):
+class Compare(Job):
     """Two sweeps, two metrics or two scorings of one, or a core set and its full set.
 
     The left side is scored as its sweep was; the right one too, unless a scoring was typed, which is then its.
     """
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     left: str | None = None
     """SWEEP or SWEEP:METRIC. The result is kept in its folder and logged on its tracked run."""
     right: str | None = None
@@ -46,6 +44,11 @@ class Compare(Record):
             right = right._replace(scoring=sweep.scorings[0])
         if self.core_set:
             right = right._replace(tasks=read_core_set(self.core_set, "job.core_set").names)
+        if (left.source.path, *left[1:]) == (right.source.path, *right[1:]):
+            raise ConfigError(
+                f"{left.name} is on both sides: add right=SWEEP or right={left.source.name}:METRIC, a scoring "
+                "(scoring.alpha=1) or core_set=FILE."
+            )
         found, cells, text = compare(left, right)
         print(text)
         print(f"Kept in {keep(left.source.folder, found, cells)}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from runner.core_sets import AgreementFigures, CoreSetFile
 from runner.errors import ConfigError
-from runner.records import Record
+from runner.job import Job
 from runner.yaml_files import write_yaml
 
 if TYPE_CHECKING:
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class CoreSet(Record):
+class CoreSet(Job):
     """Chooses `k` tasks a tier with some of the cells, and says how they rank the others."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     input: str | None = None
     """Sweep by name, folder of a sweep, or file of trials: every cell on all tasks."""
     k: int = Field(default=10, ge=1)

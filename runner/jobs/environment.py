@@ -16,9 +16,9 @@ from pydantic import Field
 
 from runner.environments import DOCKERFILE, RESULTS, SCRIPT
 from runner.errors import ConfigError
+from runner.job import Job
 from runner.jobs.sweep import SweepJob
 from runner.plan import make_plan
-from runner.records import Record
 from runner.store import Store, write_atomically
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ NO_TEST = 6
 ACCOUNT = "account.md"
 
 
-class SetUp(Record):
+class SetUp(Job):
     """Has an agent set up one project, and runs its scripts from scratch: a trial like any other, in a sweep of one."""
 
     needs_keys: ClassVar[bool] = True
-    several_scorings: ClassVar[bool] = False
+    plans: ClassVar[bool] = True
     project: str
     """A folder, a tar or zip file, or `NAME==VERSION` on the package index."""
-    max_mb: float = 500.0
+    max_mb: float = Field(default=500.0, gt=0)
     """Of the project, unpacked."""
     build_seconds: float = Field(default=900.0, gt=0)
     """That the build of its image may take."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import yaml
 from pydantic import Field
@@ -12,17 +12,17 @@ from pydantic import Field
 from runner.datasets.cli_tool_bench_import import Generator, shown, write_task
 from runner.datasets.clones import packed
 from runner.errors import ConfigError, TaskError
-from runner.records import Environment, Image, Record
+from runner.job import Job
+from runner.records import Environment, Image
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
     from runner.protocols import SandboxProvider
 
 
-class ImportCliToolBench(Record):
+class ImportCliToolBench(Job):
     """Runs each repository's generator twice, in sandboxes without a network, and writes what is whole."""
 
-    needs_keys: ClassVar[bool] = False
     root: Path
     """The checkout."""
     references: Path

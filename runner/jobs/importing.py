@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from runner.errors import ConfigError
-from runner.records import Record
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class Import(Record):
+class Import(Job):
     """Reads a table by a mapping. Runs nothing, and invents nothing: what the table does not say stays missing."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     path: Path | None = None
     """CSV, Parquet or JSON file, a row a trial."""
     mapping: Path | None = None
@@ -57,6 +55,6 @@ def read_mapping(path: Path) -> Any:
         node = yaml.safe_load(path.read_text())
     except OSError as error:
         raise ConfigError(f"job.mapping: {path} cannot be read ({error.strerror}).") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"job.mapping: {path} is no YAML: {' '.join(str(error).split())}") from error
     return build(node, "mapping", Mapping)

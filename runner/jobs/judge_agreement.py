@@ -13,8 +13,9 @@ from pydantic import Field
 
 from metrics.differential import Kappa, cohens_kappa
 from runner.errors import ConfigError, LabelError
+from runner.job import Job
 from runner.labels import Label, read_labels
-from runner.records import Judge, Record
+from runner.records import Judge
 from runner.scratch import scratch_folder
 from runner.store import write_atomically
 from runner.verifiers.differential import DifferentialVerifier
@@ -34,10 +35,11 @@ class Rated(NamedTuple):
     verdict: JudgeVerdict
 
 
-class JudgeAgreement(Record):
+class JudgeAgreement(Job):
     """Compares the verdicts of the first cell's judge with a file of labels, and asks for those that are not kept."""
 
-    needs_keys: ClassVar[bool] = False  # where every verdict is kept, no model is called
+    # needs_keys stays False: where every verdict is kept, no model is called.
+    plans: ClassVar[bool] = True
     labels: Path | None = None
     """See `runner.labels`."""
     confidence: float = Field(default=0.95, gt=0, lt=1)

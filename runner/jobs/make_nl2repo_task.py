@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import yaml
 from pydantic import field_validator
 
 from runner.errors import ConfigError
+from runner.job import Job
 from runner.jobs.specification import write_inventory
 from runner.jobs.verify_ground_truth import check, only_dataset
-from runner.records import Record
 from runner.specification.entries import Entry
 from runner.specification.inventory import code_lines, inventory
 
@@ -50,11 +50,9 @@ TODO: examples of how the important parts are imported and used.
 """
 
 
-class MakeNl2RepoTask(Record):
+class MakeNl2RepoTask(Job):
     """Fetches an sdist, makes its inventory, commands and deletion list, and counts the tests that it passes twice."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     package: str
     """Name on the package index."""
     version: str

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import datetime as dt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import Field
 
 from runner import door
 from runner.errors import ConfigError
+from runner.job import Job
 from runner.pricing import RATES, Entry, Pricing, from_litellm
-from runner.records import Model, Record
+from runner.records import Model
+from runner.store import write_atomically
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class PriceSnapshot(Record):
+class PriceSnapshot(Job):
     """Asks no network. A snapshot is never changed once it is there: other prices are another date."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     models: tuple[str, ...] = ()
     """litellm ids to look for; empty for those of all `conf/model/` files."""
-    date: str = Field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    date: dt.date = Field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
     """Name of the snapshot; today, because that is when the map was read."""
     path: Path | None = None
     """File to write; None means `conf/pricing/<date>.yaml`."""
@@ -34,14 +34,12 @@ class PriceSnapshot(Record):
         """Exit code 0. Raises `ConfigError` when the file is there already or no model is known."""
         path = self.path or door.CONF / "pricing" / f"{self.date}.yaml"
         if path.exists():
-            raise ConfigError(
-                f"job.date: {path} is there already, and runs refer to it; choose another job.date."
-            )
-        snapshot = from_litellm(self.models or _configured(), self.date)
+            key = "job.path" if self.path else "job.date"
+            raise ConfigError(f"{key}: {path} is there already, and runs refer to it; choose another {key}.")
+        snapshot = from_litellm(self.models or _configured(), self.date.isoformat())
         if not snapshot.prices:
             raise ConfigError(f"job.models: none of {', '.join(snapshot.absent)} is in {snapshot.source}.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_yaml(snapshot))
+        write_atomically(path, _yaml(snapshot).encode())
         absent = f"; absent: {', '.join(snapshot.absent)}" if snapshot.absent else ""
         print(f"{len(snapshot.prices)} models priced in {path}{absent}")
         return 0

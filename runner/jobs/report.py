@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from runner.records import Record
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class Report(Record):
+class Report(Job):
     """Written at any time, also while the sweep still runs: what is not judged yet is shown as not run."""
-
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0. Raises `ConfigError` when there is no such sweep, `OutputsError` when it cannot be written."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from runner.errors import ConfigError
-from runner.records import Record
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class Sensitivity(Record):
+class Sensitivity(Job):
     """Ranks the cells of a sweep by AMS under each scoring that was asked for, beside the sweep's own."""
 
-    needs_keys: ClassVar[bool] = False
     several_scorings: ClassVar[bool] = True
 
     def run(self, sweep: Sweep) -> int:

@@ -7,17 +7,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from runner.records import Record
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class Setup(Record):
+class Setup(Job):
     """Prepares the sandboxes of the composed cells' agents, and their datasets; runs nothing."""
-
-    needs_keys: bool = False
-    several_scorings: bool = False
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0 once everything is there. Raises `EngineError` with what is missing or failed."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
+
+from pydantic import Field
 
 from runner.errors import ConfigError
-from runner.records import Record
+from runner.job import Job
 from runner.specification.coverage import coverage
 from runner.specification.entries import Entry
 from runner.specification.inventory import code_lines, inventory
@@ -20,11 +22,9 @@ if TYPE_CHECKING:
 _PLURALS = {"class": "classes", "property": "properties"}
 
 
-class SpecInventory(Record):
+class SpecInventory(Job):
     """Lists modules, classes, functions, methods and constants of a package, with signatures and places."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     path: Path
     """Folder of the package or of its source tree, or one file. Tests are left out."""
     into: Path | None = None
@@ -45,15 +45,13 @@ class SpecInventory(Record):
         return 0
 
 
-class SpecCoverage(Record):
+class SpecCoverage(Job):
     """Says how much of a package's public API a specification document names with the right signature."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     path: Path
     """As of `SpecInventory`."""
     document: Path
-    least: float = 0.0
+    least: float = Field(default=0.0, ge=0, le=1)
     """Share below which the exit code is 4."""
 
     def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature

@@ -13,14 +13,16 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from runner import __version__
+from runner.door import AXES
 from runner.errors import ConfigError, EngineError, TrackingError
+from runner.job import Job
 from runner.lab import Lab
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.protocols import DrivingAgent
-from runner.records import Prices, Record, SpendLimits, Status, TrialRecord
+from runner.records import Prices, SpendLimits, Status, TrialRecord
 from runner.scratch import scratch_folder
 from runner.store import Store, write_atomically
 
@@ -40,12 +42,11 @@ ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
 
 
-class SweepJob(Record):
+class SweepJob(Job):
     """Runs a sweep, or resumes it: trials that are finished are not run again."""
 
-    several_scorings: bool = False
-    needs_keys: bool = True
-    """It calls models: their keys must be there before anything starts."""
+    needs_keys: ClassVar[bool] = True
+    plans: ClassVar[bool] = True
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0: every planned trial is judged; 4: some are invalid or were refused; 5: the sweep's cap on USD
@@ -53,22 +54,24 @@ class SweepJob(Record):
         """
         settings = sweep.settings
         store = Store(settings.outputs)
+        folder = settings.outputs / settings.name
         if settings.dry_run:
             plan = _plan(sweep, store)
-            _say_unreadable(plan, store)
+            _say_replaced(folder, plan)
+            _say_damaged(plan, store)
             print(plan_text(plan, settings.sweep_budget))
             return ALL_JUDGED
         with store.locked(), _terminated_like_interrupted():
             plan = _plan(sweep, store)
-            folder = settings.outputs / settings.name
+            _say_replaced(folder, plan)
             _write_sweep(sweep, plan, folder)
             _say_refused(plan)
-            _say_unreadable(plan, store)
+            _say_damaged(plan, store)
             capped = _run(sweep, plan, store) if plan.todo else False
             records = store.load([trial.key for trial in plan.trials])
+            print(_project(sweep, folder, records))
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
-            print(_project(sweep, folder, records))
         judged = sum(record.status.finished for record in records.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
@@ -136,10 +139,26 @@ def _say_refused(plan: Plan) -> None:
         print(f"refused: {task.dataset}/{task.name}: {task.refused}")
 
 
-def _say_unreadable(plan: Plan, store: Store) -> None:
-    for path in store.unreadable(trial.key for trial in plan.todo):
+def _say_damaged(plan: Plan, store: Store) -> None:
+    for path in store.damaged(trial.key for trial in plan.todo):
+        print(f"damaged: {path} is no record any more: its trial is run again, and it is put aside.")
+
+
+def _say_replaced(folder: Path, plan: Plan) -> None:
+    """Cells that the sweep of this name had and that this command does not plan. Raises `ConfigError` for an import,
+    whose plan is in no record.
+    """
+    try:
+        before = json.loads((folder / "sweep.json").read_bytes())
+        cells = {"·".join(row[part] for part in AXES) for row in before["planned"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # none, or none that could be shown
+    if before.get("imported"):
+        raise ConfigError(f"name: {folder.name} is an imported sweep; choose another name=.")
+    if gone := cells - {trial.cell.name for trial in plan.trials}:
         print(
-            f"unreadable: {path} is damaged, or of another version: its trial is run again, and it is put aside."
+            f"{folder.name} had other cells, which its tables no longer show: {', '.join(sorted(gone))}. Their records "
+            "are kept: the command that planned them, with another name=, shows them again and runs nothing."
         )
 
 

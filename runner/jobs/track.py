@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.records import Record
+from runner.job import Job
 
 if TYPE_CHECKING:
     from runner.cells import Sweep
 
 
-class Track(Record):
+class Track(Job):
     """Projects again what is on disk: a sweep's plan, scoring and records.
 
     A scoring on the command line becomes the sweep's own; without one it keeps that which it was last scored with.
     """
-
-    needs_keys: bool = False
-    several_scorings: bool = False
-    """It calls no model."""
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0. Raises `ConfigError` when there is no such sweep, `TrackingError` when the store fails."""

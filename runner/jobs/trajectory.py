@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from runner.errors import ConfigError
-from runner.records import Record, TrialRecord
+from runner.errors import ConfigError, OutputsError
+from runner.job import Job
+from runner.records import TrialRecord
 from runner.report.wording import CONTROL
 from runner.store import Store
 
@@ -27,17 +29,15 @@ WIDTH = 200
 SELECTORS = ("agent", "model", "task", "attempt")
 
 
-class Trajectory(Record):
+class Trajectory(Job):
     """Reads `outputs/` and changes nothing. Each selector that is set narrows; one trial must be left."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     key: str | None = None
     """Beginning of the trial's key."""
     agent: str | None = None
     model: str | None = None
     task: str | None = None
-    attempt: int | None = None
+    attempt: int | None = Field(default=None, ge=1)
     lines: int = Field(default=12, ge=0)
     """Shown of each text; 0 shows all."""
 
@@ -62,7 +62,7 @@ class Trajectory(Record):
         wanted = {name: value for name in SELECTORS if (value := getattr(self, name)) is not None}
         found = [
             record
-            for record in store.load(keys).values()
+            for record in _readable(store, keys)
             if all(getattr(record, name) == value for name, value in wanted.items())
         ]
         if len(found) == 1:
@@ -72,6 +72,14 @@ class Trajectory(Record):
         choose = ", ".join(f"job.{name}" for name in ("key", *SELECTORS))
         message = f"{len(found)} trials in {store.outputs} match; one is needed. Choose with {choose}."
         raise ConfigError("\n  ".join([message, *names, *more]))
+
+
+def _readable(store: Store, keys: Sequence[str]) -> Iterator[TrialRecord]:
+    """Records of these keys. Raises `OutputsError` for another version's only where it is the one that is asked for."""
+    for key in keys:
+        with suppress(*([OutputsError] if len(keys) > 1 else [])):
+            if record := store.read(key):
+                yield record
 
 
 def sections(record: TrialRecord, document: Json, lines: int) -> Iterator[tuple[str, Text]]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError, TaskError
-from runner.records import Record
+from runner.job import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     """The outcome of the task in a folder for people; why it failed is added to the list."""
 
 
-class VerifyGroundTruth(Record):
+class VerifyGroundTruth(Job):
     """Runs each task's known solution twice in the sandbox that judges, and writes `truth.json`."""
 
-    needs_keys: ClassVar[bool] = False
-    several_scorings: ClassVar[bool] = False
     tasks: tuple[str, ...] = ()
     """Names; empty: every task that has a source."""
     scripts: Path | None = None
@@ -43,6 +41,8 @@ class VerifyGroundTruth(Record):
         Raises `ConfigError` naming every other one, with the reason, after all were tried; `EngineError`.
         """
         chosen, checked = self._work(sweep)
+        if not chosen:
+            raise ConfigError("no task has a source to verify: choose dataset.root=DIR, or tasks=[NAME].")
         sandboxes, say = sweep.settings.sandbox, partial(print, flush=True)
         sandboxes.prepare([], say)
         failures: list[str] = []

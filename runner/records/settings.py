@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,17 +14,17 @@ from runner.records.base import Record
 class Rates(Record):
     """USD per **million** tokens. A rate that is None was not published: a cost that needs it is missing, not 0."""
 
-    input: float | None = None
+    input: float | None = Field(default=None, ge=0)
     """Fresh input: X - A - H."""
-    output: float | None = None
-    cache_creation: float | None = None
-    cache_hit: float | None = None
+    output: float | None = Field(default=None, ge=0)
+    cache_creation: float | None = Field(default=None, ge=0)
+    cache_hit: float | None = Field(default=None, ge=0)
 
 
 class PriceTier(Rates):
     """What a call costs whose input is longer."""
 
-    above_input_tokens: int
+    above_input_tokens: int = Field(ge=0)
     """Of calls with more input than this (X, caches included), every token is charged at these rates."""
 
 
@@ -80,9 +81,9 @@ class Model(Record):
     """Cassette only: what a request gets that was not recorded: an error, or the answer to the most similar one."""
     recording: str = ""
     """Cassette only: digest of all below `path`, filled in at the door, so that another recording is another trial."""
-    context_window: int | None = None
+    context_window: int | None = Field(default=None, ge=1)
     """Tokens; told to the agent so that it compacts at the right time."""
-    max_output_tokens: int | None = None
+    max_output_tokens: int | None = Field(default=None, ge=1)
     stream: Literal["collect", "through"] = "collect"
     """What becomes of a call that its agent wants streamed. collect: the provider is asked for the whole answer, and a
     failure on its way is tried again. through: the provider streams, and its events reach the agent as they come, where
@@ -120,12 +121,12 @@ class Model(Record):
 class SpendLimits(Record):
     """What may be spent. None means no limit of that kind."""
 
-    usd: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    turns: int | None = None
+    usd: float | None = Field(default=None, ge=0)
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    turns: int | None = Field(default=None, ge=0)
     """Model calls that are answered."""
-    wall_seconds: float | None = None
+    wall_seconds: float | None = Field(default=None, ge=0)
     """Of a trial's rollout, or since a sweep began."""
 
 
@@ -208,7 +209,7 @@ class Scoring(Record):
     """Task -> tier, which a tiers file fixed (`job=calibrate`); empty: each task's own tier."""
     calibrated: str = ""
     """Tiers file that `tiers` and `labels` are from, `name@digest`; empty when there is none."""
-    attempts: str = Field(default="latest_completed", pattern=r"^(latest_completed|mean|pass@[1-9][0-9]*)$")
+    attempts: str = "latest_completed"
     """Which attempts of one (cell, task) count (AgentMeter section 3.5): the latest valid one, all of them equally, or
     `pass@k`: the best of k, at the price of k."""
     resamples: int = Field(default=2000, ge=1)
@@ -221,6 +222,13 @@ class Scoring(Record):
         """Its name, with the tiers file if there is one."""
         file, _, digest = self.calibrated.partition("@")
         return f"{self.name} {file}@{digest[:8]}" if file else self.name
+
+    @field_validator("attempts")
+    @classmethod
+    def _is_a_rule(cls, attempts: str) -> str:
+        if not re.fullmatch(r"latest_completed|mean|pass@[1-9][0-9]*", attempts):
+            raise ValueError("there are latest_completed, mean and pass@1, pass@2, ...")
+        return attempts
 
     @field_validator("tiers")
     @classmethod

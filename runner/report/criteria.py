@@ -20,7 +20,7 @@ _SAID: dict[str, tuple[str, str | Callable[[float], str]]] = {
     "AMS": ("AMS", ".3f"),
 }
 """Criterion -> what people call it, and how its values are written."""
-_COUNTS = ("no winner", "one winner", "two winners", "three winners", "four winners")
+_NUMBERS = ("no", "one", "two", "three", "four")
 
 
 class Winner(NamedTuple):
@@ -59,7 +59,8 @@ def verdict(found: Sequence[Winner]) -> str:
         for count in range(len(found) + 1)
         if any(all(set(some) & set(winner.best) for winner in found) for some in combinations(cells, count))
     )
-    return f"Four criteria, {_COUNTS[fewest]}"
+    criteria = f"{_NUMBERS[len(found)]} {'criterion' if len(found) == 1 else 'criteria'}"
+    return f"{criteria.capitalize()}, {_NUMBERS[fewest]} {'winner' if fewest == 1 else 'winners'}"
 
 
 def not_in_the_running(found: Sequence[Winner], contenders: int) -> str:

@@ -32,8 +32,8 @@ INLINE = {
     PAPER: "var(--paper)",
 }
 """Colour of a drawing -> the page's own."""
-DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
-"""Tell lines apart without colour."""
+LINES = (("-", "o"), ((0, (5, 1.5)), "s"), ((0, (1, 1)), "^"), ((0, (6, 1.5, 1, 1.5)), "D"))
+"""Dashes and points that tell lines apart without colour."""
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: small, sharp, and read by who cannot see it
     "svg.hashsalt": "assay",
@@ -213,21 +213,31 @@ def pass_profile(passes: pd.DataFrame, planned: Mapping[str, int]) -> Figure:
 def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
     """CBQ (eq. 3) against budget, a panel a tier; each has a column a budget and a row a cell, best first.
 
-    The first of the cells are told apart by their dashes; the rest are faint.
+    The first of the cells are told apart by dashes and points; the rest are faint.
     """
     figure = Figure(figsize=(7.2, 3.1), layout="constrained")
     panels: list[Axes] = list(figure.subplots(1, len(curves), sharey=True, squeeze=False)[0])
     for axes, (tier, curve) in zip(panels, curves.items(), strict=True):
         for at, (name, line) in reversed(list(enumerate(curve.iterrows()))):
-            told = at < len(DASHES)
-            look = {"color": ACCENT, "ls": DASHES[at], "label": cut(str(name))} if told else {"color": FAINT}
-            axes.plot(curve.columns, line, marker="o", ms=2.5, lw=1.3, zorder=3 if told else 1, **look)
+            told = at < len(LINES)
+            look: dict[str, Any] = {"color": FAINT, "marker": "o", "ms": 2.5}
+            if told:
+                dashes, point = LINES[at]
+                look = {
+                    "color": ACCENT,
+                    "ls": dashes,
+                    "marker": point,
+                    "ms": 6 - at,
+                    "mfc": "none",
+                    "label": cut(str(name)),
+                }
+            axes.plot(curve.columns, line, lw=1.3, zorder=3 if told else 1, **look)
         axes.set(title=tier, xlabel="budget, USD a trial", ylim=(-0.03, 1.03))
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panels[0].set_ylabel("mean reward within budget")
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles[::-1], labels[::-1], loc="outside lower left", ncols=2, fontsize=8)
+    figure.legend(handles[::-1], labels[::-1], loc="outside lower left", ncols=2, fontsize=8, handlelength=4)
     return figure
 
 

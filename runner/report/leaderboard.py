@@ -25,6 +25,8 @@ WIDTH = 100
 """Characters a line of the text, whatever the terminal."""
 _SHOWN = 5
 """Reasons listed of each kind; the rest is in `trials.csv`."""
+_LONG = 3 * WIDTH
+"""Characters of a reason, whose end is what says what to do; that of a build that failed has thousands."""
 _FEW = 10
 """Tasks of a tier, below which its intervals are said to be too narrow; coverage: docs/metrics.md, How sure."""
 _CELL = ["agent", "model", "dataset", "budget", *MARKS]
@@ -236,6 +238,6 @@ def lower_bounds(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
 def _listed(title: str, lines: pd.Series[str]) -> Iterator[str]:
     if len(lines):
         yield f"{title} ({len(lines)}):"
-        yield from (f"  {line[: WIDTH - 2]}" for line in lines[:_SHOWN])
+        yield from (f"  {line if len(line) <= _LONG else line[:_LONG] + '…'}" for line in lines[:_SHOWN])
     if len(lines) > _SHOWN:
         yield f"  and {len(lines) - _SHOWN} more in trials.csv"

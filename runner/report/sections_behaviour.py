@@ -57,7 +57,10 @@ def tools(found: Findings) -> Section:
     """Tool calls by kind and their correlation with the score (Tables 5, 7)."""
     values = lines(behaviour.tool_calls(found.trials))
     kinds = (*behaviour.KINDS, "total")
-    heads = [Column(kind, "calls of a valid trial, mean" if kind == "edit" else "") for kind in kinds]
+    heads = [
+        Column(kind, "calls of this kind, mean of a valid trial; so for every kind" if kind == "edit" else "")
+        for kind in kinds
+    ]
     rows = [
         [*about(cell, found), figure(values[at]["trials"], ".0f"), *(figure(values[at][kind], ".1f") for kind in kinds)]
         for at, cell in lines(found.cells).items() if at in values
@@ -82,7 +85,7 @@ def workflow(found: Findings) -> Section:
     order = [cell for cell in found.cells.index if cell in values]
     picture = Picture(
         "behaviour_transitions",
-        "Share of the tool calls of a kind (rows) that a call of another kind (columns) follows, a panel a cell.",
+        "Share of the tool calls of a kind (rows) that a call of each kind (columns) follows, a panel a cell.",
         "Matrices of transitions between kinds of tools; the shares of three patterns are in the table beneath.",
         partial(figures_nl2repo.transitions, {names[cell]: table.loc[cell] for cell in order}),
     )

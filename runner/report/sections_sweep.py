@@ -88,7 +88,7 @@ def what_ran(found: Findings) -> Section:
     """Scoring, versions, prices and digests."""
     scoring, plan = found.scoring, found.plan
     facts = {
-        "planned": f"{plan.created:%Y-%m-%d %H:%M} UTC",
+        "last planned": f"{plan.created:%Y-%m-%d %H:%M} UTC",
         "first trial began": _moment(found.trials["started_at"].min()),
         "last trial ended": _moment(found.trials["finished_at"].max()),
         "scoring": f"{scoring.title}, alpha {scoring.alpha:g}, attempts {scoring.attempts}",

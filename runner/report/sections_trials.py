@@ -114,7 +114,7 @@ def budgets(found: Findings) -> Section | None:
     if not curves:
         return None
     names = found.names
-    told = min(len(cells), len(figures.DASHES))
+    told = min(len(cells), len(figures.LINES))
     picture = Picture(
         "budgets",
         "Mean reward over the tier's planned tasks when a trial dearer than the budget counts 0 (CBQ, eq. 3), at the "

@@ -78,8 +78,8 @@ def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, Trial
     store = Store(outputs)
     records = store.load([row.key for row in plan.planned])
     trials = trials_table(plan.planned, records)
-    damaged = [path.parent.name for path in store.unreadable(trials.loc[~trials["ran"], "key"])]
-    trials.loc[trials["key"].isin(damaged), ["outcome", "reason"]] = "record unreadable"
+    damaged = [path.parent.name for path in store.damaged(trials.loc[~trials["ran"], "key"])]
+    trials.loc[trials["key"].isin(damaged), ["outcome", "reason"]] = "record damaged"
     return plan, records, _numbered(trials)
 
 
@@ -100,6 +100,8 @@ def read_source(word: str, outputs: Path) -> Source:
         plan, _, trials = sweep_trials(folder, folder.parent)
         return Source(plan.name, folder, folder, plan.scoring, trials)
     if not path.is_file():
+        if path.suffix in READERS:
+            raise ConfigError(f"{path} is no file, and {outputs} has no sweep of that name.")
         read_sweep(outputs / word)  # names the sweeps that there are
     trials = read_table(path)
     if "cell" not in trials and all(name in trials for name in _CELL):

@@ -86,14 +86,14 @@ def read_sweep(folder: Path) -> SweepFile:
     path = folder / "sweep.json"
     try:
         return SweepFile.model_validate_json(path.read_bytes())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         known = [sweep.parent.name for sweep in folder.parent.glob("*/sweep.json")]
         raise ConfigError(
             f"{folder.parent} has no sweep named {folder.name}. {suggest(folder.name, known)}"
         ) from error
     except ValidationError as error:
         reason = error.errors()[0]
-        where = ".".join(map(str, reason["loc"]))
+        where = ".".join(map(str, reason["loc"])) or "the whole"
         raise ConfigError(
             f"{path} cannot be read ({where}: {reason['msg']}). Run the sweep again."
         ) from error

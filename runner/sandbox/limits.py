@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Self
 
+from pydantic import Field
+
 from runner.records import Environment, Record
 
 MEGABYTE = 1 << 20
@@ -13,24 +15,24 @@ MEGABYTE = 1 << 20
 class Caps(Record):
     """How much of what a sandbox produced is kept."""
 
-    output_mb: int = 10
+    output_mb: int = Field(default=10, ge=1)
     """MiB of each of stdout and stderr that are kept of one command; the rest is drained and counted."""
-    workspace_mb: int = 200
+    workspace_mb: int = Field(default=200, ge=1)
     """MiB of one tar taken out of a sandbox."""
-    workspace_files: int = 20_000
+    workspace_files: int = Field(default=20_000, ge=1)
     """Regular files in one tar taken out of a sandbox; of folders, links and the like as many again."""
 
 
 class Limits(Caps):
     """What one container may use, where its task does not say."""
 
-    cpus: float = 1.0
+    cpus: float = Field(default=1.0, gt=0)
     """Cores; a task that asks for more than this machine has gets all of them."""
-    memory_mb: int = 2048
+    memory_mb: int = Field(default=2048, ge=1)
     """MiB, tmpfs included; there is no swap beside it."""
-    disk_mb: int = 4096
+    disk_mb: int = Field(default=4096, ge=1)
     """MiB in the container's writable layer, and the largest single file."""
-    pids: int = 512
+    pids: int = Field(default=512, ge=1)
     """Processes and threads."""
 
     def of_task(self, environment: Environment) -> Self:

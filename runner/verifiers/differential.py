@@ -16,7 +16,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from metrics import differential as metric
 from runner.case_file import read_cases
@@ -55,7 +55,7 @@ class DifferentialVerifier(Record):
     """Absolute folder for what is fetched and for what references did; safe to delete."""
     semantics: Literal["paper", "artifact"] = "paper"
     """artifact: as the authors' runner compares, where that differs from their paper."""
-    tau: float = 0.8
+    tau: float = Field(default=0.8, ge=0, le=1)
     """τ of the fuzzy match."""
     compare_modes: bool = False
     """Whether permission bits are part of the side effects."""
@@ -65,9 +65,9 @@ class DifferentialVerifier(Record):
     """Says whether unlike outputs mean the same. None: there is no semantic match."""
     limits: CaseLimits = CaseLimits()
     """Of one case on one side."""
-    lanes: int = 2
+    lanes: int = Field(default=2, ge=1)
     """Cases that run at once."""
-    install_seconds: float = 300.0
+    install_seconds: float = Field(default=300.0, gt=0)
     """An installation that takes longer has failed."""
 
     @model_validator(mode="after")

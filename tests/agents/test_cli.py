@@ -71,6 +71,11 @@ def test_another_version_of_a_pypi_agent_needs_a_lock_and_says_so() -> None:
         ConfigError, match=r"kimi_cli\.lock does not pin kimi-cli==1\.50\.0.*agent\.bundle\.lock=FILE"
     ):
         shipped("kimi_cli", version="1.50.0")
+    absent = {
+        "bundle": {"name": "a", "kind": "pypi", "package": "a", "version": "1", "lock": Path("/none.lock")}
+    }
+    with pytest.raises(ConfigError, match=r"agent\.bundle\.lock: /none\.lock is no file"):
+        shipped("kimi_cli", **absent)
 
 
 def test_element_without_a_value_is_left_out_as_a_whole() -> None:

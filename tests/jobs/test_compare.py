@@ -214,6 +214,9 @@ def test_a_file_without_what_names_a_cell_is_refused_with_the_columns_it_lacks(d
         (("left=fulll",), "no sweep named fulll. Did you mean 'full'?"),
         (("left=full", "right=full:pas_rate"), "no metric 'pas_rate'. Did you mean 'pass_rate'?"),
         (("left=full", "core_set=none.yaml"), "job.core_set: "),
+        (("left=full",), "full:AMS is on both sides: add right=SWEEP or right=full:METRIC"),
+        (("left=full", "right=full", "scoring.alpha=0.6"), "full:AMS is on both sides"),
+        (("left=full", "right=/none/theirs.csv"), "/none/theirs.csv is no file"),
         (("lefft=full",), "unknown key 'lefft'. Did you mean 'left'?"),
     ],
 )

@@ -294,3 +294,12 @@ def test_cells_of_other_tasks_are_named_and_compete_with_nobody(door: Door) -> N
         section = page.partition(f'id="{name}')[2].partition("</section>")[0]
         assert "a · m" in section
         assert "c · m" not in section, "the cheapest, of one task"
+
+
+def test_a_mapping_in_another_encoding_is_refused_by_name(door: Door) -> None:
+    """It was a trace."""
+    Path("m.yaml").write_bytes("columns: {agent: Läufer}".encode("latin-1"))
+    ended = door("job=import", f"path={table(*ROWS)}", "mapping=m.yaml", "name=theirs")
+    assert ended.code == 2
+    assert "job.mapping: " in ended.err
+    assert "m.yaml is no YAML: 'utf-8' codec" in ended.err

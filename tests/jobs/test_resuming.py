@@ -53,11 +53,11 @@ def test_a_damaged_record_was_paid_for_again_without_a_word(door: Door, tmp_path
     make_task(tmp_path / "tasks", "a")
     resume(door, tmp_path / "tasks")
     (record,) = tmp_path.glob("trials/*/*/record.json")
-    record.write_text('{"schema_version": 2}')
-    assert f"unreadable: {record}" in resume(door, tmp_path / "tasks", "dry_run=true").out
-    assert f"unreadable: {record}" in resume(door, tmp_path / "tasks").out
-    assert "unreadable" not in resume(door, tmp_path / "tasks", "dry_run=true").out
-    assert (record.parent / "earlier/1/record.json").read_text() == '{"schema_version": 2}'
+    record.write_text('{"schema_version": ')
+    assert f"damaged: {record}" in resume(door, tmp_path / "tasks", "dry_run=true").out
+    assert f"damaged: {record}" in resume(door, tmp_path / "tasks").out
+    assert "damaged: " not in resume(door, tmp_path / "tasks", "dry_run=true").out
+    assert (record.parent / "earlier/1/record.json").read_text() == '{"schema_version": '
 
 
 def test_a_clock_that_was_put_back_gave_a_trial_negative_seconds(
@@ -85,7 +85,7 @@ def test_a_report_called_a_damaged_record_a_trial_that_never_ran(door: Door) -> 
     assert door("job=report", "name=full").code == 0
     with (sweep / "trials.csv").open() as table:
         reasons = Counter(row["reason"] for row in csv.DictReader(table))
-    assert reasons == {"": 107, "record unreadable": 1}
+    assert reasons == {"": 107, "record damaged": 1}
 
 
 def test_a_record_that_may_not_be_read_ended_in_a_traceback(door: Door) -> None:

@@ -130,7 +130,7 @@ def test_a_tiers_file_that_scores_rest_on_is_never_overwritten(door: Door) -> No
             ("inputs=[full,other]",),
             "Trials of several datasets (bench, other) where one is wanted: row other:1,",
         ),
-        (("inputs=[full]", "quantiles=[0.9,0.1]"), "job.quantiles: Value error, quantiles rise"),
+        (("inputs=[full]", "quantiles=[0.9,0.1]"), "job.quantiles: quantiles rise"),
         (("inputs=[full]", "quantils=[0.9]"), "unknown key 'quantils'. Did you mean 'quantiles'?"),
     ],
 )

@@ -169,6 +169,18 @@ def test_long_lists_are_cut_and_say_so() -> None:
     assert "and 3 more in trials.csv" in text
 
 
+def test_a_reason_keeps_its_end_where_it_says_what_to_do() -> None:
+    """It was cut at the line's end, mostly in its middle."""
+    told = (
+        f"task.toml asks for {'one thing after the other, ' * 5}which is not to be had here: leave them out"
+    )
+    planned = [row("codex", "easy-1", refused=told), row("codex", "easy-2", refused="x" * 1000)]
+    text = leaderboard_text(trials_table(planned, {}), SCORING)
+    assert told in " ".join(line.strip() for line in text.splitlines())
+    assert text.count("x") < 310
+    assert "x…" in text
+
+
 def test_projections_are_written_and_can_be_written_again(tmp_path: Path) -> None:
     sweep = write_sweep(tmp_path, *sweep_of_four())
     text = write_projections(sweep, tmp_path)

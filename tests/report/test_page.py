@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import pandas as pd
 import pytest
 
 from runner.errors import ConfigError
@@ -386,3 +387,14 @@ def test_what_other_jobs_found_is_shown_as_long_as_it_is_of_these_trials(tmp_pat
     assert "alpha=0.9" in said
     changed = {**records, planned[0].key: record(planned[0], passed=False)}
     assert not {"agreement", "sensitivity"} & drawn(findings(sweep, planned, changed))[0]
+
+
+def test_curves_that_coincide_are_told_apart_in_the_legend_too() -> None:
+    """A line and one of long dashes looked the same there."""
+    curve = pd.DataFrame(1.0, index=[f"cell {n}" for n in range(6)], columns=[0.1, 0.2])
+    figure = figures.budget_curves({"easy": curve})
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [f"cell {n}" for n in range(4)]
+    assert len({line.get_marker() for line in legend.get_lines()}) == 4
+    sizes = [line.get_markersize() for line in legend.get_lines()]
+    assert sizes == sorted(set(sizes), reverse=True), "one inside the other"

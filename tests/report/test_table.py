@@ -101,7 +101,8 @@ def test_a_sweep_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("content", "where"), [('{"schema_version": 2}', "schema_version"), ("{", "JSON"), ("", "JSON")]
+    ("content", "where"),
+    [('{"schema_version": 2}', "schema_version"), ("{", "the whole: Invalid JSON"), ("", "JSON")],
 )
 def test_a_plan_of_another_version_or_cut_off_is_refused_by_name(
     tmp_path: Path, content: str, where: str
@@ -109,6 +110,13 @@ def test_a_plan_of_another_version_or_cut_off_is_refused_by_name(
     (tmp_path / "sweep.json").write_text(content)
     with pytest.raises(ConfigError, match=rf"sweep\.json cannot be read .*{where}"):
         read_sweep(tmp_path)
+
+
+def test_outputs_that_are_a_file_have_no_sweep(tmp_path: Path) -> None:
+    """`job=report outputs=FILE` was a trace."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"file has no sweep named mine"):
+        read_sweep(tmp_path / "file" / "mine")
 
 
 def test_the_table_is_read_back_from_disk(tmp_path: Path) -> None:
