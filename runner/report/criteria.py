@@ -20,6 +20,7 @@ _SAID: dict[str, tuple[str, str | Callable[[float], str]]] = {
     "AMS": ("AMS", ".3f"),
 }
 """Criterion -> what people call it, and how its values are written."""
+_OF_SUCCESS = ("passes", "AMS")
 _NUMBERS = ("no", "one", "two", "three", "four")
 
 
@@ -42,17 +43,20 @@ class Winner(NamedTuple):
 
 def winners(contenders: pd.DataFrame, draws: Draws, confidence: float) -> list[Winner]:
     """The best of `contenders` (those of `cell_scores` that have a rank, of one dataset) by each criterion that any
-    cell has a finite value of.
+    cell has a finite value of; where that is no pass, or an AMS of 0, nobody wins by it.
     """
     if contenders.empty:
         return []
     found = four_criteria(contenders, draws, confidence)
     known = found[found["best"].notna() & found["value"].map(math.isfinite)]
+    known = known[(known["value"] > 0) | ~known.index.isin(_OF_SUCCESS)]
     return [_winner(str(criterion), line, contenders) for criterion, line in known.to_dict("index").items()]
 
 
 def verdict(found: Sequence[Winner]) -> str:
     """The fewest cells that win by every criterion between them; who ties wins with whoever else does."""
+    if not found:
+        return "No winner"
     cells = {cell for winner in found for cell in winner.best}
     fewest = next(
         count

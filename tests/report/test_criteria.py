@@ -61,7 +61,7 @@ def test_a_tie_names_all_and_makes_no_winner_of_its_own() -> None:
         ([("a", "b"), ("c",), ("b", "d")], "Three criteria, two winners"),
         ([("a", "b", "c", "d"), ("b",), ("c", "d"), ("d", "e")], "Four criteria, two winners"),
         ([("a",), ("b",), ("c",), ("d",)], "Four criteria, four winners"),
-        ([], "No criteria, no winners"),
+        ([], "No winner"),
     ],
 )
 def test_ties_are_won_by_as_few_cells_as_can_be(best: list[tuple[str, ...]], said: str) -> None:
@@ -77,9 +77,10 @@ def test_a_lead_over_who_has_no_pass_and_a_winner_without_rival() -> None:
     assert {(winner.runner_up, winner.clear) for winner in alone.values()} == {(None, "-")}
 
 
-def test_who_passes_nothing_wins_no_price() -> None:
-    found = won(("codex", 0, 0.12), ("kimi_cli", 0, 0.001))
-    assert set(by(found)) == {"passes", "AMS"}
+def test_nobody_wins_where_nobody_passed() -> None:
+    """A cell of whose trials none was valid was the winner by passes, 0 of 6."""
+    assert (won(("codex", 0, 0.12)), verdict([])) == ([], "No winner")
+    assert won(("codex", 0, 0.12), ("kimi_cli", 0, 0.001)) == []
     assert winners(pd.DataFrame(), bootstrap(trials_table([row("codex", "easy-1")], {}), SCORING), 0.95) == []
 
 
