@@ -19,11 +19,12 @@ A try that died with its runner left a ledger and no record; the next `begin` fi
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ from runner.errors import OutputsError
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 
 RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a disk on which nothing more can be kept."""
 SENT = ".sent"
 """Ending of the file beside a ledger that names the calls sent so far; gone when its session ends."""
 SHARED = "shared.jsonl"
@@ -54,25 +57,25 @@ class Store:
         however that ends.
         """
         path = self.outputs / ".lock"
-        try:
-            self.outputs.mkdir(parents=True, exist_ok=True)
-            handle = path.open("a+")
-        except OSError as error:
-            message = f"Cannot write to {self.outputs} ({error.strerror}). Mend its permissions or choose outputs=DIR."
-            raise OutputsError(message) from error
-        with handle:
+        with ExitStack() as stack:
             try:
+                self.outputs.mkdir(parents=True, exist_ok=True)
+                handle = stack.enter_context(path.open("a+b", buffering=0))
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                handle.truncate(0)
+                handle.write(b"process %d" % os.getpid())
             except BlockingIOError as error:
-                handle.seek(0)
                 message = (
-                    f"Another runner ({handle.read().strip() or 'unknown'}) is using {self.outputs}. "
+                    f"Another runner ({path.read_text().strip() or 'unknown'}) is using {self.outputs}. "
                     "Wait for it to end, or choose another folder with outputs=DIR."
                 )
                 raise OutputsError(message) from error
-            handle.truncate(0)
-            handle.write(f"process {os.getpid()}")
-            handle.flush()
+            except OSError as error:
+                message = (
+                    f"Cannot write to {self.outputs} ({error.strerror}). Make room, mend its permissions, or choose "
+                    "outputs=DIR."
+                )
+                raise OutputsError(message) from error
             yield
 
     @property
@@ -117,14 +120,19 @@ class Store:
         return {key for key, record in self.load(keys).items() if record.status.finished}
 
     def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
-        """Make room for a new try: its empty folder, and the spoiled tries before it with what they spent."""
-        folder = self.folder(key)
-        folder.mkdir(parents=True, exist_ok=True)
-        record = self.read(key)
-        if record is not None and record.status.finished:
-            _move_aside(folder, "superseded", everything=True)
-        else:
-            _move_aside(folder, "earlier", everything=False)
+        """Make room for a new try: its empty folder, and the spoiled tries before it with what they spent.
+
+        Raises `OutputsError`.
+        """
+        folder, record = self.folder(key), self.read(key)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if record is not None and record.status.finished:
+                _move_aside(folder, "superseded", everything=True)
+            else:
+                _move_aside(folder, "earlier", everything=False)
+        except OSError as error:
+            raise no_room(folder, error) from error
         earlier = sorted((folder / "earlier").glob("*"), key=lambda path: int(path.name))
         return folder, tuple(_retry(path) for path in earlier)
 
@@ -147,8 +155,15 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(handle.fileno())
         beside.replace(path)
     except OSError as error:
-        message = f"Cannot write {path} ({error.strerror}). Make room or mend permissions; the same command resumes."
-        raise OutputsError(message) from error
+        raise no_room(path, error) from error
+
+
+def no_room(path: Path, error: OSError) -> OutputsError:
+    """What to say of a disk that is full, or not to be written."""
+    message = (
+        f"Cannot write {path} ({error.strerror}). Make room or mend permissions; the same command resumes."
+    )
+    return OutputsError(message)
 
 
 @contextmanager

@@ -208,3 +208,9 @@ def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
     finally:
         stop.set()
         writer.join()
+
+
+def test_no_room_for_the_lock_ended_in_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / ".lock").symlink_to("/dev/full")
+    with pytest.raises(OutputsError, match="Cannot write to"), Store(tmp_path).locked():
+        pass

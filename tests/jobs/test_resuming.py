@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 from collections import Counter
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -97,3 +98,19 @@ def test_a_record_that_may_not_be_read_ended_in_a_traceback(door: Door) -> None:
     ended = door("job=report", "name=full")
     assert ended.code == 2
     assert f"Cannot read {record}" in ended.err
+
+
+def test_a_full_disk_was_a_failure_of_the_engine_or_of_the_agent_or_a_traceback(
+    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be kept was tried again, at the price of another rollout."""
+
+    def full(path: Path, _: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    make_task(tmp_path / "tasks", "a")
+    monkeypatch.setattr(Path, "write_text", full)  # by which a trial keeps what its agent printed
+    ended = resume(door, tmp_path / "tasks", "executor.retries=2")
+    assert ended.code == 2
+    assert "No space left on device). Make room" in ended.err
+    assert not list(tmp_path.glob("trials/*/*/earlier"))
