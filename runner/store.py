@@ -168,11 +168,16 @@ def no_room(path: Path, error: OSError) -> OutputsError:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock of this file, which is made, against other threads and processes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Hold the lock of this folder, or of this file, which is made, against other threads and processes."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(handle)
 
 
 class Spend(NamedTuple):

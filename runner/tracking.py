@@ -101,7 +101,7 @@ class MlflowTracker(Record):
             raise FileNotFoundError(
                 f"MLflow opens no database in a folder with ? or % in its name: {sweep.parent}"
             )
-        with exclusive(sweep.parent / ".tracking.lock"):  # two at once would each write what neither finds
+        with exclusive(sweep.parent):  # two at once would each write what neither finds
             runs = tracked_runs(sweep, self.trajectories)
             client = MlflowClient(tracking_uri=store)
             experiment = self._experiment(client, sweep.parent)

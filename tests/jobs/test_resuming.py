@@ -7,14 +7,16 @@ import errno
 from collections import Counter
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from threading import Thread
 from typing import Self
 
 import pytest
 
 from runner import recording
+from runner.report.projections import TABLES, write_projections
 from runner.report.table import read_sweep
-from runner.store import Store
-from tests.jobs.sweeps import Door, Ended, finished_sweep
+from runner.store import Store, exclusive
+from tests.jobs.sweeps import Door, Ended, finished_sweep, forget
 from tests.tasks_factory import make_task
 
 
@@ -114,3 +116,18 @@ def test_a_full_disk_was_a_failure_of_the_engine_or_of_the_agent_or_a_traceback(
     assert ended.code == 2
     assert "No space left on device). Make room" in ended.err
     assert not list(tmp_path.glob("trials/*/*/earlier"))
+
+
+def test_a_report_that_began_before_the_last_trial_ended_was_written_over_the_final_one(
+    tmp_path: Path,
+) -> None:
+    """`job=report` while the sweep ends: whoever writes last must have read last."""
+    sweep = finished_sweep(tmp_path)
+    with exclusive(sweep):  # another command writes
+        report = Thread(target=write_projections, args=(sweep, tmp_path))
+        report.start()
+        report.join(timeout=0.5)
+        forget(tmp_path, read_sweep(sweep).planned[0].key)
+    report.join()
+    assert "107 judged" in (sweep / "leaderboard.txt").read_text()
+    assert {file.name for file in sweep.iterdir()} == {*TABLES, "sweep.json", "config.yaml", "report"}
