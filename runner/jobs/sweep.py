@@ -68,7 +68,7 @@ class SweepJob(Record):
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
             print(_project(sweep, folder, records))
-        judged = sum(record.status.finished for record in records.values())
+        judged = sum(record.judged for record in records.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
         return CAPPED if capped else SOME_INVALID

@@ -35,6 +35,14 @@ def test_a_task_refused_later_was_not_in_the_denominator_shown(door: Door, tmp_p
     assert (tmp_path / "sweep/trials.csv").read_text().count("refused") >= 1
 
 
+def test_a_sweep_whose_judge_said_nothing_ended_as_if_all_were_judged(door: Door, tmp_path: Path) -> None:
+    make_task(tmp_path / "tasks", "a", test="echo no idea")
+    for _ in range(2):
+        ended = resume(door, tmp_path / "tasks")
+        assert "0 judged, 1 invalid" in ended.out
+        assert ended.code == 4
+
+
 @pytest.mark.parametrize(
     ("attempts", "rule", "said"),
     [
