@@ -195,14 +195,17 @@ class Spend(NamedTuple):
 def ledger_spend(ledger: Path) -> Spend:
     """The sum of one ledger file, which is what its session counted: of answers that broke off, as far as they came.
 
-    A last line cut off by a crash is left out. A call that was under way then is one `lost`.
+    A last line cut off by a crash is left out. A call that was under way then is one `lost`, and so is each line that
+    makes no sense.
     """
     total, sent = Spend(), ledger.with_suffix(SENT)
     under_way = set(sent.read_text().split()) if sent.exists() else set()
-    for line in ledger.read_text().splitlines() if ledger.exists() else ():
+    *lines, _ = ledger.read_bytes().split(b"\n") if ledger.exists() else (b"",)
+    for line in lines:
         try:
             call = ModelCall.model_validate_json(line)
         except ValidationError:
+            total = total._replace(lost=total.lost + 1)
             continue
         under_way.discard(str(call.index))
         answered, usage = call.response is not None, call.usage or Usage()

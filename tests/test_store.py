@@ -63,6 +63,15 @@ def test_the_spend_of_a_try_that_died_with_its_runner_is_found(tmp_path: Path) -
     assert (retry.reason.type, retry.cost_usd, retry.turns) == ("RunnerDied", 0.01, 1)
 
 
+def test_a_damaged_line_of_a_ledger_cost_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    folder, _ = store.begin(KEY)
+    line = model_call().model_dump_json().encode()
+    (folder / LEDGER).write_bytes(b"\n".join([line, b"\xff" + line[1:], line, line[:20]]))
+    _, (retry,) = store.begin(KEY)
+    assert (retry.turns, retry.cost_usd, retry.lost) == (2, 0.02, 1)
+
+
 def test_a_call_under_way_when_the_runner_was_killed_was_unknown_without_a_word(tmp_path: Path) -> None:
     """Three were sent, one of them twice; one has its line, and the line of another was cut off."""
     store = Store(tmp_path)
