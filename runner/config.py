@@ -10,6 +10,7 @@ where the user is.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -34,6 +35,9 @@ OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=T
 
 NO_MODEL = Model(name="none", backend="none")
 """What a cell of an agent without a model has in place of one."""
+
+LONGEST_NAME = 120
+"""Of a sweep."""
 
 _PER_CELL = (*AXES, "attempts")
 _OF_SCORING = re.compile(r"[+~]*scoring\b")
@@ -297,8 +301,14 @@ def _name(cells: Sequence[Cell]) -> str:
         [cell.dataset.name for cell in cells],
         [cell.budget.name for cell in cells if cell.budget.name != "default"],
     )
-    name = "__".join("+".join(dict.fromkeys(axis)) for axis in axes if axis)
-    return re.sub(r"[^\w.+-]", "-", name)[:120]
+    whole = "__".join("+".join(dict.fromkeys(axis)) for axis in axes if axis)
+    name = re.sub(r"[^\w.+-]", "-", whole)
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(whole.encode()).hexdigest()[
+        :8
+    ]  # of what is cut off, else two sweeps share a folder
+    return f"{name[: LONGEST_NAME - 9]}-{digest}"
 
 
 def _fitted(kind: Any, key: str, value: Any) -> Any:
