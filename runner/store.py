@@ -24,7 +24,7 @@ import fcntl
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -155,6 +155,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(handle.fileno())
         beside.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            beside.unlink()  # it would take what room there is
         raise no_room(path, error) from error
 
 

@@ -193,6 +193,13 @@ def test_outputs_that_cannot_be_written_say_so(tmp_path: Path) -> None:
         pytest.fail("a file was taken for a folder")
 
 
+def test_half_a_file_that_could_not_be_written_took_what_room_there_was(tmp_path: Path) -> None:
+    (tmp_path / RECORD).mkdir()
+    with pytest.raises(OutputsError):
+        write_atomically(tmp_path / RECORD, b"x")
+    assert list(tmp_path.iterdir()) == [tmp_path / RECORD]
+
+
 def test_a_full_disk_leaves_the_old_record_whole() -> None:
     """/dev/full takes no byte: the write fails before the rename."""
     with pytest.raises(OutputsError, match="the same command resumes"):
