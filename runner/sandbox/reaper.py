@@ -22,9 +22,9 @@ OWNER_PID = "assay.owner_pid"
 OWNER_START = "assay.owner_start"
 NODE = "assay.node"
 LEASE = "assay.lease"
-"""Unix time after which nobody owns it any more."""
+"""Unix time after which another node no longer believes that somebody owns it."""
 LEASE_SECONDS = 24 * 3600
-"""Longer than any sandbox lives."""
+"""Longer than sandboxes live; only a budget without a wall limit knows no bound."""
 
 
 def owned() -> dict[str, str]:
@@ -38,10 +38,10 @@ def owned() -> dict[str, str]:
 
 
 def abandoned(labels: Mapping[str, str]) -> bool:
-    """Whether nobody owns what carries these labels: its owner is gone from this node, or its lease ran out."""
-    if float(labels.get(LEASE) or 0) < time.time():
-        return True
-    return labels.get(NODE) == _node() and _start(int(labels[OWNER_PID])) != labels.get(OWNER_START)
+    """Whether nobody owns what carries these labels: its owner is gone from this node, or another's lease ran out."""
+    if labels.get(NODE) == _node():
+        return _start(int(labels[OWNER_PID])) != labels.get(OWNER_START)
+    return float(labels.get(LEASE) or 0) < time.time()
 
 
 def reap(api: APIClient) -> int:
