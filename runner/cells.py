@@ -16,7 +16,9 @@ from runner.records import Budget, CallLimits, Model, Record, Scoring, SpendLimi
 NO_MODEL = Model(name="none", backend="none")
 """What a cell of an agent without a model has in place of one."""
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,119}")
+LONGEST_NAME = 120
+"""Of a sweep."""
+_NAME = re.compile(rf"[A-Za-z0-9][\w.+-]{{0,{LONGEST_NAME - 1}}}")
 
 
 class Cell(Record):

@@ -10,6 +10,7 @@ where the user is.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -23,7 +24,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from runner.cells import NO_MODEL, Cell, Settings, Sweep
+from runner.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
 from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
 from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
@@ -223,8 +224,14 @@ def _name(cells: Sequence[Cell]) -> str:
         [cell.dataset.name for cell in cells],
         [cell.budget.name for cell in cells if cell.budget.name != "default"],
     )
-    name = "__".join("+".join(dict.fromkeys(axis)) for axis in axes if axis)
-    return re.sub(r"[^\w.+-]", "-", name)[:120]
+    whole = "__".join("+".join(dict.fromkeys(axis)) for axis in axes if axis)
+    name = re.sub(r"[^\w.+-]", "-", whole)
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(whole.encode()).hexdigest()[
+        :8
+    ]  # of what is cut off, else two sweeps share a folder
+    return f"{name[: LONGEST_NAME - 9]}-{digest}"
 
 
 def _fitted(kind: Any, key: str, value: Any) -> Any:

@@ -15,6 +15,7 @@ from runner.behaviour import in_terminal, kinds, own_finish
 from runner.ending import ending
 from runner.plan import identity
 from runner.records import PhaseSeconds, Status, TrialRecord, Usage
+from runner.store import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -220,7 +221,7 @@ def _write_trajectory(trial: PlannedTrial, state: Rollout, calls: Sequence[Model
         instruction=trial.task.instruction,
         read=state.used,
     )
-    (state.folder / "trajectory.json").write_text(json.dumps(trajectory, indent=1))
+    write_atomically(state.folder / "trajectory.json", json.dumps(trajectory, indent=1).encode())
 
 
 def _said(calls: Sequence[ModelCall]) -> str:

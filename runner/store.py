@@ -19,11 +19,12 @@ A try that died with its runner left a ledger and no record; the next `begin` fi
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ from runner.errors import OutputsError
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 
 RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a disk on which nothing more can be kept."""
 SENT = ".sent"
 """Ending of the file beside a ledger that names the calls sent so far; gone when its session ends."""
 SHARED = "shared.jsonl"
@@ -54,25 +57,25 @@ class Store:
         however that ends.
         """
         path = self.outputs / ".lock"
-        try:
-            self.outputs.mkdir(parents=True, exist_ok=True)
-            handle = path.open("a+")
-        except OSError as error:
-            message = f"Cannot write to {self.outputs} ({error.strerror}). Mend its permissions or choose outputs=DIR."
-            raise OutputsError(message) from error
-        with handle:
+        with ExitStack() as stack:
             try:
+                self.outputs.mkdir(parents=True, exist_ok=True)
+                handle = stack.enter_context(path.open("a+b", buffering=0))
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                handle.truncate(0)
+                handle.write(b"process %d" % os.getpid())
             except BlockingIOError as error:
-                handle.seek(0)
                 message = (
-                    f"Another runner ({handle.read().strip() or 'unknown'}) is using {self.outputs}. "
+                    f"Another runner ({path.read_text().strip() or 'unknown'}) is using {self.outputs}. "
                     "Wait for it to end, or choose another folder with outputs=DIR."
                 )
                 raise OutputsError(message) from error
-            handle.truncate(0)
-            handle.write(f"process {os.getpid()}")
-            handle.flush()
+            except OSError as error:
+                message = (
+                    f"Cannot write to {self.outputs} ({error.strerror}). Make room, mend its permissions, or choose "
+                    "outputs=DIR."
+                )
+                raise OutputsError(message) from error
             yield
 
     @property
@@ -135,18 +138,24 @@ class Store:
         return {key for key, record in self.load(keys).items() if record.status.finished}
 
     def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
-        """Make room for a new try: its empty folder, and the spoiled tries before it with what they spent."""
+        """Make room for a new try: its empty folder, and the spoiled tries before it with what they spent.
+
+        Raises `OutputsError`.
+        """
         folder = self.folder(key)
-        folder.mkdir(parents=True, exist_ok=True)
         try:
             record = self.read(key)
             finished = record is not None and record.status.finished
         except OutputsError:  # another version's: only `fresh=true` comes here
             finished = True
-        if finished:
-            _move_aside(folder, "superseded", everything=True)
-        else:
-            _move_aside(folder, "earlier", everything=False)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if finished:
+                _move_aside(folder, "superseded", everything=True)
+            else:
+                _move_aside(folder, "earlier", everything=False)
+        except OSError as error:
+            raise no_room(folder, error) from error
         earlier = sorted((folder / "earlier").glob("*"), key=lambda path: int(path.name))
         return folder, tuple(_retry(path) for path in earlier)
 
@@ -169,17 +178,31 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(handle.fileno())
         beside.replace(path)
     except OSError as error:
-        message = f"Cannot write {path} ({error.strerror}). Make room or mend permissions; the same command resumes."
-        raise OutputsError(message) from error
+        with suppress(OSError):
+            beside.unlink()  # it would take what room there is
+        raise no_room(path, error) from error
+
+
+def no_room(path: Path, error: OSError) -> OutputsError:
+    """What to say of a disk that is full, or not to be written."""
+    message = (
+        f"Cannot write {path} ({error.strerror}). Make room or mend permissions; the same command resumes."
+    )
+    return OutputsError(message)
 
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock of this file, which is made, against other threads and processes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Hold the lock of this folder, or of this file, which is made, against other threads and processes."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(handle)
 
 
 class Spend(NamedTuple):
@@ -197,14 +220,17 @@ class Spend(NamedTuple):
 def ledger_spend(ledger: Path) -> Spend:
     """The sum of one ledger file, which is what its session counted: of answers that broke off, as far as they came.
 
-    A last line cut off by a crash is left out. A call that was under way then is one `lost`.
+    A last line cut off by a crash is left out. A call that was under way then is one `lost`, and so is each line that
+    makes no sense.
     """
     total, sent = Spend(), ledger.with_suffix(SENT)
     under_way = set(sent.read_text().split()) if sent.exists() else set()
-    for line in ledger.read_text().splitlines() if ledger.exists() else ():
+    *lines, _ = ledger.read_bytes().split(b"\n") if ledger.exists() else (b"",)
+    for line in lines:
         try:
             call = ModelCall.model_validate_json(line)
         except ValidationError:
+            total = total._replace(lost=total.lost + 1)
             continue
         under_way.discard(str(call.index))
         answered, usage = call.response is not None, call.usage or Usage()

@@ -99,7 +99,13 @@ class MlflowTracker(Record):
         from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
         store = self._store(sweep.parent)
-        with exclusive(sweep.parent / ".tracking.lock"):  # two at once would each write what neither finds
+        if self.uri is None and set(store) & set(
+            "?%"
+        ):  # what follows is a query or a character's number to it
+            raise FileNotFoundError(
+                f"MLflow opens no database in a folder with ? or % in its name: {sweep.parent}"
+            )
+        with exclusive(sweep.parent):  # two at once would each write what neither finds
             runs = tracked_runs(sweep, self.trajectories)
             client = MlflowClient(tracking_uri=store)
             experiment = self._experiment(client, sweep.parent)

@@ -28,7 +28,7 @@ from runner.recording import Rollout, recorded
 from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
-from runner.store import JUDGE_LEDGER, LEDGER
+from runner.store import JUDGE_LEDGER, LEDGER, NO_ROOM, no_room
 from runner.verifiers.harbor import LIVE_FRESH
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> T
         raise
     except AssayError as error:
         state.error = ErrorInfo.of(error, state.phase)
-    except Exception as error:  # noqa: BLE001 - the trial boundary: a bug or a broken task spoils one trial, not a sweep
+    except Exception as error:  # the trial boundary: a bug or a broken task spoils one trial, not a sweep
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise no_room(folder, error) from error
         state.error = ErrorInfo.of(error, state.phase)
     return recorded(trial, state, lab.bundles, retries, started)
 
@@ -116,6 +118,10 @@ def _run(
     with state.timed("agent"):
         state.began = time.time()
         state.result = result = work(sandbox)
+        if (
+            state.session and state.session.unwritten
+        ):  # nor may the agent be blamed for what it was answered then
+            raise state.session.unwritten
     with state.timed("collect"):
         _collect(trial, sandbox, result, state)
     if result.ended != "cancelled":

@@ -172,6 +172,15 @@ def test_agents_without_a_model_do_not_multiply_with_models() -> None:
     assert len(sweep.composed) == 4
 
 
+def test_long_names_cut_off_made_one_sweep_of_two() -> None:
+    """The plan of the second replaced that of the first."""
+    names = {
+        loaded(("agent=oracle", f"++dataset.name={'d' * 130}", f"budget={budget}")).settings.name
+        for budget in ("tight", "unlimited")
+    }
+    assert sorted(map(len, names)) == [120, 120]
+
+
 def test_equal_parts_are_one_object() -> None:
     """So that a dataset shared by fifty cells is read once."""
     first, second = loaded(("agent=oracle",), ("agent=nop",)).cells

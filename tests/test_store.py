@@ -64,6 +64,15 @@ def test_the_spend_of_a_try_that_died_with_its_runner_is_found(tmp_path: Path) -
     assert (retry.reason.type, retry.cost_usd, retry.turns) == ("RunnerDied", 0.01, 1)
 
 
+def test_a_damaged_line_of_a_ledger_cost_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    folder, _ = store.begin(KEY)
+    line = model_call().model_dump_json().encode()
+    (folder / LEDGER).write_bytes(b"\n".join([line, b"\xff" + line[1:], line, line[:20]]))
+    _, (retry,) = store.begin(KEY)
+    assert (retry.turns, retry.cost_usd, retry.lost) == (2, 0.02, 1)
+
+
 def test_a_call_under_way_when_the_runner_was_killed_was_unknown_without_a_word(tmp_path: Path) -> None:
     """Three were sent, one of them twice; one has its line, and the line of another was cut off."""
     store = Store(tmp_path)
@@ -207,6 +216,13 @@ def test_outputs_that_cannot_be_written_say_so(tmp_path: Path) -> None:
         pytest.fail("a file was taken for a folder")
 
 
+def test_half_a_file_that_could_not_be_written_took_what_room_there_was(tmp_path: Path) -> None:
+    (tmp_path / RECORD).mkdir()
+    with pytest.raises(OutputsError):
+        write_atomically(tmp_path / RECORD, b"x")
+    assert list(tmp_path.iterdir()) == [tmp_path / RECORD]
+
+
 def test_a_full_disk_leaves_the_old_record_whole() -> None:
     """/dev/full takes no byte: the write fails before the rename."""
     with pytest.raises(OutputsError, match="the same command resumes"):
@@ -231,3 +247,9 @@ def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
     finally:
         stop.set()
         writer.join()
+
+
+def test_no_room_for_the_lock_ended_in_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / ".lock").symlink_to("/dev/full")
+    with pytest.raises(OutputsError, match="Cannot write to"), Store(tmp_path).locked():
+        pass

@@ -296,6 +296,15 @@ def test_a_broken_database_is_a_tracking_error(sweep: Path) -> None:
         MlflowTracker().log(sweep)
 
 
+def test_a_question_mark_in_a_folder_put_the_store_beside_it(sweep: Path, tmp_path: Path) -> None:
+    odd = shutil.copytree(sweep, tmp_path / "why?" / sweep.name)
+    with pytest.raises(
+        TrackingError, match=r"no database in a folder with \? or %.*job=track name=quickstart"
+    ):
+        MlflowTracker().log(odd)
+    assert list(tmp_path.glob("why*")) == [tmp_path / "why?"]
+
+
 def test_moved_outputs_are_noticed_and_tracked_again_from_scratch(sweep: Path, empty_store: Path) -> None:
     MlflowTracker().log(sweep)
     moved = sweep.parent.rename(f"{sweep.parent}-moved") / sweep.name

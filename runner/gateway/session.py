@@ -117,6 +117,8 @@ class Session:
         self._turns_down = asyncio.Lock()
         self._arrived = 0
         self._dead = False
+        self.unwritten: OSError | None = None
+        """Why a call is not on the ledger, which then is not whole: there was no room for it."""
 
     # --- the trial's side ---
 
@@ -343,4 +345,8 @@ class Session:
         return Answer(status_code=status_code, body=call.api.error(message, "invalid_request_error"))
 
     def _record(self, call: Call, status_code: int, **outcome: Any) -> None:
-        self._ledger.append(call.ended(self.spec.model, status_code, **outcome))
+        try:
+            self._ledger.append(call.ended(self.spec.model, status_code, **outcome))
+        except OSError as error:
+            self.unwritten = error
+            raise

@@ -72,7 +72,7 @@ class SweepJob(Job):
             print(_project(sweep, folder, records))
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
-        judged = sum(record.status.finished for record in records.values())
+        judged = sum(record.judged for record in records.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
         return CAPPED if capped else SOME_INVALID

@@ -271,3 +271,8 @@ class TrialRecord(TrialName):
     workspace_lines: int | None = None
     digests: dict[str, str] = {}
     """What ran: task, image, verifier_image, bundle:<name>, agent, model, prices, budget, assay."""
+
+    @property
+    def judged(self) -> bool:
+        """Whether it says something about its configuration: it ended by that's own doing, and has a reward."""
+        return self.status.finished and self.reward is not None

@@ -175,6 +175,8 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
     )
     if cells["rank"].notna().sum() > 2:  # noqa: PLR2004 - two have one lead between them
         yield "clear: of these two cells alone, not corrected for the choice of the best among all."
+    if cells[cells["rank"].notna()].duplicated(["dataset", "AMS", "passes", "usd_per_pass"]).any():
+        yield "Cells that are equal in AMS, passes and USD per pass stand in the order of their names."
     yield from small_tiers(trials, scoring)
     yield from lower_bounds(trials, scoring)
     ran = trials["ran"]

@@ -109,7 +109,7 @@ class Progress:
 
 
 def _kind(record: TrialRecord) -> str:
-    if not record.status.finished:
+    if not record.judged:
         return "invalid"
     return "passed" if record.passed else "failed"
 

@@ -13,8 +13,8 @@ from runner.records import TrialRecord
 from runner.report.findings import find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.sources import labelled, sweep_trials
-from runner.report.table import SweepFile
-from runner.store import write_atomically
+from runner.report.table import SweepFile, read_sweep
+from runner.store import exclusive, write_atomically
 
 TABLES = ("trials.csv", "trials.parquet", "leaderboard.csv", "lock.json", "leaderboard.txt")
 """Files of a sweep's folder that are projections; `sweep.json` and `config.yaml` are not."""
@@ -42,25 +42,27 @@ def write_projections(sweep: Path, outputs: Path) -> str:
     """
     from runner.report.page import write_report  # noqa: PLC0415 - brings matplotlib, and only here it draws
 
-    plan, records, trials = sweep_trials(sweep, outputs)
-    trials = labelled(trials, plan.scoring)
-    found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
-    whence = f"Imported: {plan.imported.text}." if plan.imported else f"Records: {outputs / 'trials'}"
-    text = (
-        f"{leaderboard_text(found.trials, found.cells, found.draws, found.scoring)}\n"
-        f"{whence}   Tables: {sweep}   Report: {sweep / REPORT}"
-    )
-    contents = (
-        trials.to_csv(index=False).encode(),
-        trials.to_parquet(index=False),
-        found.cells.to_csv().encode(),
-        json.dumps(found.ran, indent=1).encode(),
-        text.encode(),
-    )
-    for name, content in zip(TABLES, contents, strict=True):
-        write_atomically(sweep / name, content)
-    write_report(found)
-    return text
+    read_sweep(sweep)  # else there is no folder to lock
+    with exclusive(sweep):  # of two at once, who reads last writes last
+        plan, records, trials = sweep_trials(sweep, outputs)
+        trials = labelled(trials, plan.scoring)
+        found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
+        whence = f"Imported: {plan.imported.text}." if plan.imported else f"Records: {outputs / 'trials'}"
+        text = (
+            f"{leaderboard_text(found.trials, found.cells, found.draws, found.scoring)}\n"
+            f"{whence}   Tables: {sweep}   Report: {sweep / REPORT}"
+        )
+        contents = (
+            trials.to_csv(index=False).encode(),
+            trials.to_parquet(index=False),
+            found.cells.to_csv().encode(),
+            json.dumps(found.ran, indent=1).encode(),
+            text.encode(),
+        )
+        for name, content in zip(TABLES, contents, strict=True):
+            write_atomically(sweep / name, content)
+        write_report(found)
+        return text
 
 
 def what_ran(records: Iterable[TrialRecord]) -> Mapping[str, dict[str, dict[str, list[str]]]]:

@@ -21,6 +21,7 @@ from runner.records import Scoring
 from runner.report.competing import contenders, left_out
 from runner.report.leaderboard import WIDTH
 from runner.report.sources import digest, labelled, sweep_trials
+from runner.report.table import read_sweep
 from runner.report.wording import number
 from runner.store import write_atomically
 
@@ -49,8 +50,9 @@ def rescore(sweep: Path, scorings: Sequence[Scoring]) -> str:
     )
     changed = [key for key in before | after if before.get(key) != after.get(key)]
     said = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
+    now = read_sweep(sweep)  # the records took a while, in which its sweep may have started again
     write_atomically(
-        sweep / "sweep.json", plan.model_copy(update={"scoring": asked}).model_dump_json(indent=1).encode()
+        sweep / "sweep.json", now.model_copy(update={"scoring": asked}).model_dump_json(indent=1).encode()
     )
     (sweep / "projected.json").unlink(missing_ok=True)  # the stamp of tables that are no longer right
     return f"Scored anew: {said or 'other labels'}."

@@ -22,9 +22,9 @@ OWNER_PID = "assay.owner_pid"
 OWNER_START = "assay.owner_start"
 NODE = "assay.node"
 LEASE = "assay.lease"
-"""Unix time after which nobody owns it any more."""
+"""Unix time after which another node no longer believes that somebody owns it."""
 LEASE_SECONDS = 24 * 3600
-"""Longer than any sandbox lives."""
+"""Longer than sandboxes live; only a budget without a wall limit knows no bound."""
 
 
 def owned() -> dict[str, str]:
@@ -38,14 +38,16 @@ def owned() -> dict[str, str]:
 
 
 def abandoned(labels: Mapping[str, str]) -> bool:
-    """Whether nobody owns what carries these labels: its owner is gone from this node, its lease ran out, or they are
-    none that a runner wrote; a Dockerfile may say what it likes.
+    """Whether nobody owns what carries these labels: its owner is gone from this node, another's lease ran out, or they
+    are none that a runner wrote; a Dockerfile may say what it likes.
     """
     try:
         pid, lease = int(labels[OWNER_PID]), int(labels[LEASE])
     except (KeyError, ValueError):
         return True
-    return lease < time.time() or (labels.get(NODE) == _node() and _start(pid) != labels.get(OWNER_START))
+    if labels.get(NODE) == _node():
+        return _start(pid) != labels.get(OWNER_START)
+    return lease < time.time()
 
 
 def reap(api: APIClient) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from pathlib import Path
 from shutil import copytree
 
@@ -59,3 +61,18 @@ def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(
     spend = ledger_spend(trial.spec.ledger)
     assert (spend.turns, spend.lost) == (2, 0)
     assert [file.name for file in trial.spec.ledger.parent.iterdir()] == ["ledger.jsonl"]
+
+
+def test_a_session_knows_that_a_call_could_not_be_written_down(
+    session: Callable[..., Session], http: Callable[..., httpx.Client]
+) -> None:
+    """The agent was told of an error of the gateway's, ended of it, and had failed."""
+    path, body = APIS["chat"][0].path, APIS["chat"][1]() | {"model": "any"}
+    with FakeUpstream(WORDS) as upstream:
+        trial = session(upstream.url)
+        http(trial).post(path, json=body).raise_for_status()
+        assert trial.unwritten is None
+        with Path("/dev/full").open("wb") as full:
+            os.dup2(full.fileno(), trial._ledger._file.fileno())  # the disk beneath it
+        assert http(trial).post(path, json=body).status_code == HTTPStatus.INTERNAL_SERVER_ERROR
+        assert trial.unwritten

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+import errno
 from collections import Counter
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from threading import Thread
 from typing import Self
 
 import pytest
 
 from runner import recording
+from runner.report.projections import TABLES, write_projections
 from runner.report.table import read_sweep
-from runner.store import Store
-from tests.jobs.sweeps import Door, Ended, finished_sweep
+from runner.store import Store, exclusive
+from tests.jobs.sweeps import Door, Ended, finished_sweep, forget
 from tests.tasks_factory import make_task
 
 
@@ -30,6 +33,14 @@ def test_a_task_refused_later_was_not_in_the_denominator_shown(door: Door, tmp_p
     (make_task(tmp_path / "tasks", "b") / "instruction.md").unlink()
     assert "2 trials planned" in resume(door, tmp_path / "tasks").out
     assert (tmp_path / "sweep/trials.csv").read_text().count("refused") >= 1
+
+
+def test_a_sweep_whose_judge_said_nothing_ended_as_if_all_were_judged(door: Door, tmp_path: Path) -> None:
+    make_task(tmp_path / "tasks", "a", test="echo no idea")
+    for _ in range(2):
+        ended = resume(door, tmp_path / "tasks")
+        assert "0 judged, 1 invalid" in ended.out
+        assert ended.code == 4
 
 
 @pytest.mark.parametrize(
@@ -97,3 +108,34 @@ def test_a_record_that_may_not_be_read_ended_in_a_traceback(door: Door) -> None:
     ended = door("job=report", "name=full")
     assert ended.code == 2
     assert f"Cannot read {record}" in ended.err
+
+
+def test_a_full_disk_was_a_failure_of_the_engine_or_of_the_agent_or_a_traceback(
+    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be kept was tried again, at the price of another rollout."""
+
+    def full(path: Path, _: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    make_task(tmp_path / "tasks", "a")
+    monkeypatch.setattr(Path, "write_text", full)  # by which a trial keeps what its agent printed
+    ended = resume(door, tmp_path / "tasks", "executor.retries=2")
+    assert ended.code == 2
+    assert "No space left on device). Make room" in ended.err
+    assert not list(tmp_path.glob("trials/*/*/earlier"))
+
+
+def test_a_report_that_began_before_the_last_trial_ended_was_written_over_the_final_one(
+    tmp_path: Path,
+) -> None:
+    """`job=report` while the sweep ends: whoever writes last must have read last."""
+    sweep = finished_sweep(tmp_path)
+    with exclusive(sweep):  # another command writes
+        report = Thread(target=write_projections, args=(sweep, tmp_path))
+        report.start()
+        report.join(timeout=0.5)
+        forget(tmp_path, read_sweep(sweep).planned[0].key)
+    report.join()
+    assert "107 judged" in (sweep / "leaderboard.txt").read_text()
+    assert {file.name for file in sweep.iterdir()} == {*TABLES, "sweep.json", "config.yaml", "report"}

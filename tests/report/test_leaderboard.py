@@ -124,6 +124,16 @@ def test_passes_that_may_be_fractions_have_no_wilson_interval() -> None:
     assert cell_scores(trials, SCORING)[ends].notna().all(axis=None)
 
 
+def test_that_names_decided_on_a_rank_was_not_said() -> None:
+    planned = [row(agent, task) for agent in ("codex", "kimi_cli") for task in TASKS]
+    equal = {p.key: record(p) for p in planned}
+    said = [
+        "in the order of their names" in leaderboard_text(trials_table(planned, records), SCORING)
+        for records in (equal, equal | {planned[0].key: record(planned[0], passed=False)})
+    ]
+    assert said == [True, False]
+
+
 def test_a_best_of_more_attempts_than_there_are_did_not_say_so() -> None:
     planned = [row("codex", f"easy-{n}", attempt=k) for n in (1, 2) for k in (1, 2)]
     trials = trials_table(planned, {p.key: record(p) for p in planned[:3]})

@@ -34,13 +34,14 @@ def test_a_quiet_display_says_a_line_every_tenth_and_the_last_one() -> None:
 
 def test_a_line_counts_kinds_spend_and_time_left() -> None:
     progress, _ = quiet(9)
-    for _ in range(5):
+    for _ in range(6):
         progress.started("x")
     progress.ended(trial_record(cost_usd=0.25))
     progress.ended(trial_record(reward=0.0, passed=False, cost_usd=0.5, status=Status.TIMEOUT))
     progress.ended(trial_record(reward=None, passed=None, status=Status.INFRA_INVALID, cost_usd=None))
+    progress.ended(trial_record(reward=None, passed=None, cost_usd=0.0))  # its judge said nothing
     assert re.fullmatch(
-        r"3/9 done, 2 running, 1 passed, 1 failed, 1 invalid, >=0\.75 USD, \d:\d\d left", progress.summary()
+        r"4/9 done, 2 running, 1 passed, 1 failed, 2 invalid, >=0\.75 USD, \d:\d\d left", progress.summary()
     )
 
 

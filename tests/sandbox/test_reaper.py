@@ -83,6 +83,11 @@ def test_a_reused_pid_is_another_owner() -> None:
     assert reaper.abandoned(ours | {reaper.OWNER_START: "another-boot/1"})
 
 
+def test_a_trial_longer_than_a_day_was_removed_by_the_next_runner_to_start() -> None:
+    """So it was when the clock was put forward."""
+    assert not reaper.abandoned(reaper.owned() | {reaper.LEASE: str(int(time.time()) - 1)})
+
+
 def test_a_zombie_owns_nothing() -> None:
     process = subprocess.Popen(["sleep", "600"])
     labels = reaper.owned() | {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from runner.environments import Outcomes
+from tests.waiting import until
 from tests.watch_bench import REPORT, TESTS, TRUE, results, watch
 
 UNITTEST = "python3 -m unittest discover tests"
@@ -146,6 +148,25 @@ def test_daemons_hold_nothing_up() -> None:
     noisy = f"while sleep 0.1; do echo noise; done & {UNITTEST}"
     silent = "sleep 90 & python3 -c 'import os, time; os.fork() or time.sleep(90)'"
     assert watch(f"{noisy}; {silent}").code == 0
+
+
+def test_what_a_script_left_slept_on_this_machine_for_minutes(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    knows = f"cd /; setsid sleep 900 & echo $! >> {pids}"
+    works = f"setsid env -i /bin/sleep 900 & echo $! >> {pids}"
+    watch(f"({knows}); ({works})")
+    left = pids.read_text().split()
+    assert len(left) == 2
+    until(lambda: not any(map(sleeps, left)))
+
+
+def sleeps(pid: str) -> bool:
+    try:
+        return Path("/proc", pid, "comm").read_text() == "sleep\n" and bool(
+            Path("/proc", pid, "exe").readlink()
+        )
+    except OSError:  # it is gone, or nobody has fetched its exit code
+        return False
 
 
 def test_a_flood_of_output_keeps_its_end() -> None:
