@@ -466,17 +466,17 @@ def test_the_deadline_moves_on_by_all_that_was_waited_and_overlaps_count_once(
 
     async def story() -> None:
         meter = Meter(Budget(), Model(name="m"), 10.0)
-        assert meter.deadline is None, "it starts with the first call"
+        deadlines = [meter.deadline]
         meter.release(await _admitted(meter))
-        assert (meter.deadline, meter.waits) == (60.0, False)
+        deadlines.append(meter.deadline)
         with meter.waiting():
             now[0] += 3
             with meter.waiting():
                 now[0] += 4
-                assert (meter.waited_seconds, meter.waits) == (7.0, True)
+                assert meter.waited_seconds == 7.0
             now[0] += 1
         now[0] += 9
-        assert (meter.deadline, meter.waited_seconds) == (68.0, 8.0)
+        assert [*deadlines, meter.deadline] == [None, 60.0, 68.0], "it starts with the first call"
         meter.release(await _admitted(meter))
         now[0] += 2
         refused = await meter.admit((b"",), None)
