@@ -431,7 +431,8 @@ def test_a_try_that_was_cut_off_is_charged_all_that_it_held_and_what_is_known_of
         first = await _admitted(meter, output_tokens=40)
         known = Usage(input_tokens=30, output_tokens=4)
         assert meter.abandon(first, known, turn=True) == pytest.approx((30 + 4 * 10) / 1e6)
-        assert (meter.usage, meter.cost_usd) == (known, pytest.approx(70e-6))
+        assert meter.usage == known
+        assert meter.cost_usd == pytest.approx(70e-6)
         assert meter.charged == pytest.approx(
             {"usd": (100 + 40 * 10) / 1e6, "input_tokens": 100, "output_tokens": 40, "turns": 1}
         )
