@@ -63,6 +63,7 @@ def effort(trials: pd.DataFrame) -> pd.DataFrame:
     tasks["s"] = 0.7 * tasks["p"] + 0.3 * tasks["r"]
     ranks = medians.transform(np.log1p).transform(percentile_rank)
     points = 55 * (1 - tasks["s"]) + sum(ranks[name] * of for name, of in WEIGHTS.items())
+    points = points.round(12)  # sums of the same in another order are a tie
     return tasks.join(medians).join(ranks.add_prefix("q_")).assign(E=points)
 
 

@@ -18,7 +18,7 @@ class Deviations(NamedTuple):
     skipped: float
     """NaN where the truth is 0 and the agent's number is not: undefined."""
     mean: float
-    """The deviation: mean of those of the three that are defined; NaN if none is."""
+    """The deviation: mean of those of the three that are defined, to 12 decimals; NaN if none is."""
     total: float
     """Σ|agent − truth| / Σ truth × 100; NaN only where the truth has no test at all and the agent has some."""
 
@@ -33,7 +33,7 @@ def deviations(truth: Sequence[int], agent: Sequence[int]) -> Deviations:
     away = [abs(ours - theirs) for ours, theirs in zip(agent, truth, strict=True)]
     passed, failed, skipped = (_percent(*pair) for pair in zip(away, truth, strict=True))
     defined = [value for value in (passed, failed, skipped) if not math.isnan(value)]
-    mean = sum(defined) / len(defined) if defined else math.nan
+    mean = round(sum(defined) / len(defined), 12) if defined else math.nan  # 10 must not be a little less
     return Deviations(passed, failed, skipped, mean, _percent(sum(away), sum(truth)))
 
 

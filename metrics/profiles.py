@@ -106,12 +106,9 @@ def pass_curve(trials: pd.DataFrame, most: int) -> pd.DataFrame:
     """pass@1 to pass@`most` of each cell; index cell, a column per k. Mean over **planned** tasks of `pass_at_k` from
     the valid attempts of each; a task without any counts 0, and one with fewer than k makes it a lower bound.
     """
-    tasks = trials.assign(valid=valid(trials), passed=trials["passed"].fillna(value=False).astype(bool))
-    tasks = (
-        tasks.assign(passed=tasks["valid"] & tasks["passed"])
-        .groupby(["cell", "task"])[["valid", "passed"]]
-        .sum()
-    )
+    counts = valid(trials)
+    passed = counts & trials["passed"].fillna(value=False).astype(bool)
+    tasks = pd.DataFrame({"valid": counts, "passed": passed}).groupby([trials["cell"], trials["task"]]).sum()
     n, c = (tasks[name].to_numpy() for name in ("valid", "passed"))
     curve = pd.DataFrame({k: pass_at_k(n, c, k) for k in range(1, most + 1)}, index=tasks.index)
     return curve.groupby("cell").mean().rename_axis("k", axis=1)

@@ -35,7 +35,8 @@ def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     """The valid trials that count: `SELECTED` and a column `weight` that sums to 1 over each (cell, task) that has any.
 
     latest_completed: only the one with the greatest `finished_at`, ties by attempt number (AgentMeter section
-    3.5). mean: all of them, equally. pass@k: see `best_of`. `passed` comes back as bool.
+    3.5). mean: all of them, equally. pass@k: see `best_of`. `passed` comes back as bool,
+    `cost_usd` to 12 decimals.
     """
     rows = trials.loc[valid(trials), list(SELECTED)]
     if attempts == "latest_completed":
@@ -44,7 +45,11 @@ def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
         rows = rows.assign(weight=1 / rows.groupby(["cell", "task"])["task"].transform("size").astype(float))
     else:
         rows = best_of(rows, tries(attempts))
-    return rows.assign(passed=rows["passed"].astype(bool), reward=rows["reward"].astype(float))
+    return rows.assign(
+        passed=rows["passed"].astype(bool),
+        reward=rows["reward"].astype(float),
+        cost_usd=rows["cost_usd"].astype(float).round(12),  # 0.1 + 0.2 fits a budget of 0.3
+    )
 
 
 def _latest(rows: pd.DataFrame) -> np.ndarray:

@@ -226,7 +226,7 @@ def _write_trajectory(trial: PlannedTrial, state: Rollout, calls: Sequence[Model
 
 def _said(calls: Sequence[ModelCall]) -> str:
     """The words of the last answer."""
-    from runner.gateway.trajectory import words  # noqa: PLC0415
+    from runner.gateway.trajectory import words  # noqa: PLC0415 - only with a model
 
     return next((words(call) for call in reversed(calls) if call.response), "")
 

@@ -115,7 +115,7 @@ def load(path: Path) -> Policy:
 
 def handler() -> Any:
     """The provider that litellm knows as `scripted/...`."""
-    import litellm  # noqa: PLC0415
+    import litellm  # noqa: PLC0415 - takes seconds, and provider.py says how
 
     class ScriptedProvider(litellm.CustomLLM):  # type: ignore[misc] # litellm's base is untyped
         async def acompletion(self, *_: object, **call: Any) -> Any:

@@ -16,6 +16,7 @@ from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 from runner import __version__
+from runner.config import to_yaml
 from runner.door import AXES
 from runner.errors import ConfigError, EngineError, TrackingError
 from runner.job import Job
@@ -254,8 +255,6 @@ def _terminated_like_interrupted() -> Iterator[None]:
 
 def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
     """`sweep.json`: the denominator, the scoring and what runs; `config.yaml`: every composed cell."""
-    from runner.config import to_yaml  # noqa: PLC0415
-
     lock = {
         "schema_version": 1,
         "name": sweep.settings.name,
@@ -294,7 +293,7 @@ def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str
         before = json.loads(stamp.read_text())
         if before["state"] == state:
             return str(before["text"])
-    from runner.report.projections import write_projections  # noqa: PLC0415
+    from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas
 
     text = write_projections(folder, sweep.settings.outputs)
     try:

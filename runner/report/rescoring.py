@@ -120,7 +120,7 @@ def labels(scorings: Sequence[Scoring]) -> list[str]:
 
 def figures(found: Agreement) -> dict[str, Any]:
     """An agreement as JSON has it: no NaN, null instead."""
-    return {key: None if value != value else value for key, value in found._asdict().items()}  # noqa: PLR0124
+    return {key: None if value != value else value for key, value in found._asdict().items()}  # noqa: PLR0124 - NaN
 
 
 def agreement_words(found: Agreement) -> list[str]:

@@ -74,8 +74,8 @@ class LocalSandboxes(Caps):
 
     def build(
         self,
-        spec: BuildSpec,  # noqa: ARG002
-        cancelled: Callable[[], bool] = lambda: False,  # noqa: ARG002
+        spec: BuildSpec,  # noqa: ARG002 - the protocol's
+        cancelled: Callable[[], bool] = lambda: False,  # noqa: ARG002 - the protocol's
     ) -> AbstractContextManager[Build]:
         """Raises `EngineError`: there are no images here."""
         raise EngineError("sandbox=local cannot build images: use sandbox=docker.")

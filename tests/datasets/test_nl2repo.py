@@ -137,7 +137,8 @@ def test_a_folder_that_holds_the_library_too_is_not_taken_from_upstream(tmp_path
     assert only(dataset).flags == ("tests_not_deleted",)
     deleted = dataset.suite(folder).deleted
     assert deleted == ("tally/test_x.py",)
-    assert upstream.hidden(["tally/__init__.py", "tally/test_x.py"], deleted) == ["tally/test_x.py"]
+    upstreams = ["LICENCE.md", "setup.py", "tally/README.md", "tally/__init__.py", "tally/test_x.py"]
+    assert upstream.hidden(upstreams, deleted) == ["LICENCE.md", "setup.py", "tally/test_x.py"]
 
 
 def test_without_a_source_or_a_truth_nothing_can_be_judged(tmp_path: Path) -> None:

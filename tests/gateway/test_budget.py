@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,7 +20,7 @@ from runner.gateway import Session, provider
 from runner.gateway.budget import Hold, Meter, Refusal
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.session import PAUSE_SECONDS
-from runner.records import Budget, Model, Prices, Usage
+from runner.records import Budget, Model, Prices, PriceTier, Usage
 from tests.gateway.answering import answering
 from tests.waiting import until
 
@@ -455,5 +456,70 @@ def test_what_is_held_is_the_worst_case() -> None:
         meter.release(second)
         assert (await _admitted(meter)).max_output == 400
         assert (meter.turns, meter.usage.output_tokens) == (1, 10)
+
+    asyncio.run(story())
+
+
+def test_a_try_that_was_cut_off_is_charged_all_that_it_held_and_what_is_known_of_it_once() -> None:
+    async def story() -> None:
+        long = PriceTier(above_input_tokens=150, input=2.0, output=20.0)
+        model = Model(name="m", prices=Prices(input=1.0, output=10.0, tiers=(long,)))
+        meter = Meter(Budget(usd=1.0), model, None)
+        first = await _admitted(meter, output_tokens=40)
+        known = Usage(input_tokens=30, output_tokens=4)
+        assert meter.abandon(first, known, turn=True) == pytest.approx((30 + 4 * 10) / 1e6)
+        assert meter.usage == known
+        assert meter.cost_usd == pytest.approx(70e-6)
+        assert meter.charged == pytest.approx(
+            {"usd": (100 + 40 * 10) / 1e6, "input_tokens": 100, "output_tokens": 40, "turns": 1}
+        )
+        second = await _admitted(meter, output_tokens=1)
+        more = Usage(input_tokens=160, output_tokens=9)
+        assert meter.abandon(second, more, turn=False) == pytest.approx((160 * 2 + 9 * 20) / 1e6)
+        assert meter.charged == pytest.approx(
+            {"usd": 500e-6 + 500e-6, "input_tokens": 260, "output_tokens": 49, "turns": 1}
+        )
+        assert meter.abandon(await _admitted(meter, output_tokens=1), None, turn=False) is None
+        assert meter.charged["usd"] == pytest.approx(1000e-6 + 110e-6)
+
+    asyncio.run(story())
+
+
+def test_what_usd_are_left_buys_is_reckoned_at_the_rates_of_the_calls_length() -> None:
+    async def story() -> None:
+        long = PriceTier(above_input_tokens=99, input=2.0, output=20.0)
+        model = Model(name="m", prices=Prices(input=1.0, output=10.0, tiers=(long,)))
+        hold = await _admitted(Meter(Budget(usd=1200e-6), model, None))
+        assert hold.max_output == pytest.approx((1200 - 100 * 2) / 20, abs=1)
+        assert hold.usd == pytest.approx(1200e-6)
+
+    asyncio.run(story())
+
+
+def test_the_deadline_moves_on_by_all_that_was_waited_and_overlaps_count_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [50.0]
+    monkeypatch.setattr("runner.gateway.budget.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    async def story() -> None:
+        meter = Meter(Budget(), Model(name="m"), 10.0)
+        deadlines = [meter.deadline]
+        meter.release(await _admitted(meter))
+        deadlines.append(meter.deadline)
+        with meter.waiting():
+            now[0] += 3
+            with meter.waiting():
+                now[0] += 4
+                assert meter.waited_seconds == 7.0
+            now[0] += 1
+        now[0] += 9
+        assert [*deadlines, meter.deadline] == [None, 60.0, 68.0], "it starts with the first call"
+        meter.release(await _admitted(meter))
+        now[0] += 2
+        refused = await meter.admit((b"",), None)
+        assert isinstance(refused, Refusal)
+        assert (refused.kind, refused.spent, refused.limit) == ("deadline", 11.0, 10.0)
+        assert "The deadline of this trial is spent: 11 of 10 seconds." in refused.message
 
     asyncio.run(story())

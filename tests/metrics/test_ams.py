@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from metrics.ams import ams, tier_scores
+from metrics.profiles import budget_curve
 from runner.records import Scoring, TierScoring
 from tests.metrics.tables import SCORING, line, table, trial
 
@@ -63,6 +64,17 @@ def test_by_hand() -> None:
 def test_an_unknown_cost_fits_no_budget_and_is_no_expensive_failure() -> None:
     scores = tier_scores(table(trial("easy-1", 1.0, None), trial("easy-2", 0.0, None)), SCORING)
     assert line(scores, ("a", "easy"))[["SR", "CostAUBQC", "EFR"]].tolist() == [0.5, 0, 0]
+
+
+def test_a_cost_that_is_a_sum_and_equals_a_budget_fits_it() -> None:
+    """0.10 and 0.20 USD, of two calls or of two attempts, were over a budget and a tau of 0.30."""
+    tiers = {"easy": TierScoring(budgets=(0.3,), tau=0.3)}
+    two = (trial("easy-1", 0.5, 0.1, attempt=1), trial("easy-1", 0.5, 0.2, attempt=2))
+    for rule, rows in (("latest_completed", (trial("easy-1", 0.5, 0.1 + 0.2),)), ("pass@2", two)):
+        scoring = SCORING.model_copy(update={"tiers": tiers, "attempts": rule})
+        scores = line(tier_scores(table(*rows), scoring), ("a", "easy"))
+        assert (scores["CostAUBQC"], scores["EFR"]) == (0.5, 0)
+        assert budget_curve(table(*rows), rule, [0.3]).to_numpy().item() == 0.5
 
 
 def test_attempts_are_averaged_before_tasks() -> None:

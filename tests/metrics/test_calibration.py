@@ -113,6 +113,15 @@ def test_equal_effort_is_cut_by_name() -> None:
     assert labels.index.tolist() == list("abcdefg")
 
 
+def test_the_same_rewards_of_other_cells_are_equal_effort() -> None:
+    """Their sum in another order was more effort by 1e-14, and another tier."""
+    rewards = [0.56, 0.8, 0.44, 0.04, 0.19, 0.09, 0.33, 0.68, 0.59, 0.66, 0.45, 0.11]
+    others = [rewards[n] for n in (3, 7, 0, 10, 11, 8, 4, 5, 1, 2, 6, 9)]
+    tasks = {"t-1": others, "t-2": rewards, "t-3": [0.0] * 12}
+    trials = table(*(seen(task, r, 1, cell=f"c{n}") for task, of in tasks.items() for n, r in enumerate(of)))
+    assert thirds(effort(trials)).to_dict() == {"t-1": "easy", "t-2": "medium", "t-3": "hard"}
+
+
 def test_two_tasks_cannot_fill_three_tiers() -> None:
     with pytest.raises(TableError, match="2 tasks cannot fill three tiers"):
         calibrate(graded(2))

@@ -79,6 +79,9 @@ def test_close_is_a_mean_deviation_below_ten(agent: tuple[int, int, int], close:
 
 def test_ten_itself_is_not_close() -> None:
     assert not deviations((10, 10, 10), (9, 9, 9)).close
+    assert not deviations((9, 6, 45), (8, 5, 44)).close, (
+        "1/9, 1/6 and 1/45 are 3/10, and a little less in floats"
+    )
 
 
 def test_numbers_that_do_not_pair_are_refused() -> None:

@@ -146,7 +146,9 @@ def test_an_only_attempt_scores_as_the_cell_does(rows: list[Any]) -> None:
 
 
 def test_pass_curve_of_the_repeated_tasks() -> None:
-    assert line(pass_curve(repeated(), 3), "a").tolist() == pytest.approx([0.5, 5 / 6, 1])
+    spoiled = table(trial("easy-1", attempt=4, status="infra_invalid"))
+    for trials in (repeated(), pd.concat([repeated(), spoiled], ignore_index=True)):
+        assert line(pass_curve(trials, 3), "a").tolist() == pytest.approx([0.5, 5 / 6, 1])
 
 
 def cached(cell: str = "a", model: str = "m", **other: Any) -> dict[str, Any]:

@@ -85,20 +85,6 @@ def test_an_installation_that_takes_too_long_is_no_test_that_does(tmp_path: Path
     assert verdict.components["failure_timeout"] == 0.0
 
 
-def test_of_two_commands_the_worst_word_on_a_test_is_counted(tmp_path: Path) -> None:
-    """It was no pass where it had failed first, and counted as failed nowhere: the last command's word was taken."""
-    suite = Suite(commands=("pytest -x", "pytest"), deleted=("tests",), count=1, expected=("t.py::test",))
-    told = {"event": "test", "id": "t.py::test", "file": "/t.py"}
-    words = [
-        {**told, "command": 0, "outcome": "failed", "kind": "AssertionError"},
-        {**told, "command": 1, "outcome": "passed"},
-    ]
-    for order in (words, words[::-1]):
-        found = _verdict(suite, read_reports("\n".join(map(json.dumps, order))), tmp_path, "").components
-        names = ("tests_passed", "tests_failed", "failure_assertion", "failure_other")
-        assert [found[name] for name in names] == [0, 1, 1, 0]
-
-
 @pytest.mark.parametrize(
     ("files", "passed", "failure"),
     [
