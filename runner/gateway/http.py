@@ -24,9 +24,9 @@ CHAT, MESSAGES = Chat(), Messages()
 APIS: tuple[Api, ...] = (CHAT, Responses(), MESSAGES)
 BODY_BYTES = 16 * 2**20
 """Cap on a request: several pictures fit, a runaway does not."""
-VALUES = 200_000
-"""Cap on objects, lists, numbers and texts in a request; a long conversation has a tenth. A million of them fit into
-3 MB, and took ten seconds of the one loop that serves all trials.
+VALUES = 50_000
+"""Cap on objects, lists, numbers and texts in a request; a conversation of a thousand turns has a third. A million of
+them fit into 3 MB, and took ten seconds of the one loop that serves all trials.
 """
 BYTES_PER_TOKEN = 4
 """Of ordinary text; for an agent that asks how long its request is, and nothing else."""
