@@ -38,7 +38,7 @@ def command(call: ToolCall) -> str:
     """The shell text that a call of a terminal runs; empty if it says none."""
     try:
         given: Any = json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return call.arguments  # a freeform tool's
     value = (
         next((given[name] for name in COMMANDS if name in given), "") if isinstance(given, dict) else given

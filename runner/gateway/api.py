@@ -218,6 +218,13 @@ def tool_fields(fields: Json, named: Mapping[str, str | None]) -> tuple[str, ...
     return dropped
 
 
+def made(id_: object, name: object, arguments: object) -> ToolCall:
+    """A tool call of an answer, whatever its provider has in these places: all of it is text on the record."""
+    said = ("" if value is None else value for value in (id_, name, arguments))
+    id_, name, arguments = (value if isinstance(value, str) else json.dumps(value) for value in said)
+    return ToolCall(id=id_, name=name, arguments=arguments)
+
+
 def numbers(record: object, *names: str) -> int:
     """The first of the named counts that a usage object carries; 0 when it carries none.
 

@@ -9,7 +9,8 @@ one token in two bytes of all that is new since then, none of it from a cache. N
 exactly one of that request as it was sent on: else an agent could have a text counted where it is not read, in a field
 that is dropped or has no meaning, and then send it where it is. What the call may write is bounded by the rest. (A
 token has at least one byte; but those of code and prose have four and more, so that with all bytes a first request of
-100 kB would not fit into a cap of 0.25 USD. Encoded data come near; pictures and files lie far below.)
+100 kB would not fit into a cap of 0.25 USD. Encoded data come near; a picture lies far below, or far above where it is
+of few colours, so it counts for some tokens at least; a file of many pages in few bytes is not seen through.)
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -33,6 +35,9 @@ LEAST_OUTPUT = 16
 """Tokens. Below this a bound on output is no answer, and some providers refuse it."""
 BYTES_PER_NEW_TOKEN = 2
 """At worst, of a request's JSON that no provider has counted yet."""
+PICTURE = re.compile(rb'"type":"(?:input_)?image(?:_url)?"')
+PICTURE_BYTES = 10_000
+"""That each picture counts for beside its own, which are 500 of one that costs thousands of tokens."""
 UNITS = {
     "turns": "model calls",
     "input_tokens": "input tokens",
@@ -375,7 +380,7 @@ def pieces(fields: Json) -> tuple[bytes, ...]:
 def _new_bytes(request: tuple[bytes, ...], known: tuple[bytes, ...]) -> int:
     """Of a request beyond a known one; all with other settings, which may have had some of the same pieces left out."""
     new = Counter(request) - Counter(known if request[:1] == known[:1] else ())
-    return sum(map(len, new.elements()))
+    return sum(len(piece) + PICTURE_BYTES * len(PICTURE.findall(piece)) for piece in new.elements())
 
 
 def _per_token(rate: float | None) -> float:

@@ -13,6 +13,7 @@ from runner.gateway.api import (
     Json,
     Outbound,
     event,
+    made,
     no_messages,
     numbers,
     openai_error,
@@ -125,12 +126,8 @@ class Chat:
         return plain(_message(response).get("reasoning_content"))
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
-        return tuple(
-            ToolCall(
-                id=call["id"], name=call["function"]["name"], arguments=call["function"]["arguments"] or ""
-            )
-            for call in _message(response).get("tool_calls") or ()
-        )
+        calls = ((call, call.get("function") or {}) for call in _message(response).get("tool_calls") or ())
+        return tuple(made(call.get("id"), of.get("name"), of.get("arguments")) for call, of in calls)
 
     def tool_results(self, request: Json) -> dict[str, str]:
         return {

@@ -24,11 +24,17 @@ CHAT, MESSAGES = Chat(), Messages()
 APIS: tuple[Api, ...] = (CHAT, Responses(), MESSAGES)
 BODY_BYTES = 16 * 2**20
 """Cap on a request: several pictures fit, a runaway does not."""
+VALUES = 50_000
+"""Cap on objects, lists, numbers and texts in a request; a conversation of a thousand turns has a third. A million of
+them fit into 3 MB, and took ten seconds of the one loop that serves all trials.
+"""
 BYTES_PER_TOKEN = 4
 """Of ordinary text; for an agent that asks how long its request is, and nothing else."""
 PING_SECONDS = 10.0
 """Between pings on an open stream: well below any client's read timeout."""
-UNREADABLE = "The request's body is too large, or no JSON object in UTF-8."
+UNREADABLE = (
+    f"The request's body is too large, has more than {VALUES:,} values, or is no JSON object in UTF-8."
+)
 STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
 
 
@@ -108,14 +114,29 @@ async def _read(request: Request) -> bytes | None:
 
 
 def _parse(raw: bytes) -> Json | None:
-    """The object in a body; None for anything that could not be written down again as UTF-8 JSON."""
+    """The object in a body; None for anything that could not be written down again as UTF-8 JSON, or has too many
+    values.
+    """
     try:
         # By the parser that reads the ledger, so without NaN, halves of surrogate pairs and bottomless nesting; and
         # deeper than it stands, because on its line it stands deeper.
         [[body]] = pydantic_core.from_json(b"[[" + raw + b"]]", allow_inf_nan=False)
     except ValueError:
         return None
-    return body if isinstance(body, dict) else None
+    return body if isinstance(body, dict) and not _is_crowded(body) else None
+
+
+def _is_crowded(body: Json) -> bool:
+    left = VALUES
+    values: list[Any] = [body]
+    while values:
+        value = values.pop()
+        within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        left -= len(within)
+        if left < 0:
+            return True
+        values.extend(within)
+    return False
 
 
 def _json(answer: Answer) -> Response:

@@ -13,6 +13,7 @@ from runner.gateway.api import (
     Json,
     Outbound,
     event,
+    made,
     names_address,
     no_messages,
     numbers,
@@ -152,7 +153,7 @@ class Messages:
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
         return tuple(
-            ToolCall(id=block["id"], name=block["name"], arguments=json.dumps(block["input"]))
+            made(block.get("id"), block.get("name"), block.get("input"))
             for block in _blocks(response, "tool_use")
         )
 

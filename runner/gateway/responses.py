@@ -14,6 +14,7 @@ from runner.gateway.api import (
     Json,
     Outbound,
     event,
+    made,
     numbers,
     openai_error,
     plain,
@@ -136,11 +137,7 @@ class Responses:
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
         return tuple(
-            ToolCall(
-                id=item["call_id"],
-                name=item["name"],
-                arguments=item.get("arguments") or item.get("input") or "",
-            )
+            made(item.get("call_id"), item.get("name"), item.get("arguments") or item.get("input"))
             for item in _items(response, "function_call", "custom_tool_call")
         )
 

@@ -119,6 +119,6 @@ def _object(arguments: str) -> Json:
     """A tool call's arguments as the object that the format wants; free text goes under `input`."""
     try:
         value = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, dict) else {"input": arguments}

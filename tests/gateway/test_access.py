@@ -33,6 +33,8 @@ HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 OK = Behaviour(text="ok")
 DEEP = b'{"messages": ' + b"[" * 198 + b"]" * 198 + b"}"
 """One level more than a line of the ledger can hold."""
+CROWDED = b'{"messages": [{"role": "user", "content": [' + b"[0]," * (door.VALUES // 2) + b"0]}]}"
+"""Of 3 MB of these each request stopped the model calls of all trials for ten seconds."""
 
 
 @pytest.mark.parametrize("path", ["chat/completions", "responses"])
@@ -201,8 +203,9 @@ def test_the_providers_key_is_nowhere(
         b'{"messages": "\\ud800"}',
         DEEP,
         b"{}],[{}",
+        CROWDED,
     ],
-    ids=["empty", "cut", "list", "number", "nan", "latin", "half a pair", "deep", "two"],
+    ids=["empty", "cut", "list", "number", "nan", "latin", "half a pair", "deep", "two", "crowded"],
 )
 def test_bodies_that_are_no_json_object(session: Open, http: Http, body: bytes) -> None:
     trial = session("http://127.0.0.1:1")

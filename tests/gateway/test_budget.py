@@ -88,6 +88,25 @@ def test_an_agent_that_asks_on_and_on_is_answered_slowly(session: Open, http: Ht
 
 
 @pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("chat/completions", {"type": "image_url", "image_url": {"url": "data:image/png;base64,eA=="}}),
+        ("responses", {"type": "input_image", "image_url": "data:image/png;base64,eA=="}),
+        ("messages", {"type": "image", "source": {"type": "base64", "data": "eA=="}}),
+    ],
+)
+def test_a_picture_of_few_bytes_is_not_read_for_them(
+    session: Open, http: Http, path: str, part: dict[str, Any]
+) -> None:
+    """One of a single colour has 500 bytes and costs what any of its size does: a hundred went past any cap."""
+    asked = [{"role": "user", "content": [part] * 100}]
+    trial = session("http://127.0.0.1:1/v1", budget=Budget(usd=0.5))
+    body = {"messages": asked, "input": asked, "max_tokens": 100}
+    assert http(trial).post(f"/v1/{path}", json=body).status_code == 403
+    assert trial.refusal == "usd"
+
+
+@pytest.mark.parametrize(
     "counts",
     [
         {"prompt_tokens": 100, "completion_tokens": -50},

@@ -10,9 +10,11 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
+from runner.behaviour import in_terminal
 from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import atif, tool_calls
+from tests.gateway.answering import answering
 from tests.gateway.atif import Trajectory
 
 Json = dict[str, Any]
@@ -145,3 +147,31 @@ def test_the_validator_sees_what_is_wrong(path: tuple[str | int, ...], value: ob
     wrong = _broken(document, *path, value=value)
     with pytest.raises(ValidationError):
         Trajectory.model_validate(wrong)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("chat/completions", {"function": {"name": None, "arguments": "{}"}}),
+        ("responses", {"name": "bash", "arguments": "[" * 100_000}),
+        ("responses", {"arguments": "{}"}),
+    ],
+    ids=["null for a name", "bottomless", "no name"],
+)
+def test_a_tool_call_that_makes_no_sense_is_on_the_record(
+    session: Callable[..., Session], http: Callable[..., httpx.Client], path: str, answer: Json
+) -> None:
+    """What is made of calls is made when a trial is over, where whatever failed ended the whole sweep."""
+    message = {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "type": "function"} | answer]}
+    body = {
+        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
+        "output": [{"type": "function_call", "call_id": "t"} | answer],
+    }
+    with answering(lambda _: {"id": "x", "model": "x", "created_at": 1, "status": "completed"} | body) as url:
+        trial = session(url)
+        asked = {"messages": [{"role": "user", "content": "x"}], "input": "x"}
+        assert http(trial).post(f"/v1/{path}", json=asked).status_code == 200
+    (made,) = tool_calls(trial.calls[0])
+    in_terminal([made], ["execute"])
+    document = atif(trial.calls, agent="a", version="1", session_id="s", instruction="i")
+    Trajectory.model_validate_json(json.dumps(document, allow_nan=False))

@@ -76,8 +76,7 @@ def test_nothing_of_an_agents_image_is_loaded_into_a_program_of_ours(provider: D
 
 def test_an_image_with_triggers_brings_a_build_nothing_of_this_machine(provider: DockerSandboxes) -> None:
     """An `ADD` among them is the engine's to fetch, which is at home on this machine."""
-    listing = {"directory": Path(__file__).parent.as_posix()}
-    handler = partial(SimpleHTTPRequestHandler, **listing)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(Path(__file__).parent))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         name = f"test-{uuid4().hex[:8]}"

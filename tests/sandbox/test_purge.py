@@ -71,7 +71,7 @@ def test_what_a_dockerfile_pulled_and_built_goes(
         for _ in range(2):
             with provider.build(built) as build:
                 assert build.error is None
-        assert engine.images.get(reference)
+        assert engine.images.list(reference)
         purge(kept=f"{label}.role", tasks=label, pulled=label, owned=f"{label}.owner")
     left = [image for image in engine.api.images(all=True) if image["Id"] not in known]
     assert not [image for image in left if label in str((image["RepoTags"], image["Labels"]))]
