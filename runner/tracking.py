@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
+from runner.collector import uncollected
 from runner.errors import TrackingError
 from runner.records import Record
 
@@ -89,9 +90,10 @@ class MlflowTracker(Record):
             ) from error
 
     def _log(self, sweep: Path) -> str:
-        from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
+        with uncollected():
+            from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
 
-        from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
+            from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
         runs = tracked_runs(sweep, self.trajectories)
         store = self._store(sweep.parent)
