@@ -28,6 +28,12 @@ signal.signal(signal.SIGTERM, signal.SIG_DFL)
 gc.disable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked `serial` begin: later, all other workers would stand still until the last of them has ended."""
+    items.sort(key=lambda item: not item.get_closest_marker("serial"))
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
