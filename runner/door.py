@@ -122,6 +122,13 @@ def scalars() -> tuple[str, ...]:
     return tuple(key for key in _read(CONF / "config.yaml") if key != "defaults")
 
 
+@cache
+def _defaults() -> dict[str, str]:
+    """Group -> the option that is composed where nobody chooses another."""
+    listed = _read(CONF / "config.yaml")["defaults"]
+    return {group: option for item in listed if isinstance(item, dict) for group, option in item.items()}
+
+
 def suggest(word: str, valid: Iterable[str]) -> str:
     """The nearest of `valid` if one is near, and all of them."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
@@ -225,13 +232,17 @@ def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) 
         known = [*groups(folders), *scalars(), *_keys_of_job(folders, chosen.get("job", []))]
         raise ConfigError(f"unknown key '{key}'. {suggest(first, known)}")
     candidates = options(first, folders)
-    files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or candidates.values()
-    kinds = {kind for file in files if (kind := target_of(file, first))}
-    if first in NODES:
-        kinds = {target(NODES[first], first)}
-    wrong = [fault for kind in kinds if (fault := _first_wrong(kind, rest))]
-    if wrong and len(wrong) == len(kinds):
-        at, valid = wrong[0]
+    files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or [
+        *sorted(candidates.values(), key=lambda file: file.stem != _defaults().get(first))
+    ]
+    kinds = (kind for file in files if (kind := target_of(file, first)))  # one by one: imports take time
+    wrong = None
+    for kind in [target(NODES[first], first)] if first in NODES else kinds:
+        if (fault := _first_wrong(kind, rest)) is None:
+            return
+        wrong = wrong or fault
+    if wrong:
+        at, valid = wrong
         where = ".".join([first, *rest[:at]])
         raise ConfigError(f"unknown key '{key}': {where} has no '{rest[at]}'. {suggest(rest[at], valid)}")
 

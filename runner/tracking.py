@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
+from runner.collector import uncollected
 from runner.door import ROOT
 from runner.errors import TrackingError
 from runner.records import Record
@@ -94,9 +95,10 @@ class MlflowTracker(Record):
             ) from error
 
     def _log(self, sweep: Path) -> str:
-        from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
+        with uncollected():
+            from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
 
-        from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
+            from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
         store = self._store(sweep.parent)
         if self.uri is None and set(store) & set(

@@ -72,11 +72,11 @@ def test_every_library_is_declared() -> None:
 
 
 def _loaded(*words: str, cwd: Path) -> set[str]:
-    """Top-level packages in memory after a command."""
+    """Modules in memory after a command."""
     code = (
         "import sys; from runner.__main__ import main\n"
         f"assert main({list(words)}) == 0\n"
-        "print('\\n' + ' '.join({name.partition('.')[0] for name in sys.modules}))"
+        "print('\\n' + ' '.join(sys.modules))"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code],
@@ -103,3 +103,12 @@ def test_words_that_were_composed_before_need_no_hydra(tmp_path: Path) -> None:
     words = ("agent=oracle", "dry_run=true", f"outputs={tmp_path}")
     _loaded(*words, cwd=tmp_path)
     assert "hydra" not in _loaded(*words, cwd=tmp_path)
+
+
+def test_a_key_of_the_usual_dataset_loads_no_other(tmp_path: Path) -> None:
+    """To see whether `dataset.include` exists, the classes of all datasets were loaded: half a second."""
+    loaded = _loaded(
+        "agent=oracle", "dataset.include=[]", "dry_run=true", f"outputs={tmp_path}", cwd=tmp_path
+    )
+    assert "runner.datasets.harbor" in loaded
+    assert not {"runner.datasets.cli_tool_bench", "runner.datasets.nl2repo"} & loaded

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from types import ModuleType
 from typing import cast
 
+from runner.collector import uncollected
 from runner.gateway.api import Api, Json
 from runner.gateway.bridge import SENT, lost, note
 from runner.gateway.scripted import SCRIPT, Script, handler
@@ -61,11 +62,12 @@ class Reply(Record):
 
 
 def load_litellm() -> ModuleType:
-    """Import litellm (5 s of CPU), once, quiet, offline, and with the scripted model known to it."""
+    """Import litellm (2 s of CPU), once, quiet, offline, and with the scripted model known to it."""
     # Read at its import: no price list from the network; as many connections as calls, which the gates limit, where
     # waiting is measured.
     os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True"} | dict.fromkeys(CONNECTOR_LIMITS, "1000000")
-    import litellm  # noqa: PLC0415
+    with uncollected():
+        import litellm  # noqa: PLC0415
 
     litellm.telemetry = False
     litellm.suppress_debug_info = True

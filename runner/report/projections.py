@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from runner.collector import uncollected
 from runner.records import TrialRecord
 from runner.report.findings import find
 from runner.report.leaderboard import leaderboard_text
@@ -40,7 +41,8 @@ def write_projections(sweep: Path, outputs: Path) -> str:
     Raises `ConfigError` when the folder holds no readable plan, `OutputsError` when it cannot be written, and
     `TableError` for tasks that the scoring's tiers file does not know.
     """
-    from runner.report.page import write_report  # noqa: PLC0415 - brings matplotlib, and only here it draws
+    with uncollected():
+        from runner.report.page import write_report  # noqa: PLC0415 - brings matplotlib, and only here it draws
 
     read_sweep(sweep)  # else there is no folder to lock
     with exclusive(sweep):  # of two at once, who reads last writes last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -75,6 +76,7 @@ class DockerSandbox:
         self._killed = False
         self._counted = Counted()
         self._is_ready = False
+        self._taken: dict[str, tuple[Path, int]] = {}
         self._snapshots: list[Image] = []
 
     @property
@@ -153,7 +155,21 @@ class DockerSandbox:
                 self._put_tar(source, target)
 
     def get(self, path: str, target: Path) -> int:
-        """See `protocols.Sandbox`. The tar's names start with the last component of `path`, links followed."""
+        """See `protocols.Sandbox`. The tar's names start with the last component of `path`, links followed.
+
+        What is dead does not change, so a path is packed once: the trial's record and its judge want the same.
+        """
+        if path not in self._taken:
+            files = self._pack(path, target)
+            if self._killed:
+                self._taken[path] = target, files
+            return files
+        packed, files = self._taken[path]
+        if packed != target:
+            shutil.copyfile(packed, target)
+        return files
+
+    def _pack(self, path: str, target: Path) -> int:
         plain = path.rstrip("/")
         message = ""
         with engine_faults(f"reading {path} of a sandbox"):
@@ -309,9 +325,11 @@ class DockerSandbox:
     def _unpack(self, pack: archive.Packer) -> None:
         # Always at the root: the engine then resolves every name inside the container, links included.
         if not pack.empty:
+            self._taken.clear()
             self._api.put_archive(self._id, "/", pack.stream())
 
     def _put_tar(self, source: Path, target: str) -> None:
+        self._taken.clear()
         with source.open("rb") as file:
             self._api.put_archive(self._id, target, file)
 

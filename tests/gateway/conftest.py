@@ -8,9 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import httpx
-import httpx2  # the client of anthropic's package
 import openai
 import pytest
 
@@ -102,6 +100,9 @@ def client(http: Callable[..., httpx.Client]) -> Callable[[Session], openai.Open
 @pytest.fixture
 def messages() -> Iterator[Callable[[Session], Any]]:
     """The official client's `beta.messages`, which asks `/v1/messages?beta=true` as Claude Code does."""
+    import anthropic  # noqa: PLC0415 - 3,000 modules, which every worker would import to collect
+    import httpx2  # noqa: PLC0415 - its client
+
     stack = ExitStack()
 
     def connect(session: Session) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anthropic
 import httpx
 import pytest
 
@@ -89,9 +88,11 @@ def test_events_come_in_order(session: Open, http: Http) -> None:
 def test_a_refusal_and_a_wrong_key_have_anthropics_shape(
     session: Open, messages: Callable[[Session], Any], http: Http
 ) -> None:
+    from anthropic import PermissionDeniedError  # noqa: PLC0415 - see the fixture
+
     trial = session("http://127.0.0.1:1", id="anthropic/x", budget=Budget(turns=0))
     for ask in (messages(trial).create, messages(trial).stream):
-        with pytest.raises(anthropic.PermissionDeniedError, match="budget of model calls") as refused:
+        with pytest.raises(PermissionDeniedError, match="budget of model calls") as refused:
             ask(**ASK).__enter__()
         error: Any = refused.value.body
         assert (error["type"], error["error"]["type"]) == ("error", "permission_error")

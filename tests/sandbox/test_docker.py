@@ -241,6 +241,27 @@ def test_a_full_disk_ends_the_command_and_the_rest_can_be_read(
     assert sandbox.get("/workspace", tmp_path / "workspace.tar") == 1
 
 
+def test_what_is_dead_is_packed_once_unless_something_is_put_there(
+    start: Start, bash: Bash, tmp_path: Path
+) -> None:
+    """A trial packed its workspace for the record, and once more for the judge."""
+    sandbox = start()
+    bash(sandbox, "echo one > one")
+    assert sandbox.get("/workspace", tmp_path / "alive.tar") == 1
+    bash(sandbox, "echo two > two")
+    sandbox.kill()
+    assert sandbox.get("/workspace", tmp_path / "first.tar") == 2
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "three").write_text("three")
+    sandbox.put(tmp_path / "new", "/workspace/put")
+    assert sandbox.get("/workspace", tmp_path / "second.tar") == 3
+    connect().api.remove_container(sandbox._id)
+    assert sandbox.get("/workspace", tmp_path / "third.tar") == 3
+    assert (tmp_path / "third.tar").read_bytes() == (tmp_path / "second.tar").read_bytes()
+    with pytest.raises(EngineError, match="No such container"):
+        sandbox.get("/workspace/put", tmp_path / "other.tar")
+
+
 @pytest.mark.parametrize("limits", [{"disk_mb": 64}])
 def test_one_file_cannot_be_larger_than_the_disk(start: Start, bash: Bash) -> None:
     assert bash(start(), "head -c 200M /dev/zero > big; stat -c %s big").stdout == f"{64 << 20}\n"
