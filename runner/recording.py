@@ -53,6 +53,8 @@ class Rollout:
     """Of the rollout, in seconds since the epoch."""
     used: dict[int, list[ToolCall]] = field(default_factory=dict)
     """Number of a model call -> tool calls that an agent in our process read from the words of its answer."""
+    undescribed: bool = False
+    """What its calls hold could not be read, so nothing is said of its behaviour."""
 
     @property
     def calls(self) -> tuple[ModelCall, ...]:
@@ -66,6 +68,8 @@ class Rollout:
 
     def tools(self, call: ModelCall) -> tuple[ToolCall, ...]:
         """The tool calls of a model call, in the model's order."""
+        if self.undescribed:
+            return ()
         from runner.gateway.trajectory import tool_calls  # noqa: PLC0415 - only where a model was used
 
         return (*tool_calls(call), *self.used.get(call.index, ()))
@@ -108,8 +112,10 @@ def recorded(
     made = [tool for call in calls for tool in state.tools(call)]
     used, tools = kinds([tool.name for tool in made], cell.agent.tools), Counter(tool.name for tool in made)
     phases, programs = in_terminal(made, used)
+    described = state.session is not None and not state.undescribed
     finished, wall = datetime.now(UTC), time.monotonic() - state.opened
-    _write_trajectory(trial, state, calls)
+    if not state.undescribed:
+        _write_trajectory(trial, state, calls)
     return TrialRecord(
         key=trial.key,
         **trial.row().model_dump(exclude={"key", "refused"}),
@@ -135,7 +141,7 @@ def recorded(
         tool_kinds=used,
         tool_phases=phases,
         programs=programs,
-        own_finish=own_finish(status, used, cell.agent.tools) if state.session else None,
+        own_finish=own_finish(status, used, cell.agent.tools) if described else None,
         started_at=started,
         finished_at=finished,
         wall_seconds=wall,
@@ -164,7 +170,10 @@ def _flags(
             or (state.asking is not None and state.asking.is_cut),
             "agent_usage_differs": any(count for _, count in _difference(state) or ()),
             "no_model_call": state.session is not None and not called,
-            "empty_rollout": called and not (tools and (_changed(state) or _said(calls))),
+            "empty_rollout": called
+            and not state.undescribed
+            and not (tools and (_changed(state) or _said(calls))),
+            "calls_undescribed": state.undescribed,
             "egress_refused": state.egress is not None
             and not all(one.allowed for one in state.egress.attempts),
             "lookups_unheard": state.egress is not None

@@ -21,6 +21,7 @@ from runner.sandbox.docker import DockerSandboxes
 from runner.store import LEDGER, Store
 from runner.trial import run_to_the_end
 from tests.conformance.test_agent import configured
+from tests.gateway.answering import answering
 from tests.tasks_factory import dataset, make_task
 
 if TYPE_CHECKING:
@@ -190,3 +191,34 @@ def test_a_provider_that_is_down_says_nothing_about_the_configuration(
     assert record.error.phase == "gateway"
     assert calls[0].attempts > 1
     assert "secret-canary" not in record.model_dump_json()
+
+
+def test_an_answer_that_cannot_be_described_ended_the_whole_sweep(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is made of a call is made when its trial is over, outside of what spoils one trial alone."""
+    monkeypatch.setenv("SOME_KEY", "k")
+    answer = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "x",
+        "stop_reason": "end_turn",
+        "content": [{"type": "thinking", "signature": "s"}, {"type": "text", "text": "Done."}],
+        "usage": {"input_tokens": 3, "output_tokens": 2},
+    }
+    ask = ASK.replace("/chat/completions", "/messages").replace('"m", ', '"m", "max_tokens": 99, ')
+    with answering(lambda _: answer) as url:
+        model = Model(
+            name="odd",
+            backend="provider",
+            id="anthropic/odd",
+            api_base=url.removesuffix("/v1"),
+            api_key_env="SOME_KEY",
+            prices=PRICES,
+        )
+        record, (call,) = run(asking(ask), model)
+    assert call.response
+    assert (record.status, record.reward) == (Status.COMPLETED, 0.0), record
+    assert "calls_undescribed" in record.flags
+    assert (record.usage.input_tokens, record.turns, record.tool_calls) == (3, 1, {})

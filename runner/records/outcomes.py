@@ -232,7 +232,7 @@ class TrialRecord(TrialName):
     agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
     suite's judge was tampered with), out_of_memory (the kernel ended a process of the rollout's for want of it),
     calls_cut (what some calls cost is not known), collect_unfinished (the task's own collecting was ended by its time
-    limit), ..."""
+    limit), calls_undescribed (what a call holds could not be read: no tool calls are counted), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()
