@@ -150,6 +150,7 @@ def test_no_key_is_on_a_cassette(session: Open, http: Http, tmp_path: Path, cana
         agent = http(trial)
         for _ in range(2):
             agent.post("/v1/chat/completions", json=body)
+    trial.close()
     record(trial.spec.ledger.parent, tmp_path / "tapes/1.jsonl")
     written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert len(written) == 2
