@@ -228,9 +228,8 @@ def _name(cells: Sequence[Cell]) -> str:
     name = re.sub(r"[^\w.+-]", "-", whole)
     if len(name) <= LONGEST_NAME:
         return name
-    digest = hashlib.sha256(whole.encode()).hexdigest()[
-        :8
-    ]  # of what is cut off, else two sweeps share a folder
+    # Of what is cut off too: else two sweeps share a folder.
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
     return f"{name[: LONGEST_NAME - 9]}-{digest}"
 
 
@@ -257,9 +256,7 @@ def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
         return f"{where}: missing."
     if fault["type"] == "tuple_type":
         return f"{where}: a list is needed: {where}=[{fault['input']}]"
-    got = (
-        f" (got {fault['input']!r})" if fault["loc"] else ""
-    )  # a fault of the whole is not told with all of it
+    got = f" (got {fault['input']!r})" if fault["loc"] else ""  # else all of it, for a fault of the whole
     return f"{where.rstrip('.')}: {fault['msg'].removeprefix('Value error, ')}{got}."
 
 

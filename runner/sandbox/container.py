@@ -159,13 +159,12 @@ class DockerSandbox:
 
         What is dead does not change, so a path is packed once: the trial's record and its judge want the same.
         """
-        if path not in self._taken:
+        packed, files = self._taken.get(path, (target, 0))
+        if path not in self._taken or not packed.exists():
             files = self._pack(path, target)
             if self._killed:
                 self._taken[path] = target, files
-            return files
-        packed, files = self._taken[path]
-        if packed != target:
+        elif packed != target:
             shutil.copyfile(packed, target)
         return files
 

@@ -79,9 +79,8 @@ class Images:
         if image.id not in self._configs:
             with engine_faults(f"looking at image {image.reference}"):
                 found = self._inspect(image.id)["Config"]
-            volumes = dict.fromkeys(
-                map(normpath, found.get("Volumes") or ())
-            )  # as the engine names its mounts
+            # As the engine names its mounts.
+            volumes = dict.fromkeys(map(normpath, found.get("Volumes") or ()))
             self._configs[image.id] = ImageConfig(found["User"], found["WorkingDir"] or "/", volumes)
         return self._configs[image.id]
 

@@ -251,6 +251,8 @@ def test_what_is_dead_is_packed_once_unless_something_is_put_there(
     bash(sandbox, "echo two > two")
     sandbox.kill()
     assert sandbox.get("/workspace", tmp_path / "first.tar") == 2
+    (tmp_path / "first.tar").unlink()
+    assert sandbox.get("/workspace", tmp_path / "again.tar") == 2, "packed anew, as nobody has kept it"
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "three").write_text("three")
     sandbox.put(tmp_path / "new", "/workspace/put")
