@@ -160,12 +160,14 @@ class DockerSandbox:
         What is dead does not change, so a path is packed once: the trial's record and its judge want the same.
         """
         packed, files = self._taken.get(path, (target, 0))
-        if path not in self._taken or not packed.exists():
-            files = self._pack(path, target)
-            if self._killed:
-                self._taken[path] = target, files
-        elif packed != target:
-            shutil.copyfile(packed, target)
+        if path in self._taken and packed.exists():
+            if packed != target:
+                shutil.copyfile(packed, target)
+            return files
+        self._taken = {of: taken for of, taken in self._taken.items() if taken[0] != target}
+        files = self._pack(path, target)
+        if self._killed:
+            self._taken[path] = target, files
         return files
 
     def _pack(self, path: str, target: Path) -> int:

@@ -251,7 +251,11 @@ def test_what_is_dead_is_packed_once_unless_something_is_put_there(
     bash(sandbox, "echo two > two")
     sandbox.kill()
     assert sandbox.get("/workspace", tmp_path / "first.tar") == 2
-    (tmp_path / "first.tar").unlink()
+    assert sandbox.get("/workspace/one", tmp_path / "first.tar") == 1, (
+        "another path in the place of the first"
+    )
+    assert sandbox.get("/workspace", tmp_path / "same.tar") == 2
+    (tmp_path / "same.tar").unlink()
     assert sandbox.get("/workspace", tmp_path / "again.tar") == 2, "packed anew, as nobody has kept it"
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "three").write_text("three")
