@@ -13,7 +13,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from glob import glob
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,6 +26,8 @@ FOLDER = door.ROOT / ".cache" / "composed"
 """May be deleted at any time."""
 LIMIT = 100
 """Compositions kept; the one that was used longest ago makes room."""
+FOLDERS = 200
+"""Of a configuration, at most; `conf/` has 15. Somebody's whole project, or a link that leads in circles, has more."""
 
 _ASKS_MORE = re.compile(rb"\$\{(?!root:)[^}]*:|\}[\w.]*:|\\[xuU\r\n]|searchpath|shuffle")
 """A call of anything but `${root:...}`, escapes that may spell one, files from elsewhere, or chance."""
@@ -66,11 +67,21 @@ def _name(words: Sequence[str]) -> str | None:
 
 
 def _files(words: Sequence[str]) -> Iterator[bytes]:
-    """Name and content of each file that Hydra may read. Raises `OSError` where one cannot be read."""
+    """Name and content of each file that Hydra may read. Raises `OSError` where one cannot be read, or nobody can tell
+    which they are.
+    """
     for folder in door.config_folders(words):
-        names = glob("**/*.yaml", root_dir=folder, recursive=True, include_hidden=True)  # noqa: PTH207 - enters links
-        for name in sorted(names):
-            yield from (os.fsencode(name), Path(folder, name).read_bytes())
+        found: list[Path] = []
+        for count, (place, _, names) in enumerate(os.walk(folder, onerror=_fail, followlinks=True)):
+            if count == FOLDERS:
+                raise OSError(f"{folder} is more than a configuration.")
+            found += [Path(place, name) for name in names if name.endswith(".yaml")]
+        for file in sorted(found):
+            yield from (os.fsencode(file.relative_to(folder)), file.read_bytes())
+
+
+def _fail(error: OSError) -> None:
+    raise error
 
 
 def _read(file: Path) -> list[DictConfig]:

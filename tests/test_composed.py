@@ -92,6 +92,13 @@ def test_a_file_behind_a_linked_folder_is_composed_anew(tmp_path: Path, kept: Pa
     assert mine(tmp_path / "own", kept) == [3]
 
 
+def test_links_in_circles_and_whole_projects_kept_a_command_searching_for_ever(own: Path, kept: Path) -> None:
+    for name in "abc":
+        (own / name).symlink_to(own)
+    assert mine(own, kept) == [2]
+    assert not marked(kept)
+
+
 def test_a_link_to_nowhere_keeps_nothing_and_breaks_nothing(own: Path, kept: Path) -> None:
     (own / "old.yaml").symlink_to(own / "gone.yaml")
     assert mine(own, kept) == [2]
