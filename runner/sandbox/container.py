@@ -76,7 +76,7 @@ class DockerSandbox:
         self._killed = False
         self._counted = Counted()
         self._is_ready = False
-        self._taken: dict[str, tuple[Path, int]] = {}
+        self._taken: dict[str, tuple[Path, int]] = {}  # once nothing lives: path -> its tar, files in it
         self._snapshots: list[Image] = []
 
     @property
@@ -94,9 +94,8 @@ class DockerSandbox:
             try:
                 created = launch.arguments(self._api, self._spec, self._limits, self._home)
                 self._id = self._api.create_container(**created)["Id"]
-                if self.image.reference.startswith(
-                    builds.REPOSITORY
-                ):  # a snapshot is mended when it is taken
+                # A snapshot is mended when it is taken.
+                if self.image.reference.startswith(builds.REPOSITORY):
                     with archive.Packer() as pack:
                         self._mend_users(pack)
                         self._unpack(pack)
@@ -171,15 +170,12 @@ class DockerSandbox:
         return files
 
     def _pack(self, path: str, target: Path) -> int:
-        plain = path.rstrip("/")
-        message = ""
+        plain, limit, message = path.rstrip("/"), self._api.timeout, ""
         with engine_faults(f"reading {path} of a sandbox"):
             for name in (f"{plain}/", plain):  # the slash follows a link, and is refused for a file
                 # The client's own `get_archive` cannot be closed before its end.
                 query = {"path": name}
-                with self._api.get(
-                    self._archive, params=query, stream=True, timeout=self._api.timeout
-                ) as response:
+                with self._api.get(self._archive, params=query, stream=True, timeout=limit) as response:
                     if response.ok:
                         return archive.save(response.iter_content(MEGABYTE), target, self._limits)
                     message = response.json()["message"]
