@@ -8,11 +8,12 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner import __version__
 from runner.behaviour import in_terminal, kinds, own_finish
 from runner.ending import ending
+from runner.errors import OutputsError
 from runner.plan import identity
 from runner.records import PhaseSeconds, Status, TrialRecord, Usage
 from runner.store import write_atomically
@@ -53,8 +54,6 @@ class Rollout:
     """Of the rollout, in seconds since the epoch."""
     used: dict[int, list[ToolCall]] = field(default_factory=dict)
     """Number of a model call -> tool calls that an agent in our process read from the words of its answer."""
-    undescribed: bool = False
-    """What its calls hold could not be read, so nothing is said of its behaviour."""
 
     @property
     def calls(self) -> tuple[ModelCall, ...]:
@@ -68,8 +67,6 @@ class Rollout:
 
     def tools(self, call: ModelCall) -> tuple[ToolCall, ...]:
         """The tool calls of a model call, in the model's order."""
-        if self.undescribed:
-            return ()
         from runner.gateway.trajectory import tool_calls  # noqa: PLC0415 - only where a model was used
 
         return (*tool_calls(call), *self.used.get(call.index, ()))
@@ -101,50 +98,36 @@ def recorded(
 
     `bundles` are recipe digests by bundle; `retries` are the tries before it, `started` is when it began (UTC).
     """
-    cell, verdict, calls = trial.cell, state.verdict, state.calls
+    verdict = state.verdict
     status, error = Status.INFRA_INVALID, state.error
     if state.error is None and state.result is not None:
         refusal = state.session.refusal if state.session else None
-        status, error = ending(state.result, calls, refusal, trial.seconds)
+        status, error = ending(state.result, state.calls, refusal, trial.seconds)
     if verdict and verdict.error and verdict.reward == 0.0:  # what it left cannot be judged, by its own doing
         status, error = Status.AGENT_ERROR, verdict.error
     reward = verdict.reward if verdict and status.finished else None
-    made = [tool for call in calls for tool in state.tools(call)]
-    used, tools = kinds([tool.name for tool in made], cell.agent.tools), Counter(tool.name for tool in made)
-    phases, programs = in_terminal(made, used)
-    described = state.session is not None and not state.undescribed
-    finished, wall = datetime.now(UTC), time.monotonic() - state.opened
-    if not state.undescribed:
-        _write_trajectory(trial, state, calls)
+    behaviour = {}
+    try:
+        behaviour = _behaviour(trial, state, status)
+    except OutputsError:
+        raise
+    except Exception:  # noqa: BLE001 - the trial boundary: what calls hold is the agent's and a provider's
+        state.flags.append("calls_undescribed")
     return TrialRecord(
         key=trial.key,
         **trial.row().model_dump(exclude={"key", "refused"}),
         status=status,
         reward=reward,
-        passed=None if reward is None else reward >= cell.dataset.pass_threshold,
+        passed=None if reward is None else reward >= trial.cell.dataset.pass_threshold,
         verdict=verdict,
         error=error,
-        flags=(*trial.task.flags, *state.flags, *_flags(trial, state, calls, retries)),
+        flags=(*trial.task.flags, *state.flags, *_flags(trial, state, retries)),
         agent_exit_code=state.result.exit_code if state.result else None,
-        usage=sum((retry.usage for retry in retries), state.session.usage if state.session else Usage()),
-        cost_usd=_total(
-            [state.session.cost_usd if state.session else 0.0, *(retry.cost_usd for retry in retries)]
-        ),
-        agent_usage=state.own_usage,
-        usage_difference=_difference(state),
-        judge_usd=_total(
-            [state.asking.cost_usd if state.asking else 0.0, *(retry.judge_usd for retry in retries)]
-        ),
-        turns=state.session.turns if state.session else 0,
-        interactions=tools.total(),
-        tool_calls=dict(tools),
-        tool_kinds=used,
-        tool_phases=phases,
-        programs=programs,
-        own_finish=own_finish(status, used, cell.agent.tools) if described else None,
+        **_spent(state, retries),
+        **behaviour,
         started_at=started,
-        finished_at=finished,
-        wall_seconds=wall,
+        finished_at=datetime.now(UTC),
+        wall_seconds=time.monotonic() - state.opened,
         seconds=PhaseSeconds(**state.clock, waiting=state.waited_seconds),
         retries=retries,
         egress=state.egress.attempts if state.egress else (),
@@ -154,12 +137,44 @@ def recorded(
     )
 
 
-def _flags(
-    trial: PlannedTrial, state: Rollout, calls: Sequence[ModelCall], retries: Sequence[Retry]
-) -> list[str]:
+def _spent(state: Rollout, retries: Sequence[Retry]) -> dict[str, Any]:
+    """What a record says of tokens and USD: those of the tries before it included, but for what the agent says."""
+    session, asking = state.session, state.asking
+    return {
+        "usage": sum((retry.usage for retry in retries), session.usage if session else Usage()),
+        "cost_usd": _total([session.cost_usd if session else 0.0, *(retry.cost_usd for retry in retries)]),
+        "judge_usd": _total([asking.cost_usd if asking else 0.0, *(retry.judge_usd for retry in retries)]),
+        "turns": session.turns if session else 0,
+        "agent_usage": state.own_usage,
+        "usage_difference": _difference(state),
+    }
+
+
+def _behaviour(trial: PlannedTrial, state: Rollout, status: Status) -> dict[str, Any]:
+    """What a record says of how its agent worked, read from what model calls hold; and the trajectory on disk.
+
+    Raises `OutputsError`, and whatever an answer that makes no sense leads to.
+    """
+    agent, calls = trial.cell.agent, state.calls
+    made = [tool for call in calls for tool in state.tools(call)]
+    used, tools = kinds([tool.name for tool in made], agent.tools), Counter(tool.name for tool in made)
+    phases, programs = in_terminal(made, used)
+    _write_trajectory(trial, state, calls)
+    if state.session and state.session.turns and not (made and (_changed(state) or _said(calls))):
+        state.flags.append("empty_rollout")
+    return {
+        "interactions": tools.total(),
+        "tool_calls": dict(tools),
+        "tool_kinds": used,
+        "tool_phases": phases,
+        "programs": programs,
+        "own_finish": own_finish(status, used, agent.tools) if state.session else None,
+    }
+
+
+def _flags(trial: PlannedTrial, state: Rollout, retries: Sequence[Retry]) -> list[str]:
     """What a reader of the record must know before trusting its reward."""
-    called, tools = bool(state.session and state.session.turns), any(map(state.tools, calls))
-    verdict = state.verdict
+    calls, verdict = state.calls, state.verdict
     return [
         flag
         for flag, holds in {
@@ -169,11 +184,7 @@ def _flags(
             or any(retry.lost for retry in retries)
             or (state.asking is not None and state.asking.is_cut),
             "agent_usage_differs": any(count for _, count in _difference(state) or ()),
-            "no_model_call": state.session is not None and not called,
-            "empty_rollout": called
-            and not state.undescribed
-            and not (tools and (_changed(state) or _said(calls))),
-            "calls_undescribed": state.undescribed,
+            "no_model_call": state.session is not None and not state.session.turns,
             "egress_refused": state.egress is not None
             and not all(one.allowed for one in state.egress.attempts),
             "lookups_unheard": state.egress is not None

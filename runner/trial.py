@@ -96,13 +96,7 @@ def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> T
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise no_room(folder, error) from error
         state.error = ErrorInfo.of(error, state.phase)
-    try:
-        return recorded(trial, state, lab.bundles, retries, started)
-    except OutputsError:
-        raise
-    except Exception:  # noqa: BLE001 - the same boundary: what calls hold is the agent's and a provider's
-        state.undescribed = True
-        return recorded(trial, state, lab.bundles, retries, started)
+    return recorded(trial, state, lab.bundles, retries, started)
 
 
 def _run(
