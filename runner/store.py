@@ -191,20 +191,6 @@ def no_room(path: Path, error: OSError) -> OutputsError:
     return OutputsError(message)
 
 
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock of this folder, or of this file, which is made, against other threads and processes."""
-    if not path.is_dir():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 class Spend(NamedTuple):
     """What the calls of a ledger came to."""
 

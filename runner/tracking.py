@@ -25,8 +25,8 @@ from urllib.parse import quote
 from runner.collector import uncollected
 from runner.door import ROOT
 from runner.errors import TrackingError
+from runner.locks import exclusive
 from runner.records import Record
-from runner.store import exclusive
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -10,12 +10,13 @@ from pathlib import Path
 import pandas as pd
 
 from runner.collector import uncollected
+from runner.locks import exclusive
 from runner.records import TrialRecord
 from runner.report.findings import find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.sources import labelled, sweep_trials
 from runner.report.table import SweepFile, read_sweep
-from runner.store import exclusive, write_atomically
+from runner.store import write_atomically
 
 TABLES = ("trials.csv", "trials.parquet", "leaderboard.csv", "lock.json", "leaderboard.txt")
 """Files of a sweep's folder that are projections; `sweep.json` and `config.yaml` are not."""

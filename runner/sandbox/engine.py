@@ -5,24 +5,24 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import docker
 from docker.errors import DockerException
 
+from runner import locks
 from runner.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from docker import DockerClient
 
@@ -114,13 +114,10 @@ def output_of(command: Sequence[str], seconds: float) -> subprocess.CompletedPro
     return done
 
 
-@contextmanager
-def exclusive(name: str) -> Iterator[None]:
+def exclusive(name: str) -> AbstractContextManager[None]:
     """Hold this user's lock of that name, so that two commands do not set up the same thing at once."""
-    path = Path("/tmp", f"assay-{name}-{os.getuid()}.lock")  # noqa: S108 - `tempfile`'s folder is each process's own
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    # `tempfile`'s folder is each process's own.
+    return locks.exclusive(Path("/tmp", f"assay-{name}-{os.getuid()}.lock"))  # noqa: S108 - as said
 
 
 def _refuse_unless_installable() -> None:

@@ -12,8 +12,9 @@ from metrics.differential import Change, Observation, Rules, effective, exact
 from runner.cases import FILES_ROOT, Case, CaseResult, How
 from runner.cases import Change as CaseChange
 from runner.errors import VerifierError
+from runner.locks import exclusive
 from runner.records import Record
-from runner.store import exclusive, write_atomically
+from runner.store import write_atomically
 
 Run = Callable[[Sequence[Case]], list[CaseResult]]
 """Runs cases on one side; a result a case, in their order."""

@@ -13,9 +13,10 @@ from typing import Self
 import pytest
 
 from runner import recording
+from runner.locks import exclusive
 from runner.report.projections import TABLES, write_projections
 from runner.report.table import read_sweep
-from runner.store import Store, exclusive
+from runner.store import Store
 from tests.jobs.sweeps import Door, Ended, finished_sweep, forget
 from tests.tasks_factory import make_task
 
