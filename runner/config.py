@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,6 +30,7 @@ from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
 from runner.records import Budget, Judge, Scoring
 from runner.tiers import read_tiers
+from runner.yaml_files import leaves
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
 
@@ -197,23 +198,15 @@ def _well_placed(node: dict[str, Any]) -> None:
 
 
 def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
-    first = dict(_leaves(nodes[0]))
+    first = dict(leaves(nodes[0]))
     for node in nodes[1:]:
-        other = dict(_leaves(node))
+        other = dict(leaves(node))
         differing = [key for key in first | other if first.get(key) != other.get(key)]
         if shared := [key for key in differing if key.split(".")[0] not in (*_PER_CELL, "scoring")]:
             raise ConfigError(
                 f"{shared[0]} differs between cells, and a sweep has one. What can be swept: {', '.join(AXES)}; "
                 "and scoring with job=sensitivity."
             )
-
-
-def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield from _leaves(value, f"{path}.{key}" if path else str(key))
-    else:
-        yield path, node
 
 
 def _name(cells: Sequence[Cell]) -> str:

@@ -1,9 +1,10 @@
-"""YAML files that are made once and then taken as given: tiers, core sets."""
+"""YAML files that are made once and then taken as given: tiers, core sets; and the keys of nested mappings."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import ValidationError
@@ -40,3 +41,12 @@ def write_yaml(path: Path, record: Record, title: str) -> None:
             f"job.path: {path} is there already, and scores may rest on it; choose another path=."
         )
     write_atomically(path, text.encode())
+
+
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value of nested mappings by its dotted key; tuples as the lists that files make of them."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from leaves(value, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, list(node) if isinstance(node, tuple) else node

@@ -24,6 +24,7 @@ from runner.report.sources import digest, labelled, sweep_trials
 from runner.report.table import read_sweep
 from runner.report.wording import number
 from runner.store import write_atomically
+from runner.yaml_files import leaves
 
 SENSITIVITY = ("sensitivity.csv", "sensitivity.json", "sensitivity.txt")
 """Files that `compare_scorings` leaves in a sweep's folder."""
@@ -46,7 +47,7 @@ def rescore(sweep: Path, scorings: Sequence[Scoring]) -> str:
     if asked == plan.scoring:
         return ""
     before, after = (
-        dict(_leaves(scoring.model_dump(exclude={"labels"}))) for scoring in (plan.scoring, asked)
+        dict(leaves(scoring.model_dump(exclude={"labels"}))) for scoring in (plan.scoring, asked)
     )
     changed = [key for key in before | after if before.get(key) != after.get(key)]
     said = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
@@ -108,11 +109,11 @@ def ranked_anew(sweep: Path, state: str) -> list[Path]:
 
 def labels(scorings: Sequence[Scoring]) -> list[str]:
     """A name for each, unlike the others': its `title`, with the keys that differ between scorings of that title."""
-    leaves = [dict(_leaves(scoring.model_dump(exclude=_IN_TITLE))) for scoring in scorings]
+    values = [dict(leaves(scoring.model_dump(exclude=_IN_TITLE))) for scoring in scorings]
     titles = [scoring.title for scoring in scorings]
     said = []
-    for name, own in zip(titles, leaves, strict=True):
-        rivals = [of for of, other in zip(leaves, titles, strict=True) if other == name]
+    for name, own in zip(titles, values, strict=True):
+        rivals = [of for of, other in zip(values, titles, strict=True) if other == name]
         varied = [key for key in own if any(of.get(key) != own[key] for of in rivals)]
         said.append(" ".join([name, *(f"{key}={own[key]}" for key in varied)]))
     return said
@@ -192,11 +193,3 @@ def _text(
         cells.add_row(called[str(cell)], number(float(scores[base][cell]), ".3f"), *places)
     why = sorted({each.why for each in found.values() if each.why})
     return "\n".join([written(table, cells), *(f"Missing above: {reason}." for reason in why)])
-
-
-def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield from _leaves(value, f"{path}.{key}" if path else str(key))
-    else:
-        yield path, list(node) if isinstance(node, tuple) else node
