@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+
+from tests.serving import serving
 
 
 def publish(root: Path, module: str, version: str, files: Mapping[str, str]) -> str:
@@ -43,11 +44,5 @@ def served(root: Path, host: str = "127.0.0.1") -> Iterator[tuple[str, list[str]
         def log_message(self, *_: object) -> None:
             asked.append(self.path)
 
-    with ThreadingHTTPServer((host, 0), partial(Handler, directory=str(root))) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://{host}:{server.server_port}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(partial(Handler, directory=str(root)), host) as port:
+        yield f"http://{host}:{port}", asked

@@ -9,8 +9,9 @@ import json
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
+
+from tests.serving import serving
 
 KIND = "application/vnd.docker.distribution.manifest.v2+json"
 CONFIG, LAYER = (
@@ -64,12 +65,8 @@ def registry(name: str, *triggers: str) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
-        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        try:
-            yield f"127.0.0.1:{server.server_port}/{name}:1"
-        finally:
-            server.shutdown()
+    with serving(Registry) as port:
+        yield f"127.0.0.1:{port}/{name}:1"
 
 
 def _digest(content: bytes) -> str:

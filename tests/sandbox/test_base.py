@@ -10,15 +10,16 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import ClassVar
 
 import docker
 import pytest
 
 from runner.sandbox import base, engine
+from tests.serving import serving
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +88,12 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Registry]]:
         "layers": [layer_part],
     }
     blobs = {digest(blob): ("application/octet-stream", blob) for blob in (config, layer)}
-    serving = type(
+    handler = type(
         "Serving", (Registry,), {"blobs": blobs, "manifest": json.dumps(manifest).encode(), "stuck": None}
     )
-    with ThreadingHTTPServer(("127.0.0.1", 0), serving) as server:
-        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        monkeypatch.setattr(base, "PULLED", f"127.0.0.1:{server.server_port}/debian:trixie-slim")
-        yield serving
-        server.shutdown()
+    with serving(handler) as port:
+        monkeypatch.setattr(base, "PULLED", f"127.0.0.1:{port}/debian:trixie-slim")
+        yield handler
 
 
 def inputs(files: dict[str, Path]) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from pathlib import Path
 from socketserver import UnixStreamServer
 from threading import Event, Thread, Timer
@@ -23,6 +23,7 @@ from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.sandbox.inside import PYTHON
 from tests.sandbox.registry import registry
+from tests.serving import serving
 
 pytestmark = pytest.mark.docker
 
@@ -77,14 +78,12 @@ def test_nothing_of_an_agents_image_is_loaded_into_a_program_of_ours(provider: D
 def test_an_image_with_triggers_brings_a_build_nothing_of_this_machine(provider: DockerSandboxes) -> None:
     """An `ADD` among them is the engine's to fetch, which is at home on this machine."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(Path(__file__).parent))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with serving(handler) as port:
         name = f"test-{uuid4().hex[:8]}"
-        with registry(name, f"ADD http://127.0.0.1:{server.server_port}/registry.py /x") as reference:
+        with registry(name, f"ADD http://127.0.0.1:{port}/registry.py /x") as reference:
             dockerfile = f"FROM {reference} AS theirs\n{FROM}COPY --from=theirs /x /x\nRUN cat /x\n"
             with provider.build(spec(dockerfile)) as build:
                 assert build.error
-        server.shutdown()
     connect().api.remove_image(reference, force=True)
     assert "ONBUILD" in build.error.message
     assert "Running in" not in build.output

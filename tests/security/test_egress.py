@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -22,6 +22,7 @@ from runner.gateway.egress import CONNECTIONS, Address, Egress, egress, outside
 from runner.records import EgressAttempt, Environment
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.network import allowed, canonical, permits
+from tests.serving import serving
 from tests.waiting import until
 
 
@@ -46,11 +47,9 @@ class Site(BaseHTTPRequestHandler):
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A web site on this machine; its port is let through."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        monkeypatch.setattr(module, "PORTS", {server.server_port})
-        yield server.server_port
-        server.shutdown()
+    with serving(Site) as port:
+        monkeypatch.setattr(module, "PORTS", {port})
+        yield port
 
 
 @pytest.fixture
