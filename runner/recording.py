@@ -99,12 +99,7 @@ def recorded(
     `bundles` are recipe digests by bundle; `retries` are the tries before it, `started` is when it began (UTC).
     """
     verdict = state.verdict
-    status, error = Status.INFRA_INVALID, state.error
-    if state.error is None and state.result is not None:
-        refusal = state.session.refusal if state.session else None
-        status, error = ending(state.result, state.calls, refusal, trial.seconds)
-    if verdict and verdict.error and verdict.reward == 0.0:  # what it left cannot be judged, by its own doing
-        status, error = Status.AGENT_ERROR, verdict.error
+    status, error = _ended(trial, state)
     reward = verdict.reward if verdict and status.finished else None
     behaviour = {}
     try:
@@ -135,6 +130,17 @@ def recorded(
         workspace_lines=state.workspace.lines if state.workspace else None,
         digests=_digests(trial, state, bundles),
     )
+
+
+def _ended(trial: PlannedTrial, state: Rollout) -> tuple[Status, ErrorInfo | None]:
+    """Status and error: of a workspace beyond judging, else of a failure of ours, else of what the rollout came to."""
+    verdict = state.verdict
+    if verdict and verdict.error and verdict.reward == 0.0:  # what it left cannot be judged, by its own doing
+        return Status.AGENT_ERROR, verdict.error
+    if state.error is not None or state.result is None:
+        return Status.INFRA_INVALID, state.error
+    refusal = state.session.refusal if state.session else None
+    return ending(state.result, state.calls, refusal, trial.seconds)
 
 
 def _spent(state: Rollout, retries: Sequence[Retry]) -> dict[str, Any]:
