@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -39,9 +38,9 @@ SETTLE_SECONDS = 4.0
 
 def main(sweep: Path) -> None:
     """Save `report.png`, `mlflow_leaderboard.png`, `mlflow_compare.png` and `mlflow_sweep.png` of the sweep here."""
-    _, command, _, link = MlflowTracker().log(sweep).splitlines()
+    link = MlflowTracker().log(sweep).splitlines()[-1]
     PICTURES.mkdir(exist_ok=True)
-    with server(command), browser(1720, 760) as chrome:
+    with server(sweep.parent), browser(1720, 760) as chrome:
         chrome.set_window_size(1300, 2120)
         chrome.get((sweep.absolute() / REPORT).as_uri())
         save(chrome, "report.png")
@@ -70,9 +69,9 @@ def main(sweep: Path) -> None:
 
 
 @contextmanager
-def server(command: str) -> Iterator[None]:
-    """The documented UI command, until it is no longer needed."""
-    words = ["env", *shlex.split(command)]
+def server(outputs: Path) -> Iterator[None]:
+    """MLflow's user interface over a folder of sweeps, until it is no longer needed."""
+    words = [sys.executable, "-m", "runner", "job=ui", f"outputs={outputs.absolute()}"]
     with tempfile.TemporaryDirectory() as folder, Path(folder, "log").open("w") as log:
         process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, start_new_session=True)
         try:

@@ -35,34 +35,43 @@ class Calibration:
     """Of cost over a tier's valid trials: what the budgets are."""
     tau_quantile: float
     """Of cost over a tier's failed trials: what tau is."""
+    measures: tuple[str, ...]
+    """Of `WEIGHTS`: what effort rests on beside success."""
     unpriced: int
     """Valid trials whose cost is unknown; they take part in the labels and not in budgets or tau."""
 
 
-def effort(trials: pd.DataFrame) -> pd.DataFrame:
+def effort(trials: pd.DataFrame, measures: Sequence[str] = tuple(WEIGHTS)) -> pd.DataFrame:
     """Eq. 1 for each task over all **valid** trials of all cells in `trials`; index `task`, sorted by name.
 
     Columns: `trials` (valid ones: the denominator), p (pass rate), r (mean reward), s = 0.7p + 0.3r; medians
     `tokens`, `turns`, `interactions`; their percentile ranks over the tasks `q_tokens`, `q_turns`,
     `q_interactions` in [0, 1]; and `E = 55(1 - s) + 25 q_tokens + 10 q_turns + 10 q_interactions` in [0, 100].
+    `measures` are those of the three that it rests on; the points of the others go to them in proportion, or to 1 - s.
 
-    Raises `TableError` for trials of several datasets, and for a task without a valid trial or without any
-    known value of one of the three.
+    Raises `TableError` for trials of several datasets, for a measure that no trial has, and for a task without a valid
+    trial or without any known value of a measure.
     """
-    trials = check(trials, one_dataset=True, columns=list(WEIGHTS))
+    if nowhere := [name for name in measures if name not in trials or trials[name].isna().all()]:
+        rest = ",".join(name for name in measures if name not in nowhere)
+        raise TableError({f"No trial says {' or '.join(nowhere)}; measures=[{rest}] leaves that out": ()})
+    trials = check(trials, one_dataset=True, columns=measures)
     rows = trials[valid(trials)]
     names = pd.Index(sorted(trials["task"].unique()), name="task")
-    by_task = rows[["passed", "reward", *WEIGHTS]].astype(float).groupby(rows["task"])
-    medians = by_task[list(WEIGHTS)].median().reindex(names)
-    if unknown := list(names[medians.isna().any(axis=1)]):
+    by_task = rows[["passed", "reward", *measures]].astype(float).groupby(rows["task"])
+    medians = by_task[list(measures)].median().reindex(names)
+    unknown = list(names[medians.isna().any(axis=1) | ~names.isin(rows["task"])])
+    if unknown:
         at_fault = trials.index[trials["task"].isin(unknown)]
-        lacking = f"No valid trial with tokens, turns and interactions of task {listed(unknown)}"
-        raise TableError({lacking: at_fault})
+        having = f" with {listed(measures)}" if measures else ""
+        raise TableError({f"No valid trial{having} of task {listed(unknown)}": at_fault})
     tasks = by_task[["passed", "reward"]].mean().set_axis(["p", "r"], axis=1)
     tasks.insert(0, "trials", by_task.size())
     tasks["s"] = 0.7 * tasks["p"] + 0.3 * tasks["r"]
     ranks = medians.transform(np.log1p).transform(percentile_rank)
-    points = 55 * (1 - tasks["s"]) + sum(ranks[name] * of for name, of in WEIGHTS.items())
+    share = sum(WEIGHTS.values()) / max(sum(WEIGHTS[name] for name in measures), 1.0)
+    of_success = 100.0 - (sum(WEIGHTS.values()) if measures else 0.0)
+    points = of_success * (1 - tasks["s"]) + sum(share * WEIGHTS[name] * ranks[name] for name in measures)
     points = points.round(12)  # sums of the same in another order are a tie
     return tasks.join(medians).join(ranks.add_prefix("q_")).assign(E=points)
 
@@ -98,6 +107,7 @@ def calibrate(
     trials: pd.DataFrame,
     quantiles: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9),
     tau_quantile: float = 0.9,
+    measures: Sequence[str] = tuple(WEIGHTS),
 ) -> Calibration:
     """Labels by `thirds` of `effort`, and per tier the budget grid over its valid trials and tau over its failed
     ones.
@@ -105,7 +115,7 @@ def calibrate(
     tau is not rounded. The paper does not name its quantiles; these are configuration. Raises `TableError` as
     `effort` and `thirds` do, and for a tier in which no trial, or no failed trial, has a known cost.
     """
-    labels = thirds(effort(trials))
+    labels = thirds(effort(trials, measures))
     trials = check(trials)
     rows = trials[valid(trials)]
     cost, tier = rows["cost_usd"], rows["task"].map(labels)
@@ -119,4 +129,5 @@ def calibrate(
             )
         budgets[name] = budget_grid(cost[of], quantiles)
         tau[name] = float(cost[of & failed].quantile(tau_quantile))
-    return Calibration(dict(labels), budgets, tau, tuple(quantiles), tau_quantile, int(cost.isna().sum()))
+    unpriced = int(cost.isna().sum())
+    return Calibration(dict(labels), budgets, tau, tuple(quantiles), tau_quantile, tuple(measures), unpriced)

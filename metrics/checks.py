@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -33,6 +34,10 @@ AMOUNTS = (
     ),
 )
 """Columns that are missing, or finite and not negative."""
+MOST = 2.0**53
+"""Above which a count is no longer exact, and no amount makes sense."""
+MOST_ATTEMPTS = 1_000_000
+"""Greatest number of an attempt."""
 STATUSES = (*FINISHED, "infra_invalid", "cancelled")
 
 
@@ -47,7 +52,8 @@ def check(
 
     Raises `TableError` that names every row at fault, for: no rows; missing columns; a missing name; values that are
     no number, negative or infinite; reward outside [0, 1]; `passed` that is not 0, 1 or missing; an unknown status;
-    an unreadable time; two rows of one (cell, task, attempt); a cell of several datasets; a task of several tiers.
+    an unreadable time; two rows of one (cell, task, attempt); a cell of several datasets, agents, models or budgets; a
+    task of several tiers; names that differ in spaces or unseen characters alone; amounts above 2^53.
     With `scoring`: a cell without tasks in a tier that has weight. With `one_dataset`: trials of several. `columns`
     are needed beside `REQUIRED`.
     """
@@ -116,7 +122,12 @@ def _values(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
         if name in trials:
             yield f"{name} is negative", trials[name] < 0
             yield f"{name} is infinite", np.isinf(trials[name])
+            yield f"{name} is above 2^53", np.isfinite(trials[name]) & (trials[name] > MOST)
     yield "attempt is negative", trials["attempt"] < 0
+    yield (
+        f"attempt is above {MOST_ATTEMPTS}",
+        np.isfinite(trials["attempt"]) & (trials["attempt"] > MOST_ATTEMPTS),
+    )
     yield "reward is outside [0, 1]", (trials["reward"] < 0) | (trials["reward"] > 1)
 
 
@@ -124,6 +135,11 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
     for name in (*NAMES, *PARTS, "attempt"):
         if name in trials:
             yield f"{name} is missing", trials[name].isna()
+    for name in ("cell", "dataset", "tier", "task", *PARTS):
+        if name in trials:
+            alike = trials[name].isin(_alike(trials[name]))
+            words = listed(repr(word) for word in sorted(trials.loc[alike, name].unique()))
+            yield f"Names of {name} that look alike ({words})", alike
     unknown = ~trials["status"].isin(STATUSES) & trials["status"].notna()
     said = _each(trials.loc[unknown, "status"])
     yield f"Unknown status ({said}); there are {', '.join(STATUSES)}", unknown
@@ -131,11 +147,25 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
     homes = trials[["cell", "dataset"]].drop_duplicates()
     spread = homes.loc[homes.duplicated("cell"), "cell"]
     yield f"One cell in several datasets ({_each(spread)})", trials["cell"].isin(spread)
+    for part in PARTS:
+        if part in trials:
+            shared = trials[["cell", part]].dropna().drop_duplicates()
+            merged = shared.loc[shared.duplicated("cell"), "cell"]
+            yield f"One cell of several {part}s ({_each(merged)})", trials["cell"].isin(merged)
     strata = trials[["dataset", "task", "tier"]].drop_duplicates()
     torn = strata.loc[strata.duplicated(["dataset", "task"]), ["dataset", "task"]]
     tasks = pd.MultiIndex.from_frame(trials[["dataset", "task"]])
     at_fault = tasks.isin(pd.MultiIndex.from_frame(torn))  # a task of this name elsewhere is another task
     yield f"One task in several tiers ({_each(torn['task'])})", pd.Series(at_fault, index=trials.index)
+
+
+def _alike(names: pd.Series[str]) -> set[str]:
+    """Names that differ from another in spaces, or in characters that nobody sees, alone."""
+    looks: dict[str, list[str]] = {}
+    for name in names.dropna().unique():
+        seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+        looks.setdefault(" ".join(unicodedata.normalize("NFC", seen).split()), []).append(name)
+    return {name for names in looks.values() if len(names) > 1 for name in names}
 
 
 def _datasets(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:

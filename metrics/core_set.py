@@ -13,7 +13,7 @@ from math import comb, prod
 import numpy as np
 import pandas as pd
 
-from metrics.ams import Scoring, task_parts, tier_score
+from metrics.ams import Scoring, ams, task_parts, tier_score, tier_scores
 from metrics.checks import check
 from metrics.errors import TableError, listed
 from metrics.ranking import FEWEST, Agreement, agreement
@@ -124,10 +124,14 @@ def choose(
     Greedy: the best task is added until the tiers are full, then tasks are exchanged while that helps. Where there are
     at most `MOST_SETS` sets, all are tried, and what the greedy search missed is reported.
 
-    Raises `TableError` for several datasets, a task that not every cell plans, fewer than 6 cells, and a tier with
-    fewer tasks than wanted.
+    Cells without AMS, as nothing is known of what they cost, take no part. Raises `TableError` for several datasets, a
+    task that not every cell plans, fewer than 6 cells, and a tier with fewer tasks than wanted.
     """
     trials = check(trials, scoring, one_dataset=True)
+    scores = ams(tier_scores(trials, scoring), scoring)["AMS"]
+    if scores.isna().all():
+        raise TableError({"No cost of any cell is known, so there is no AMS to choose by": trials.index})
+    trials = trials[trials["cell"].isin(scores.dropna().index)]
     tiers = [name for name, tier in scoring.tiers.items() if tier.weight]
     planned = trials[trials["tier"].isin(tiers)]
     full, cells, names = _full(planned, scoring, tiers)

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from metrics.errors import TableError, listed
-from metrics.uncertainty import BETTER, Draws, lead, percentiles
+from metrics.uncertainty import BETTER, Draws, ends, lead, percentiles
 
 FEWEST = 3
 """Cells that a rank correlation must have to say anything."""
@@ -91,41 +91,57 @@ def _correlations(both: pd.DataFrame) -> tuple[float, float, str]:
 def four_criteria(cells: pd.DataFrame, draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
     """The best cell by each of `CRITERIA` and how sure that is; index `criterion`, in the paper's order (5.1).
 
-    `cells` has the columns of CRITERIA; its index are the cells that compete, all of them in `draws`. Columns:
-    `best`, `value`, `runner_up`, `runner_up_value`; `lead` >= 0 in the criterion's unit, whichever way it is better;
-    `low`, `high`: percentile interval of the lead over the same resampled tasks for both; `clear`: whether the lead
-    is larger than its interval, which is then all above 0. A tie goes to the cell first by name.
+    `cells` has the columns of CRITERIA, and `<price>_least` of prices per pass; its index are the cells that compete,
+    all of them in `draws`. Columns: `best`, `value`, `runner_up`, `runner_up_value`; `lead` >= 0 in the criterion's
+    unit, whichever way it is better; `low`, `high`: percentile interval of the lead over the same resampled tasks for
+    both; `alike`: cells whose interval is not all above 0, or does not hold its own lead, and so cannot be told apart
+    from the best; `clear`: whether there are rivals and none of them is alike. A tie goes to the cell first by name.
 
-    A cell without a value does not compete; what a missing rival leaves out is NaN, and nothing is clear.
+    What is unknown of a cell never helps it: a price of which only the least is known comes after all that are known,
+    `bounded` says that even the best is one, and intervals are of the best at its worst against the others at their
+    best. A cell without any value does not compete; what a missing rival leaves out is NaN, and nothing is clear.
     Raises `TableError` for cells of several datasets: their tasks were not resampled together.
     """
     where = dict(zip(draws.cells, draws.datasets, strict=True))
     names = sorted({where[cell] for cell in cells.index})
     if len(names) > 1:
         raise TableError({f"Cells of several datasets ({listed(names)}) where one is wanted": cells.index})
-    rows = {name: _criterion(cells[name].dropna(), draws, name, confidence) for name in CRITERIA}
+    rows = {name: _criterion(cells, draws, name, confidence) for name in CRITERIA}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("criterion")
 
 
-def _criterion(values: pd.Series[float], draws: Draws, name: str, confidence: float) -> dict[str, object]:
-    """One row of `four_criteria`; `values` by cell."""
-    order = values.sort_index().sort_values(ascending=BETTER[name] < 0, kind="stable")
-    cells, scores = [*order.index[:2], np.nan, np.nan], [*order.iloc[:2], np.nan, np.nan]
-    margin = low = high = np.nan
-    if len(order) > 1:
-        drawn = [draws.drawn[name][:, draws.cells.index(cell)] for cell in order.index[:2]]
-        margin = float(lead(scores[0], scores[1], name))
-        low, high = percentiles(lead(drawn[0], drawn[1], name), confidence).tolist()
+def _criterion(cells: pd.DataFrame, draws: Draws, name: str, confidence: float) -> dict[str, object]:
+    """One row of `four_criteria`."""
+    scores = _in_order(cells, name)
+    at = pd.Index(draws.cells).get_indexer(scores.index)
+    worst, best = ends(draws.drawn, name)
+    value = scores["value"].to_numpy(float)
+    leads = lead(value[:1], value[1:], name)
+    low, _ = percentiles(lead(worst[:, at[:1]], best[:, at[1:]], name), confidence)
+    _, high = percentiles(lead(best[:, at[:1]], worst[:, at[1:]], name), confidence)
+    apart = (low > 0) & (low <= leads) & (leads <= high)
+    known = not scores["bounded"].iloc[:1].any() and len(leads) > 0 and leads[0] >= 0
+    names, values = [*scores.index[:2], np.nan, np.nan], [*value[:2], np.nan, np.nan]
     return {
-        "best": cells[0],
-        "value": scores[0],
-        "runner_up": cells[1],
-        "runner_up_value": scores[1],
-        "lead": margin,
-        "low": low,
-        "high": high,
-        "clear": low > 0,
+        "best": names[0],
+        "value": values[0],
+        "bounded": bool(scores["bounded"].iloc[:1].any()),
+        "runner_up": names[1],
+        "runner_up_value": values[1],
+        "lead": leads[0] if known else np.nan,
+        "low": low[0] if len(low) else np.nan,
+        "high": high[0] if len(high) else np.nan,
+        "alike": tuple(scores.index[1:][~apart]),
+        "clear": len(leads) > 0 and bool(apart.all()),
     }
+
+
+def _in_order(cells: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Cells with a `value`, best first, ties by name; those of which it is but the least (`bounded`) come last."""
+    values = cells[name].astype(float)
+    least = cells.get(f"{name}_least", values).astype(float)
+    scores = pd.DataFrame({"bounded": values.isna(), "value": values.fillna(least)}).dropna().sort_index()
+    return scores.sort_values(["bounded", "value"], ascending=[True, BETTER[name] < 0], kind="stable")
 
 
 def gap_to_best(cells: pd.DataFrame) -> pd.Series[float]:

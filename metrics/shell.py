@@ -16,19 +16,25 @@ from collections.abc import Iterator, Sequence
 
 _TOKEN = re.compile(
     r"""
-      (?P<blank>   [ \t\r\f\v]++ | \\\r?\n | \#[^\n]*+ )
+      (?P<blank>   [ \t\r\f\v]+ | \\\r?\n | \#[^\n]* )
     | (?P<line>    \n )
-    | (?P<stop>    && | \|[|&]? | ;[;&]*+ )
-    | (?P<open>    \((?!\([^()]*+\)\)) )
+    | (?P<stop>    && | \|[|&]? | ;[;&]* )
+    | (?P<open>    \((?!\([^()]*\)\)) )
     | (?P<close>   \) )
-    | (?P<heredoc> <<-?[ \t]*+["'\\]?(?P<end>[\w.-]++)["']? )
-    | (?P<word>    (?: \\. | '[^']*+'? | "(?:\\.|[^"\\])*+"? | `[^`]*+`?
-                     | \$\{[^{}]*+\} | \$\((?:[^()]|\([^()]*+\))*+\) | (?:(?<==)|[<>])\([^()]*+\)
-                     | \(\([^()]*+\)\) | >[&|]? | &> | <<< | <&?(?!<) | [^\s;|&()<>'"`\\] )++ )
-    | (?P<other>   . )
+    | (?P<heredoc> <<-?[ \t]*["'\\]?(?P<end>[\w.-]+)["']? )
+    """,
+    re.VERBOSE,
+)
+_PART = re.compile(
+    r"""
+      \\. | '[^']*'? | "[^"\\]*(?:\\.[^"\\]*)*"? | `[^`]*`?
+    | \$\{[^{}]+\} | \$\([^()]*(?:\([^()]*\)[^()]*)*\) | (?:(?<==)|[<>])\([^()]*\)
+    | \(\([^()]*\)\) | >[&|]? | &> | <<< | <&?(?!<) | [^\s;|&()<>'"`\\$]+ | \$
     """,
     re.VERBOSE | re.DOTALL,
 )
+"""One part of a word. A word is as many of them as follow each other. The parts are matched one by one, and no pattern
+here is possessive or atomic: those of Python 3.11.2, which Debian 12 ships, match the empty string instead."""
 _STRUCTURE = {
     **dict.fromkeys(("if", "then", "elif", "else", "fi", "while", "until", "do", "done"), 1),
     **dict.fromkeys(("esac", "time", "!", "{", "}"), 1),
@@ -69,9 +75,11 @@ def _pieces(text: str) -> Iterator[list[str]]:
     pipeline: list[list[str]] = [[]]
     ends: list[str] = []
     depth = at = 0
-    while token := _TOKEN.match(text, at):
-        kind, at = token.lastgroup, token.end()
-        if token[0] in ("|", "|&"):
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        kind = token.lastgroup if token else "word"
+        start, at = at, token.end() if token else _end_of_word(text, at)
+        if text[start:at] in ("|", "|&"):
             pipeline.append([])
         elif kind in ("line", "stop", "open", "close"):
             if kind == "open":
@@ -81,14 +89,22 @@ def _pieces(text: str) -> Iterator[list[str]]:
             yield from pipeline
             pipeline = [[]]
             depth = max(0, depth + {"open": 1, "close": -1}.get(kind, 0))
-        elif kind == "heredoc":
+        elif token and kind == "heredoc":
             ends.append(token["end"])
-        elif kind in ("word", "other"):
-            pipeline[-1].append(token[0])
+        elif kind == "word":
+            pipeline[-1].append(text[start:at])
         if kind == "line":
             at = _after_documents(text, at, ends)
             ends = []
     yield from pipeline
+
+
+def _end_of_word(text: str, at: int) -> int:
+    """Where the word that begins at `at` is over; a character that belongs to no word is one by itself."""
+    end = at
+    while part := _PART.match(text, end):
+        end = part.end()
+    return end if end > at else at + 1
 
 
 def _after_documents(text: str, at: int, ends: list[str]) -> int:

@@ -111,7 +111,10 @@ def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
       trial contributes zero. `passes` may be fractional when attempts are averaged.
     * tokens_per_pass, usd_per_pass: totals over all **valid trials** (every attempt, failures included:
       AgentMeter section 3.5) divided by the passes among those same trials, so that they do not depend on the
-      selection. No pass is infinity; one unknown cost makes USD per pass NaN, no valid trial makes both NaN.
+      selection. No pass is infinity; one unknown cost makes USD per pass NaN, and one unknown count tokens per pass; no
+      valid trial makes both NaN.
+    * tokens_per_pass_least, usd_per_pass_least: the same of what is known alone, which is the least that they can be;
+      NaN where nothing is.
     * turns: mean over valid trials; NaN if there is none.
     """
     tasks = per_task(trials, select(trials, attempts), ["reward", "passed"]).groupby("cell")
@@ -129,5 +132,8 @@ def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     tried = cells["valid"] > 0
     cells["tokens_per_pass"] = per_pass(totals["tokens"], passes).where(tried)
     cells["usd_per_pass"] = per_pass(totals["cost_usd"], passes).where(tried)
+    known = ended.sum(min_count=1).round(12).reindex(cells.index)
+    for name, spent in (("tokens_per_pass_least", "tokens"), ("usd_per_pass_least", "cost_usd")):
+        cells[name] = per_pass(known[spent], passes).where(tried & known[spent].notna())
     cells["turns"] = ended["turns"].mean()
     return cells

@@ -8,6 +8,7 @@ import sys
 from metrics.errors import TableError
 from runner import door, usage
 from runner.errors import AssayError, ConfigError
+from runner.printing import safe_streams
 
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # or importing litellm asks the network, and hangs without one
@@ -19,6 +20,11 @@ QUIET = {
 def main(argv: list[str]) -> int:
     """Exit code of one command: the job's own; 2 what is the user's to mend, 3 the engine's, 130 stopped."""
     os.environ.update(QUIET)
+    with safe_streams():
+        return _ended(argv)
+
+
+def _ended(argv: list[str]) -> int:
     try:
         return run(argv)
     except ConfigError as error:

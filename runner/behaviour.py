@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from metrics.terminal import phase, programs
 from runner.records import Status, ToolCall
 
 COMMANDS: Final = ("command", "cmd", "keystrokes", "script")
 """Names under which agents' terminals take what is to be run; the first that a call has counts."""
+LONGEST_COMMAND: Final = 1 << 16
+"""Characters of one command that are read. They are hostile text, read in linear time."""
+LONGEST_COMMANDS: Final = 1 << 22
+"""Characters of all commands of a trial that are read."""
 
 
 def kinds(names: Sequence[str], tools: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -27,11 +31,28 @@ def own_finish(status: Status, kinds: Sequence[str], tools: Mapping[str, Sequenc
     return status is Status.COMPLETED and (not tools.get("finish") or "finish" in kinds)
 
 
-def in_terminal(calls: Sequence[ToolCall], kinds: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The phase of each tool call, and every program that those of kind `execute` run; both in their order."""
-    texts = [command(call) if kind == "execute" else "" for call, kind in zip(calls, kinds, strict=True)]
-    phases = [phase(kind, text) for kind, text in zip(kinds, texts, strict=True)]
-    return tuple(phases), tuple(name for text in texts for name in programs(text))
+class TerminalUse(NamedTuple):
+    """What an agent did in its terminal."""
+
+    phases: tuple[str, ...]
+    """Phase of each tool call, in their order."""
+    programs: tuple[str, ...]
+    """Every program that the calls of kind `execute` run, in their order."""
+    cut: bool
+    """Whether some command was longer than what is read, so that programs may be missing."""
+
+
+def in_terminal(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse:
+    """Read what the commands of a trial run, as far as `LONGEST_COMMAND` and `LONGEST_COMMANDS` allow."""
+    texts, left, cut = [], LONGEST_COMMANDS, False
+    for call, kind in zip(calls, kinds, strict=True):
+        text = command(call) if kind == "execute" else ""
+        readable = text[: min(LONGEST_COMMAND, left)]
+        cut |= len(readable) < len(text)
+        left -= len(readable)
+        texts.append(readable)
+    phases = tuple(phase(kind, text) for kind, text in zip(kinds, texts, strict=True))
+    return TerminalUse(phases, tuple(name for text in texts for name in programs(text)), cut)
 
 
 def command(call: ToolCall) -> str:

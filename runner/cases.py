@@ -18,6 +18,10 @@ FILES_ROOT: Final = "/test_data"
 How = Literal["overlay", "copy"]
 """overlay: a fresh root for each case. copy: no mounts permitted; only what the case's user may write is watched and
 put back."""
+MOST_BYTES: Final = 1 << 63
+"""The largest file that a kernel knows; no stream is longer."""
+MOST_SECONDS: Final = 1e6
+"""No case takes longer, whatever its supervisor says."""
 LONGEST_NAME: Final = 255
 """Bytes of one name in a path, as the kernel has it."""
 
@@ -125,9 +129,9 @@ class Change(Record):
     change: Literal["added", "changed", "deleted"]
     kind: Literal["file", "directory", "symlink", "other"]
     """Of what is there now; of a deleted path, of what was there. other: pipe, socket."""
-    mode: int | None = None
+    mode: int | None = Field(default=None, ge=0, le=0o7777)
     """Permission bits with setuid, setgid and sticky; None for what is deleted, and for links, which have none."""
-    size: int | None = None
+    size: int | None = Field(default=None, ge=0, le=MOST_BYTES)
     """Bytes of a file."""
     digest: str | None = None
     """Of a file's content, or of a link's target: 64 hex digits of SHA-256. None for the rest, for what is deleted,
@@ -139,7 +143,7 @@ class Change(Record):
 class CaseResult(Record):
     """What one case did on one side. That it failed is a value, never an exception."""
 
-    exit_code: int | None
+    exit_code: int | None = Field(ge=0, le=255)
     """The shell's own: 127 for a command that is not there, 128 + n when signal n ended it. None unless `exited`."""
     ended: Literal["exited", "deadline", "prep", "lost"] = "exited"
     """deadline: killed at `limits.seconds`. prep: the files or the prep script failed, so the command was never run,
@@ -149,15 +153,15 @@ class CaseResult(Record):
     stderr: str = ""
     binary: tuple[Literal["stdout", "stderr"], ...] = ()
     """What is no UTF-8: there such bytes are written `\\xNN`, and backslashes doubled, so no two outputs look alike."""
-    stdout_bytes: int = 0
+    stdout_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
     """What it really wrote."""
-    stderr_bytes: int = 0
+    stderr_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
     changes: tuple[Change, ...] = ()
     """ΔS of the command alone, in the order of paths: files and prep are before it."""
     truncated: tuple[Literal["stdout", "stderr", "entries", "diff_seconds"], ...] = ()
     """What a cap cut: a result that is cut equals none that is not; two are compared as far as they are kept."""
-    seconds: float = 0.0
+    seconds: float = Field(default=0.0, ge=0, le=MOST_SECONDS)
     """Wall seconds from the command's start to its end."""
-    cpu_seconds: float = 0.0
+    cpu_seconds: float = Field(default=0.0, ge=0, le=MOST_SECONDS)
     """User and system time of the command and of those children that it, or who inherited them, waited for."""
     how: How

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, SkipValidation, field_validator
 
@@ -16,6 +16,8 @@ from runner.records import Budget, CallLimits, Model, Record, Scoring, SpendLimi
 NO_MODEL = Model(name="none", backend="none")
 """What a cell of an agent without a model has in place of one."""
 
+TAKEN = ("trials", "cache", "mlartifacts", "mlflow.db")
+"""What lies in `outputs` beside the sweeps' folders."""
 LONGEST_NAME = 120
 """Of a sweep."""
 _NAME = re.compile(rf"[A-Za-z0-9][\w.+-]{{0,{LONGEST_NAME - 1}}}")
@@ -60,8 +62,8 @@ class Settings(Record):
     job: Annotated[Job, SkipValidation]
     fresh: bool
     """Run finished trials again."""
-    dry_run: bool
-    """Print the plan and stop."""
+    dry_run: bool | Literal["full"]
+    """Print the plan and stop; full: with every trial."""
     gateway: CallLimits = CallLimits()
     sweep_budget: SpendLimits = SpendLimits()
     """Once this command has spent any of it, no new trial starts. Scripts and recordings spend nothing but time."""
@@ -73,6 +75,8 @@ class Settings(Record):
             raise ValueError(
                 "it takes letters, digits and . _ + -, with a letter or a digit first, 120 at most"
             )
+        if name.lower() in TAKEN:
+            raise ValueError("outputs has something else of that name; choose another")
         return name
 
 
@@ -86,3 +90,13 @@ class Sweep(Record):
     scorings: tuple[Scoring, ...] = ()
     """Those that were asked for, in order; empty where the command line names none and `settings.scoring` is what the
     configuration says anyway. Cells that differ in scoring alone are one cell."""
+    scoring_keys: tuple[str, ...] = ()
+    """Keys of a scoring that were typed; empty where a whole scoring was."""
+    named: bool = False
+    """Whether somebody chose its name; else it is made of the cells' names."""
+
+    def rescorings(self, own: Scoring) -> tuple[Scoring, ...]:
+        """What was asked for of a sweep that is scored by `own`: a typed key changes that key alone."""
+        if not self.scoring_keys:
+            return self.scorings
+        return tuple(own.taking(asked, self.scoring_keys) for asked in self.scorings)

@@ -25,17 +25,19 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from runner.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
-from runner.door import AXES, DATA, ROOT, keys_at, suggest, target
+from runner.door import AXES, DATA, ROOT, config_folders, keys_at, option_nodes, suggest, target
 from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
-from runner.records import Budget, Judge, Scoring
+from runner.protocols import Agent
+from runner.records import Budget, Judge, Model, Scoring
 from runner.tiers import read_tiers
 from runner.yaml_files import leaves
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
 
 _PER_CELL = (*AXES, "attempts")
-_OF_SCORING = re.compile(r"[+~]*scoring\b")
+_OF_KEY = re.compile(r"(^|\.)(api_)?key_env$")
+_OF_SCORING = re.compile(r"[+~]*scoring\b(?:\.(?P<key>[\w.]+)=)?")
 
 
 def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
@@ -50,6 +52,7 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
         _well_placed(node)
     _same_settings(nodes)
     scorings = _scorings(nodes)
+    _keep_keys(nodes, typed)
     cells = _cells(nodes, build(nodes[0].get("pricing"), "pricing", Pricing))
     shared = {key: value for key, value in nodes[0].items() if key not in _PER_CELL}
     shared |= {"name": shared.get("name") or _name(cells), "scoring": scorings[0]}
@@ -59,6 +62,8 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
         settings=build(shared, "", Settings),
         composed=tuple(OmegaConf.to_container(config) for config in configs),
         scorings=scorings if asked else (),
+        scoring_keys=_keys_of_scoring(typed),
+        named=bool(nodes[0].get("name")),
     )
     if len(scorings) > 1 and not sweep.settings.job.several_scorings:
         raise ConfigError(
@@ -128,6 +133,12 @@ def _scorings(nodes: Sequence[dict[str, Any]]) -> tuple[Scoring, ...]:
     return tuple(scoring for at, scoring in enumerate(found) if scoring not in found[:at])
 
 
+def _keys_of_scoring(typed: Sequence[str]) -> tuple[str, ...]:
+    """Keys of the scoring that were typed; none where a whole scoring was, or where only a preset speaks of it."""
+    found = [match["key"] for word in typed if (match := _OF_SCORING.match(word))]
+    return tuple(key for key in found if key) if all(found) else ()
+
+
 def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...]:
     """One cell per distinct name, in order; equal nodes become one object."""
     built: dict[str, Any] = {}
@@ -149,6 +160,8 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
             from runner.gateway.cassette import sealed  # noqa: PLC0415 - brings the gateway's libraries
 
             model = sealed(model)
+        if agent.uses_model:
+            _require_needs(agent, model)
         model, prices = priced(model, budget, pricing) if agent.uses_model else (NO_MODEL, "")
         values = {"agent": agent, "model": model, "dataset": dataset, "budget": budget, "prices": prices}
         cell = build({**values, "attempts": node.get("attempts")}, "", Cell)
@@ -195,6 +208,20 @@ def _well_placed(node: dict[str, Any]) -> None:
             raise ConfigError(
                 f"the chosen {group} has no effect: its file must begin with `# @package _global_`."
             )
+
+
+def _keep_keys(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
+    """Raises when `dataset.env` names the variable of a key: of any model or search that is chosen, or could be."""
+    asked = [name for node in nodes for name in dict(leaves(node)).get("dataset.env") or ()]
+    if not asked:
+        return
+    known = [*nodes, *option_nodes(config_folders(typed))]
+    keys = {value for node in known for path, value in leaves(node) if _OF_KEY.search(path)}
+    if secret := sorted(keys.intersection(asked)):
+        raise ConfigError(
+            f"dataset.env: {secret[0]} is where a provider's key is, which no sandbox ever gets: leave it out. "
+            "Agents reach their model through the gateway."
+        )
 
 
 def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
@@ -260,6 +287,16 @@ def _require_prices(cells: Sequence[Cell]) -> None:
             raise ConfigError(
                 f"sweep_budget.usd: model {model.name} has no price, so nobody could count it: set model.prices.input "
                 "and model.prices.output, or cap sweep_budget.turns or tokens instead."
+            )
+
+
+def _require_needs(agent: Agent, model: Model) -> None:
+    """Raises unless the model says what the agent cannot work without."""
+    for field in agent.needs:
+        if getattr(model, field) is None:
+            raise ConfigError(
+                f"agent {agent.name} needs to know the {field} of its model, and model {model.name} does not say it: "
+                f"set model.{field}=TOKENS."
             )
 
 

@@ -116,6 +116,12 @@ def options(group: str, folders: Iterable[Path] = (CONF,)) -> dict[str, Path]:
     return {file.stem: file for file in files}
 
 
+def option_nodes(folders: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """The content of every option of every group."""
+    for folder in folders:
+        yield from map(_read, sorted(folder.glob("*/*.yaml")))
+
+
 @cache
 def scalars() -> tuple[str, ...]:
     """Keys of `config.yaml` itself."""

@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from runner.plan import PlannedTrial
     from runner.protocols import DrivingAgent, Sandbox
     from runner.recording import Rollout
-    from runner.records import Counted, Image, Model
+    from runner.records import Changes, Counted, Image, Model
 
 LOG = "agent.stdout"
 """In the trial's folder; grows while the agent works."""
 _OPEN = f"""
-import socket, subprocess, sys, time
+import os, socket, subprocess, sys, time
+given = {{name[1:]: value for name, value in os.environ.items() if name[0] == "+"}}
 null = subprocess.DEVNULL
-subprocess.Popen(sys.argv[1:], stdin=null, stdout=null, stderr=null, start_new_session=True)
+subprocess.Popen(sys.argv[1:], env=given, stdin=null, stdout=null, stderr=null, start_new_session=True)
 for _ in range(600):
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", {EGRESS_PORT})) == 0:
@@ -47,7 +48,7 @@ for _ in range(600):
 """Starts the command given and leaves it running, once it listens."""
 
 
-Ended = Literal["exited", "deadline", "disk", "cancelled", "lost"]
+Ended = Literal["exited", "deadline", "disk", "files", "cancelled", "lost"]
 """As in `ExecResult`."""
 
 
@@ -102,7 +103,7 @@ class Machine:
         self._env = PROXY_ENV if behind_proxy else {}
         if behind_proxy:
             held = proxied(ExecSpec(argv=("sleep", "infinity")))
-            sandbox.exec(ExecSpec(argv=(PYTHON, "-I", "-S", "-c", _OPEN, *held.argv)))
+            sandbox.exec(ExecSpec(argv=(PYTHON, "-c", _OPEN, *held.argv)))
 
     def exec(
         self,
@@ -120,7 +121,8 @@ class Machine:
             self._clock.check()
             # It is gone, and the rollout's deadline is not why.
             self._clock.stop(
-                "disk" if result.ended == "disk" else "lost", f"The machine ended ({result.ended})."
+                result.ended if result.ended in ("disk", "files") else "lost",
+                f"The machine ended ({result.ended}).",
             )
         return result
 
@@ -149,6 +151,15 @@ class Machine:
     def counted(self) -> Counted:
         """See `protocols.Sandbox`."""
         return self._sandbox.counted()
+
+    def changes(self) -> Changes | None:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.changes()
+
+    @property
+    def excess(self) -> Literal["disk", "files"] | None:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.excess
 
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`."""

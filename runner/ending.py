@@ -12,6 +12,7 @@ PROVIDER_FAILED = (401, 403, 429)
 """Upstream answers, beside all from 500 on, that say something about our account and nothing about the model."""
 KILLED_FOR = {
     "disk": "It filled its disk (sandbox.disk_mb).",
+    "files": "It made more files than sandbox.files allows, or folders nested too deeply to count them.",
     # Counts against the agent: else a hostile one could void a trial that it is about to lose.
     "lost": "Its container died under it.",
 }

@@ -7,6 +7,8 @@
     │   └── OutputsError         `outputs/` is not writable, or another runner holds it
     ├── EngineError              the Docker Engine is absent, gone, or refused something it should do
     │   └── ImageError           an image can neither be pulled nor built
+    ├── HealthError              a task's own health check never succeeded
+    ├── SpoiledMachine           what an agent did to its machine keeps it from being judged: reward 0
     ├── WorkspaceTooLarge        what the agent left exceeds the caps on size or count
     ├── VerifierError            the verifier ran and gave no usable reward
     │   └── JudgeError           the judge model gave no verdict
@@ -47,6 +49,18 @@ class EngineError(AssayError):
 
 class ImageError(EngineError):
     """An image can neither be pulled nor built; carries the end of the build's output."""
+
+
+class HealthError(AssayError):
+    """The health check of a task never succeeded: its image or its services are sick, and the engine is not."""
+
+
+class SpoiledMachine(AssayError):  # noqa: N818 - says what happened
+    """An agent left its machine so that the engine cannot or may not go on with it.
+
+    It is past its limits on disk or files, or the engine answers, but not for this container. That is the agent's
+    doing: else an agent could void a trial that it is about to lose.
+    """
 
 
 class WorkspaceTooLarge(AssayError):  # noqa: N818 - says what happened

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from runner.gateway import Gateway
     from runner.protocols import SandboxProvider
+    from runner.records import InstalledBundle
     from runner.store import Store
 
 
@@ -19,5 +20,5 @@ class Lab:
     gateway: Gateway
     store: Store
     sweep: str
-    bundles: dict[str, str]
-    """Bundle name -> recipe digest."""
+    bundles: dict[str, InstalledBundle]
+    """By name, the runtime `python` included."""

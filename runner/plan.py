@@ -1,4 +1,4 @@
-"""From cells to trials: pure, before anything is started. `dry_run=true` prints what this module returns.
+"""From cells to trials: pure, before anything is started. `dry_run=full` prints what this module returns.
 
 A trial's key is a digest of what defines it: the agent's, model's, budget's and sandbox's configuration, the task's
 content and the recipes of its images, and the attempt. Names of folders, the sweep it belongs to and scoring are no
@@ -79,8 +79,9 @@ class Plan(Record):
 
     @property
     def refused(self) -> tuple[Task, ...]:
-        """Each task that cannot be run here, once."""
-        return tuple({(t.task.dataset, t.task.name): t.task for t in self.trials if t.task.refused}.values())
+        """Each task that cannot be run here, once for each reason: one may be refused to some agents only."""
+        refused = (trial.task for trial in self.trials if trial.task.refused)
+        return tuple({(task.dataset, task.name, task.refused): task for task in refused}.values())
 
     def most_usd(self, *, nominal: bool) -> float | None:
         """Upper bound in USD of one try at every trial left to do; None when a budget has no limit in USD.

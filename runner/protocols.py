@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from runner.cases import CaseSide
@@ -20,15 +20,18 @@ if TYPE_CHECKING:
         Build,
         BuildSpec,
         BundleRecipe,
+        Changes,
         Counted,
         Endpoint,
         Environment,
         ExecResult,
         ExecSpec,
         Image,
+        InstalledBundle,
         Judge,
         Model,
         OwnUsage,
+        Reaped,
         SandboxSpec,
         Task,
         TrialRecord,
@@ -94,6 +97,10 @@ class Agent(Configured, Protocol):
     @property
     def uses_model(self) -> bool:
         """False for oracle and nop: their cells do not multiply with the models."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Fields of `records.Model` without which it cannot work; a model that lacks one is refused at the door."""
 
     @property
     def tools(self) -> Mapping[Any, tuple[str, ...]]:
@@ -207,7 +214,11 @@ class Sandbox(Protocol):
         """
 
     def put(self, source: Path, target: str) -> None:
-        """Copy a host folder's content into a container folder, root-owned; a tar file's members, as they are."""
+        """Copy a host folder's content into a container folder, root-owned; a tar file's members, as they are.
+
+        Processes in it are frozen meanwhile, and no command may be starting in another thread. Once a command has run,
+        this method, `exec`, `get`, `kill` and `snapshot` raise `SpoiledMachine` for what that did to the machine.
+        """
 
     def get(self, path: str, target: Path) -> int:
         """Copy a container path out as a tar file at `target`; returns the number of regular files in it.
@@ -221,8 +232,21 @@ class Sandbox(Protocol):
     def counted(self) -> Counted:
         """What the kernel counted of it, until now or until `kill`."""
 
+    def changes(self) -> Changes | None:
+        """What differs in its file system from its image, until now; mounts and the runner's own files aside.
+
+        None when it cannot be listed, or is too much to be: a sandbox's processes can bring that about.
+        """
+
+    @property
+    def excess(self) -> Literal["disk", "files"] | None:
+        """What it had more of than its limits allow when `kill` ended it; None before that."""
+
     def snapshot(self) -> Image:
-        """Its file system, frozen, as an image that the sandbox's context removes with it."""
+        """Its file system, frozen, as an image that the sandbox's context removes with it.
+
+        Raises `SpoiledMachine` for one past its limits (`excess`).
+        """
 
     def __enter__(self) -> Self: ...
 
@@ -260,14 +284,16 @@ class SandboxProvider(Configured, Protocol):
     def cases(self, side: CaseSide) -> AbstractContextManager[CaseBox]:
         """Start one side of a differential test. Raises `EngineError`."""
 
-    def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:
-        """Make sure that the base image, the `python` runtime and these bundles exist; name -> recipe digest.
+    def prepare(
+        self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]
+    ) -> dict[str, InstalledBundle]:
+        """Make sure that the base image, the `python` runtime and these bundles exist; returns them by name.
 
         `say` hears of long steps. Raises `EngineError`.
         """
 
-    def reap(self) -> int:
-        """Remove what dead owners left; returns how many containers."""
+    def reap(self) -> Reaped:
+        """Remove what dead owners left. What cannot be removed in time is named and left. Raises `EngineError`."""
 
 
 class Verifier(Protocol):
@@ -282,9 +308,10 @@ class Verifier(Protocol):
     ) -> Verdict:
         """Judge what the rollout left in `sandbox`, whose processes are dead unless the task keeps them.
 
-        Opens its own sandbox from `sandboxes`. What the verifier wrote is copied into the host folder `into`. A
-        missing or malformed reward is a `Verdict` with reward None and its error, never an exception. `ask` is given
-        exactly when there is a `judge`. Raises `EngineError` when our side fails, `JudgeError` when the judge does.
+        Opens its own sandbox from `sandboxes`. What the verifier wrote is copied into the host folder `into`. What
+        cannot be judged for what the agent left, or may have brought about, is a `Verdict` of reward 0 with its error,
+        never an exception. `ask` is given exactly when there is a `judge`. Raises `EngineError` when our side fails,
+        `JudgeError` when the judge does.
         """
 
 
@@ -294,6 +321,10 @@ class Executor(Protocol):
     @property
     def retries(self) -> int:
         """How often a trial is repeated after an infrastructure failure."""
+
+    @property
+    def at_once(self) -> int:
+        """Trials at a time."""
 
     def run(
         self, trials: Iterable[Job_contra], work: Callable[[Job_contra], TrialRecord], cancel: Event
@@ -310,3 +341,9 @@ class Tracker(Configured, Protocol):
 
     def log(self, sweep: Path) -> str:
         """Log the sweep in this folder; returns what to tell the user (command and link). Raises `TrackingError`."""
+
+    def open(self, outputs: Path, port: int) -> None:
+        """Show what is logged: become its user interface on this port of the loopback, or say where it is.
+
+        Raises `ConfigError` when there is nothing to show.
+        """

@@ -15,7 +15,7 @@ from runner.behaviour import in_terminal, kinds, own_finish
 from runner.ending import ending
 from runner.errors import OutputsError
 from runner.plan import identity
-from runner.records import PhaseSeconds, Status, TrialRecord, Usage
+from runner.records import ErrorInfo, PhaseSeconds, Status, TrialRecord, Usage
 from runner.store import write_atomically
 
 if TYPE_CHECKING:
@@ -26,8 +26,21 @@ if TYPE_CHECKING:
     from runner.gateway.asking import Asking
     from runner.gateway.egress import Egress
     from runner.plan import PlannedTrial
-    from runner.records import ErrorInfo, ExecResult, Image, ModelCall, OwnUsage, Retry, ToolCall, Verdict
+    from runner.records import (
+        ExecResult,
+        Image,
+        InstalledBundle,
+        ModelCall,
+        OwnUsage,
+        Retry,
+        ToolCall,
+        Verdict,
+    )
     from runner.workspace import Workspace
+
+
+RUNTIME = "python"
+"""The bundle with the supervisor, which is part of every sandbox that a model acts in."""
 
 
 @dataclass
@@ -47,6 +60,7 @@ class Rollout:
     asking: Asking | None = None
     verdict: Verdict | None = None
     error: ErrorInfo | None = None
+    warnings: list[ErrorInfo] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     workspace: Workspace | None = None
     own_usage: OwnUsage | None = None
@@ -90,13 +104,14 @@ class Rollout:
 def recorded(
     trial: PlannedTrial,
     state: Rollout,
-    bundles: Mapping[str, str],
+    bundles: Mapping[str, InstalledBundle],
     retries: tuple[Retry, ...],
     started: datetime,
 ) -> TrialRecord:
     """The record of a try that is over, however far it came, and its trajectory on disk.
 
-    `bundles` are recipe digests by bundle; `retries` are the tries before it, `started` is when it began (UTC).
+    `bundles` are those that are installed, by name; `retries` are the tries before it, `started` is when it began
+    (UTC).
     """
     verdict = state.verdict
     status, error = _ended(trial, state)
@@ -106,8 +121,9 @@ def recorded(
         behaviour = _behaviour(trial, state, status)
     except OutputsError:
         raise
-    except Exception:  # noqa: BLE001 - the trial boundary: what calls hold is the agent's and a provider's
+    except Exception as problem:  # noqa: BLE001 - the trial boundary: what calls hold is the agent's and a provider's
         state.flags.append("calls_undescribed")
+        state.warnings.append(ErrorInfo.of(problem, "agent", unexpected=True))
     return TrialRecord(
         key=trial.key,
         **trial.row().model_dump(exclude={"key", "refused"}),
@@ -116,7 +132,13 @@ def recorded(
         passed=None if reward is None else reward >= trial.cell.dataset.pass_threshold,
         verdict=verdict,
         error=error,
-        flags=(*trial.task.flags, *state.flags, *_flags(trial, state, retries)),
+        warnings=tuple(state.warnings),
+        flags=(
+            *trial.task.flags,
+            *state.flags,
+            *_flags(trial, state, retries),
+            *(verdict.flags if verdict else ()),
+        ),
         agent_exit_code=state.result.exit_code if state.result else None,
         **_spent(state, retries),
         **behaviour,
@@ -126,6 +148,7 @@ def recorded(
         seconds=PhaseSeconds(**state.clock, waiting=state.waited_seconds),
         retries=retries,
         egress=state.egress.attempts if state.egress else (),
+        host_env=trial.task.host_env,
         workspace_files=state.workspace.files if state.workspace else None,
         workspace_lines=state.workspace.lines if state.workspace else None,
         digests=_digests(trial, state, bundles),
@@ -133,14 +156,22 @@ def recorded(
 
 
 def _ended(trial: PlannedTrial, state: Rollout) -> tuple[Status, ErrorInfo | None]:
-    """Status and error: of a workspace beyond judging, else of a failure of ours, else of what the rollout came to."""
+    """Status and error. In order: the user's stop, a failure of ours, what the rollout came to, what it left.
+
+    An agent that ended well and left what no test can run on is in error; where tests ran, it was completed.
+    """
+    if state.result and state.result.ended == "cancelled":
+        return Status.CANCELLED, None
     verdict = state.verdict
-    if verdict and verdict.error and verdict.reward == 0.0:  # what it left cannot be judged, by its own doing
-        return Status.AGENT_ERROR, verdict.error
-    if state.error is not None or state.result is None:
+    is_unfit = verdict is not None and verdict.error is not None and verdict.reward == 0.0
+    # Once there is a verdict on what cannot be judged, what happens later says nothing else: it may be the same cause.
+    if state.result is None or (state.error is not None and not is_unfit):
         return Status.INFRA_INVALID, state.error
     refusal = state.session.refusal if state.session else None
-    return ending(state.result, state.calls, refusal, trial.seconds)
+    status, error = ending(state.result, state.calls, refusal, trial.seconds)
+    if verdict and is_unfit and status is Status.COMPLETED and "no_verdict" not in verdict.flags:
+        return Status.AGENT_ERROR, verdict.error
+    return status, error
 
 
 def _spent(state: Rollout, retries: Sequence[Retry]) -> dict[str, Any]:
@@ -164,7 +195,9 @@ def _behaviour(trial: PlannedTrial, state: Rollout, status: Status) -> dict[str,
     agent, calls = trial.cell.agent, state.calls
     made = [tool for call in calls for tool in state.tools(call)]
     used, tools = kinds([tool.name for tool in made], agent.tools), Counter(tool.name for tool in made)
-    phases, programs = in_terminal(made, used)
+    terminal = in_terminal(made, used)
+    if terminal.cut:
+        state.flags.append("commands_cut")
     _write_trajectory(trial, state, calls)
     if state.session and state.session.turns and not (made and (_changed(state) or _said(calls))):
         state.flags.append("empty_rollout")
@@ -172,8 +205,8 @@ def _behaviour(trial: PlannedTrial, state: Rollout, status: Status) -> dict[str,
         "interactions": tools.total(),
         "tool_calls": dict(tools),
         "tool_kinds": used,
-        "tool_phases": phases,
-        "programs": programs,
+        "tool_phases": terminal.phases,
+        "programs": terminal.programs,
         "own_finish": own_finish(status, used, agent.tools) if state.session else None,
     }
 
@@ -200,8 +233,7 @@ def _flags(trial: PlannedTrial, state: Rollout, retries: Sequence[Retry]) -> lis
             "verified_live": verdict is not None and verdict.mode == "live",
             "forged_results": verdict is not None and bool(verdict.components.get("forged")),
             "unjudged": verdict is not None and verdict.reward is None,
-            "output_truncated": state.result is not None
-            and state.result.output_bytes > len(state.result.stdout) + len(state.result.stderr) + 4096,
+            "output_truncated": state.result is not None and state.result.output_cut,
             "no_wall_limit": trial.seconds is None,
         }.items()
         if holds
@@ -213,7 +245,7 @@ def _difference(state: Rollout) -> OwnUsage | None:
     return state.own_usage.beyond(state.session.usage) if state.own_usage and state.session else None
 
 
-def _digests(trial: PlannedTrial, state: Rollout, bundles: Mapping[str, str]) -> dict[str, str]:
+def _digests(trial: PlannedTrial, state: Rollout, bundles: Mapping[str, InstalledBundle]) -> dict[str, str]:
     cell, bundle = trial.cell, trial.cell.agent.bundle
     digests = {
         "assay": __version__,
@@ -228,8 +260,10 @@ def _digests(trial: PlannedTrial, state: Rollout, bundles: Mapping[str, str]) ->
     }
     if judge := cell.dataset.verifier.judge:
         digests["judge"] = identity(judge)
-    if bundle:
-        digests[f"bundle:{bundle.name}"] = bundles.get(bundle.name, "")
+    for name in (RUNTIME, *([bundle.name] if bundle else [])):
+        if installed := bundles.get(name):
+            digests[f"bundle:{name}"] = installed.recipe
+            digests[f"bundle_content:{name}"] = installed.content
     return {name: digest for name, digest in digests.items() if digest}
 
 

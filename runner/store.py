@@ -9,6 +9,7 @@
     │   ├── ledger.sent  judge.sent    while they run: numbers of calls sent, which a killed runner leaves
     │   ├── trajectory.json            ATIF, made from the ledger
     │   ├── agent.stdout  agent.stderr verifier.tar  workspace.tar
+    │   ├── again/                     what a second verdict's tests printed and wrote, if one was asked for
     │   ├── earlier/<n>/               tries that our side spoiled: same files, their spend is counted
     │   └── superseded/<n>/            finished trials replaced by `fresh=true`: their spend is not counted
     ├── cache/                         what agents in our process keep for one another

@@ -27,6 +27,8 @@ class TiersFile(Record):
     """Of cost over a tier's valid trials: its budgets."""
     tau_quantile: float
     """Of cost over a tier's failed trials: its tau."""
+    measures: tuple[str, ...] = ("tokens", "turns", "interactions")
+    """What effort rests on beside success."""
     tiers: dict[str, TierScoring]
     labels: dict[str, str]
     """Task -> tier."""

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 import warnings
@@ -20,11 +21,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
+from urllib.request import url2pathname
 
 from runner.collector import uncollected
 from runner.door import ROOT
-from runner.errors import TrackingError
+from runner.errors import ConfigError, TrackingError
 from runner.locks import exclusive
 from runner.records import Record
 
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
     from runner.report.runs import TrackedRun
 
+PORT = 5000
+"""Of the user interface, unless `job.port` says another."""
+DATABASE = "mlflow.db"
+"""The store in `outputs`."""
 _OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "MLFLOW_DISABLE_TELEMETRY": "true"}
 """Without them, importing mlflow asks two hosts for a price map and for what to report about us."""
 _BRIEF = {
@@ -43,6 +49,8 @@ _BRIEF = {
 """mlflow's own defaults try a dead server for four minutes, and announce that they create a database."""
 _UI = {**_OFFLINE, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
 """Without the last, the UI takes twice as long to start, for a service that nothing here uses."""
+_ARTIFACTS = "mlartifacts"
+"""Folder in `outputs` of all runs' files."""
 _VIEW = {
     "params.`agent`": 120,
     "params.`model`": 200,
@@ -65,6 +73,10 @@ class NoTracker(Record):
         """Do nothing; returns where the tables are."""
         return f"Not tracked (tracker=none). The tables are in {sweep}"
 
+    def open(self, outputs: Path, port: int) -> None:  # noqa: ARG002 - the protocol's
+        """Raises `ConfigError`: nothing is logged."""
+        raise ConfigError("tracker=none logs nothing that could be shown. Leave it out: job=ui opens MLflow.")
+
 
 class MlflowTracker(Record):
     """Logs a sweep to an MLflow store."""
@@ -86,12 +98,10 @@ class MlflowTracker(Record):
                 return self._log(sweep)
         except _store_failures() as error:
             reason = " ".join(str(error).split())[:500]
-            elsewhere = (
-                "" if sweep.parent == ROOT / "outputs" else f" outputs={shlex.quote(str(sweep.parent))}"
-            )
             raise TrackingError(
                 f"MLflow at {self._store(sweep.parent)} did not take the sweep ({type(error).__name__}: {reason}). "
-                f"No record is lost. Once it is mended: python -m runner job=track name={sweep.name}{elsewhere}"
+                "No record is lost. Once it is mended: "
+                f"python -m runner job=track name={sweep.name}{_elsewhere(sweep.parent)}"
             ) from error
 
     def _log(self, sweep: Path) -> str:
@@ -111,27 +121,43 @@ class MlflowTracker(Record):
             runs = tracked_runs(sweep, self.trajectories)
             client = MlflowClient(tracking_uri=store)
             experiment = self._experiment(client, sweep.parent)
-            _reconcile(client, experiment, sweep.name, runs)
+            replaced = _reconcile(client, experiment, sweep.name, runs)
+            if not _is_server(store):
+                _remove(replaced, sweep.parent.resolve() / _ARTIFACTS)
             view = _save_view(client, experiment, sweep.name)
         link = f"/#/experiments/{experiment}/runs?viewStateShareKey={quote(view)}"
         if _is_server(store):
             return f"Tracked in MLflow: {store.rstrip('/')}{link}"
-        settings = " ".join(f"{name}={value}" for name, value in _UI.items())
-        mlflow = shlex.quote(str(Path(sys.executable).with_name("mlflow")))
         return (
             f"Tracked in MLflow. To open it:\n"
-            f"  {settings} {mlflow} ui --workers 1 --backend-store-uri {shlex.quote(store)}\n"
+            f"  python -m runner job=ui{_elsewhere(sweep.parent)}\n"
             f"and then the leaderboard:\n"
-            f"  http://127.0.0.1:5000{link}"
+            f"  http://127.0.0.1:{PORT}{link}"
         )
 
+    def open(self, outputs: Path, port: int) -> None:
+        """Replace this process by MLflow's user interface. A server that runs already is only named.
+
+        Raises `ConfigError` when nothing was logged below `outputs`.
+        """
+        store = self._store(outputs)
+        if _is_server(store):
+            print(f"MLflow is at {store}")
+            return
+        if self.uri is None and not (outputs / DATABASE).is_file():
+            raise ConfigError(f"Nothing is logged in {outputs} yet: run a sweep, or job=track name=SWEEP.")
+        print(f"MLflow starts at http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
+        mlflow = Path(sys.executable).with_name("mlflow")
+        command = (mlflow, "ui", "--workers", "1", "--port", str(port), "--backend-store-uri", store)
+        os.execve(mlflow, [str(word) for word in command], {**os.environ, **_UI})  # noqa: S606 - its own program
+
     def _store(self, outputs: Path) -> str:
-        return self.uri or f"sqlite:///{outputs.resolve() / 'mlflow.db'}"
+        return self.uri or f"sqlite:///{outputs.resolve() / DATABASE}"
 
     def _experiment(self, client: MlflowClient, outputs: Path) -> str:
         """Id of the experiment. Artifacts go below `outputs`, or where a server wants them."""
         server = _is_server(self._store(outputs))
-        artifacts = None if server else (outputs.resolve() / "mlartifacts").as_uri()
+        artifacts = None if server else (outputs.resolve() / _ARTIFACTS).as_uri()
         found = client.get_experiment_by_name(self.experiment)
         if found is None:
             return str(client.create_experiment(self.experiment, artifact_location=artifacts))
@@ -142,12 +168,18 @@ class MlflowTracker(Record):
         return str(found.experiment_id)
 
 
+def _elsewhere(outputs: Path) -> str:
+    """The word that a command needs for this folder; none for the usual one."""
+    return "" if outputs == ROOT / "outputs" else f" outputs={shlex.quote(str(outputs))}"
+
+
 def _is_server(store: str) -> bool:
     return store.startswith(("http://", "https://"))
 
 
-def _reconcile(client: MlflowClient, experiment: str, sweep: str, runs: Sequence[TrackedRun]) -> None:
-    """Make the sweep's runs in the store be these; a run is known by its cell and the digest of its content.
+def _reconcile(client: MlflowClient, experiment: str, sweep: str, runs: Sequence[TrackedRun]) -> list[str]:
+    """Make the sweep's runs in the store be these; a run is known by its cell and the digest of its content. Returns
+    where the files of the runs lie that were replaced.
 
     A run gets its digest last, so one that a crash left half-written is replaced as one that differs is.
     """
@@ -160,14 +192,25 @@ def _reconcile(client: MlflowClient, experiment: str, sweep: str, runs: Sequence
             same.pop()
         else:
             _write(client, experiment, sweep, wanted)
-    for outdated in stored.values():
-        for run_id in outdated:
-            client.delete_run(run_id)
+    replaced = [run_id for outdated in stored.values() for run_id in outdated]
+    folders = [str(client.get_run(run_id).info.artifact_uri) for run_id in replaced]
+    for run_id in replaced:
+        client.delete_run(run_id)
+    return folders
+
+
+def _remove(folders: Sequence[str], below: Path) -> None:
+    """Remove files of replaced runs, which MLflow only marks as deleted; none that lie elsewhere than `below`."""
+    for uri in folders:
+        folder = Path(url2pathname(urlsplit(uri).path))
+        if folder.is_relative_to(below) and folder != below:
+            shutil.rmtree(folder.parent if folder.name == "artifacts" else folder, ignore_errors=True)
 
 
 def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -> None:
     from mlflow.entities import Metric, Param  # noqa: PLC0415 - see _log
 
+    from runner.report.csv_cells import to_csv  # noqa: PLC0415
     from runner.report.runs import COLUMNS  # noqa: PLC0415
 
     tags = {**run.tags, "assay.sweep": sweep, "assay.cell": run.identity}
@@ -179,7 +222,7 @@ def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -
         client.log_artifact(run_id, str(path), folder)
     if run.identity:
         with tempfile.TemporaryDirectory() as folder:
-            run.trials.to_csv(Path(folder, "trials.csv"), index=False)
+            Path(folder, "trials.csv").write_text(to_csv(run.trials, index=False), "utf-8")
             run.trials.to_parquet(Path(folder, "trials.parquet"), index=False)
             client.log_artifacts(run_id, folder)
         # As `object`: mlflow asks for columns of that type, and pandas 4 will not take text for it.

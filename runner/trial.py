@@ -16,16 +16,17 @@ from runner.driving import Clock, Machine, Workbench, drive
 from runner.errors import (
     AssayError,
     ConfigError,
-    EngineError,
+    HealthError,
     ImageError,
     JudgeError,
     OutputsError,
+    SpoiledMachine,
     TaskError,
     WorkspaceTooLarge,
 )
 from runner.protocols import DrivingAgent, Sandbox
 from runner.recording import Rollout, recorded
-from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord
+from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord, Verdict
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
 from runner.store import JUDGE_LEDGER, LEDGER, NO_ROOM, no_room
@@ -90,13 +91,24 @@ def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> T
             _run(trial, lab, state, stack, cancelled)
     except OutputsError:
         raise
+    except SpoiledMachine as error:
+        if state.began:  # before that no agent had been there
+            state.verdict = _worthless(trial, ErrorInfo.of(error, state.phase))
+        else:
+            state.error = ErrorInfo.of(error, state.phase)
     except AssayError as error:
         state.error = ErrorInfo.of(error, state.phase)
     except Exception as error:  # the trial boundary: a bug or a broken task spoils one trial, not a sweep
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise no_room(folder, error) from error
-        state.error = ErrorInfo.of(error, state.phase)
+        state.error = ErrorInfo.of(error, state.phase, unexpected=True)
     return recorded(trial, state, lab.bundles, retries, started)
+
+
+def _worthless(trial: PlannedTrial, error: ErrorInfo) -> Verdict:
+    """The verdict on a machine that cannot be judged for what the agent did to it."""
+    of_task = trial.task.verifier
+    return Verdict(reward=0.0, mode="live" if of_task.keep_processes else of_task.mode, error=error)
 
 
 def _run(
@@ -235,19 +247,20 @@ def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: Rollout) -> SandboxSpec:
 
 
 def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
-    """Raises `EngineError` when the task's own health check never succeeds."""
+    """Raises `HealthError` when the task's own health check never succeeds."""
     check = trial.task.environment.healthcheck
     if check is None:
         return
     # `timeout` inside: our own deadline would end the whole sandbox.
     limit = f"{check.timeout_seconds:g}"
-    probe = ExecSpec(argv=("timeout", "-k", "1", limit, "bash", "-c", check.command), user="root")
+    argv = ("timeout", "-k", "1", limit, "bash", "-c", check.command)
+    probe = ExecSpec(argv=argv, user="root", timeout_seconds=check.timeout_seconds + COLLECT_SECONDS)
     time.sleep(check.start_period_seconds)
     for _ in range(check.retries):
         if sandbox.exec(probe).exit_code == 0:
             return
         time.sleep(check.interval_seconds)
-    raise EngineError(f"The health check of {trial.task.name} never succeeded: {check.command}")
+    raise HealthError(f"The health check of {trial.task.name} never succeeded: {check.command}")
 
 
 def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: Rollout) -> None:
@@ -261,15 +274,13 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: R
         state.own_usage = trial.cell.agent.reported(sandbox, result)
     except ValueError:
         state.flags.append("agent_usage_unreadable")
-    for collect in trial.task.verifier.collect:
-        spec = ExecSpec(argv=("bash", "-c", collect), user="root", timeout_seconds=COLLECT_SECONDS)
-        if sandbox.exec(spec).ended != "exited":  # and the sandbox with it: what is judged may be incomplete
-            state.flags.append("collect_unfinished")
-            break
+    _run_collect_commands(trial, sandbox, state)
     if not trial.task.verifier.keep_processes:
         sandbox.kill()
-    (state.folder / "agent.stdout").write_text(result.stdout)
-    (state.folder / "agent.stderr").write_text(result.stderr)
+    if sandbox.excess and result.ended == "exited":  # made in the last instant, it counts as if made before
+        state.result = result.model_copy(update={"exit_code": None, "ended": sandbox.excess})
+    (state.folder / "agent.stdout").write_text(result.stdout, "utf-8")
+    (state.folder / "agent.stderr").write_text(result.stderr, "utf-8")
     if sandbox.workdir != "/":  # a task that works in / is judged whole; its workspace is the machine
         try:
             sandbox.get(sandbox.workdir, state.folder / "workspace.tar")
@@ -278,3 +289,12 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: R
             state.flags.append("workspace_too_large")
         except FileNotFoundError:
             state.flags.append("workspace_gone")
+
+
+def _run_collect_commands(trial: PlannedTrial, sandbox: Sandbox, state: Rollout) -> None:
+    """The task's own commands that collect what is to be judged."""
+    for collect in trial.task.verifier.collect:
+        spec = ExecSpec(argv=("bash", "-c", collect), user="root", timeout_seconds=COLLECT_SECONDS)
+        if sandbox.exec(spec).ended != "exited":  # and the sandbox with it: what is judged may be incomplete
+            state.flags.append("collect_unfinished")
+            break

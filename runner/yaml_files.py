@@ -26,7 +26,11 @@ def read_yaml(path: Path, kind: type[Kind], where: str) -> Kind:
         fault = error.errors()[0]
         at = ".".join(map(str, fault["loc"])) or "the whole"
         raise ConfigError(f"{where}: {path} is no {kind.__name__} ({at}: {fault['msg']}).") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ) as error:  # also dates that are none, and endless nesting
         raise ConfigError(f"{where}: {path} is no YAML: {' '.join(str(error).split())}") from error
 
 

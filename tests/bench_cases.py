@@ -145,7 +145,7 @@ def _bare(client: DockerClient, image: Image) -> Iterator[Callable[[Case], float
     container = client.containers.get(made["Id"])
     try:
         container.start()
-        lane = Lane(client.api, made["Id"], [inside.PYTHON, "-I", "-S", "-c", BARE])
+        lane = Lane(client.api, made["Id"], [inside.PYTHON, "-c", BARE], 1 << 20)
 
         def run(case: Case) -> float:
             container.put_archive("/", _tar(case))

@@ -3,7 +3,8 @@
 python -m tests.bench_gateway                 measure and print
 python -m tests.bench_gateway upstream        the roles, started by the first
 python -m tests.bench_gateway gateway URL
-python -m tests.bench_gateway clients SECONDS TARGETS
+python -m tests.bench_gateway clients SECONDS THOUGHT TARGETS
+python -m tests.bench_gateway attacker NAME TARGET
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
+import re
 import socket
 import statistics
 import subprocess
@@ -26,6 +29,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENTS, ROUNDS, SECONDS, DELTAS = 32, 3, 3.0, 44
+ATTACK_SECONDS, THOUGHT_SECONDS = 8.0, 3.0
+"""Of one attack, and between two calls of a quiet trial."""
 PROXY_KEY = "sk-bench-of-the-proxy"
 HOUR = 3600.0
 START_SECONDS = 120.0
@@ -45,6 +50,7 @@ def main() -> None:
         gateway = stack.enter_context(_role("gateway", f"http://127.0.0.1:{upstream[0]['port']}/v1"))
         added = _median(lambda: _p50(gateway[:1]) - _p50(upstream))
         print(f"gateway: {added:.1f} ms added to one client's p50 (bound 30 ms)")
+        _attacked(gateway)
         proxy = stack.enter_context(_proxy(scratch, upstream[0]["port"]))
         if proxy is None:
             rate = _median(lambda: _rate(gateway))
@@ -62,6 +68,26 @@ def main() -> None:
         )
 
 
+def _attacked(gateway: list[Target]) -> None:
+    """The worst call of 31 quiet trials, alone and while the last one attacks, attack by attack."""
+    *quiet, attacker = gateway
+    alone = _worst(quiet)
+    print(f"  worst call of {len(quiet)} quiet trials, alone: {alone:.2f} s")
+    worst = 0.0
+    for name in ATTACKS:
+        with _role("attacker", name, json.dumps(attacker)):
+            attacked = _worst(quiet)
+        worst = max(worst, attacked)
+        print(f"  while one sends {name}: {attacked:.2f} s")
+    print(f"gateway: worst call of {len(quiet)} quiet trials while one attacks: {worst:.2f} s (bound 1 s)")
+
+
+def _worst(targets: list[Target]) -> float:
+    """Seconds of the longest call of clients that think between their calls, as agents do."""
+    calls = _clients(targets, ATTACK_SECONDS, THOUGHT_SECONDS)
+    return max(ended - began for began, ended in calls)
+
+
 def _rate(targets: list[Target]) -> float:
     """Calls per second until the last call that was begun in time has ended."""
     calls = _clients(targets, SECONDS)
@@ -73,9 +99,10 @@ def _p50(targets: list[Target]) -> float:
     return 1000 * statistics.median(ended - began for began, ended in _clients(targets, 1.0))
 
 
-def _clients(targets: list[Target], seconds: float) -> list[tuple[float, float]]:
+def _clients(targets: list[Target], seconds: float, thought: float = 0.0) -> list[tuple[float, float]]:
     """When each call of one client per target began and ended; they make one each before the clock starts."""
-    command = [sys.executable, "-m", "tests.bench_gateway", "clients", str(seconds), json.dumps(targets)]
+    times = [str(seconds), str(thought)]
+    command = [sys.executable, "-m", "tests.bench_gateway", "clients", *times, json.dumps(targets)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"a client failed:\n{done.stderr[-2000:]}")
@@ -157,12 +184,22 @@ def upstream() -> None:
     from starlette.responses import Response  # noqa: PLC0415
     from starlette.routing import Route  # noqa: PLC0415
 
+    from runner.gateway.fake_upstream import Behaviour, body  # noqa: PLC0415
+
     async def chat(request: Request) -> Response:
-        streamed = (await request.json()).get("stream")
+        streamed = b'"stream":true' in (await request.body()).replace(
+            b": ", b":"
+        )  # parsing 15 MB would take it longer
         media = "text/event-stream" if streamed else "application/json"
         return Response(EVENTS if streamed else WHOLE, media_type=media)
 
-    app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
+    async def responses(request: Request) -> Response:
+        await request.body()
+        return Response(bridged, media_type="application/json")
+
+    bridged = json.dumps(body("responses", Behaviour(text="".join(WORDS))))
+    routes = [("/v1/chat/completions", chat), ("/v1/responses", responses)]
+    app = Starlette(routes=[Route(path, answer, methods=["POST"]) for path, answer in routes])
     listening = socket.create_server(("127.0.0.1", 0))
     print(json.dumps([{"port": listening.getsockname()[1], "key": "none"}]), flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="error")).run([listening])
@@ -190,8 +227,12 @@ def gateway(url: str) -> None:
         sys.stdin.read()
 
 
-async def clients(seconds: float, targets: list[Target]) -> list[tuple[float, float]]:
-    """Each target's client asks again and again; beginning and end of each call, the first ones left out."""
+async def clients(seconds: float, thought: float, targets: list[Target]) -> list[tuple[float, float]]:
+    """Each target's client asks again and again, about as long after each answer as it thinks.
+
+    Returns beginning and end of each call, the first ones left out.
+    """
+    rng = random.Random(0)
     ready = asyncio.Barrier(len(targets))
     done: list[tuple[float, float]] = []
 
@@ -207,10 +248,78 @@ async def clients(seconds: float, targets: list[Target]) -> list[tuple[float, fl
         while (began := time.monotonic() - start) < seconds:
             await _ask(reader, writer, target["key"])
             done.append((began, time.monotonic() - start))
+            await asyncio.sleep(thought * (0.5 + rng.random()))
         writer.close()
 
     await asyncio.gather(*map(one, targets))
     return done
+
+
+async def attack(name: str, target: Target) -> None:
+    """On as many connections as a trial may have, the same again and again; nothing that is answered is read."""
+    path, body = ATTACKS[name]()
+    content = json.dumps(body, ensure_ascii=False).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {target['key']}\r\n"
+    types = f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+
+    async def one() -> None:
+        while True:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                reader, writer = await asyncio.open_unix_connection(target["unix"])
+                while True:
+                    writer.write((head + types).encode() + content)
+                    await writer.drain()
+                    answer = await reader.readuntil(b"\r\n\r\n")
+                    length = re.search(rb"content-length: (\d+)", answer)
+                    await reader.readexactly(int(length[1]) if length else 0)
+
+    print("[]", flush=True)
+    await asyncio.gather(*(one() for _ in range(CLIENTS)))
+
+
+def _chat(messages: list[Any], **fields: Any) -> tuple[str, dict[str, Any]]:
+    return "/v1/chat/completions", {"messages": messages} | fields
+
+
+def _called() -> list[dict[str, Any]]:
+    """A conversation of 3,000 tool calls."""
+    call = {
+        "type": "function",
+        "function": {"name": "bash", "arguments": json.dumps({"command": "z" * 2000})},
+    }
+    asked = [
+        {"role": "assistant", "content": None, "tool_calls": [call | {"id": f"c{n}"}]} for n in range(3000)
+    ]
+    told = [{"role": "tool", "tool_call_id": f"c{n}", "content": "w" * 2000} for n in range(3000)]
+    return [
+        {"role": "user", "content": "x"},
+        *(one for pair in zip(asked, told, strict=True) for one in pair),
+    ]
+
+
+ATTACKS: dict[str, Callable[[], tuple[str, Any]]] = {
+    "a text of 15 MB": lambda: _chat([{"role": "user", "content": "lorem ipsum " * (15 * 2**20 // 12)}]),
+    "accents, 14 MB": lambda: _chat([{"role": "user", "content": "\u00e9" * (7 * 2**20)}]),
+    "10,000 messages": lambda: _chat([{"role": "user", "content": "x" * 1400} for _ in range(10_000)]),
+    "3,000 tool calls": lambda: _chat(_called()),
+    "4,000 tools": lambda: _chat(
+        [{"role": "user", "content": "x"}],
+        tools=[
+            {"type": "function", "function": {"name": f"t{n}", "description": "d" * 2000, "parameters": {}}}
+            for n in range(4000)
+        ],
+    ),
+    "10,000 messages across a bridge": lambda: (
+        "/v1/messages",
+        {"max_tokens": 9, "messages": [{"role": "user", "content": "x" * 1400} for _ in range(10_000)]},
+    ),
+    "1.5 MB as the format of the answer": lambda: _chat(
+        [{"role": "user", "content": "x"}], response_format="x" * 1_500_000
+    ),
+    "what is small, on all connections": lambda: _chat([{"role": "user", "content": "x"}]),
+    "what is no JSON, 15 MB": lambda: ("/v1/chat/completions", "[" * (15 * 2**20)),
+}
+"""Name -> path and body of what one trial sends on all of its connections."""
 
 
 async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str) -> None:
@@ -222,7 +331,7 @@ async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: 
     writer.write((head + types).encode() + body)
     answer = await reader.readuntil(b"\r\n\r\n")
     if not answer.startswith(b"HTTP/1.1 200"):
-        raise SystemExit(answer.decode())
+        raise SystemExit((answer + await reader.read(2000)).decode())
     await reader.readuntil(b"data: [DONE]")
     if b"chunked" in answer.lower():
         await reader.readuntil(b"\r\n0\r\n\r\n")
@@ -268,7 +377,9 @@ if __name__ == "__main__":
             upstream()
         case ["gateway", url]:
             gateway(url)
-        case ["clients", seconds, targets]:
-            print(json.dumps(asyncio.run(clients(float(seconds), json.loads(targets)))))
+        case ["clients", seconds, thought, targets]:
+            print(json.dumps(asyncio.run(clients(float(seconds), float(thought), json.loads(targets)))))
+        case ["attacker", name, target]:
+            asyncio.run(attack(name, json.loads(target)))
         case _:
             main()

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+
+from runner.sandbox.engine import connect
+
+
+def bridge_address() -> str:
+    """Return this machine's address on the engine's default bridge.
+
+    Docker Engine 20.10 names no gateway in the bridge's IPAM configuration until it is started a second time. The
+    bridge then has the first address of its subnet.
+    """
+    (bridge,) = connect().api.networks(names=["bridge"])
+    (config,) = (one for one in bridge["IPAM"]["Config"] if "." in one["Subnet"])
+    return str(config.get("Gateway") or next(ipaddress.ip_network(config["Subnet"]).hosts()))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.behaviour import command, in_terminal, kinds, own_finish
+from runner.behaviour import LONGEST_COMMAND, LONGEST_COMMANDS, command, in_terminal, kinds, own_finish
 from runner.door import CONF
 from runner.records import Status, ToolCall
 
@@ -74,6 +74,23 @@ def test_programs_and_phases_of_a_trajectory() -> None:
     calls = [
         ToolCall(id=str(at), name=name, arguments=arguments) for at, (name, arguments) in enumerate(given)
     ]
-    phases, programs = in_terminal(calls, kinds([call.name for call in calls], TOOLS))
+    phases, programs, _ = in_terminal(calls, kinds([call.name for call in calls], TOOLS))
     assert phases == ("setup", "dependencies", "testing", "other")
     assert programs == ("cd", "ls", "apt install", "pytest")
+
+
+@pytest.mark.parametrize(
+    ("texts", "cut"),
+    [
+        (["ls;" * 10], False),
+        (["ls;" * LONGEST_COMMAND], True),
+        (["x" * LONGEST_COMMAND] * (LONGEST_COMMANDS // LONGEST_COMMAND), False),
+        (["x" * LONGEST_COMMAND] * (LONGEST_COMMANDS // LONGEST_COMMAND + 1), True),
+    ],
+)
+def test_long_commands_are_read_in_part_and_that_is_said(texts: list[str], cut: bool) -> None:  # noqa: FBT001
+    calls = [ToolCall(id=str(at), name="terminal", arguments=text) for at, text in enumerate(texts)]
+    found = in_terminal(calls, ["execute"] * len(calls))
+    assert found.cut is cut
+    assert len(found.phases) == len(calls)
+    assert len(found.programs) <= LONGEST_COMMANDS // 3

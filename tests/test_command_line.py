@@ -126,7 +126,8 @@ def test_a_sweep_runs_resumes_is_scored_anew_and_starts_afresh_without_its_track
 
     code, output = command.run("scoring.alpha=1.0")
     assert code == 0
-    assert "alpha 1" in output
+    (plan,) = command.outputs.glob("*/sweep.json")
+    assert json.loads(plan.read_text())["scoring"]["alpha"] == 1.0
     assert record.read_bytes() == first
 
     code, output = command.run("fresh=true", "tracker=mlflow", "tracker.uri=http://127.0.0.1:9")

@@ -406,6 +406,19 @@ def test_a_judge_is_priced_by_the_snapshot_and_its_budget_is_in_the_plan() -> No
     assert plan.most_usd(nominal=False) == 0.25 * len(plan.todo) > 0
 
 
+@pytest.mark.parametrize("agent", ["kimi_cli", "openhands"])
+def test_a_model_without_a_context_window_is_refused_by_an_agent_that_cannot_work_without_one(
+    agent: str,
+) -> None:
+    """Its configuration file was left out without a word, and every trial counted as the agent's failure."""
+    words = (f"agent={agent}", "model=gpt", "model.context_window=null", "dry_run=true")
+    with pytest.raises(
+        ConfigError, match=f"{agent} needs to know the context_window of its model, and model gpt"
+    ):
+        loaded(words)
+    assert loaded((*words, "model.context_window=64000")).cells
+
+
 def test_a_judge_needs_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigError, match="model gpt needs its API key: export OPENAI_API_KEY"):

@@ -136,6 +136,20 @@ def test_what_the_job_needs_is_said(door: Door, words: tuple[str, ...], said: st
     assert (ended.code, said in ended.err) == (2, True), ended.err
 
 
+def test_nothing_to_spend_was_the_judges_whole_budget(door: Door, tmp_path: Path) -> None:
+    words = (
+        *JUDGED,
+        "name=mine",
+        "sweep_budget.usd=0",
+        f"job.labels={write(tmp_path / 'labels.csv', [PAIR])}",
+    )
+    planned = door(*words, "dry_run=true")
+    assert planned.out.strip() == "1 labels; 1 to be asked, for at most 0 USD."
+    asked = door(*words)
+    assert asked.code == 2
+    assert "sweep_budget.usd: nothing may be spent, and 1 of 1 pairs have to be asked." in asked.err
+
+
 def test_a_digest_without_a_verdict_is_refused_with_its_row(door: Door, tmp_path: Path) -> None:
     file = write(tmp_path / "labels.csv", [{"pair": "0" * 32, "label": "no"}])
     ended = door(*JUDGED, f"job.labels={file}")

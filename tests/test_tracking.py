@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 import requests
 
+from runner.door import ROOT
 from runner.errors import ConfigError, TrackingError
 from runner.jobs.track import Track
 from runner.report.projections import write_projections
@@ -103,6 +104,7 @@ def test_one_flat_run_a_cell_and_one_for_the_sweep(logged: Path) -> None:
         "budget": "default",
         "scoring": "test",
         "alpha": "0.6",
+        "attempts": "mean",
         "version/assay": "0.1.0",
     }
     tags = codex.data.tags
@@ -153,7 +155,7 @@ def test_what_is_no_number_is_left_out_and_said_in_a_tag(logged: Path) -> None:
 
 def test_the_sweeps_own_run_says_who_is_best_by_what(logged: Path) -> None:
     tags = runs(logged)[""].data.tags
-    assert tags["assay.best.AMS"] == "codex · scripted_careful (scripted): 0.494, no clear lead"
+    assert tags["assay.best.AMS"] == "codex · scripted_careful (scripted): 0.494, too few tasks to tell"
     assert set(tags) >= {
         f"assay.best.{name}" for name in ("passes", "tokens_per_pass", "USD_per_pass", "AMS")
     }
@@ -208,6 +210,8 @@ def test_a_cell_that_changed_is_replaced_without_stale_metrics_and_the_others_st
     after = runs(sweep)
     changed = {cell for cell in after if after[cell].info.run_id != before[cell].info.run_id}
     assert changed == {"", cell_name("codex")}
+    folders = {path.name for path in (sweep.parent / "mlartifacts").iterdir()}
+    assert folders == {run.info.run_id for run in after.values()}, "files of replaced runs stayed for good"
     assert "usd_per_pass" in before[cell_name("codex")].data.metrics
     assert "usd_per_pass" not in after[cell_name("codex")].data.metrics
 
@@ -264,7 +268,7 @@ def test_job_track_rebuilds_tables_and_runs_from_disk(
     for name in ("leaderboard.txt", "trials.csv"):
         (sweep / name).unlink()
     settings = SimpleNamespace(outputs=sweep.parent, name=sweep.name, tracker=MlflowTracker())
-    asked: Any = SimpleNamespace(settings=settings, scorings=())
+    asked: Any = SimpleNamespace(settings=settings, rescorings=lambda _: ())
     assert Track().run(asked) == 0
     said = capsys.readouterr().out
     assert (sweep / "leaderboard.txt").read_text() in said
@@ -357,9 +361,14 @@ def server(sweep: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["env", *shlex.split(command), "--port", str(port)]
+    python, *words = shlex.split(command)
+    assert python == "python"
+    words = [sys.executable, *words, f"job.port={port}"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (sweep.parent / "server.log").open("w") as log:
-        process = subprocess.Popen(words, cwd=sweep.parent, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            words, cwd=sweep.parent, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
     url = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + 120
@@ -377,6 +386,19 @@ def _answers(url: str) -> bool:
         return requests.get(f"{url}/health", timeout=5).ok
     except requests.ConnectionError:
         return False
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [("tracker=mlflow", "Nothing is logged in .* yet"), ("tracker=none", "tracker=none logs nothing")],
+)
+def test_a_store_that_is_not_there_is_not_opened(
+    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, word: str, said: str
+) -> None:
+    ended = command("job=ui", f"outputs={tmp_path / 'outputs'}", word)
+    assert ended.returncode == 2
+    assert re.search(said, ended.stderr)
+    assert not (tmp_path / "outputs").exists()
 
 
 @pytest.mark.serial

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from runner.gateway.trajectory import atif
+from runner.records import PlannedRow, Verdict
 from runner.store import Store
 from tests.records_factory import model_call, trial_record
+from tests.report.plans import write_sweep
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -27,7 +29,10 @@ def _answer(text: str, reasoning: str = "", **arguments: Any) -> dict[str, Any]:
 def outputs(tmp_path: Path) -> Path:
     """Two trials, the second of which called no model."""
     store = Store(tmp_path / "outputs")
-    record = trial_record("ab" * 16, agent="codex", task="greet", cost_usd=0.02, turns=2)
+    verdict = Verdict(reward=1.0, exit_code=1, output="one test failed\nbecause \x1b[2J")
+    record = trial_record(
+        "ab" * 16, agent="codex", task="greet", cost_usd=0.02, turns=2, verdict=verdict, flags=("calls_cut",)
+    )
     shown = "\n".join(["\x1b[31mfirst\x1b]0;title\x07", *map(str, range(30)), "last"])
     results = {"messages": [{"role": "tool", "tool_call_id": "c", "content": shown}]}
     calls = (
@@ -68,6 +73,12 @@ def test_it_is_plain_text_where_it_is_piped(command: Command, outputs: Path) -> 
         "completed, reward 1",
         "2 turns · 20 in (0 cached), 10 out, 0.0200 USD; key " + "ab" * 16,
         "",
+        "verifier (shared), exit code 1",
+        "one test failed",
+        "because \N{REPLACEMENT CHARACTER}[2J",
+        "flags: calls_cut",
+        f"files: {Store(outputs).folder('ab' * 16)}",
+        "",
     ]
 
 
@@ -96,7 +107,19 @@ def test_what_cannot_be_shown_is_said(
     assert (ended.returncode, ended.stdout) == (2, "")
     assert said in ended.stderr
     if not words:
-        assert f"{'ab' * 6}  codex · glm · greet #1" in ended.stderr
+        assert f"{'ab' * 6}  codex · glm · greet #1  completed, reward 1" in ended.stderr
+
+
+def test_a_sweeps_name_narrows_to_its_trials(command: Command, outputs: Path) -> None:
+    records = {record.agent: record for key in ("ab", "ac") if (record := Store(outputs).read(key * 16))}
+    for name, agent in (("mine", "codex"), ("other", "nop")):
+        fields = records[agent].model_dump(include=set(PlannedRow.model_fields))
+        write_sweep(outputs, [PlannedRow(**fields)], {}, name)
+    assert command("job=trajectory", f"outputs={outputs}", "name=mine").returncode == 0
+    ended = command("job=trajectory", f"outputs={outputs}", "name=other")
+    assert "nop · none · greet #1 has no trajectory" in ended.stderr
+    ended = command("job=trajectory", f"outputs={outputs}", "name=neither")
+    assert (ended.returncode, "neither" in ended.stderr) == (2, True)
 
 
 def test_a_record_of_another_version_is_in_nobodys_way(command: Command, outputs: Path) -> None:

@@ -168,6 +168,12 @@ def test_a_hundred_megabytes_of_output_are_cut_and_said(run: Callable[..., Trial
     assert "output_truncated" in record.flags
 
 
+def test_output_of_many_bytes_a_character_was_said_to_be_cut(run: Callable[..., TrialRecord]) -> None:
+    record = run("touch /app/done; for n in $(seq 2000); do printf 'ÄÖÜ漢字'; done")
+    assert (record.status, record.reward) == (Status.COMPLETED, 1.0)
+    assert "output_truncated" not in record.flags
+
+
 def test_a_workspace_of_too_many_files(run: Callable[..., TrialRecord]) -> None:
     many = "touch /app/done; mkdir /app/d; cd /app/d; seq 500 | xargs touch"
     record = run(many, toml=SEPARATE, sandboxes=DockerSandboxes(workspace_files=100))
@@ -207,26 +213,27 @@ def test_an_image_without_bash_is_told_apart(run: Callable[..., TrialRecord]) ->
     record = run(
         dockerfile="ARG BASE\nFROM ${BASE}\nRUN rm /bin/bash /usr/bin/bash; mkdir /app\nWORKDIR /app\n"
     )
-    assert record.reward is None
+    assert record.reward == 0.0
     assert record.error is not None
     assert "bash" in record.error.message, record
 
 
-def test_a_verifier_without_a_reward_is_unjudged_and_not_zero(run: Callable[..., TrialRecord]) -> None:
+def test_a_verifier_without_a_reward_is_a_failure_that_says_why(run: Callable[..., TrialRecord]) -> None:
+    """An agent can bring it about; a task that always ends so shows it with the oracle, as here."""
     record = run(test="echo no idea; exit 3")
-    assert record.reward is None
-    assert record.passed is None
-    assert "unjudged" in record.flags
+    assert (record.status, record.reward, record.passed) == (Status.COMPLETED, 0.0, False)
+    assert record.flags == ("no_verdict",)
     assert record.verdict is not None
     assert record.verdict.exit_code == 3
     assert record.verdict.error is not None
     assert "wrote neither" in record.verdict.error.message
+    assert "if agent=oracle ends so" in record.verdict.error.message.lower()
 
 
 def test_a_verifier_that_hangs_is_ended(run: Callable[..., TrialRecord]) -> None:
     toml = '[agent]\nuser = "1000"\ntimeout_sec = 20\n[verifier]\ntimeout_sec = 1\n'
-    record = run(test="echo 0 > /logs/verifier/reward.txt; sleep 100", toml=toml)
-    assert record.reward is None  # on a busy machine it was the 0 with which the tests began
+    record = run(test="echo 1 > /logs/verifier/reward.txt; sleep 100", toml=toml)
+    assert record.reward == 0.0  # and not what the tests began with
     assert record.verdict is not None
     assert record.verdict.error is not None
     assert record.verdict.error.type == "VerifierTimeout"

@@ -193,10 +193,47 @@ def test_a_provider_that_is_down_says_nothing_about_the_configuration(
     assert "secret-canary" not in record.model_dump_json()
 
 
-def test_an_answer_that_cannot_be_described_ended_the_whole_sweep(
-    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], monkeypatch: pytest.MonkeyPatch
+class UnreadableTable(dict[str, tuple[str, ...]]):
+    """A table of tools that exists, so that the agent is recognized as one, and raises when it is read."""
+
+    def items(self) -> Any:
+        raise ZeroDivisionError("a table of tools that cannot be read")
+
+
+class Undescribed:
+    """An agent whose table of tools is broken, so that nothing of its calls can be described.
+
+    The property itself must not raise: before Python 3.12, `isinstance` with a protocol reads the members of an object
+    in the order of a set, so that the property was read or not from one process to the next.
+    """
+
+    tools = UnreadableTable()
+
+    def __init__(self, agent: CliAgent) -> None:
+        self._agent = agent
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._agent, name)
+
+
+def test_calls_that_cannot_be_described_ended_the_whole_sweep(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model
 ) -> None:
     """What is made of a call is made when its trial is over, outside of what spoils one trial alone."""
+    record, (call,) = run(Undescribed(asking()), scripted)
+    assert call.response
+    assert (record.status, record.reward) == (Status.COMPLETED, 0.0), record
+    assert "calls_undescribed" in record.flags
+    assert (record.turns, record.tool_calls) == (1, {})
+    assert record.usage.output_tokens > 0
+    (warning,) = record.warnings
+    assert warning.traceback
+    assert "ZeroDivisionError: a table of tools that cannot be read" in warning.traceback
+
+
+def test_an_answer_without_what_its_kind_must_have_is_the_providers_failure(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOME_KEY", "k")
     answer = {
         "id": "m",
@@ -218,7 +255,7 @@ def test_an_answer_that_cannot_be_described_ended_the_whole_sweep(
             prices=PRICES,
         )
         record, (call,) = run(asking(ask), model)
-    assert call.response
-    assert (record.status, record.reward) == (Status.COMPLETED, 0.0), record
-    assert "calls_undescribed" in record.flags
-    assert (record.usage.input_tokens, record.turns, record.tool_calls) == (3, 1, {})
+    assert (call.response, call.status_code, call.cost_usd) == (None, 502, None)
+    assert (record.status, record.reward, record.cost_usd) == (Status.INFRA_INVALID, None, 0.0), record
+    assert record.error
+    assert "a thinking has no thinking" in record.error.message

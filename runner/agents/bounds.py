@@ -17,6 +17,11 @@ class Bound(Record):
     bundle: BundleRecipe | None = None
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """Nothing: it calls no model."""
+        return ()
+
+    @property
     def tools(self) -> dict[str, tuple[str, ...]]:
         """None: it calls no model."""
         return {}
@@ -34,6 +39,8 @@ class Oracle(Bound):
         """Upload the solution, which no other agent ever gets, and run it. Raises `TaskError` if there is none."""
         if task.solution is None:
             raise TaskError(f"{task.name} has no solution folder: agent=oracle cannot run it.")
+        if task.solution_refused:
+            raise TaskError(f"{task.name}: its solution cannot be applied. {task.solution_refused}")
         return ExecSpec(
             argv=("bash", f"{SOLUTION_DIR}/solve.sh"),
             env={"DEBIAN_FRONTEND": "noninteractive", **task.solution_env},

@@ -24,7 +24,7 @@ import re
 from string import Formatter
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from runner.agents import own_usage
 from runner.errors import ConfigError
@@ -66,6 +66,9 @@ class CliAgent(Record):
     """Template of a container path that the CLI reads as standard input; None means /dev/null."""
     tools: dict[ToolKind, tuple[str, ...]] = {}
     """Kind -> names under which this agent's tools appear in its calls; what is not named is `other`."""
+    needs: tuple[Literal["context_window", "max_output_tokens"], ...] = Field(default=(), exclude=True)
+    """Fields of the model without which the CLI cannot work. They decide whether a trial runs and not what it is, so
+    they are no part of its key."""
     usage: UsageReport | None = None
     """Where it says itself what it used: a cross-check of the gateway's count, never in its place."""
 

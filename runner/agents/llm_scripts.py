@@ -43,6 +43,11 @@ class LlmScripts(Record):
     bundle: BundleRecipe | None = None
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """Nothing beyond a model's words."""
+        return ()
+
+    @property
     def tools(self) -> dict[str, tuple[str, ...]]:
         """Its one tool is its own: the model's answer is the script."""
         return {"edit": ("write_file",)}

@@ -57,7 +57,7 @@ def _text(report: UsageReport, sandbox: Sandbox, result: ExecResult) -> str:
         return result.stdout
     if result.exit_code is None:  # its container is dead, and the folder was in memory
         return ""
-    argv = (PYTHON, "-I", "-S", "-c", _READER.read_text(), f"{AGENT_DIR}/{report.files}", str(MOST_BYTES))
+    argv = (PYTHON, "-c", _READER.read_text(), f"{AGENT_DIR}/{report.files}", str(MOST_BYTES))
     read = sandbox.exec(ExecSpec(argv=argv, timeout_seconds=READ_SECONDS))
     if read.exit_code != 0:
         raise ValueError(f"What it says of its tokens cannot be read: {read.stderr[-500:]}")

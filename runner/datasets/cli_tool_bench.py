@@ -15,10 +15,10 @@ from pydantic import Field
 
 from runner.case_file import check_prompt, read_cases
 from runner.datasets.references import Reference, context, fetch, fetch_context, identity, solution
-from runner.datasets.task_files import digest, read_instruction, tree_digest
+from runner.datasets.task_files import check_links, digest, read_instruction, tree_digest
 from runner.datasets.task_toml import read_toml
 from runner.errors import ConfigError, TaskError
-from runner.records import Environment, Record, Task, VerifierSpec
+from runner.records import Answer, Environment, Record, Task, VerifierSpec
 from runner.verifiers.differential import DifferentialVerifier
 
 PARTS = ("task.toml", "instruction.md", "cases.jsonl")
@@ -63,6 +63,8 @@ class CliToolBench(Record):
     """A trial passes when its reward reaches this."""
     check_names: bool = True
     """Refuse tasks whose prompt names the tool otherwise than their cases call it: nobody could pass them."""
+    answers_in_reach: Literal["refuse", "flag"] = "refuse"
+    """What becomes of a trial whose reference lies in the agent's bundle, the runtime or the image (`runner.reach`)."""
     verifier: DifferentialVerifier
 
     def tasks(self) -> Sequence[Task]:
@@ -88,9 +90,10 @@ class CliToolBench(Record):
                 fetch(tool.reference, tool.tool, task.directory, client, say, cache)
 
     def _task(self, folder: Path) -> Task:
-        files = tree_digest(folder, PARTS)
-        task = Task(name=folder.name, dataset=self.name, directory=folder, digest=files)
+        task = Task(name=folder.name, dataset=self.name, directory=folder)
         try:
+            check_links(folder, PARTS)
+            task = task.model_copy(update={"digest": tree_digest(folder, PARTS)})
             tool = read_toml(folder / "task.toml", ToolTask)
             strata = {"tier": tool.tier, "category": tool.category, "language": tool.language}
             task = task.model_copy(update=strata)
@@ -122,7 +125,12 @@ class CliToolBench(Record):
                     reference=tool.reference.size,
                     timeout_seconds=self.verifier.install_seconds,
                 ),
-                "solution": solution(tool.reference, tool.tool, cache),
+                "solution": (there := solution(tool.reference, tool.tool, cache)),
+                "answer": Answer(
+                    packages=tool.reference.packages,
+                    source=there / "source",
+                    tolerated=self.answers_in_reach == "flag",
+                ),
             }
         )
 

@@ -188,11 +188,6 @@ class Generator(Record):
             raise TaskError(f"{path.parent.name}/{path.name} cannot be read: {error}.") from error
 
 
-def shown(text: str) -> str:
-    """A text with a stranger's words in it, so that it cannot steer the terminal that it is printed on."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
-
-
 def write_task(
     into: Path, repository: str, prompt: str, generated: Generated, head: dict[str, Any], reference: Path
 ) -> list[str]:

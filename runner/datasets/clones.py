@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from runner.errors import TaskError
+from runner.datasets.checkouts import archive, head
 
 SUFFIXES = {"python": (".py",), "javascript": (".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx"), "go": (".go",)}
 NOT_THE_TOOL = {"test", "tests", "__tests__", "node_modules", "vendor", "dist"}
 """Folders that do not count."""
 COMMENT = {"python": ("#",), "javascript": ("//", "/*", "*"), "go": ("//", "/*", "*")}
-GIT_SECONDS = 120.0
 
 
 def packed(clone: Path, language: str, into: Path) -> dict[str, Any]:
@@ -23,8 +21,8 @@ def packed(clone: Path, language: str, into: Path) -> dict[str, Any]:
     Returns `version` (the commit), `digest`, `license`, `lines`, `files` and `depth` of a task's `[reference]`. Raises
     `TaskError`.
     """
-    version = _git(clone, "rev-parse", "--verify", "HEAD").strip()
-    _git(clone, "archive", "--format=tar", f"--output={into}", version)
+    version = head(clone)
+    archive(clone, version, into)
     return {
         "version": version,
         "digest": f"sha256:{hashlib.sha256(into.read_bytes()).hexdigest()}",
@@ -33,16 +31,17 @@ def packed(clone: Path, language: str, into: Path) -> dict[str, Any]:
     }
 
 
-def _size(archive: Path, language: str) -> dict[str, int]:
+def _size(packed: Path, language: str) -> dict[str, int]:
     """`lines` of the language's files that are neither blank nor only a comment (docstrings count); `files`, which are
     not hidden, and the `depth` of the deepest of them.
     """
     lines = files = depth = 0
-    with tarfile.open(archive) as members:
+    with tarfile.open(packed) as members:
         for member in members:
             path = PurePosixPath(member.name)
             hidden = any(part.startswith(".") for part in path.parts)
-            if hidden or NOT_THE_TOOL & set(path.parts) or (stream := members.extractfile(member)) is None:
+            stream = members.extractfile(member) if member.isreg() else None
+            if hidden or NOT_THE_TOOL & set(path.parts) or stream is None:
                 continue
             files += 1
             depth = max(depth, len(path.parts) - 1)
@@ -50,11 +49,3 @@ def _size(archive: Path, language: str) -> dict[str, int]:
                 stripped = (line.strip() for line in stream.read().decode(errors="replace").splitlines())
                 lines += sum(bool(line) and not line.startswith(COMMENT[language]) for line in stripped)
     return {"lines": lines, "files": files, "depth": depth}
-
-
-def _git(clone: Path, *words: str) -> str:
-    command = ["git", "--git-dir", str(clone / ".git"), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=GIT_SECONDS)
-    if done.returncode:
-        raise TaskError(f"git {words[0]} failed on {clone}: {done.stderr.strip()[-500:]}")
-    return done.stdout

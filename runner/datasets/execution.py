@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from runner.datasets import projects
 from runner.datasets.projects import Project
 from runner.datasets.references import SOLVE, made
-from runner.datasets.task_files import digest, tree_digest
+from runner.datasets.task_files import check_links, digest, tree_digest
 from runner.environments import DOCKERFILE, PROJECT, RESULTS, SCRIPT, TRUTH, WORKSPACE, Truth
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
@@ -138,6 +138,7 @@ class ExecutionBench(Record):
     def _task(self, folder: Path) -> Task:
         task = Task(name=folder.name, dataset=self.name, directory=folder)
         try:
+            check_links(folder, (TASK, SOLUTION, TRUTH))
             task = task.model_copy(update={"digest": tree_digest(folder)})
             project = self.project(folder)
             task = task.model_copy(update=_strata(project))

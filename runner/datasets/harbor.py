@@ -7,17 +7,25 @@ so that it stays in every denominator.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from runner.core_sets import read_core_set
-from runner.datasets.task_files import PARTS, check_files, digest, is_task, read_instruction, tree_digest
-from runner.datasets.task_toml import EnvironmentTable, NetworkTable, TaskToml, interpolate, read_task_toml
+from runner.datasets.host_environment import Fill, HostEnvironment
+from runner.datasets.task_files import (
+    PARTS,
+    check_files,
+    check_links,
+    digest,
+    is_task,
+    read_instruction,
+    tree_digest,
+)
+from runner.datasets.task_toml import EnvironmentTable, NetworkTable, TaskToml, read_task_toml
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Healthcheck, Record, Task, VerifierSpec
 from runner.verifiers.harbor import HarborVerifier
@@ -41,7 +49,7 @@ class HarborDataset(Record):
     build_args: dict[str, str] = {}
     """Build arguments of every Dockerfile, such as the base image of this machine."""
     verifier: HarborVerifier = HarborVerifier()
-    """How a verifier's `reward.json` is read."""
+    """How a verifier's `reward.json` is read, and whether there is a second verdict."""
     tier_from: str = "difficulty"
     """Key of a task's `[metadata]` that is its tier."""
     keep_processes: tuple[str, ...] = ()
@@ -50,6 +58,8 @@ class HarborDataset(Record):
     """Globs over task names: only these are the dataset, and every denominator counts only them. Empty: all."""
     exclude: tuple[str, ...] = ()
     """Globs over task names: no part of the dataset."""
+    env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+    """Names of this machine's environment variables that tasks may read, as `${NAME}`. Their values reach sandboxes."""
     core_set: Path | None = None
     """File that `job=core_set` wrote: only its tasks are the dataset."""
 
@@ -102,6 +112,7 @@ class HarborDataset(Record):
         """One task, complete or refused; what could be read of a refused one is kept for the plan."""
         task = Task(name=folder.name, dataset=self.name, directory=folder)
         try:
+            check_links(folder)
             task = task.model_copy(update={"digest": tree_digest(folder, PARTS)})
             table = read_task_toml(folder / "task.toml")
             task = task.model_copy(update=self._strata(task.name, table))
@@ -128,17 +139,22 @@ class HarborDataset(Record):
         folder = task.directory
         table.check()
         check_files(folder)
-        environment = self._environment(table.environment, folder / "environment", table.agent)
-        verifier = self._verifier(table, folder, keep=_matches(task.name, self.keep_processes))
-        solution_env = interpolate(table.solution.env, os.environ)
+        host = HostEnvironment(self.env)
+        keep = _matches(task.name, self.keep_processes)
+        environment = self._environment(table.environment, folder / "environment", table.agent, host.fill)
+        verifier = self._verifier(table, folder, host.fill, keep=keep)
+        declared = self._verifier(table, folder, dict, keep=keep)
+        host_env = host.given(*table.declared_env())
+        solution_env, solution_refused = _solution_env(table, host)
         identity = {
             "name": task.name,
             "files": task.digest,
             "environment": environment.digest,
-            "verifier": verifier.model_dump(mode="json", exclude={"tests": True, "environment": {"context"}}),
-            "solution_env": solution_env,
+            "verifier": declared.model_dump(mode="json", exclude={"tests": True, "environment": {"context"}}),
+            "solution_env": table.solution.env,
+            **({"host_env": host_env} if host_env else {}),
             "pass_threshold": self.pass_threshold,
-            "reading": self.verifier.model_dump(mode="json"),
+            "reading": self.verifier.model_dump(mode="json", exclude_none=True),
         }
         return Task(
             **task.model_dump(include={"name", "dataset", "directory", "tier", "category", "language"}),
@@ -151,9 +167,11 @@ class HarborDataset(Record):
             artifacts=table.artifact_paths(),
             solution=folder / "solution" if (folder / "solution" / "solve.sh").is_file() else None,
             solution_env=solution_env,
+            solution_refused=solution_refused,
+            host_env=host_env,
         )
 
-    def _verifier(self, table: TaskToml, folder: Path, *, keep: bool) -> VerifierSpec:
+    def _verifier(self, table: TaskToml, folder: Path, fill: Fill, *, keep: bool) -> VerifierSpec:
         spec, tests = table.verifier, folder / "tests"
         image = spec.environment.docker_image if spec.environment else None
         if spec.mode == "separate" and not image and (tests / "docker-compose.yaml").exists():
@@ -166,16 +184,16 @@ class HarborDataset(Record):
         return VerifierSpec(
             tests=None if carries_tests else tests,
             timeout_seconds=spec.timeout_sec,
-            env=interpolate(spec.env, os.environ),
+            env=fill(spec.env),
             user=spec.user,
             mode=spec.mode,
-            environment=self._verifier_environment(table, folder, carries_tests=carries_tests),
+            environment=self._verifier_environment(table, folder, fill, carries_tests=carries_tests),
             collect=tuple(hook.command for hook in spec.collect),
             keep_processes=keep,
         )
 
     def _verifier_environment(
-        self, table: TaskToml, folder: Path, *, carries_tests: bool
+        self, table: TaskToml, folder: Path, fill: Fill, *, carries_tests: bool
     ) -> Environment | None:
         """The verifier's container, where anything about it differs from the agent's.
 
@@ -188,9 +206,11 @@ class HarborDataset(Record):
         own = spec.environment or table.environment.model_copy(update={"docker_image": None})
         image = own.docker_image if carries_tests else table.environment.docker_image
         context = folder / ("tests" if carries_tests else "environment")
-        return self._environment(own.model_copy(update={"docker_image": image}), context, spec)
+        return self._environment(own.model_copy(update={"docker_image": image}), context, spec, fill)
 
-    def _environment(self, table: EnvironmentTable, context: Path, phase: NetworkTable) -> Environment:
+    def _environment(
+        self, table: EnvironmentTable, context: Path, phase: NetworkTable, fill: Fill
+    ) -> Environment:
         """A container as declared; the network keys of the phase it serves win over its own."""
         network = phase if phase.network_mode else table
         built = (context / "Dockerfile").is_file()
@@ -206,14 +226,23 @@ class HarborDataset(Record):
             cpus=table.cpus,
             memory_mb=table.memory_mb,
             storage_mb=table.storage_mb,
-            env=interpolate(table.env, os.environ),
+            env=fill(table.env),
             workdir=table.workdir,
             network=network.network_mode or "public",
             allowed_hosts=network.hosts,
             healthcheck=_healthcheck(table),
         )
-        content = {"files": tree_digest(context), **environment.model_dump(mode="json", exclude={"context"})}
+        declared = environment.model_dump(mode="json", exclude={"context"}) | {"env": table.env}
+        content = {"files": tree_digest(context), **declared}
         return environment.model_copy(update={"digest": digest(content)})
+
+
+def _solution_env(table: TaskToml, host: HostEnvironment) -> tuple[dict[str, str], str | None]:
+    """The solution's variables, or why it cannot have them: that concerns no agent but `oracle`."""
+    try:
+        return host.fill(table.solution.env), None
+    except TaskError as error:
+        return {}, str(error)
 
 
 def _healthcheck(table: EnvironmentTable) -> Healthcheck | None:

@@ -12,16 +12,17 @@ import hashlib
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
 from runner.datasets import nl2repo_folder, upstream
 from runner.datasets.nl2repo_folder import DOCUMENT, Published
 from runner.datasets.references import made
-from runner.datasets.task_files import digest, tree_digest
+from runner.datasets.task_files import check_links, digest, tree_digest
 from runner.datasets.upstream import Source
 from runner.errors import ConfigError, TaskError
-from runner.records import Environment, Record, Task, VerifierSpec
+from runner.records import Answer, Environment, Record, Task, VerifierSpec
 from runner.suites import WORKSPACE, Suite, Truth
 from runner.verifiers.nl2repo import SuiteVerifier
 from runner.yaml_files import read_yaml
@@ -60,6 +61,8 @@ class Nl2RepoBench(Record):
     """The agent gets the tests too (section 4.4.2)."""
     include: tuple[str, ...] = ()
     """Names of tasks: only these are the dataset. Empty: all."""
+    answers_in_reach: Literal["refuse", "flag"] = "refuse"
+    """What becomes of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.reach`)."""
     verifier: SuiteVerifier
 
     def tasks(self) -> Sequence[Task]:
@@ -168,6 +171,7 @@ class Nl2RepoBench(Record):
     def _task(self, folder: Path, documents: dict[str, list[str]]) -> Task:
         task = Task(name=folder.name, dataset=self.name, directory=folder, language="python")
         try:
+            check_links(folder, (*nl2repo_folder.PARTS, SOURCE, TRUTH))
             task = task.model_copy(update={"digest": tree_digest(folder, nl2repo_folder.PARTS)})
             published = nl2repo_folder.read(folder)
             source, _ = self.source(folder)
@@ -187,6 +191,7 @@ class Nl2RepoBench(Record):
         identity = digest(
             [files, suite.model_dump(mode="json"), source.shaping, self.reveal_tests, self.verifier.shaping]
         )
+        oracle = cache / "oracle" / _short([source.shaping, suite.deleted])
         return task.model_copy(
             update={
                 "digest": identity,
@@ -201,9 +206,12 @@ class Nl2RepoBench(Record):
                     environment=self._environment(task, source, suite, revealed=False, judging=True),
                     timeout_seconds=suite.command_seconds,
                 ),
-                "solution": None
-                if source.kind == "none"
-                else cache / "oracle" / _short([source.shaping, suite.deleted]),
+                "solution": None if source.kind == "none" else oracle,
+                "answer": Answer(
+                    packages={"pypi": (source.package if source.kind == "sdist" else task.name,)},
+                    source=None if source.kind == "none" else oracle / "source",
+                    tolerated=self.answers_in_reach == "flag",
+                ),
             }
         )
 

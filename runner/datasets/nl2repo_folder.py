@@ -137,7 +137,7 @@ def _text(path: Path) -> str:
 def _strings(path: Path) -> tuple[str, ...]:
     try:
         values = json.loads(_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TaskError(f"{path.name} is no JSON: {error}.") from error
     if not isinstance(values, list) or not all(isinstance(value, str) and value.strip() for value in values):
         raise TaskError(f"{path.name} must be a list of texts.")

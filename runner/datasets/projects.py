@@ -11,33 +11,28 @@ unpacked outside its place.
 from __future__ import annotations
 
 import shutil
-import subprocess
-import tarfile
-import tempfile
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from runner.archives import unpack, unpacked_size
+from runner.datasets import packages
+from runner.datasets.checkouts import listed
 from runner.datasets.references import (
-    UNREADABLE,
     debian_source,
     fetch_context,
     file_digest,
     made,
     npm_package,
     same,
-    unpack,
 )
 from runner.datasets.task_files import digest, tree_digest
 from runner.datasets.upstream import sdist_source
 from runner.environments import DOCKERFILE, PROJECT
-from runner.errors import TaskError
+from runner.errors import ConfigError, TaskError
 from runner.records import Record
-
-GIT_SECONDS = 60.0
 
 
 class Project(Record):
@@ -67,6 +62,13 @@ class Project(Record):
     """That the build of an image may take."""
     test_seconds: float = Field(default=1800.0, gt=0)
     """That one run of the script may take."""
+
+    @model_validator(mode="after")
+    def _is_no_option(self) -> Self:
+        package, version = packages.CHECKS.get(self.source, (packages.any_text, packages.any_text))
+        package(self.package)
+        version(self.version)
+        return self
 
     @property
     def identity(self) -> str:
@@ -113,6 +115,8 @@ def digest_of(place: Path) -> str:
     try:
         if place.is_dir():
             return tree_digest(place, kept(place))
+        if place.exists() and not place.is_file():
+            raise TaskError(f"{place} is neither a file nor a folder.")
         return file_digest(place)
     except OSError as error:
         raise TaskError(f"{error.filename or place} cannot be read ({error.strerror}).") from error
@@ -124,13 +128,9 @@ def size(place: Path) -> int:
         files = (path for part in kept(place) for path in _files(place / part))
         return sum(path.lstat().st_size for path in files)
     try:
-        if zipfile.is_zipfile(place):
-            with zipfile.ZipFile(place) as archive:
-                return sum(member.file_size for member in archive.infolist())
-        with tarfile.open(place) as members:
-            return sum(member.size for member in members)
-    except UNREADABLE as error:
-        raise TaskError(f"{place} is neither a folder nor a tar or zip file ({error}).") from error
+        return unpacked_size(place)
+    except ConfigError as error:
+        raise TaskError(str(error)) from error
 
 
 def kept(folder: Path) -> Sequence[str]:
@@ -139,23 +139,9 @@ def kept(folder: Path) -> Sequence[str]:
     """
     if not (folder / ".git").exists():
         return (".",)
-    tracked = _git_files(folder, "--cached", "--recurse-submodules")
-    new = _git_files(folder, "--others", "--exclude-standard")
-    clones = [name for name in new if name.endswith("/")]  # checkouts in the checkout that it does not know
-    inside = [f"{clone}{name}" for clone in clones for name in kept(folder / clone)]
-    return sorted(name for name in {*tracked, *new, *inside}.difference(clones) if _is_there(folder / name))
-
-
-def _git_files(folder: Path, *options: str) -> list[str]:
-    # What a checkout configures could otherwise be run; and one that another user owns is read all the same.
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "-C", str(folder)]
-    command += ["ls-files", "-z", *options]
-    try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=GIT_SECONDS)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()[-500:] or error
-        raise TaskError(f"git cannot list the files of the checkout {folder}: {said}") from error
-    return [name for name in done.stdout.decode(errors="surrogateescape").split("\0") if name]
+    found = listed(folder)
+    inside = [f"{inner}/{name}" for inner in found.checkouts for name in kept(folder / inner)]
+    return sorted({*found.files, *inside})
 
 
 def _from_here(place: Path, into: Path) -> None:
@@ -165,11 +151,7 @@ def _from_here(place: Path, into: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target, follow_symlinks=False)
         return
-    with tempfile.TemporaryDirectory(dir=into.parent) as folder:
-        unpacked = Path(folder, "unpacked")
-        unpack(place, unpacked)
-        inside = list(unpacked.iterdir())
-        shutil.move(inside[0] if len(inside) == 1 and inside[0].is_dir() else unpacked, into)
+    unpack(place, into, without_top=True)
 
 
 def _files(start: Path) -> Sequence[Path]:

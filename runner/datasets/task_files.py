@@ -6,10 +6,12 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from runner.archives import stays
 from runner.errors import TaskError
 
 PARTS = ("task.toml", "instruction.md", "environment", "tests", "solution")
@@ -42,8 +44,12 @@ def check_files(folder: Path) -> None:
         raise TaskError(
             "It continues an earlier conversation (trajectory.json), which agents cannot be given here."
         )
+
+
+def check_links(folder: Path, parts: Iterable[str] = PARTS) -> None:
+    """Raise `TaskError` unless all in these parts is a file, a folder, or a link that stays in the task's folder."""
     home = folder.resolve()
-    for path in _entries(folder, PARTS):
+    for path in _entries(folder, parts, bytecode=True):
         name = path.relative_to(folder)
         if not path.resolve().is_relative_to(home):
             raise TaskError(
@@ -84,20 +90,37 @@ def tree_digest(folder: Path, parts: Iterable[str] = (".",)) -> str:
     return digest(lines)
 
 
+def copy_tree(folder: Path, into: Path) -> None:
+    """Copy a folder of somebody else's: files, folders, and links that stay inside.
+
+    Raises `TaskError` for a link that leaves it: what it points to here would be taken along, or read in its place.
+    """
+    for path in _entries(folder):
+        name = path.relative_to(folder)
+        kept = stays(name.parts, str(path.readlink())) if path.is_symlink() else path.is_file()
+        if not kept:
+            raise TaskError(f"{name} is neither a file nor a folder nor a link that stays inside: remove it.")
+        target = into / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target, follow_symlinks=False)
+
+
 def digest(content: Any) -> str:
     """`sha256:...` of anything that JSON can hold."""
     return f"sha256:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
 
-def _entries(folder: Path, parts: Iterable[str] = (".",)) -> Iterator[Path]:
-    """What is no folder in these parts, in a stable order; links are not followed, bytecode is left out."""
+def _entries(folder: Path, parts: Iterable[str] = (".",), *, bytecode: bool = False) -> Iterator[Path]:
+    """What is no folder in these parts, in a stable order; links are not followed."""
     for part in parts:
         start = folder / part
-        if start.is_symlink() or start.is_file():
+        if start.is_symlink() or (start.exists() and not start.is_dir()):
             yield start
             continue
         for top, folders, files in os.walk(start):
             here = Path(top)
             links = [name for name in folders if (here / name).is_symlink()]
-            folders[:] = sorted(set(folders) - {"__pycache__"})
-            yield from (here / name for name in sorted([*files, *links]) if not name.endswith(".pyc"))
+            folders[:] = sorted(set(folders) - (set() if bytecode else {"__pycache__"}))
+            for name in sorted([*files, *links]):
+                if bytecode or not name.endswith(".pyc"):
+                    yield here / name

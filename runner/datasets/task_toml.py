@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -31,7 +31,6 @@ Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(val
 Kind = TypeVar("Kind", bound=BaseModel)
 
 MEGABYTES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class Table(BaseModel):
@@ -212,6 +211,11 @@ class TaskToml(Table):
         for hook in self.verifier.collect:
             yield hook.unsupported()
 
+    def declared_env(self) -> tuple[dict[str, str], ...]:
+        """The variables of each part, as they are written."""
+        own = self.verifier.environment
+        return (self.environment.env, self.verifier.env, own.env if own else {}, self.solution.env)
+
     def artifact_paths(self) -> tuple[str, ...]:
         """Absolute container paths of the artifacts. Raises `TaskError`."""
         return tuple(self._artifact(entry) for entry in self.artifacts)
@@ -243,32 +247,13 @@ def read_toml(path: Path, kind: type[Kind]) -> Kind:
     """Parse one file as what it should be. Raises `TaskError` with the key and the reason."""
     try:
         return kind.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TaskError(f"{path.name} is not valid TOML ({error}): correct it.") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         what = first["msg"].removeprefix("Value error, ")
         raise TaskError(f"{path.name}: {where}: {what}." if where else f"{path.name}: {what}.") from error
-
-
-def interpolate(env: Mapping[str, str], host: Mapping[str, str]) -> dict[str, str]:
-    """`env` with `${VAR}` and `${VAR:-default}` taken from `host`. Raises `TaskError` naming a missing variable.
-
-    As in a shell, `:-` also replaces a variable that is set and empty.
-    """
-
-    def value(match: re.Match[str]) -> str:
-        name, default = match.groups()
-        if default is not None:
-            return host.get(name) or default
-        if name not in host:
-            raise TaskError(
-                f"It needs the environment variable {name}, which is not set: export {name} before the run."
-            )
-        return host[name]
-
-    return {key: VARIABLE.sub(value, text) for key, text in env.items()}
+    except (ValueError, RecursionError) as error:  # also numbers and dates that are none, and endless nesting
+        raise TaskError(f"{path.name} is not valid TOML ({error}): correct it.") from error
 
 
 def _megabytes(key: str, text: Any) -> int:

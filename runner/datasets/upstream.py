@@ -10,6 +10,7 @@ Fetched once into a cache, checked by digest, and never part of an agent's sandb
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import ssl
@@ -23,6 +24,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from runner.archives import unpack
+from runner.datasets import packages
 from runner.datasets.references import (
     FETCH_SECONDS,
     SOLVE,
@@ -31,9 +34,8 @@ from runner.datasets.references import (
     made,
     run_client,
     same,
-    unpack,
 )
-from runner.datasets.task_files import digest, tree_digest
+from runner.datasets.task_files import copy_tree, digest, tree_digest
 from runner.errors import ConfigError
 from runner.records import Record
 from runner.suites import HIDDEN, SUITE, Suite, covered, packaging
@@ -82,6 +84,15 @@ class Source(Record):
             raise ValueError(f"kind={self.kind} needs a package and a digest")
         return self
 
+    @model_validator(mode="after")
+    def _is_no_option_or_way_out(self) -> Self:
+        if self.kind == "sdist":
+            packages.python_name(self.package)
+            packages.python_version(self.version)
+        packages.check_all(packages.pinned, self.packages)
+        packages.check_all(packages.python_module, [*self.withheld, *self.plugins])
+        return self
+
     @property
     def shaping(self) -> dict[str, object]:
         """What of it can change a result; what is left out there is left out here."""
@@ -105,7 +116,7 @@ def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str],
             sdist_source(source.package, source.version, source.digest, place / "source")
         elif place:
             same(tree_digest(here / source.package), source.digest, source.package)
-            shutil.copytree(here / source.package, place / "source", symlinks=True)
+            copy_tree(here / source.package, place / "source")
     return target / "source"
 
 
@@ -177,10 +188,10 @@ def locked(requirements: tuple[str, ...]) -> tuple[str, ...]:
     )
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "requirements.in")
-        wanted.write_text("\n".join(requirements))
+        wanted.write_text("\n".join(map(packages.required, requirements)))
         command = [find_uv_bin(), "pip", "compile", *options, "--only-binary", ":all:", str(wanted)]
         text = run_client(command, folder)
-    return tuple(re.sub(r"\s*\\\n\s*", " ", text).strip().splitlines())
+    return tuple(packages.lines_of(text))
 
 
 def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
@@ -188,33 +199,34 @@ def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         address = str(_sdist(package, version, place)["url"])
-        packed = place / address.rpartition("/")[2]
+        packed = place / "sdist"
         trusted = ssl.create_default_context()
         with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
             packed.write_bytes(answer.read())
         same(file_digest(packed), wanted, package)
-        unpack(packed, place / "unpacked")
-        (top,) = (place / "unpacked").iterdir()
-        shutil.move(top, into)
+        unpack(packed, into, without_top=True)
 
 
 def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
     """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index.
 
-    uv is told what the package needs, namely nothing, so that it builds no sdist to find out.
+    uv is told what the package needs, namely nothing, so that it builds no sdist to find out. With `--no-build` it
+    would find no sdist at all.
     """
     from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
 
+    name, pin = packages.python_name(package), f"{package}=={packages.python_version(version)}"
     (place / "pyproject.toml").write_text(
         f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
-        f'dependencies = ["{package}=={version}"]\n'
+        f"dependencies = [{json.dumps(packages.required(pin))}]\n"
     )
     settings = place / "uv.toml"
-    settings.write_text(f'[[dependency-metadata]]\nname = "{package}"\nrequires-dist = []\n')
+    settings.write_text(f"[[dependency-metadata]]\nname = {json.dumps(name)}\nrequires-dist = []\n")
     run_client([find_uv_bin(), "lock", "--quiet", "--config-file", str(settings)], str(place))
-    name = re.sub(r"[-_.]+", "-", package).lower()
-    packages = tomllib.loads((place / "uv.lock").read_text())["package"]
-    found: dict[str, Any] | None = next((of.get("sdist") for of in packages if of["name"] == name), None)
+    locked_packages = tomllib.loads((place / "uv.lock").read_text())["package"]
+    found: dict[str, Any] | None = next(
+        (of.get("sdist") for of in locked_packages if of["name"] == name), None
+    )
     if not found:
         raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
     return found
@@ -224,15 +236,13 @@ def write_context(images: Path, source: Source, workspace: dict[str, Path], into
     """Build context of a task's image: ours, what locks name, the source's packages, the agent's workspace."""
     shutil.copytree(images, into, dirs_exist_ok=True)
     for name in ("judge", "tools"):
-        install_wheels(images / f"{name}.lock", into / name)
-    for name in source.withheld:
+        install_wheels(packages.lines_of((images / f"{name}.lock").read_text()), into / name)
+    for name in map(packages.python_module, source.withheld):
         for path in (into / "tools").glob(f"{name}*"):
             shutil.rmtree(path)
     (into / "packages").mkdir()
     if source.packages:
-        lock = into / "packages.lock"
-        lock.write_text("\n".join(source.packages))
-        install_wheels(lock, into / "packages")
+        install_wheels(source.packages, into / "packages")
     for name, origin in workspace.items():
         target = into / "workspace" / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,11 @@ class ThreadExecutor(Record):
     retries: int = Field(default=2, ge=0)
     """How often a trial is repeated after an infrastructure failure."""
 
+    @property
+    def at_once(self) -> int:
+        """Trials at a time."""
+        return self.workers or os.cpu_count() or 1
+
     def run(
         self, trials: Iterable[Job], work: Callable[[Job], TrialRecord], cancel: Event
     ) -> Generator[TrialRecord]:
@@ -30,7 +35,7 @@ class ThreadExecutor(Record):
 
         Trials are handed out only when a worker is free, so a cancelled sweep starts nothing more.
         """
-        workers = self.workers or os.cpu_count() or 1
+        workers = self.at_once
         waiting = iter(trials)
         running: set[Future[TrialRecord]] = set()
         with ThreadPoolExecutor(workers, thread_name_prefix="trial") as pool:

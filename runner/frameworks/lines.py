@@ -31,6 +31,15 @@ class Run(NamedTuple):
     outcomes: Outcomes
 
 
+MOST: Final = 10**9
+"""A larger number of tests is none."""
+
+
+def number(digits: str) -> int:
+    """A number that was printed, `MOST` at most: what prints it may be hostile, and longer ones are no float."""
+    return int(digits) if len(digits) < len(str(MOST)) else MOST
+
+
 Reader = Callable[[Sequence[str]], Iterator[Run]]
 """Runs that the lines of a text show, in their order, and none without a test."""
 
@@ -109,7 +118,7 @@ class Grammar:
 
     def numbers(self, line: str) -> dict[str, int]:
         """Those of a line, by their names."""
-        return {found["name"]: int(found["n"]) for found in self.pairs.finditer(line)}
+        return {found["name"]: number(found["n"]) for found in self.pairs.finditer(line)}
 
     def _own(self, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Lines that are no quotes, with their numbers. A quote that has no end before it breaks off is none."""

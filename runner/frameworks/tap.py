@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from runner.environments import Outcomes
-from runner.frameworks.lines import Run
+from runner.frameworks.lines import Run, number
 
 _VERSION: Final = re.compile(r"TAP version 1[34]$")
 _PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
@@ -127,4 +127,6 @@ def _summary(prove: _Prove, at: int, tests: int) -> Iterator[Run]:
 def _length(part: str) -> int:
     """Of one number, or of a range."""
     first, _, last = part.strip().partition("-")
-    return max(0, int(last) - int(first) + 1) if first.isdigit() and last.isdigit() else int(first.isdigit())
+    if first.isdecimal() and last.isdecimal():
+        return max(0, number(last) - number(first) + 1)
+    return int(first.isdecimal())

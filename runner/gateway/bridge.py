@@ -38,6 +38,8 @@ COUNTERPARTS: dict[str, tuple[str, ...]] = {
     "verbosity": ("text",),
 }
 """Field -> the names under which other APIs have it."""
+GRANTED = frozenset({"store"})
+"""Settings that ask for nothing, since we always ask not to be stored."""
 MARKS = ("cache_control", "is_error")
 """Keys of parts of messages and tools that some APIs have no place for."""
 
@@ -53,7 +55,8 @@ def lost(fields: Json, sent: Json) -> tuple[str, ...]:
     """Names of what `fields` holds and the body `sent` does not: settings, marks on parts, earlier thoughts."""
     text = json.dumps(sent, default=str)
     there = _settings(sent)
-    names = {name for name in _settings(fields) if there.isdisjoint((name, *COUNTERPARTS.get(name, ())))}
+    asked = _settings(fields) - GRANTED
+    names = {name for name in asked if there.isdisjoint((name, *COUNTERPARTS.get(name, ())))}
     given = json.dumps(fields)
     names |= {mark for mark in MARKS if f'"{mark}": ' in given and f'"{mark}": ' not in text}
     if any(json.dumps(thought)[1:-1] not in text for thought in _thoughts(fields)):

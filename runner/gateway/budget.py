@@ -33,11 +33,16 @@ from runner.records import Budget, Model, Prices, Rates, Record, Usage
 PER_MILLION = 1e-6
 LEAST_OUTPUT = 16
 """Tokens. Below this a bound on output is no answer, and some providers refuse it."""
+MOST_OUTPUT = 128_000
+"""Tokens that an answer is held to have at worst where neither request, model nor budget bounds it. Few models write
+more; whose does has a `max_output_tokens` in its YAML."""
 BYTES_PER_NEW_TOKEN = 2
 """At worst, of a request's JSON that no provider has counted yet."""
-PICTURE = re.compile(rb'"type":"(?:input_)?image(?:_url)?"')
+PICTURE = re.compile(
+    rb'"type":"(?:image|image_url|input_image|document|file|input_file|video_url|input_audio)"'
+)
 PICTURE_BYTES = 10_000
-"""That each picture counts for beside its own, which are 500 of one that costs thousands of tokens."""
+"""That each picture, document or film counts for beside its own: one of 500 may cost thousands of tokens."""
 UNITS = {
     "turns": "model calls",
     "input_tokens": "input tokens",
@@ -87,7 +92,7 @@ class Hold(Record):
     input_tokens: int
     """At worst."""
     output_tokens: int
-    """Bound; 0 when neither the request, the model nor the budget has one."""
+    """At worst: the bound of the request, the model or the budget; without one the context window, or `MOST_OUTPUT`."""
     usd: float
     max_output: int | None
     """What the provider is told as its maximum; None leaves it to the provider."""
@@ -148,13 +153,14 @@ class Meter:
         self._counted = 0
         self._cut = 0
         self._waits = Stopwatch()
+        self._stalled = 0.0
         self._settled = asyncio.Event()
 
     @property
     def deadline(self) -> float | None:
         """`time.monotonic()` at which the trial's calls end; None without a limit or before the first call.
 
-        Moves on with all that is waited for the limits on calls.
+        Moves on with all that is waited for the limits on calls, and for a gateway that stands still.
         """
         if self._started is None or self._seconds is None:
             return None
@@ -162,8 +168,8 @@ class Meter:
 
     @property
     def waited_seconds(self) -> float:
-        """Time in which at least one call waited for the limits on calls."""
-        return self._waits.seconds
+        """Time in which at least one call waited for the limits on calls, or for a gateway that stood still."""
+        return self._waits.seconds + self._stalled
 
     @property
     def waits(self) -> bool:
@@ -186,14 +192,20 @@ class Meter:
         """A call waits its turn: no time of the trial's."""
         return self._waits.running()
 
+    def stalled(self, seconds: float) -> None:
+        """Count time in which the gateway stood still; what was waited for the limits on calls is counted already."""
+        if not self.waits:
+            self._stalled += seconds
+
     async def admit(self, request: tuple[bytes, ...], wanted: int | None) -> Hold | Refusal:
         """Take hold of what a call may spend, after waiting for calls under way if they might spend it all.
 
         `request` is its `pieces`, `wanted` the output that it asks for at most.
         """
         self._started = time.monotonic() if self._started is None else self._started
+        weights = {piece: _weight(piece) for piece in request}
         while True:
-            new = _new_bytes(request, self._answered)
+            new = _new_bytes(request, self._answered, weights)
             input_tokens = self._counted + math.ceil(new / BYTES_PER_NEW_TOKEN)
             levels = tuple(self._levels(input_tokens))
             over = next((one for one in levels if one.spent + one.need > one.limit), None)
@@ -307,7 +319,7 @@ class Meter:
             usd = limits.usd - self._usd - sum(hold.usd for hold in self._held) - self._worst(input_tokens, 0)
             affordable = max(LEAST_OUTPUT, int(usd / rate / PER_MILLION))
         bounds = [bound for bound in (wanted, left, affordable, most) if bound is not None]
-        at_most = min(bounds, default=0)
+        at_most = min(bounds, default=self._model.context_window or MOST_OUTPUT)
         # What the model itself cannot exceed need not be said. Where we do not know what that is, a provider may refuse
         # what the budget leaves for being too much; but without it nothing would keep the cap.
         binding = wanted is not None or left is not None or at_most != most
@@ -377,10 +389,15 @@ def pieces(fields: Json) -> tuple[bytes, ...]:
     )
 
 
-def _new_bytes(request: tuple[bytes, ...], known: tuple[bytes, ...]) -> int:
+def _new_bytes(request: tuple[bytes, ...], known: tuple[bytes, ...], weights: dict[bytes, int]) -> int:
     """Of a request beyond a known one; all with other settings, which may have had some of the same pieces left out."""
     new = Counter(request) - Counter(known if request[:1] == known[:1] else ())
-    return sum(len(piece) + PICTURE_BYTES * len(PICTURE.findall(piece)) for piece in new.elements())
+    return sum(weights[piece] * times for piece, times in new.items())
+
+
+def _weight(piece: bytes) -> int:
+    """Bytes that a piece of a request counts for."""
+    return len(piece) + PICTURE_BYTES * len(PICTURE.findall(piece))
 
 
 def _per_token(rate: float | None) -> float:

@@ -26,6 +26,7 @@ from pydantic import ValidationError
 from runner.errors import ConfigError
 from runner.gateway.api import Api, Json
 from runner.gateway.provider import Reply
+from runner.gateway.shapes import RequestError
 from runner.records import ErrorInfo, Model, ModelCall, name_told
 from runner.store import LEDGER, SHARED, write_atomically
 
@@ -145,6 +146,9 @@ class Cassette:
         self.told = name_told(self._left[0].model) if self._left else model.told
         """What the recorded agent was told that its model is called: agents ask accordingly."""
 
+    async def close(self) -> None:
+        """Close nothing: there are no clients."""
+
     async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """The recorded answer; without one, what `model.mismatch` says, with the difference as the reply's error."""
         await flight.turn()
@@ -167,8 +171,16 @@ class Cassette:
 
     def _lines(self, api: Api, call: ModelCall) -> list[str]:
         if call.index not in self._known:
-            self._known[call.index] = lines(api.outbound(call.request, self._model.params, None).fields)
+            self._known[call.index] = lines(_sent_on(api, call.request, self._model.params))
         return self._known[call.index]
+
+
+def _sent_on(api: Api, request: Json, params: Json) -> Json:
+    """What of a recorded request would be sent on; nothing if it would be refused now."""
+    try:
+        return api.outbound(api.accept(request), params, None).fields
+    except RequestError:
+        return {}
 
 
 def lines(fields: Json) -> list[str]:

@@ -8,48 +8,179 @@ from types import ModuleType
 from typing import Literal
 
 from runner.gateway.api import (
-    BY_ADDRESS,
     COMMENT,
     Json,
     Outbound,
     event,
     made,
-    no_messages,
     numbers,
     openai_error,
     plain,
     positive,
-    remote,
-    select,
-    tool_fields,
+)
+from runner.gateway.shapes import (
+    CACHE_CONTROL,
+    FILE,
+    IMAGE,
+    INLINE,
+    JSON_SCHEMA,
+    Shape,
+    base64,
+    by,
+    data_url,
+    flag,
+    integer,
+    listing,
+    mapping,
+    number,
+    one_of,
+    read,
+    record,
+    schema,
+    short,
+    text,
+    text_or,
+    tool_name,
+    tools,
+    word,
 )
 from runner.records import ToolCall, Usage
 
-ALLOWED = frozenset(
+CACHED: dict[str, Shape] = {"cache_control": CACHE_CONTROL}
+NAMED: dict[str, Shape] = {"name": short(256)} | CACHED
+SIGNED: dict[str, Shape] = {"thought_signature": text, "thought_signatures": listing(text), "refusal": text}
+"""What litellm adds to answers and reads again: signatures of thoughts, without which some models refuse their own."""
+
+
+def _media(name: str, shape: Shape) -> Shape:
+    return record(name, {"type": word, name: shape}, CACHED, closed=INLINE)
+
+
+def _linked(name: str, address: Shape) -> Shape:
+    """A part that holds a picture or film where the API would have its address."""
+    return _media(name, text_or(record(name, {"url": address}, {"detail": word}, closed=INLINE), address))
+
+
+PART = by(
+    "type",
     {
-        "frequency_penalty",
-        "logit_bias",
-        "messages",
-        "parallel_tool_calls",
-        "presence_penalty",
-        "prompt_cache_key",
-        "reasoning_effort",
-        "response_format",
-        "seed",
-        "stop",
-        "temperature",
-        "thinking",
-        "tool_choice",
-        "tools",
-        "top_p",
-        "verbosity",
-    }
+        "text": record("text", {"type": word, "text": text}, CACHED),
+        "refusal": record("refusal", {"type": word, "refusal": text}),
+        "image_url": _linked("image_url", IMAGE),
+        "video_url": _linked("video_url", data_url("video/[a-z0-9.+-]{1,80}")),
+        "file": _media("file", record("file", {"file_data": FILE}, {"filename": short(256)}, closed=INLINE)),
+        "input_audio": _media(
+            "input_audio", record("input_audio", {"data": base64, "format": word}, closed=INLINE)
+        ),
+    },
 )
-"""Fields that are passed on. A list of the good: litellm reads every unknown argument as its own or the provider's,
-and `api_base` in a request would send the provider's key wherever an agent likes."""
-OURS = frozenset({"model", "stream", "stream_options", "max_tokens", "max_completion_tokens"})
+CONTENT = text_or(listing(PART))
+CALLED = record("function", {"name": text}, {"arguments": text})
+"""What the model called: its name may be none that there is."""
+CALL = record(
+    "tool_call",
+    {"function": CALLED},
+    {
+        "id": text,
+        "type": one_of("function"),
+        "index": integer,
+        "provider_specific_fields": record("provider_specific_fields", {}, SIGNED),
+    },
+)
+THOUGHT = by(
+    "type",
+    {
+        "thinking": record("thinking", {"type": word, "thinking": text}, {"signature": text} | CACHED),
+        "redacted_thinking": record("redacted_thinking", {"type": word, "data": text}, CACHED),
+    },
+)
+SAID = record("message", {"role": word, "content": CONTENT}, NAMED)
+MESSAGE = by(
+    "role",
+    {
+        "system": SAID,
+        "developer": SAID,
+        "user": SAID,
+        "assistant": record(
+            "message",
+            {"role": word},
+            {
+                "content": CONTENT,
+                "function_call": CALLED,
+                "partial": flag,
+                "prefix": flag,
+                "provider_specific_fields": record("provider_specific_fields", {}, SIGNED),
+                "reasoning": text,
+                "reasoning_content": text,
+                "refusal": text,
+                "thinking_blocks": listing(THOUGHT),
+                "tool_calls": listing(CALL),
+            }
+            | NAMED,
+        ),
+        "tool": record("message", {"role": word, "tool_call_id": text, "content": CONTENT}, NAMED),
+        "function": record("message", {"role": word, "name": text, "content": CONTENT}),
+    },
+)
+TOOL = record(
+    "tool",
+    {
+        "function": record(
+            "function",
+            {"name": tool_name},
+            {"description": text, "parameters": schema, "strict": flag} | CACHED,
+        )
+    },
+    {"type": word} | CACHED,
+)
+CHOICE = record("tool_choice", {"type": word, "function": record("function", {"name": tool_name})})
+FORMAT = by(
+    "type",
+    {
+        "text": record("response_format", {"type": word}),
+        "json_object": record("response_format", {"type": word}),
+        "json_schema": record(
+            "response_format", {"type": word, "json_schema": record("json_schema", {}, JSON_SCHEMA)}
+        ),
+    },
+)
+STOP = short(1000)
+OURS: dict[str, Shape] = {
+    "model": short(256),
+    "stream": flag,
+    "stream_options": record("stream_options", {}, {"include_usage": flag, "include_obfuscation": flag}),
+    "max_tokens": integer,
+    "max_completion_tokens": integer,
+}
 """Fields that the gateway itself answers for."""
-NAMED: dict[str, str | None] = {"function": "function"}
+REQUEST = record(
+    "",
+    {"messages": listing(MESSAGE, least=1)},
+    {
+        "frequency_penalty": number,
+        "logit_bias": mapping(number, most=1024),
+        "parallel_tool_calls": flag,
+        "presence_penalty": number,
+        "prompt_cache_key": short(1024),
+        "reasoning_effort": text_or(record("reasoning_effort", {}, {"effort": word, "summary": word}), word),
+        "response_format": FORMAT,
+        "seed": integer,
+        "stop": text_or(listing(STOP, most=64), STOP),
+        "temperature": number,
+        "thinking": record(
+            "thinking",
+            {"type": word},
+            {"budget_tokens": integer, "clear_thinking": flag, "effort": word, "keep": word},
+        ),
+        "tool_choice": text_or(by("type", {"function": CHOICE}), word),
+        "tools": tools({"function": TOOL}, "function"),
+        "top_p": number,
+        "verbosity": word,
+    }
+    | OURS,
+)
+"""All that is passed on. litellm reads every unknown argument as its own or the provider's, and `api_base` in a request
+would send the provider's key wherever an agent likes."""
 DONE = b"data: [DONE]\n\n"
 WRITTEN = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments"})
 """What comes in pieces; all else of a delta comes whole."""
@@ -61,21 +192,19 @@ class Chat:
     name: Literal["chat"] = "chat"
     path = "/v1/chat/completions"
     ping = COMMENT
+    shortest: Json = {"messages": [{"role": "user", "content": "hello"}]}
 
-    def complaint(self, body: Json) -> str | None:
-        return no_messages(body) or (BY_ADDRESS if remote(body["messages"]) else None)
+    def accept(self, body: Json) -> Outbound:
+        fields, dropped = read(REQUEST, body, OURS.keys())
+        return Outbound(fields=fields, dropped=dropped)
 
     def wanted_output(self, body: Json) -> int | None:
         return positive(body.get("max_completion_tokens")) or positive(body.get("max_tokens"))
 
-    def outbound(self, body: Json, params: Json, max_output: int | None) -> Outbound:
-        fields, dropped = select(body, ALLOWED, OURS)
-        dropped += tool_fields(fields, NAMED)
-        if max_output is not None:
-            fields["max_tokens"] = (
-                max_output  # litellm renames it where needed; the newer name it drops for some
-            )
-        return Outbound(fields=fields | params, dropped=dropped)
+    def outbound(self, accepted: Outbound, params: Json, max_output: int | None) -> Outbound:
+        # litellm renames the bound where needed; the newer name it drops for some.
+        bound = {"max_tokens": max_output} if max_output is not None else {}
+        return Outbound(fields=accepted.fields | bound | params, dropped=accepted.dropped)
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
         finished: Json = (await litellm.acompletion(**arguments)).model_dump(mode="json")

@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal, Self
 
 from runner.errors import GatewayError
+from runner.gateway.addresses import Address, is_public
 from runner.gateway.lookups import Lookups
 from runner.gateway.server import SOCKET
 from runner.records import EgressAttempt, Record
@@ -32,6 +33,7 @@ from runner.sandbox.inside import DNS_SOCKET, EGRESS_SOCKET, GATEWAY_PORT
 from runner.sandbox.network import permits
 
 PORTS = frozenset({80, 443})
+LAST_PORT = 65_535
 CONNECTIONS = 64
 """At once for one trial; more are hung up on, so that an agent cannot take the runner's file descriptors."""
 RESOLVERS = 4
@@ -45,28 +47,26 @@ OTHERS = "(others)"
 ADDRESSES = "(addresses)"
 GATEWAY = ("127.0.0.1", GATEWAY_PORT)
 """Asked of the proxy by agents that do not know NO_PROXY: led to the trial's own gateway, and no attempt to leave."""
-HEAD = re.compile(
-    r"([A-Z]+) (http://)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))?(/\S*)? HTTP/1\.[01]"
-)
+HOST = r"\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9_][A-Za-z0-9._-]{0,252}"
+PORT = r"[1-9][0-9]{0,4}"
+TUNNEL = re.compile(rf"(CONNECT) ({HOST}):({PORT})() HTTP/1\.[01]")
+"""The authority and nothing else, with its port."""
+PLAIN = re.compile(rf"(?!CONNECT )([A-Z]{{1,20}}) http://({HOST})(?::({PORT}))?(/[!-\"$-~]*)? HTTP/1\.[01]")
+"""An absolute address without a user, in which the path begins with a slash, and no fragment."""
+LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+"""The last label of an IPv4 address, in whichever of its spellings."""
 FIELD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
 """A header's line. Without a blank before the colon, a second line, or a bare line feed, which servers read in ways of
 their own."""
-OURS = (b"host:", b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
-"""Headers that are not passed on as they come: a host other than the one that was checked is nobody's to name."""
-PRIVATE = tuple(
-    map(
-        ipaddress.ip_network,
-        (
-            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
-            *("192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "::/96", "fec0::/10"),
-            "168.63.129.16/32",  # public, and inside every machine of one cloud: it hands out credentials
-        ),
-    )
+OURS = frozenset(
+    {b"host", b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"te", b"trailer"}
+    | {b"upgrade", b"http2-settings"}
 )
-DISGUISED = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
-"""IPv6 that a translator or tunnel turns into an IPv4 address of its choosing."""
+"""Headers that are not passed on as they come: a host other than the one that was checked is nobody's to name, and what
+is agreed upon for one connection is between its two ends."""
+LENGTH = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]*")
 FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Exchange = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 DOORS = (EGRESS_SOCKET, DNS_SOCKET)
 Way = Literal["proxy", "dns", "direct"]
@@ -80,6 +80,8 @@ class Target(Record):
     host: str
     port: int
     path: str
+    length: int | None = None
+    """Bytes of the body, which are all that is passed on; None where there is no end to them, as in a tunnel."""
 
     @property
     def name(self) -> str:
@@ -101,11 +103,8 @@ class RefusedError(Exception):
 
 
 def outside(address: Address) -> bool:
-    """Whether an address is neither this machine's nor a private network's, nor stands for one in disguise."""
-    plain = getattr(address, "ipv4_mapped", None) or address
-    special = plain.is_loopback or plain.is_link_local or plain.is_multicast or plain.is_unspecified
-    hidden = any(plain in network for network in (*PRIVATE, *DISGUISED) if network.version == plain.version)
-    return not special and not hidden and not _is_own(plain)
+    """Whether an address is of the public internet, and not one of this machine's."""
+    return is_public(address) and not _is_own(address)
 
 
 @contextmanager
@@ -205,13 +204,13 @@ class Egress:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 await self._loop.sock_sendall(host, rest)
-            await _together(_request(reader, host), _answer(host, writer))
+            await _together(_request(reader, host, target.length), _answer(host, writer))
 
     async def _connect(self, target: Target) -> socket.socket:
         """A connection to what was asked for. Raises `RefusedError`, `OSError`."""
         if (target.host, target.port) == GATEWAY:
             return await _connected(socket.AF_UNIX, str(self.folder / SOCKET))
-        if target.port not in PORTS or not permits(self._hosts, target.host):
+        if target.port not in PORTS or _is_disguised(target.host) or not permits(self._hosts, target.host):
             self._count(target.host, target.port, "proxy", allowed=False)
             raise RefusedError("403 Forbidden", f"{target.name} is not among this trial's allowed hosts.")
         found = await self._resolve(target)
@@ -266,18 +265,54 @@ async def _read(reader: asyncio.StreamReader) -> tuple[Target, bytes]:
     except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
         raise RefusedError("400 Bad Request", "This is no request to a proxy.") from error
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-    match = HEAD.fullmatch(first.decode("latin-1"))
-    if match is None or (match[1] == "CONNECT") is (match[2] is not None):
+    start = first.decode("latin-1")
+    match = TUNNEL.fullmatch(start) or PLAIN.fullmatch(start)
+    name = match and _name(match[2])
+    if not match or not name or int(match[3] or 80) > LAST_PORT:
         raise RefusedError("400 Bad Request", "This is no request to a proxy.")
     if not all(map(FIELD.fullmatch, lines)):
         raise RefusedError("400 Bad Request", "A header of this request can be read in several ways.")
-    method, _, host, port, path = match.groups()
-    name = host.strip("[]").lower().removesuffix(".")
-    target = Target(method=method, host=name, port=int(port or 80), path=path or "/")
-    kept = [line for line in lines if not line.lower().startswith(OURS)]
-    start = f"{method} {target.path} HTTP/1.1\r\nHost: {host}{f':{port}' if port else ''}".encode("latin-1")
+    method, port, path = match[1], int(match[3] or 80), match[4] or "/"
+    fields = [(field.lower(), value, line) for line in lines for field, _, value in [line.partition(b":")]]
+    bounded = method != "CONNECT" and (name, port) != GATEWAY
+    length = _length([(field, value) for field, value, _ in fields]) if bounded else None
+    target = Target(method=method, host=name, port=port, path=path, length=length)
+    kept = [line for field, _, line in fields if field not in OURS]
+    host = f"{f'[{name}]' if ':' in name else name}{f':{port}' if match[3] else ''}"
+    begin = f"{method} {path} HTTP/1.1\r\nHost: {host}".encode()
     # One request a connection: a second one could be for another host.
-    return target, b"\r\n".join((start, *kept, b"Connection: close", b"", b""))
+    return target, b"\r\n".join((begin, *kept, b"Connection: close", b"", b""))
+
+
+def _name(host: str) -> str:
+    """A host in its one spelling: lower case, without brackets and the last dot; empty if it is none."""
+    if host.startswith("["):
+        try:
+            return str(ipaddress.IPv6Address(host[1:-1]))
+        except ValueError:
+            return ""
+    name = host.lower().removesuffix(".")
+    return name if all(map(LABEL.fullmatch, name.split("."))) else ""
+
+
+def _is_disguised(name: str) -> bool:
+    """Whether a name is an IPv4 address in another spelling than its own, such as 127.1 or 0x7f000001."""
+    if not NUMBER.fullmatch(name.rpartition(".")[2]):
+        return False
+    try:
+        return str(ipaddress.IPv4Address(name)) != name
+    except ValueError:
+        return True
+
+
+def _length(fields: list[tuple[bytes, bytes]]) -> int:
+    """How many bytes a request's body has. Raises `RefusedError` where servers could be of several opinions."""
+    if any(field == b"transfer-encoding" for field, _ in fields):
+        raise RefusedError("411 Length Required", "A body needs a Content-Length here.")
+    lengths = [LENGTH.fullmatch(value) for field, value in fields if field == b"content-length"]
+    if not all(lengths) or len(lengths) > 1:
+        raise RefusedError("400 Bad Request", "The length of this request can be read in several ways.")
+    return int(lengths[0][1]) if lengths and lengths[0] else 0
 
 
 async def _connected(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
@@ -305,15 +340,19 @@ async def _together(*ways: Coroutine[None, None, None]) -> None:
         await asyncio.gather(*pumps, return_exceptions=True)
 
 
-async def _request(client: asyncio.StreamReader, host: socket.socket) -> None:
-    """Copy until end of file and pass that on. As the forwarder inside (`sandbox.supervise`) does for the gateway's
-    answers, the rest of what a host has answered already is read all the same.
+async def _request(client: asyncio.StreamReader, host: socket.socket, length: int | None) -> None:
+    """Copy until end of file, or so many bytes, and pass the end on.
+
+    As the forwarder inside (`sandbox.supervise`) does for the gateway's answers, the rest of what a host has answered
+    already is read all the same.
     """
     loop, hears = asyncio.get_running_loop(), True
     while data := await client.read(CHUNK):
+        passed = data if length is None else data[:length]
+        length = length and length - len(passed)
         try:
             if hears:
-                await loop.sock_sendall(host, data)
+                await loop.sock_sendall(host, passed)
         except OSError:
             hears = False
     with suppress(OSError):

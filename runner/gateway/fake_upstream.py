@@ -24,6 +24,8 @@ POLL_SECONDS = 0.02
 """Between two looks whether a client has left, and whether the server's end is wanted."""
 LAST_SECONDS = 1.0
 """For what is being answered at the server's end."""
+IDLE_SECONDS = 300
+"""For which an idle connection is kept. A client that uses one just as the server closes it must send once more."""
 DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
 
 
@@ -86,7 +88,11 @@ class FakeUpstream:
             Route("/anthropic/v1/messages", self._messages, methods=["POST"]),  # where DeepSeek has it
         ]
         app = Starlette(routes=routes)
-        self._server = _Server(uvicorn.Config(app, log_config=None, log_level="critical", lifespan="off"))
+        self._server = _Server(
+            uvicorn.Config(
+                app, log_config=None, log_level="critical", lifespan="off", timeout_keep_alive=IDLE_SECONDS
+            )
+        )
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     @property
@@ -175,6 +181,12 @@ class FakeUpstream:
                 return True
             await asyncio.sleep(POLL_SECONDS)
         return False
+
+
+def body(api: str, behaviour: Behaviour, number: int = 0) -> dict[str, Any]:
+    """A whole answer of an API."""
+    shapes = {"chat": _chat_body, "responses": _responses_body, "messages": _messages_body}
+    return shapes[api](behaviour, number, "x")
 
 
 class _Server(uvicorn.Server):

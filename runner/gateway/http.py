@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import Any
 
@@ -14,16 +15,19 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from runner.gateway.answers import is_crowded
 from runner.gateway.api import Api, Json
 from runner.gateway.chat import Chat
 from runner.gateway.messages import Messages
 from runner.gateway.responses import Responses
-from runner.gateway.session import Answer, Call, Session
+from runner.gateway.session import LARGE_BYTES, Answer, Call, Session
 
 CHAT, MESSAGES = Chat(), Messages()
 APIS: tuple[Api, ...] = (CHAT, Responses(), MESSAGES)
 BODY_BYTES = 16 * 2**20
 """Cap on a request: several pictures fit, a runaway does not."""
+READ_BYTES_PER_SECOND = 16 * 2**20
+"""At most, of the large bodies of one trial."""
 VALUES = 50_000
 """Cap on objects, lists, numbers and texts in a request; a conversation of a thousand turns has a third. A million of
 them fit into 3 MB, and took ten seconds of the one loop that serves all trials.
@@ -32,8 +36,11 @@ BYTES_PER_TOKEN = 4
 """Of ordinary text; for an agent that asks how long its request is, and nothing else."""
 PING_SECONDS = 10.0
 """Between pings on an open stream: well below any client's read timeout."""
+LARGEST = 2**64
+"""Beyond any number that JSON is used for; parsers disagree about what is larger, or is infinite to some of them."""
 UNREADABLE = (
-    f"The request's body is too large, has more than {VALUES:,} values, or is no JSON object in UTF-8."
+    f"The request's body is too large, has more than {VALUES:,} values or a number beyond {LARGEST}, or is no JSON "
+    "object in UTF-8."
 )
 STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
 
@@ -62,10 +69,11 @@ def _count_tokens(session: Session) -> Any:
         if not _authorised(session, request):
             return _unauthorised(MESSAGES)
         try:
-            raw = await _read(request)
+            raw = await _read(request, session)
         except ClientDisconnect:
             return Response(status_code=400)
-        if raw is None or _parse(raw) is None:
+        session.expect(large=raw is not None and len(raw) > LARGE_BYTES)
+        if raw is None or await session.apart(_parse, raw) is None:
             return JSONResponse(MESSAGES.error(UNREADABLE, "invalid_request_error"), 400)
         return JSONResponse({"input_tokens": len(raw) // BYTES_PER_TOKEN})
 
@@ -74,19 +82,20 @@ def _count_tokens(session: Session) -> Any:
 
 def _post(session: Session, api: Api) -> Any:
     async def post(request: Request) -> Response:
-        if not _authorised(session, request):
-            return _unauthorised(api)
         try:
-            raw = await _read(request)
+            raw = await _read(request, session) if _authorised(session, request) else None
         except ClientDisconnect:
             return Response(status_code=400)  # nothing was asked, and nobody is there
-        if not _authorised(session, request):  # the trial ended while the body came
+        if not _authorised(session, request):  # at all, or since the trial ended while the body came
             return _unauthorised(api)
         if raw is None:
             return _json(await session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
-        body = _parse(raw)
+        session.expect(large=len(raw) > LARGE_BYTES)
+        body = await session.apart(_parse, raw)
         if body is None:
             return _json(await session.reject(api, 400, UNREADABLE))
+        if not _authorised(session, request):  # or while it was read
+            return _unauthorised(api)
         return Exchange(session.start(api, body, streamed=body.get("stream") is True))
 
     return post
@@ -103,14 +112,23 @@ def _unauthorised(api: Api) -> Response:
     return JSONResponse(api.error(message, "authentication_error", "invalid_api_key"), 401)
 
 
-async def _read(request: Request) -> bytes | None:
-    """The body; None when it is too large, without reading the rest."""
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > BODY_BYTES:
-            return None
-    return bytes(content)
+async def _read(request: Request, session: Session) -> bytes | None:
+    """The body; None when it is too large, without reading the rest.
+
+    Large ones come one at a time of a trial, and at a pace: reading them is work of the loop that serves all trials.
+    """
+    content, paid = bytearray(), LARGE_BYTES
+    async with AsyncExitStack() as stack:
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > BODY_BYTES:
+                return None
+            if len(content) > paid:
+                if paid == LARGE_BYTES:
+                    await stack.enter_async_context(session.reading)
+                await asyncio.sleep((len(content) - paid) / READ_BYTES_PER_SECOND)
+                paid = len(content)
+        return bytes(content)
 
 
 def _parse(raw: bytes) -> Json | None:
@@ -123,19 +141,17 @@ def _parse(raw: bytes) -> Json | None:
         [[body]] = pydantic_core.from_json(b"[[" + raw + b"]]", allow_inf_nan=False)
     except ValueError:
         return None
-    return body if isinstance(body, dict) and not _is_crowded(body) else None
+    return body if isinstance(body, dict) and not is_crowded(body, VALUES) and not _is_beyond(body) else None
 
 
-def _is_crowded(body: Json) -> bool:
-    left = VALUES
+def _is_beyond(body: Json) -> bool:
+    """Whether a number is beyond all bounds, as 1e999 is, which is read as infinite."""
     values: list[Any] = [body]
     while values:
         value = values.pop()
-        within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        left -= len(within)
-        if left < 0:
+        if isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
             return True
-        values.extend(within)
+        values.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
     return False
 
 

@@ -9,44 +9,132 @@ from types import ModuleType
 from typing import Literal
 
 from runner.gateway.api import (
-    BY_ADDRESS,
     Json,
     Outbound,
     event,
     made,
-    names_address,
-    no_messages,
     numbers,
     plain,
     positive,
-    select,
-    tool_fields,
+)
+from runner.gateway.shapes import (
+    CACHE_CONTROL,
+    IMAGE_KINDS,
+    INLINE,
+    RequestError,
+    Shape,
+    anything,
+    base64,
+    by,
+    flag,
+    integer,
+    listing,
+    number,
+    one_of,
+    read,
+    record,
+    schema,
+    short,
+    text,
+    text_or,
+    tool_name,
+    tools,
+    word,
 )
 from runner.records import ToolCall, Usage
 
-ALLOWED = frozenset(
-    {
-        "cache_control",
-        "context_management",
-        "messages",
-        "output_config",
-        "output_format",
-        "stop_sequences",
-        "system",
-        "temperature",
-        "thinking",
-        "tool_choice",
-        "tools",
-        "top_k",
-        "top_p",
-    }
+CACHED: dict[str, Shape] = {"cache_control": CACHE_CONTROL}
+
+
+def _source(*kinds: str) -> Shape:
+    """What a picture or document is made of: bytes in the request, and neither an address nor a file."""
+    required = {"type": one_of("base64"), "media_type": one_of(*kinds), "data": base64}
+    return record("source", required, closed=INLINE)
+
+
+TEXT = record("text", {"type": word, "text": text}, CACHED)
+SHOWN = {
+    "text": TEXT,
+    "image": record("image", {"type": word, "source": _source(*IMAGE_KINDS)}, CACHED, closed=INLINE),
+    "document": record(
+        "document",
+        {"type": word, "source": _source("application/pdf")},
+        {"title": text, "context": text, "citations": record("citations", {}, {"enabled": flag})} | CACHED,
+        closed=INLINE,
+    ),
+    "tool_reference": record("tool_reference", {"type": word, "tool_name": text}, CACHED),
+}
+"""What a tool may return."""
+PART = by(
+    "type",
+    SHOWN
+    | {
+        "thinking": record("thinking", {"type": word, "thinking": text}, {"signature": text}),
+        "redacted_thinking": record("redacted_thinking", {"type": word, "data": text}),
+        "tool_use": record("tool_use", {"type": word, "id": text, "name": text, "input": anything}, CACHED),
+        "tool_result": record(
+            "tool_result",
+            {"type": word, "tool_use_id": text},
+            {"content": text_or(listing(by("type", SHOWN))), "is_error": flag} | CACHED,
+        ),
+    },
 )
-"""As for chat: a list of the good."""
-OURS = frozenset({"model", "stream", "max_tokens"})
-NAMED: dict[str, str | None] = {"function": None, "custom": None}
-"""Tools that the agent runs: `custom`, or without a type, which counts as `function`."""
-WORDS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
-"""Parts of a message that hold no address to be fetched, whatever they say."""
+MESSAGE = record(
+    "message", {"role": one_of("user", "assistant", "system"), "content": text_or(listing(PART))}
+)
+TOOL = record(
+    "tool",
+    {"name": tool_name},
+    {"type": word, "description": text, "input_schema": schema, "strict": flag, "defer_loading": flag}
+    | {"eager_input_streaming": flag}
+    | CACHED,
+)
+"""A tool that the agent runs: of type `custom`, or without one, which counts as `function`."""
+COUNT = record("count", {"type": word, "value": integer})
+EDIT = record(
+    "edit",
+    {"type": word},
+    {
+        "clear_at_least": COUNT,
+        "clear_tool_inputs": flag,
+        "exclude_tools": listing(text),
+        "keep": text_or(COUNT, word),
+        "trigger": COUNT,
+    },
+)
+FORMAT = record("format", {"type": one_of("json_schema"), "schema": schema})
+
+
+def positive_integer(value: object, _: set[str]) -> object:
+    """A bound on tokens."""
+    if positive(value) is None:
+        raise RequestError("a positive number is required")
+    return value
+
+
+OURS: dict[str, Shape] = {"model": short(256), "stream": flag, "max_tokens": positive_integer}
+REQUEST = record(
+    "",
+    {"messages": listing(MESSAGE, least=1), "max_tokens": positive_integer},
+    {
+        "context_management": record("context_management", {}, {"edits": listing(EDIT)}),
+        "output_config": record("output_config", {}, {"effort": word, "format": FORMAT}),
+        "output_format": FORMAT,
+        "stop_sequences": listing(short(1000), most=64),
+        "system": text_or(listing(TEXT)),
+        "temperature": number,
+        "thinking": record("thinking", {"type": word}, {"budget_tokens": integer, "display": word}),
+        "tool_choice": record(
+            "tool_choice", {"type": word}, {"name": tool_name, "disable_parallel_tool_use": flag}
+        ),
+        "tools": tools({"function": TOOL, "custom": TOOL}, "function"),
+        "top_k": integer,
+        "top_p": number,
+    }
+    | CACHED
+    | OURS,
+)
+"""All that is passed on, as for chat."""
 KINDS = {
     "budget_exceeded": "permission_error",
     "cancelled": "api_error",
@@ -64,29 +152,25 @@ class Messages:
 
     name: Literal["messages"] = "messages"
     path = "/v1/messages"
+    shortest: Json = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 16}
     ping = event({"type": "ping"}, "ping")
 
-    def complaint(self, body: Json) -> str | None:
-        if complaint := no_messages(body):
-            return complaint
-        if positive(body.get("max_tokens")) is None:
-            return "max_tokens: a positive number is required."
-        return BY_ADDRESS if any(_remote(message.get("content")) for message in body["messages"]) else None
+    def accept(self, body: Json) -> Outbound:
+        fields, dropped = read(REQUEST, body, OURS.keys())
+        if _compacts(fields.get("context_management")):
+            del fields["context_management"]
+            dropped += ("context_management",)
+        return Outbound(fields=fields, dropped=dropped)
 
     def wanted_output(self, body: Json) -> int | None:
         return positive(body.get("max_tokens"))
 
-    def outbound(self, body: Json, params: Json, max_output: int | None) -> Outbound:
-        fields, dropped = select(body, ALLOWED, OURS)
-        dropped += tool_fields(fields, NAMED)
-        extra = dict(params)
+    def outbound(self, accepted: Outbound, params: Json, max_output: int | None) -> Outbound:
+        fields, dropped, extra = dict(accepted.fields), accepted.dropped, dict(params)
         if "reasoning_effort" in extra:  # a model's parameters are written as chat has them
             effort = {"effort": extra.pop("reasoning_effort")}
             fields["output_config"] = fields.get("output_config", {}) | effort
             fields["thinking"] = {"type": "adaptive"}
-        if _compacts(fields.get("context_management")):
-            del fields["context_management"]
-            dropped += ("context_management",)
         thinking = fields.get("thinking")
         bound = positive(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
         if bound is not None and max_output is not None and bound >= max_output:
@@ -184,7 +268,9 @@ class MessagesStream:
             case {"type": "content_block_stop", "index": index} if index in self._inputs:
                 self.answer["content"][index]["input"] = json.loads(self._inputs.pop(index) or "{}")
             case {"type": "message_delta"}:
-                counts = {key: n for key, n in (event_.get("usage") or {}).items() if n is not None}
+                usage = event_.get("usage") or {}
+                counts = {key: n for key, n in usage.items() if n is not None}
+                counts["output_tokens"] = usage.get("output_tokens")  # what the beginning said is not the sum
                 self.answer |= event_["delta"] | {"usage": (self.answer.get("usage") or {}) | counts}
             case {"type": "message_stop"}:
                 self.ending = event(event_, "message_stop")
@@ -218,21 +304,6 @@ def _blocks(message: Json, kind: str) -> list[Json]:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     return [part for part in parts if isinstance(part, dict) and part.get("type") == kind]
-
-
-def _remote(content: object) -> bool:
-    """Whether parts of a message name an address, or a file that lies at the provider."""
-    for part in content if isinstance(content, list) else ():
-        if not isinstance(part, dict) or part.get("type") in WORDS:
-            continue
-        if part.get("type") == "tool_result":
-            found = _remote(part.get("content"))
-        else:
-            source = part.get("source")
-            found = names_address(part) or (isinstance(source, dict) and source.get("type") == "file")
-        if found:
-            return True
-    return False
 
 
 def _signed(block: Json) -> Json:

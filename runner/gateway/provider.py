@@ -14,13 +14,17 @@ from http import HTTPStatus
 from types import ModuleType
 from typing import cast
 
+import httpx
+
 from runner.collector import uncollected
+from runner.gateway.answers import check
 from runner.gateway.api import Api, Json
 from runner.gateway.bridge import SENT, lost, note
 from runner.gateway.scripted import SCRIPT, Script, handler
 from runner.gateway.wire import FLIGHT, Flight, install
 from runner.records import ErrorInfo, Model, Record
 
+log = logging.getLogger(__name__)
 ATTEMPTS = 4
 BACK_OFF_SECONDS = 1.0
 """Before the second attempt; doubled each time. A Retry-After that asks for longer is obeyed."""
@@ -33,6 +37,8 @@ PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 that another attempt may cure."""
 BAD_GATEWAY = 502
 CONNECTOR_LIMITS = ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST")
+UNSENT_CHARACTERS = 300
+"""Of the first line of litellm's complaint about a request, which may repeat all of it and add a traceback."""
 NO_KEY = "none"
 """Sent where a model names no key, so that no variable of the runner's environment is sent unnamed."""
 SECRET_LENGTH = 16
@@ -40,6 +46,8 @@ SECRET_LENGTH = 16
 KEEPS_RETRYING = frozenset({"zai"})
 """Providers for which litellm 1.106.2 drops `max_retries`, so that the client beneath retries twice unseen. The
 argument goes through if it is named as allowed; for other providers that would put it into the request's body."""
+MOST_CLIENTS, CLIENT_SECONDS = 100_000, 10**9
+"""Clients that litellm keeps (one for each model, key and loop), and for how long; by itself 200 and 600 s."""
 DROPPED_REQUEST = r"coroutine .*(acompletion|async_)\w*. was never awaited"
 """litellm makes a request in a thread, and drops it there if the call was cancelled meanwhile: nothing was sent."""
 
@@ -55,6 +63,8 @@ class Reply(Record):
     """Of the error body: `context_length_exceeded` is what agents compact upon."""
     dropped: tuple[str, ...] = ()
     """What litellm left out on the way to this provider; known once it answered."""
+    unsent: bool = False
+    """Nothing could be made of the request that a provider takes."""
     late: bool = False
     """The deadline passed during the call."""
     retry_after: float | None = None
@@ -63,18 +73,29 @@ class Reply(Record):
 
 def load_litellm() -> ModuleType:
     """Import litellm (2 s of CPU), once, quiet, offline, and with the scripted model known to it."""
-    # Read at its import: no price list from the network; as many connections as calls, which the gates limit, where
-    # waiting is measured.
-    os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True"} | dict.fromkeys(CONNECTOR_LIMITS, "1000000")
+    # Read at its import: no price list from the network; no search for secrets in errors, which takes seconds a
+    # megabyte, since we take the only one out; as many connections as calls, which the gates limit, where waiting is
+    # measured.
+    os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_DISABLE_REDACT_SECRETS": "true"}
+    os.environ |= dict.fromkeys(CONNECTOR_LIMITS, "1000000")
     with uncollected():
         import litellm  # noqa: PLC0415
+        from litellm.litellm_core_utils import logging_worker  # noqa: PLC0415
 
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.drop_params = True
     litellm.input_callback = [note]
     install(litellm)
+    # It would report each success to callbacks that we do not have, by a queue that lives in one loop only.
+    logging_worker.GLOBAL_LOGGING_WORKER.ensure_initialized_and_enqueue = lambda async_coroutine: (
+        async_coroutine.close()
+    )
     litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": handler()}]
+    # Its clients are closed with their loop. Those that it drops before, for their age or number, are closed by nobody
+    # if their loop ends soon.
+    clients = litellm.in_memory_llm_clients_cache
+    clients.max_size_in_memory, clients.default_ttl = MOST_CLIENTS, CLIENT_SECONDS
     warnings.filterwarnings("ignore", DROPPED_REQUEST, RuntimeWarning)
     for name in ("LiteLLM", "httpx"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # all that they say comes back as an exception
@@ -104,16 +125,21 @@ class Provider:
         """What the agent is told that the model is called."""
         return self._model.told
 
+    async def close(self) -> None:
+        """Close the clients of the running loop."""
+        await unload_litellm(self._litellm)
+
     async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """Call once, until the flight's deadline. Never raises but for cancellation."""
-        flight.clean = self._clean
+        flight.clean, flight.secret = self._clean, self._secret.encode()
         FLIGHT.set(flight)
         try:
             async with flight.limit:
                 flight.limit.reschedule(flight.deadline())
                 if self._script:
                     await flight.turn()
-                response = await self._send(api, fields)
+                response = await self._sent(api, fields, flight)
+                check(response, api.path.removeprefix("/v1"))
                 sent = SENT.get()
                 return Reply(response=response, dropped=lost(fields, sent[-1]) if sent else ())
         # The boundary of one gateway call: litellm raises its own errors, those of the clients beneath it, and
@@ -121,7 +147,20 @@ class Provider:
         except Exception as error:  # noqa: BLE001
             if flight.limit.expired():
                 return Reply(late=True, status_code=403, error=ErrorInfo.of(error, "gateway"))
+            if not flight.sent:
+                return self._unsent(error, by_agent=await self._can_send(api))
             return self._failed(error, flight)
+
+    async def _sent(self, api: Api, fields: Json, flight: Flight) -> Json:
+        """As `_send`. What failed before anything was sent is tried once more: only what fails again is blamed on the
+        request, since litellm can trip over itself, as while it imports more of itself.
+        """
+        try:
+            return await self._send(api, fields)
+        except Exception:
+            if flight.sent or self._script:
+                raise
+        return await self._send(api, fields)
 
     async def _send(self, api: Api, fields: Json) -> Json:
         SCRIPT.set(self._script)
@@ -137,9 +176,46 @@ class Provider:
             arguments["allowed_openai_params"] = ["max_retries"]
         return self._clean(await api.send(self._litellm, arguments))
 
+    async def _can_send(self, api: Api) -> bool:
+        """Whether the shortest request would be sent: then the model's settings are sound, and what was not sent is
+        itself at fault. It is led as far as the wire and no further.
+        """
+        if self._script:
+            return True
+        arrived = False
+
+        async def turn() -> None:
+            nonlocal arrived
+            arrived = True
+            raise httpx.UnsupportedProtocol("not to be sent")
+
+        flight = Flight(api, turn, lambda: None)
+        before = FLIGHT.set(flight)
+        try:
+            async with flight.limit:
+                await self._send(api, api.outbound(api.accept(api.shortest), self._model.params, 16).fields)
+        # As in `call`: litellm's errors are of any kind, and whether it arrived is all there is to know.
+        except Exception:
+            log.debug("the shortest request to %s was not sent", self._model.id, exc_info=True)
+        finally:
+            FLIGHT.reset(before)
+        return arrived
+
+    def _unsent(self, error: Exception, *, by_agent: bool) -> Reply:
+        """The reply to what litellm could not make a provider's request of: for the agent's request, or any."""
+        reason = str(error).partition("\n")[0][:UNSENT_CHARACTERS]
+        message = f"The request cannot be sent to the model's provider: {reason}"
+        info = ErrorInfo(type=type(error).__name__, message=message, phase="gateway")
+        status = HTTPStatus.BAD_REQUEST if by_agent else BAD_GATEWAY
+        return Reply(
+            status_code=status,
+            error=ErrorInfo.model_validate(self._clean(info.model_dump())),
+            unsent=by_agent,
+        )
+
     def _failed(self, error: Exception, flight: Flight) -> Reply:
-        status = getattr(error, "status_code", None)
-        status = status if isinstance(status, int) else 500
+        status = None if flight.failure else getattr(error, "status_code", None)
+        status = status if isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST else BAD_GATEWAY
         passing = status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR
         info = ErrorInfo.of(flight.failure or error, "gateway")
         return Reply(
@@ -154,11 +230,14 @@ class Provider:
         surrogate pairs, and numbers that are none or have no end, as those of a token's probability may be.
         """
         text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
-        secret = self._key if len(self._key) >= SECRET_LENGTH else ""
         cleaned: Json = json.loads(
-            text.replace(secret, "[key]") if secret else text, parse_constant=lambda _: None
+            text.replace(self._secret, "[key]") if self._secret else text, parse_constant=lambda _: None
         )
         return cleaned
+
+    @property
+    def _secret(self) -> str:
+        return self._key if len(self._key) >= SECRET_LENGTH else ""
 
 
 def back_off(reply: Reply, tries: int, deadline: float | None) -> float | None:
@@ -177,7 +256,7 @@ def _seconds(retry_after: str) -> float:
     except ValueError:
         try:
             date = parsedate_to_datetime(retry_after)
-        except ValueError:
+            asked = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+        except (ValueError, OverflowError):
             return 0.0
-        asked = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     return max(0.0, min(asked, 2 * LONGEST_WAIT_SECONDS))  # of which neither NaN nor infinity is any

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Literal
 
 from runner.gateway.api import (
-    BY_ADDRESS,
     COMMENT,
     Json,
     Outbound,
@@ -19,34 +18,146 @@ from runner.gateway.api import (
     openai_error,
     plain,
     positive,
-    remote,
-    select,
-    tool_fields,
+)
+from runner.gateway.shapes import (
+    FILE,
+    IMAGE,
+    INLINE,
+    JSON_SCHEMA,
+    Shape,
+    base64,
+    by,
+    flag,
+    integer,
+    listing,
+    number,
+    one_of,
+    read,
+    record,
+    refused,
+    schema,
+    short,
+    text,
+    text_or,
+    tool_name,
+    tools,
+    word,
 )
 from runner.records import ToolCall, Usage
 
-ALLOWED = frozenset(
+ITEM: dict[str, Shape] = {"id": text, "status": word}
+"""What any item may have. Its id leads nowhere, since `store` is always false."""
+PART = by(
+    "type",
     {
-        "include",
-        "input",
-        "instructions",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "reasoning",
-        "store",
-        "temperature",
-        "text",
-        "tool_choice",
-        "tools",
-        "top_p",
-        "truncation",
-    }
+        "input_text": record("text", {"type": word, "text": text}),
+        "output_text": record(
+            "text",
+            {"type": word, "text": text},
+            {"annotations": listing(refused("citations are not supported"), most=0)},
+        ),
+        "refusal": record("refusal", {"type": word, "refusal": text}),
+        "input_image": record("image", {"type": word, "image_url": IMAGE}, {"detail": word}, closed=INLINE),
+        "input_file": record(
+            "file", {"type": word, "file_data": FILE}, {"filename": short(256), "detail": word}, closed=INLINE
+        ),
+        "input_audio": record(
+            "audio",
+            {"type": word, "input_audio": record("audio", {"data": base64, "format": word}, closed=INLINE)},
+            closed=INLINE,
+        ),
+    },
 )
-"""As for chat: a list of the good."""
-OURS = frozenset({"model", "stream", "stream_options", "max_output_tokens"})
-STATEFUL = ("previous_response_id", "conversation", "prompt", "background")
-"""Fields that lean on state at the provider, which neither the ledger nor another provider has."""
-NAMED: dict[str, str | None] = {"function": None, "custom": None}
+CONTENT = text_or(listing(PART))
+THOUGHT = record("reasoning", {"type": one_of("summary_text", "reasoning_text"), "text": text})
+OUTPUT = record(
+    "output", {"type": word, "call_id": text, "output": CONTENT}, ITEM | {"name": text, "namespace": text}
+)
+INPUT = by(
+    "type",
+    {
+        "message": record(
+            "message",
+            {"role": one_of("user", "assistant", "system", "developer"), "content": CONTENT},
+            ITEM | {"type": word, "phase": word},
+        ),
+        "reasoning": record(
+            "reasoning",
+            {"type": word, "summary": listing(THOUGHT)},
+            ITEM | {"content": listing(THOUGHT), "encrypted_content": text},
+        ),
+        "function_call": record(
+            "call",
+            {"type": word, "call_id": text, "name": text, "arguments": text},
+            ITEM | {"namespace": text},
+        ),
+        "function_call_output": OUTPUT,
+        "custom_tool_call": record(
+            "call", {"type": word, "call_id": text, "name": text, "input": text}, ITEM | {"namespace": text}
+        ),
+        "custom_tool_call_output": OUTPUT,
+    },
+    default="message",
+)
+NAMED: dict[str, Shape] = {"name": tool_name}
+DESCRIBED: dict[str, Shape] = {"type": word, "description": text}
+TOOLS = {
+    "function": record("tool", NAMED, DESCRIBED | {"parameters": schema, "strict": flag}),
+    "custom": record(
+        "tool",
+        NAMED,
+        DESCRIBED
+        | {
+            "format": by(
+                "type",
+                {
+                    "text": record("format", {"type": word}),
+                    "grammar": record("format", {"type": word, "definition": text, "syntax": word}),
+                },
+            )
+        },
+    ),
+}
+CHOICE = record("tool_choice", {"type": word, "name": tool_name})
+FORMAT = by(
+    "type",
+    {
+        "text": record("format", {"type": word}),
+        "json_object": record("format", {"type": word}),
+        "json_schema": record("format", {"type": word}, JSON_SCHEMA),
+    },
+)
+OURS: dict[str, Shape] = {
+    "model": short(256),
+    "stream": flag,
+    "stream_options": record("stream_options", {}, {"include_obfuscation": flag}),
+    "max_output_tokens": integer,
+    "store": flag,
+} | dict.fromkeys(
+    ("previous_response_id", "conversation", "prompt", "background"),
+    refused("not supported; send the whole input with each request"),
+)
+"""Fields that the gateway itself answers for. Some lean on state at the provider, which neither the ledger nor another
+provider has."""
+REQUEST = record(
+    "",
+    {"input": text_or(listing(INPUT, least=1))},
+    {
+        "include": listing(word, most=16),
+        "instructions": text,
+        "parallel_tool_calls": flag,
+        "prompt_cache_key": short(1024),
+        "reasoning": record("reasoning", {}, {"effort": word, "summary": word, "generate_summary": word}),
+        "temperature": number,
+        "text": record("text", {}, {"verbosity": word, "format": FORMAT}),
+        "tool_choice": text_or(by("type", {"function": CHOICE, "custom": CHOICE}), word),
+        "tools": tools(TOOLS, "function"),
+        "top_p": number,
+        "truncation": word,
+    }
+    | OURS,
+)
+"""All that is passed on, as for chat."""
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 """Events that end a stream."""
 
@@ -57,28 +168,23 @@ class Responses:
     name: Literal["responses"] = "responses"
     path = "/v1/responses"
     ping = COMMENT
+    shortest: Json = {"input": "hello"}
 
-    def complaint(self, body: Json) -> str | None:
-        items = body.get("input")
-        if not items or not (isinstance(items, str) or _objects(items)):
-            return "input: text or a list of at least one item object is required."
-        for name in STATEFUL:
-            if body.get(name):
-                return f"{name}: not supported; send the whole input with each request."
-        return BY_ADDRESS if remote(items) else None
+    def accept(self, body: Json) -> Outbound:
+        fields, dropped = read(REQUEST, body, OURS.keys())
+        kept = ("store",) if body.get("store") else ()
+        return Outbound(fields=fields | {"store": False}, dropped=(*dropped, *kept))
 
     def wanted_output(self, body: Json) -> int | None:
         return positive(body.get("max_output_tokens"))
 
-    def outbound(self, body: Json, params: Json, max_output: int | None) -> Outbound:
-        fields, dropped = select(body, ALLOWED, OURS | set(STATEFUL))
-        dropped += tool_fields(fields, NAMED)
+    def outbound(self, accepted: Outbound, params: Json, max_output: int | None) -> Outbound:
+        fields, extra = dict(accepted.fields), dict(params)
         if max_output is not None:
             fields["max_output_tokens"] = max_output
-        extra = dict(params)
         if "reasoning_effort" in extra:  # a model's parameters are written as chat has them
             fields["reasoning"] = fields.get("reasoning", {}) | {"effort": extra.pop("reasoning_effort")}
-        return Outbound(fields=fields | extra, dropped=dropped)
+        return Outbound(fields=fields | extra, dropped=accepted.dropped)
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
         finished: Json = (await litellm.aresponses(**arguments)).model_dump(mode="json")
@@ -158,15 +264,14 @@ class ResponsesStream:
         self.ending: bytes | None = None
 
     def pass_on(self, event_: Json) -> bytes:
-        self.answer = event_.get("response") or self.answer
+        response = event_.get("response") or self.answer
+        if not isinstance(response, dict):
+            raise TypeError("response")
+        self.answer = response
         if event_.get("type") in ENDS:
             self.ending = event(event_, event_["type"])
             return b""
         return event(event_, event_.get("type"))
-
-
-def _objects(items: object) -> bool:
-    return isinstance(items, list) and all(isinstance(item, dict) for item in items)
 
 
 def _reasoning(item: Json) -> Json:
@@ -200,7 +305,7 @@ def _item_events(item: Json) -> Iterator[tuple[str, Json]]:
             yield "response.function_call_arguments.delta", at | {"delta": item["arguments"]}
             yield (
                 "response.function_call_arguments.done",
-                at | {"arguments": item["arguments"], "name": item["name"]},
+                at | {"arguments": item["arguments"], "name": item.get("name")},
             )
         case "custom_tool_call":
             yield "response.custom_tool_call_input.delta", at | {"delta": item["input"]}

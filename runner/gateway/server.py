@@ -8,6 +8,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -39,6 +40,10 @@ IDLE_SECONDS = 600
 just then, and an agent without retries would end of it."""
 PATIENCE_SECONDS = 0.1
 """Between two looks whether an answer is still wanted."""
+BEAT_SECONDS = 0.05
+"""Between two looks at whether the gateway's loop stood still."""
+STALL_SECONDS = 0.1
+"""Shorter ones are how a busy machine is."""
 CLOSING_SECONDS = 2
 """For connections of an ended trial to go by themselves."""
 
@@ -46,8 +51,9 @@ CLOSING_SECONDS = 2
 class Gateway:
     """Serves model calls to trials. A context manager; the first `open` starts it, so runs without models pay nothing.
 
-    All sessions share one thread and its event loop. litellm is imported there, and the first `open` waits for it
-    (seconds): in the background it would race with whatever else touches the process's warning filters.
+    All sessions share one thread and its event loop, but for large calls (`lane`). litellm is imported there, and the
+    first `open` waits for it (seconds): in the background it would race with whatever else touches the process's
+    warning filters.
     """
 
     def __init__(self, runtime_dir: Path, limits: CallLimits | None = None) -> None:
@@ -141,10 +147,21 @@ class Gateway:
             started.set_exception(GatewayError(message))
             return
         started.set_result(None)
+        self._beat(time.monotonic())
         await self._stop.wait()
         await asyncio.gather(*(self._end(session) for session in tuple(self._sessions)))
         await asyncio.gather(*self._servers)
         await unload_litellm(self._litellm)
+
+    def _beat(self, due: float) -> None:
+        """Give back to trials the time in which the loop stood still: a timer of theirs that fell due meanwhile comes
+        after this one, and has not struck.
+        """
+        late = time.monotonic() - due
+        if late > STALL_SECONDS:
+            for session in self._sessions:
+                session.stalled(late)
+        self._loop.call_later(BEAT_SECONDS, self._beat, time.monotonic() + BEAT_SECONDS)
 
     async def _open(self, spec: SessionSpec, provider: Provider | Cassette) -> Session:
         try:

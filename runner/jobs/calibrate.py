@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
@@ -28,6 +28,9 @@ class Calibrate(Job):
     """Of cost over a tier's valid trials: its budgets."""
     tau_quantile: float = Field(default=0.9, ge=0, le=1)
     """Of cost over a tier's failed trials: its tau."""
+
+    measures: tuple[Literal["tokens", "turns", "interactions"], ...] = ("tokens", "turns", "interactions")
+    """What effort rests on beside success; the points of those left out go to the others."""
 
     @field_validator("inputs", mode="before")
     @classmethod
@@ -61,7 +64,8 @@ class Calibrate(Job):
         if "key" in trials:  # two sweeps may share records, or be one import twice
             trials = trials[trials["key"].isna() | ~trials["key"].duplicated()]
         trials = check(trials, one_dataset=True)
-        efforts, found = effort(trials), calibrate(trials, self.quantiles, self.tau_quantile)
+        efforts = effort(trials, self.measures)
+        found = calibrate(trials, self.quantiles, self.tau_quantile, self.measures)
         tiers = TiersFile(
             dataset=str(trials["dataset"].iloc[0]),
             inputs={word: source.digest for word, source in zip(self.inputs, sources, strict=True)},
@@ -70,6 +74,7 @@ class Calibrate(Job):
             unpriced=found.unpriced,
             quantiles=found.quantiles,
             tau_quantile=found.tau_quantile,
+            measures=found.measures,
             tiers={name: TierScoring(budgets=found.budgets[name], tau=found.tau[name]) for name in TIERS},
             labels=dict(found.labels),
             effort={str(task): round(float(value), 3) for task, value in efforts["E"].items()},

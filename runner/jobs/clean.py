@@ -20,7 +20,10 @@ class Clean(Job):
 
     def run(self, sweep: Sweep) -> int:
         """Raises `ConfigError` if all is to go while a runner is at work, `EngineError`."""
-        print(f"{sweep.settings.sandbox.reap()} containers of dead runs removed")
+        reaped = sweep.settings.sandbox.reap()
+        print(f"{reaped.removed} containers of dead runs removed")
+        if reaped.complaint:
+            print(reaped.complaint)
         if self.all:
             from runner.sandbox.purge import purge  # noqa: PLC0415 - loads docker
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Compare(Job):
     """Two sweeps, two metrics or two scorings of one, or a core set and its full set.
 
-    The left side is scored as its sweep was; the right one too, unless a scoring was typed, which is then its.
+    The left side is scored as its sweep was; the right one too, but for the keys of a scoring that were typed, or by
+    the whole scoring that was.
     """
 
     left: str | None = None
@@ -41,7 +42,7 @@ class Compare(Job):
             )
         right = self._side(self.right or str(self.left).partition(":")[0], sweep)
         if sweep.scorings:
-            right = right._replace(scoring=sweep.scorings[0])
+            right = right._replace(scoring=sweep.rescorings(right.scoring)[0])
         if self.core_set:
             right = right._replace(tasks=read_core_set(self.core_set, "job.core_set").names)
         if (left.source.path, *left[1:]) == (right.source.path, *right[1:]):

@@ -44,8 +44,8 @@ class CoreSet(Job):
         if not self.input:
             raise ConfigError("Chosen from what? Add input=SWEEP: a name, a folder, or a file of trials.")
         source = read_source(self.input, sweep.settings.outputs)
-        asked = sweep.scorings[0] if sweep.scorings else source.scoring
-        scoring = asked or sweep.settings.scoring
+        own = source.scoring or sweep.settings.scoring
+        scoring = sweep.rescorings(own)[0] if sweep.scorings else own
         trials = labelled(contenders(source.trials), scoring)
         found = choose(trials, scoring, self.k, self.held_out, self.seed)
         core = CoreSetFile(

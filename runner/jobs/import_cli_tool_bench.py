@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import yaml
 from pydantic import Field
 
-from runner.datasets.cli_tool_bench_import import Generator, shown, write_task
+from runner.datasets.cli_tool_bench_import import Generator, write_task
 from runner.datasets.clones import packed
 from runner.errors import ConfigError, TaskError
 from runner.job import Job
+from runner.printing import printable
 from runner.records import Environment, Image
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class ImportCliToolBench(Job):
             try:
                 outcome = self._import(generator, name, categories.get(name, "unknown"), image, sandboxes)
             except TaskError as error:
-                failures.append(shown(f"{name}: {error}"))
+                failures.append(printable(f"{name}: {error}"))
                 outcome = "FAILED"
             print(f"[{number}/{len(names)}] {name}: {outcome}", flush=True)
         print(f"{len(names) - len(failures)} of {len(names)} repositories are tasks in {self.path}")

@@ -21,12 +21,14 @@ class Import(Job):
     """CSV, Parquet or JSON file, a row a trial."""
     mapping: Path | None = None
     """YAML file that says what its columns mean: `runner.report.imports.Mapping`."""
+    replace: bool = False
+    """Whether an import of another file may be replaced under its name."""
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0. Raises `ConfigError` when a file is absent, a sweep of that name was run here, or the mapping
         does not fit, and `TableError` for rows that cannot be scored.
         """
-        from runner.report.imports import import_trials  # noqa: PLC0415 - brings pandas
+        from runner.report.imports import file_digest, import_trials  # noqa: PLC0415 - brings pandas
         from runner.report.projections import write_projections  # noqa: PLC0415
         from runner.report.table import read_sweep  # noqa: PLC0415
 
@@ -34,13 +36,26 @@ class Import(Job):
             raise ConfigError(
                 "Import what? Add path=FILE mapping=FILE; conf/mapping_example.yaml shows a mapping."
             )
+        if not sweep.named:
+            raise ConfigError("name: an import has none of its own. Add name=NAME.")
         settings = sweep.settings
         folder = settings.outputs / settings.name
-        if (folder / "sweep.json").exists() and read_sweep(folder).imported is None:
-            raise ConfigError(f"name: {settings.name} is a sweep that was run here; choose another name=.")
-        plan = import_trials(self.path, read_mapping(self.mapping), folder, settings.scoring)
+        scoring = settings.scoring
+        if (folder / "sweep.json").exists():
+            before = read_sweep(folder)
+            if before.imported is None:
+                raise ConfigError(
+                    f"name: {settings.name} is a sweep that was run here; choose another name=."
+                )
+            if before.imported.digest != file_digest(self.path) and not self.replace:
+                raise ConfigError(
+                    f"name: {settings.name} was imported from {before.imported.file}, with other content; choose "
+                    "another name=, or add replace=true."
+                )
+            scoring = next(iter(sweep.rescorings(before.scoring)), before.scoring)
+        _, absent = import_trials(self.path, read_mapping(self.mapping), folder, scoring)
         print(write_projections(folder, settings.outputs))
-        if absent := len(plan.planned) - (plan.imported.rows if plan.imported else 0):
+        if absent:
             print(f"{absent} trials are planned and not in the table: not run (mapping.planned: grid).")
         print(settings.tracker.log(folder))
         return 0
@@ -57,4 +72,14 @@ def read_mapping(path: Path) -> Any:
         raise ConfigError(f"job.mapping: {path} cannot be read ({error.strerror}).") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"job.mapping: {path} is no YAML: {' '.join(str(error).split())}") from error
+    for name, said in _nodes(_nodes(node).get("words")).items():
+        if odd := [word for word in _nodes(said) if not isinstance(word, str)]:
+            raise ConfigError(
+                f"mapping.words.{name}: YAML reads {odd[0]!r} where a word of the table is meant; put it in quotes."
+            )
     return build(node, "mapping", Mapping)
+
+
+def _nodes(node: object) -> dict[Any, Any]:
+    """A mapping, or nothing where something else stands in its place, which `build` then names."""
+    return node if isinstance(node, dict) else {}

@@ -60,6 +60,10 @@ class JudgeAgreement(Job):
         if settings.dry_run:
             print(f"{len(labels)} labels; {len(unknown)} to be asked, for at most {judge.usd:g} USD.")
             return 0
+        if unknown and not judge.usd:
+            raise ConfigError(
+                f"sweep_budget.usd: nothing may be spent, and {len(unknown)} of {len(labels)} pairs have to be asked."
+            )
         rated, usd = _rated(labels, judge, verifier.cache, settings)
         print(self._text(rated, judge))
         print(f"\n{len(unknown)} of {len(labels)} pairs were asked now, for {_usd(usd)} USD.")
@@ -132,7 +136,7 @@ def _unknown(labels: Iterable[Label], judge: Judge, cache: Path) -> list[Label]:
 
 
 def _capped(judge: Judge, cap: float | None) -> Judge:
-    return judge.model_copy(update={"usd": min(judge.usd, cap or judge.usd)})
+    return judge if cap is None else judge.model_copy(update={"usd": min(judge.usd, cap)})
 
 
 def _by_class(rated: Iterable[Rated]) -> dict[str, list[Rated]]:

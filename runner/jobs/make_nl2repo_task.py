@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import yaml
 from pydantic import field_validator
 
+from runner.datasets import packages
 from runner.errors import ConfigError
 from runner.job import Job
 from runner.jobs.specification import write_inventory
@@ -74,6 +75,11 @@ class MakeNl2RepoTask(Job):
                 "a number loses its zeros: quote it as a text, job.version=\"'1.10'\""
             )
         return value
+
+    @field_validator("requires")
+    @classmethod
+    def _are_packages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(packages.required, value))
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""

@@ -19,7 +19,7 @@ class Report(Job):
         from runner.report.rescoring import rescore  # noqa: PLC0415
 
         folder = sweep.settings.outputs / sweep.settings.name
-        if changed := rescore(folder, sweep.scorings):
+        if changed := rescore(folder, sweep.rescorings):
             print(changed)
         print(write_projections(folder, sweep.settings.outputs))
         return 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from pydantic import PositiveFloat, field_validator
+
 from runner.errors import ConfigError
 from runner.job import Job
 
@@ -12,9 +14,23 @@ if TYPE_CHECKING:
 
 
 class Sensitivity(Job):
-    """Ranks the cells of a sweep by AMS under each scoring that was asked for, beside the sweep's own."""
+    """Ranks the cells of a sweep by AMS under each scoring that was asked for, beside the sweep's own.
+
+    Without one on the command line: the sweep's own with each of `alphas` and of `scales`.
+    """
 
     several_scorings: ClassVar[bool] = True
+    alphas: tuple[float, ...] = ()
+    """Values of alpha; none: the sweep's own."""
+    scales: tuple[PositiveFloat, ...] = ()
+    """Factors of the budgets and thresholds of the sweep's own tiers; none: 1."""
+
+    @field_validator("alphas")
+    @classmethod
+    def _are_shares(cls, alphas: tuple[float, ...]) -> tuple[float, ...]:
+        if not all(0 <= alpha <= 1 for alpha in alphas):
+            raise ValueError("alpha lies in [0, 1]")
+        return alphas
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0. Raises `ConfigError` when there is no such sweep or no scoring was given, and `TableError` when
@@ -22,13 +38,18 @@ class Sensitivity(Job):
         """
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas and matplotlib
         from runner.report.rescoring import compare_scorings  # noqa: PLC0415
+        from runner.report.table import read_sweep  # noqa: PLC0415
 
-        if not sweep.scorings:
+        if not (sweep.scorings or self.alphas or self.scales):
             raise ConfigError(
                 "Which scorings? Add -m scoring.alpha=0.4,0.8, or take experiment=agentmeter_alpha."
             )
         settings = sweep.settings
         folder = settings.outputs / settings.name
-        print(compare_scorings(folder, sweep.scorings))
+        own = read_sweep(folder).scoring
+        grid = [
+            own.scaled(alpha, by) for by in self.scales or (1.0,) for alpha in self.alphas or (own.alpha,)
+        ]
+        print(compare_scorings(folder, sweep.rescorings(own) or grid))
         write_projections(folder, settings.outputs)  # its report shows it
         return 0

@@ -20,9 +20,8 @@ class Setup(Job):
         """Exit code 0 once everything is there. Raises `EngineError` with what is missing or failed."""
         recipes = {cell.agent.bundle: None for cell in sweep.cells if cell.agent.bundle}
         say = partial(print, flush=True)
-        digests = sweep.settings.sandbox.prepare(list(recipes), say)
-        for name, digest in digests.items():
-            print(f"ready: bundle {name} ({digest[:12]})")
+        for name, bundle in sweep.settings.sandbox.prepare(list(recipes), say).items():
+            print(f"ready: bundle {name} ({bundle.recipe[:12]}), content {bundle.content[:12]}")
         for dataset in {str(cell.dataset.model_dump()): cell.dataset for cell in sweep.cells}.values():
             dataset.prepare(say)
         return 0

@@ -22,7 +22,10 @@ from runner.errors import ConfigError, EngineError, TrackingError
 from runner.job import Job
 from runner.lab import Lab
 from runner.plan import PlannedTrial, identity, make_plan
+from runner.plan_text import plan_text
+from runner.printing import one_line
 from runner.protocols import DrivingAgent
+from runner.reach import Reach
 from runner.records import Prices, SpendLimits, Status, TrialRecord
 from runner.scratch import scratch_folder
 from runner.store import Store, write_atomically
@@ -32,13 +35,13 @@ if TYPE_CHECKING:
 
     from runner.cells import Sweep
     from runner.plan import Plan
+    from runner.records import InstalledBundle
     from runner.report.progress import Progress
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
 VERSIONS_OF = ("hydra-core", "litellm", "docker", "mlflow")
 """Packages whose version can change a result or what is shown of it."""
-NO_CAP = SpendLimits()
 ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
 
@@ -60,7 +63,8 @@ class SweepJob(Job):
             plan = _plan(sweep, store)
             _say_replaced(folder, plan)
             _say_damaged(plan, store)
-            print(plan_text(plan, settings.sweep_budget))
+            ended = {trial.key for trial in plan.trials} - {trial.key for trial in plan.todo}
+            print(plan_text(plan, settings, list(store.load(sorted(ended)).values())))
             return ALL_JUDGED
         with store.locked(), _terminated_like_interrupted():
             plan = _plan(sweep, store)
@@ -68,8 +72,8 @@ class SweepJob(Job):
             _write_sweep(sweep, plan, folder)
             _say_refused(plan)
             _say_damaged(plan, store)
-            capped = _run(sweep, plan, store) if plan.todo else False
-            records = store.load([trial.key for trial in plan.trials])
+            plan, capped = _run(sweep, plan, store) if plan.todo else (plan, False)
+            records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
             print(_project(sweep, folder, records))
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
@@ -79,37 +83,10 @@ class SweepJob(Job):
         return CAPPED if capped else SOME_INVALID
 
 
-def plan_text(plan: Plan, cap: SpendLimits = NO_CAP) -> str:
-    """The plan for people: cells, trials with their keys, images, refusals, and the most it may cost."""
-    done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
-    cells = len({trial.cell.name for trial in plan.trials})
-    lines = [
-        f"{cells} cells, {len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.",
-        "",
-    ]
-    lines += [f"  {trial.key[:12]}  {trial.name}" for trial in plan.todo]
-    images = sorted({_image_name(trial) for trial in plan.todo})
-    lines += ["", f"{len(images)} images:", *(f"  {name}" for name in images)]
-    lines += [f"  refused: {task.name}: {task.refused}" for task in plan.refused]
-    flagged = {trial.task.name: trial.task.flags for trial in plan.trials if trial.task.flags}
-    lines += [f"  flagged: {name}: {', '.join(flags)}" for name, flags in flagged.items()]
-    most, nominal = plan.most_usd(nominal=False), plan.most_usd(nominal=True)
-    bound = f"{most:.2f} USD" if most is not None else "without limit (budget.usd is null)"
-    again = "each repetition after a failure of ours may spend a trial's budget again"
-    lines += ["", f"The most it may cost: {bound}{'' if most == 0.0 else f'; {again}'}."]
-    for kind, limit in cap:
-        if limit is not None:
-            lines.append(
-                f"No new trial starts once {limit:g} {kind} are spent (sweep_budget); those that run then end."
-            )
-    if nominal:
-        lines.append(f"Scripted and replayed models: up to {nominal:.2f} nominal USD, charged to nobody.")
-    return "\n".join(lines)
-
-
 def _plan(sweep: Sweep, store: Store) -> Plan:
     fresh = sweep.settings.fresh
     plan = make_plan(sweep.cells, sweep.settings.sandbox, (lambda _: ()) if fresh else store.finished)
+    plan = Reach(store.cache).apply(plan)
     labels = sweep.settings.scoring.labels
     if labels and (unknown := {trial.task.name for trial in plan.trials} - labels.keys()):
         raise ConfigError(f"scoring.tiers: {', '.join(sorted(unknown))}: no tier in the tiers file.")
@@ -128,16 +105,9 @@ def _check_attempts(sweep: Sweep) -> None:
                 raise ConfigError(f"scoring.attempts: {why}.")
 
 
-def _image_name(trial: PlannedTrial) -> str:
-    environment = trial.task.environment
-    if environment.image:
-        return f"pull   {environment.image}"
-    return f"build  {trial.task.name} (recipe {environment.digest.removeprefix('sha256:')[:12]})"
-
-
 def _say_refused(plan: Plan) -> None:
     for task in plan.refused:
-        print(f"refused: {task.dataset}/{task.name}: {task.refused}")
+        print(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
 
 
 def _say_damaged(plan: Plan, store: Store) -> None:
@@ -163,8 +133,12 @@ def _say_replaced(folder: Path, plan: Plan) -> None:
         )
 
 
-def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
-    """Run what is left to do; whether the sweep's cap on USD kept some of it from starting."""
+def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
+    """Run what is left to do.
+
+    Returns the plan, less the trials that were found to have their answer in reach, and whether a budget of the sweep
+    kept some from starting.
+    """
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
     from runner.report import progress as display  # noqa: PLC0415
     from runner.trial import run_to_the_end  # noqa: PLC0415
@@ -176,13 +150,18 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
         Gateway(folder, settings.gateway) as gateway,
         display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
-        if reaped := settings.sandbox.reap():
-            progress.note(f"Removed {reaped} containers that an earlier runner left.")
+        reaped = settings.sandbox.reap()
+        if reaped.removed:
+            progress.note(f"Removed {reaped.removed} containers that an earlier runner left.")
+        if reaped.complaint:
+            progress.note(reaped.complaint)
         recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
         bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
         for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
             dataset.prepare(progress.note)
         _check_pairs(plan.todo)
+        plan = _without_answers(sweep, plan, store, bundles, progress.note)
+        progress.expect(len(plan.todo))
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
         trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent)
 
@@ -196,7 +175,26 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> bool:
         if trials.capped:
             left = f"{len(trials.left)} trials were not started; the same command goes on."
             progress.note(f"{trials.capped}: {left}")
-        return bool(trials.capped)
+        return plan, bool(trials.capped)
+
+
+def _without_answers(
+    sweep: Sweep,
+    plan: Plan,
+    store: Store,
+    bundles: Mapping[str, InstalledBundle],
+    note: Callable[[str], None],
+) -> Plan:
+    """Refuse or flag trials whose answer lies in reach of their agent, now that everything is there to be searched."""
+    reach = Reach(store.cache)
+    reach.search(plan.todo, sweep.settings.sandbox, bundles, note)
+    known = {task.refused for task in plan.refused}
+    plan = reach.apply(plan)
+    for task in plan.refused:
+        if task.refused not in known:
+            note(f"refused: {task.dataset}/{task.name}: {task.refused}")
+    _write_sweep(sweep, plan, sweep.settings.outputs / sweep.settings.name)
+    return plan
 
 
 def _check_pairs(trials: Iterable[PlannedTrial]) -> None:
@@ -232,14 +230,25 @@ class _Affordable:
 
 
 def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
-    """Show trials as they end. Raises `EngineError` when the Docker Engine spoils one after the other."""
-    failures = 0
+    """Show trials as they end. Raises `EngineError` when the Docker Engine spoils one after the other.
+
+    All of one task are not enough: then it may be the task, and others go on.
+    """
+    failed_tasks: list[tuple[str, str]] = []
     for record in records:
         progress.ended(record)
+        if record.error and record.error.traceback:
+            where = f"its traceback is in trials/{record.key[:2]}/{record.key}/record.json"
+            progress.note(
+                f"{record.task}: unexpected {record.error.type}: {record.error.message[:200]} ({where})"
+            )
         failed = record.status is Status.INFRA_INVALID and record.error
-        failures = failures + 1 if failed and failed.type == EngineError.__name__ else 0
-        if failed and failures == ENGINE_FAILURES:
-            message = f"{failures} trials in a row failed at the Docker Engine: {failed.message}"
+        if not failed or failed.type != EngineError.__name__:
+            failed_tasks.clear()
+            continue
+        failed_tasks.append((record.dataset, record.task))
+        if len(failed_tasks) >= ENGINE_FAILURES and len(set(failed_tasks)) > 1:
+            message = f"{len(failed_tasks)} trials in a row failed at the Docker Engine: {failed.message}"
             raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
 
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Track(Job):
     """Projects again what is on disk: a sweep's plan, scoring and records.
 
-    A scoring on the command line becomes the sweep's own; without one it keeps that which it was last scored with.
+    A scoring on the command line becomes the sweep's own, and a key of one changes that key alone; without either the
+    sweep keeps what it was last scored with.
     """
 
     def run(self, sweep: Sweep) -> int:
@@ -22,7 +23,7 @@ class Track(Job):
         from runner.report.rescoring import rescore  # noqa: PLC0415
 
         folder = sweep.settings.outputs / sweep.settings.name
-        if changed := rescore(folder, sweep.scorings):
+        if changed := rescore(folder, sweep.rescorings):
             print(changed)
         print(write_projections(folder, sweep.settings.outputs))
         print(sweep.settings.tracker.log(folder))

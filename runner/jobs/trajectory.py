@@ -1,4 +1,4 @@
-"""`job=trajectory`: one trial's trajectory, readable in the terminal; plain text where the output is piped."""
+"""`job=trajectory`: one trial's trajectory and verdict, readable in the terminal; plain text where it is piped."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
 from runner.errors import ConfigError, OutputsError
 from runner.job import Job
+from runner.printing import console as terminal
+from runner.printing import one_line, printable
 from runner.records import TrialRecord
 from runner.report.wording import CONTROL
 from runner.store import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from runner.cells import Sweep
 
 Json = dict[str, Any]
@@ -30,7 +34,10 @@ SELECTORS = ("agent", "model", "task", "attempt")
 
 
 class Trajectory(Job):
-    """Reads `outputs/` and changes nothing. Each selector that is set narrows; one trial must be left."""
+    """Reads `outputs/` and changes nothing. Each selector that is set narrows; one trial must be left.
+
+    A typed `name=` narrows to the trials that this sweep planned.
+    """
 
     key: str | None = None
     """Beginning of the trial's key."""
@@ -44,21 +51,28 @@ class Trajectory(Job):
     def run(self, sweep: Sweep) -> int:
         """Exit code 0. Raises `ConfigError` unless exactly one trial matches, and if it called no model."""
         store = Store(sweep.settings.outputs)
-        record = self._one(store)
+        record = self._one(store, sweep.composed[0].get("name"))
         path = store.folder(record.key) / "trajectory.json"
         if not path.exists():
             raise ConfigError(f"{_named(record)} has no trajectory: it called no model.")
         document: Json = json.loads(path.read_text())
-        console = Console(highlight=False, soft_wrap=not Console().is_terminal)
-        for title, body in sections(record, document, self.lines):
-            parts: RenderableType = Group(Text(title, style="bold"), body, Text())
-            console.print(Panel(body, title=title, title_align="left") if console.is_terminal else parts)
+        console = terminal(highlight=False, soft_wrap=not terminal().is_terminal)
+        verdict = _verdict(record, store.folder(record.key), self.lines)
+        for title, body in (*sections(record, document, self.lines), *verdict):
+            head = Text(one_line(title), style="bold")
+            parts: RenderableType = Group(head, body, Text())
+            console.print(Panel(body, title=head, title_align="left") if console.is_terminal else parts)
         return 0
 
-    def _one(self, store: Store) -> TrialRecord:
+    def _one(self, store: Store, name: str | None) -> TrialRecord:
         keys = sorted(
             path.parent.name for path in store.outputs.glob(f"trials/??/{self.key or ''}*/record.json")
         )
+        if name:
+            from runner.report.table import read_sweep  # noqa: PLC0415 - brings pandas
+
+            planned = {row.key for row in read_sweep(store.outputs / name).planned}
+            keys = [key for key in keys if key in planned]
         wanted = {name: value for name in SELECTORS if (value := getattr(self, name)) is not None}
         found = [
             record
@@ -67,7 +81,7 @@ class Trajectory(Job):
         ]
         if len(found) == 1:
             return found[0]
-        names = [_named(record) for record in found[:LISTED]]
+        names = [f"{_named(record)}  {_ended(record)}" for record in found[:LISTED]]
         more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
         choose = ", ".join(f"job.{name}" for name in ("key", *SELECTORS))
         message = f"{len(found)} trials in {store.outputs} match; one is needed. Choose with {choose}."
@@ -96,11 +110,32 @@ def sections(record: TrialRecord, document: Json, lines: int) -> Iterator[tuple[
     total = {
         name: final.get(f"total_{name}") for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
     }
-    reward = "no reward" if record.reward is None else f"reward {record.reward:g}"
     yield (
-        f"{record.status}, {reward}",
+        _ended(record),
         Text(f"{record.turns} turns{_spent(total | {'cost_usd': record.cost_usd})}; key {record.key}"),
     )
+    for error in (record.error, *record.warnings):
+        if error:
+            yield f"{error.type} ({error.phase})", Text(_short(error.traceback or error.message, lines))
+
+
+def _verdict(record: TrialRecord, folder: Path, lines: int) -> Iterator[tuple[str, Text]]:
+    """(title, body) of what the verifier said and of what a reader must know, and where all of it lies."""
+    verdict = record.verdict
+    errors = [error for error in (record.error, verdict.error if verdict else None) if error]
+    body = Text("\n".join(f"{error.type}: {_short(error.message, lines)}" for error in dict.fromkeys(errors)))
+    if verdict:
+        body.append(f"\n{_short(verdict.output, lines)}")
+    if record.flags:
+        body.append(f"\nflags: {', '.join(record.flags)}")
+    body.append(f"\nfiles: {folder}")
+    how = f"verifier ({verdict.mode}), exit code {verdict.exit_code}" if verdict else "not judged"
+    yield how, Text(body.plain.strip())
+
+
+def _ended(record: TrialRecord) -> str:
+    reward = "no reward" if record.reward is None else f"reward {record.reward:g}"
+    return f"{record.status}, {reward}"
 
 
 def _step(step: Json, lines: int) -> Text:
@@ -131,7 +166,7 @@ def _arguments(arguments: Json) -> str:
 
 def _short(text: str, lines: int) -> str:
     """The first `lines` of a text, two thirds from its beginning and the rest from its end; 0 means all."""
-    rows = text.translate(CONTROL).strip().splitlines()
+    rows = printable(text.translate(CONTROL)).strip().splitlines()
     if not lines:
         return "\n".join(rows)
     rows = [row if len(row) <= WIDTH else f"{row[:WIDTH]} [...]" for row in rows]

@@ -7,6 +7,7 @@ schema fails loudly. Missing is `None`, never 0. A field's meaning stands beneat
 from runner.records.base import ErrorInfo, Record
 from runner.records.outcomes import (
     HUNG_UP,
+    ChangedPrograms,
     EgressAttempt,
     ModelCall,
     OwnUsage,
@@ -23,10 +24,13 @@ from runner.records.sandboxes import (
     Build,
     BuildSpec,
     BundleRecipe,
+    Changes,
     Counted,
     ExecResult,
     ExecSpec,
     Image,
+    InstalledBundle,
+    Reaped,
     SandboxSpec,
     UsageReport,
 )
@@ -46,17 +50,20 @@ from runner.records.settings import (
     TierScoring,
     name_told,
 )
-from runner.records.tasks import Environment, Healthcheck, Task, VerifierSpec
+from runner.records.tasks import Answer, Environment, Healthcheck, Task, VerifierSpec
 
 __all__ = [
     "BOUNDS",
     "HUNG_UP",
+    "Answer",
     "Budget",
     "Build",
     "BuildSpec",
     "BundleRecipe",
     "CallLimit",
     "CallLimits",
+    "ChangedPrograms",
+    "Changes",
     "Counted",
     "EgressAttempt",
     "Endpoint",
@@ -66,6 +73,7 @@ __all__ = [
     "ExecSpec",
     "Healthcheck",
     "Image",
+    "InstalledBundle",
     "Judge",
     "Model",
     "ModelCall",
@@ -75,6 +83,7 @@ __all__ = [
     "PriceTier",
     "Prices",
     "Rates",
+    "Reaped",
     "Record",
     "Retry",
     "SandboxSpec",

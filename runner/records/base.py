@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict
+
+TRACEBACK = 8_000
+"""Characters of a traceback that are kept, from its end."""
 
 
 class Record(BaseModel):
@@ -21,9 +28,12 @@ class ErrorInfo(Record):
     """The exception beneath, as `Type: message`."""
     phase: str = ""
     """environment, agent, collect, verify, gateway."""
+    traceback: str | None = None
+    """Where an unexpected exception was raised, with modules for files. None for a failure that is provided for, and in
+    records of earlier versions."""
 
     @classmethod
-    def of(cls, error: BaseException, phase: str = "") -> ErrorInfo:
+    def of(cls, error: BaseException, phase: str = "", *, unexpected: bool = False) -> ErrorInfo:
         """The record of an exception; long messages keep their end, where builds say what went wrong."""
         beneath = error.__cause__ or error.__context__
         return cls(
@@ -31,4 +41,13 @@ class ErrorInfo(Record):
             message=str(error)[-4000:],
             cause=f"{type(beneath).__name__}: {beneath}"[:1000] if beneath else None,
             phase=phase,
+            traceback=_traceback(error) if unexpected else None,
         )
+
+
+def _traceback(error: BaseException) -> str:
+    """The traceback without paths of this machine, which say nothing on another."""
+    text = "".join(traceback.format_exception(error))
+    for folder in sorted({str(Path(entry).resolve()) for entry in sys.path if entry}, key=len, reverse=True):
+        text = text.replace(f'"{folder}/', '"')
+    return text[-TRACEBACK:]

@@ -18,13 +18,14 @@ class Status(StrEnum):
     COMPLETED = "completed"
     """The agent ended by itself with exit code 0."""
     AGENT_ERROR = "agent_error"
-    """The agent ended by itself with another exit code, or was ended for what it did (disk, workspace caps)."""
+    """The agent ended by itself with another exit code, was ended for what it did (disk), or left what no test can run
+    on (workspace caps, a machine that does not start)."""
     TIMEOUT = "timeout"
     """The deadline of the task or the budget passed; verified all the same."""
     BUDGET_EXCEEDED = "budget_exceeded"
     """The gateway refused a call because the budget was spent; verified all the same."""
     INFRA_INVALID = "infra_invalid"
-    """Our side failed (image, engine, provider, verifier): says nothing about the configuration."""
+    """Our side failed (image, engine, provider, judge model): says nothing about the configuration."""
     CANCELLED = "cancelled"
     """The user stopped the run."""
 
@@ -131,22 +132,46 @@ class ToolCall(Record):
     """What it gave back, where an agent in our process says so; else a later request repeats it."""
 
 
+class ChangedPrograms(Record):
+    """What the agent changed of the programs and start-up files that the tests of its own machine run or read.
+
+    It is information and no verdict: an honest installation of a package is listed as well.
+    """
+
+    count: int | None
+    """Number of such files and folders; None if the engine could not list what has changed."""
+    paths: tuple[str, ...] = ()
+    """The first of them, in the order of their names."""
+
+
 class Verdict(Record):
     """What the verifier said of the final workspace."""
 
     reward: float | None
-    """In [0, 1]; None when it could not judge, and `error` says why."""
+    """In [0, 1]; None when our side could not judge, and `error` says why. What could not be judged for what the agent
+    left is worth 0, and has an `error` too."""
     components: dict[str, float] = {}
     """Every key of the verifier's `reward.json`."""
     exit_code: int | None = None
     """Of the verifier's script; recorded, and no part of the reward (Harbor's rule)."""
-    mode: Literal["shared", "separate", "live"] = "shared"
+    mode: Literal["shared", "separate", "live", "pristine"] = "shared"
+    """In the machine that the agent left, in one of the task's with declared artifacts, in the agent's running one, or,
+    of a second verdict, in one of the task's with the agent's work laid over it."""
     image: str = ""
     """Id of the image that the judge ran in: the task's, or the snapshot of the agent's machine."""
     output: str = ""
     """End of what the verifier printed."""
     error: ErrorInfo | None = None
     seconds: float = 0.0
+    """Wall seconds; those of `again` included."""
+    flags: tuple[str, ...] = ()
+    """What a reader of the verdict must know; among the flags of the trial's record."""
+    left_out: tuple[str, ...] = ()
+    """Artifacts, or parts of them, that did not travel to a separate verifier: the first 50 paths."""
+    programs: ChangedPrograms | None = None
+    """None where the tests ran in a machine that the agent never touched."""
+    again: Verdict | None = None
+    """The second verdict that was asked for (`dataset.verifier.again`); never part of the reward."""
 
 
 class PhaseSeconds(Record):
@@ -155,7 +180,9 @@ class PhaseSeconds(Record):
     environment: float = 0.0
     agent: float = 0.0
     waiting: float = 0.0
-    """Of `agent`, what a model call waited for the limits on calls; its deadline is that much later."""
+    """Of `agent`, what a model call waited for the limits on calls, or for a gateway that stood still; its deadline is
+    that much later.
+    """
     collect: float = 0.0
     verify: float = 0.0
 
@@ -214,7 +241,7 @@ class PlannedRow(TrialName):
     """One planned trial in `sweep.json`: the denominator, whether it ever ran or not."""
 
     refused: str | None = None
-    """Why its task cannot be run here; such a trial has no record and contributes zero."""
+    """Why its task cannot be run here, or not by this agent; such a trial contributes zero."""
 
 
 class TrialRecord(TrialName):
@@ -227,12 +254,18 @@ class TrialRecord(TrialName):
     """reward >= the dataset's `pass_threshold`; None when there is no reward."""
     verdict: Verdict | None = None
     error: ErrorInfo | None = None
+    warnings: tuple[ErrorInfo, ...] = ()
+    """What else went wrong and did not end the trial: behind the flag `calls_undescribed`."""
     flags: tuple[str, ...] = ()
     """What a reader must know: no_model_call, empty_rollout (it used no tool, or changed nothing and said nothing),
     agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
-    suite's judge was tampered with), out_of_memory (the kernel ended a process of the rollout's for want of it),
-    calls_cut (what some calls cost is not known), collect_unfinished (the task's own collecting was ended by its time
-    limit), calls_undescribed (what a call holds could not be read: no tool calls are counted), ..."""
+    suite's judge was tampered with), no_verdict (tests ended without a usable reward, which counts as failed),
+    programs_changed and programs_unknown (`Verdict.programs`), verdicts_differ (`Verdict.again`), artifacts_left_out
+    (`Verdict.left_out`), out_of_memory (the kernel ended a process of the rollout's for want of it), calls_cut (what
+    some calls cost is not known), collect_unfinished (the task's own collecting was ended by its time limit),
+    answer_in_reach (the agent could have copied the answer out of its own installation), calls_undescribed (what a call
+    holds could not be read: no tool calls are counted), commands_cut (some commands are longer than what is read of
+    them, so `programs` may lack some), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()
@@ -269,8 +302,11 @@ class TrialRecord(TrialName):
     """Of the last try; empty also where the sandbox had no proxy (`sandbox.network=open`, agents without a model)."""
     workspace_files: int | None = None
     workspace_lines: int | None = None
+    host_env: tuple[str, ...] = ()
+    """Names of this machine's environment variables that the task could read, as `dataset.env` allows; no values."""
     digests: dict[str, str] = {}
-    """What ran: task, image, verifier_image, bundle:<name>, agent, model, prices, budget, assay."""
+    """What ran: task, image, verifier_image, bundle:<name> (its recipe), bundle_content:<name> (what its installation
+    left), agent, model, prices, budget, assay."""
 
     @property
     def judged(self) -> bool:

@@ -34,10 +34,13 @@ class ExecResult(Record):
     """Decoded with replacement, cut at the sandbox's output cap."""
     stderr: str
     seconds: float
-    ended: Literal["exited", "deadline", "disk", "cancelled", "lost"] = "exited"
-    """deadline: killed at the time limit. disk: killed for filling its disk. lost: the container died under it."""
+    ended: Literal["exited", "deadline", "disk", "files", "cancelled", "lost"] = "exited"
+    """deadline: killed at the time limit. disk, files: killed for filling its disk, or for its number of files.
+    lost: the container died under it."""
     output_bytes: int = 0
     """What it really wrote to both streams, cap or no cap."""
+    output_cut: bool = False
+    """Whether some of that was above the cap, and dropped."""
 
 
 class Counted(Record):
@@ -47,6 +50,32 @@ class Counted(Record):
     """How often a command turned to an address that no way leads to."""
     memory_kills: int | None = None
     """Processes that were ended because the sandbox had no memory left."""
+
+
+class Changes(Record):
+    """Absolute paths at which a sandbox's file system differs from the image that it was started from."""
+
+    added: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    """Content, rights or owner; also every folder in which something was added, changed or deleted."""
+    deleted: frozenset[str] = frozenset()
+    """Of a folder that is gone, its own path alone."""
+
+
+class Reaped(Record):
+    """What became of the containers of dead owners."""
+
+    removed: int = 0
+    left: tuple[str, ...] = ()
+    """Names of those that the engine could not remove in time."""
+
+    @property
+    def complaint(self) -> str:
+        """What to tell the user of those that are left; empty if there are none."""
+        if not self.left:
+            return ""
+        names = ", ".join(self.left)
+        return f"The Docker Engine could not remove {names}. The next command tries again; else restart the engine."
 
 
 class Image(Record):
@@ -93,10 +122,19 @@ class BundleRecipe(Record):
     package: str
     version: str
     lock: Path | None = None
-    """pypi: requirements file with hashes that pins the package and all beneath it. npm: `package-lock.json` that does;
-    without one, or with one of another version, what the registry has that day lies beneath the package."""
+    """Pins the package and all beneath it by hash. pypi: a requirements file. npm: a `package-lock.json`. A bundle
+    without one is refused when it is needed."""
     node: bool = False
     """npm: whether the agent needs the node runtime at run time (a native binary does not)."""
+
+
+class InstalledBundle(Record):
+    """A bundle that is there, as a trial's record names it."""
+
+    recipe: str
+    """SHA-256 of everything that it is made by."""
+    content: str
+    """SHA-256 of what it holds: paths, permissions and contents."""
 
 
 class UsageReport(Record):

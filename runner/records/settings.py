@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -209,9 +210,9 @@ class Scoring(Record):
     """Task -> tier, which a tiers file fixed (`job=calibrate`); empty: each task's own tier."""
     calibrated: str = ""
     """Tiers file that `tiers` and `labels` are from, `name@digest`; empty when there is none."""
-    attempts: str = "latest_completed"
-    """Which attempts of one (cell, task) count (AgentMeter section 3.5): the latest valid one, all of them equally, or
-    `pass@k`: the best of k, at the price of k."""
+    attempts: str = "mean"
+    """Which attempts of one (cell, task) count: all valid ones equally; `latest_completed`, the last one of them
+    (AgentMeter section 3.5); or `pass@k`, the best of k at the price of k."""
     resamples: int = Field(default=2000, ge=1)
     """Bootstrap resamples over tasks."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
@@ -222,6 +223,32 @@ class Scoring(Record):
         """Its name, with the tiers file if there is one."""
         file, _, digest = self.calibrated.partition("@")
         return f"{self.name} {file}@{digest[:8]}" if file else self.name
+
+    def taking(self, other: Scoring, keys: Iterable[str]) -> Scoring:
+        """This scoring with the values that `other` has at dotted `keys`, and nothing else of it. A tiers file is a
+        value of `tiers`: its labels come with it.
+        """
+        own, theirs = self.model_dump(), other.model_dump()
+        whole = {"tiers": ("tiers", "labels", "calibrated")}
+        for changed in (part for key in keys for part in whole.get(key, (key,))):
+            *path, last = changed.split(".")
+            node, source = own, theirs
+            for name in path:
+                source = source[name]
+                node = node.setdefault(name, dict(source))  # a tier that this one lacks comes whole
+            node[last] = source[last]
+        return Scoring.model_validate(own)
+
+    def scaled(self, alpha: float, factor: float) -> Scoring:
+        """This scoring with another alpha, and with budgets and thresholds times `factor`."""
+        tiers = {
+            name: tier.model_copy(
+                update={"budgets": tuple(factor * of for of in tier.budgets), "tau": factor * tier.tau}
+            )
+            for name, tier in self.tiers.items()
+        }
+        name = self.name if factor == 1 else f"{self.name} budgets x{factor:g}"
+        return self.model_copy(update={"name": name, "alpha": alpha, "tiers": tiers})
 
     @field_validator("attempts")
     @classmethod

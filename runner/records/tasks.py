@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
 
 from runner.records.base import Record
+
+Name = Annotated[str, BeforeValidator(lambda name: str(name).encode(errors="backslashreplace").decode())]
+"""A name that may be a folder's: bytes that are not text, which no JSON holds, become escapes."""
 
 
 class Environment(Record):
@@ -22,7 +27,7 @@ class Environment(Record):
     memory_mb: int | None = None
     storage_mb: int | None = None
     env: dict[str, str] = {}
-    """Environment variables, `${VAR}` and `${VAR:-default}` already resolved from the host."""
+    """Environment variables; `${VAR}` and `${VAR:-default}` are resolved already."""
     workdir: str | None = None
     """Working directory; None means the image's WORKDIR."""
     network: Literal["public", "no-network", "allowlist"] = "public"
@@ -30,7 +35,8 @@ class Environment(Record):
     allowed_hosts: tuple[str, ...] = ()
     healthcheck: Healthcheck | None = None
     digest: str = ""
-    """Digest of everything above and of every file in `context`: part of a trial's key, known without Docker."""
+    """Digest of everything above and of every file in `context`: part of a trial's key, known without Docker. In `env`
+    it is of what the task declares, so that a variable of this machine counts by its name and not by its value."""
 
 
 class Healthcheck(Record):
@@ -67,10 +73,21 @@ class VerifierSpec(Record):
     """Differential testing: figures of the human-written tool, which the verdict has among its components."""
 
 
+class Answer(Record):
+    """What a task asks to be written, which must not lie ready where the agent can read it."""
+
+    packages: dict[str, tuple[str, ...]] = {}
+    """Registry (pypi, npm, go, debian) -> names of the packages that are the answer, or do its work."""
+    source: Path | None = None
+    """Folder of its code; there once the dataset is prepared."""
+    tolerated: bool = False
+    """Where it does lie in reach: run the trial and flag it, and do not refuse it."""
+
+
 class Task(Record):
     """One problem: instruction, environment, verifier data, strata."""
 
-    name: str
+    name: Name
     dataset: str
     directory: Path
     """Where it lies on this machine; no part of its identity."""
@@ -91,8 +108,15 @@ class Task(Record):
     solution: Path | None = None
     """Folder with `solve.sh`; only `oracle` ever gets it."""
     solution_env: dict[str, str] = {}
+    solution_refused: str | None = None
+    """Why the solution cannot be applied here; concerns `oracle` alone."""
+    host_env: tuple[str, ...] = ()
+    """Names of this machine's environment variables whose values the task's machine, verifier or solution gets."""
+    answer: Answer | None = None
+    """What is looked for in the agent's installation; None: nothing of it is secret."""
     refused: str | None = None
-    """Why this task cannot be run here (several containers, a GPU, a malformed file). Counted in the plan."""
+    """Why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of its trial
+    (`runner.reach`). Counted in the plan."""
     flags: tuple[str, ...] = ()
     """What is wrong with it as published and mended here; among the flags of every trial's record."""
 

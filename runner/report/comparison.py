@@ -21,6 +21,7 @@ from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Record, Scoring
 from runner.report.competing import contenders, left_out
+from runner.report.csv_cells import to_csv
 from runner.report.rescoring import agreement_words, figures, labels, plain_table, written
 from runner.report.sources import Source, digest, labelled, read_source
 from runner.report.wording import number
@@ -143,7 +144,7 @@ def keep(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
     """Write a comparison into the folder of the sweep on its left; returns the JSON file."""
     path = sweep / COMPARISONS / f"{found.name}.json"
     write_atomically(path, found.model_dump_json(indent=1).encode())
-    write_atomically(path.with_suffix(".csv"), cells.to_csv(index=False).encode())
+    write_atomically(path.with_suffix(".csv"), to_csv(cells, index=False).encode())
     return path
 
 

@@ -11,10 +11,10 @@ import pandas as pd
 
 from metrics.ranking import four_criteria
 from metrics.uncertainty import Draws
-from runner.report.wording import number, short, span, usd
+from runner.report.wording import number, passes, short, span, usd
 
 _SAID: dict[str, tuple[str, str | Callable[[float], str]]] = {
-    "passes": ("passes", ".3g"),
+    "passes": ("passes", passes),
     "tokens_per_pass": ("tokens/pass", short),
     "usd_per_pass": ("USD/pass", usd),
     "AMS": ("AMS", ".3f"),
@@ -36,21 +36,31 @@ class Winner(NamedTuple):
     """Over the runner-up, in the criterion's unit."""
     interval: str
     clear: str
-    """Whether the lead is larger than its interval: yes, no, tie, or - without a rival."""
+    """Whether the best is told apart from all others: yes, no, tie, few (too few tasks), or - without a rival."""
     unknown: int
     """Contenders without a value, such as a price; they are not in the running."""
+    alike: tuple[str, ...] = ()
+    """Those that cannot be told apart from the best."""
+    rivals: int = 0
+    """Contenders with a value, less the best one."""
 
 
-def winners(contenders: pd.DataFrame, draws: Draws, confidence: float) -> list[Winner]:
+def winners(
+    contenders: pd.DataFrame, draws: Draws, confidence: float, few: Sequence[str] = ()
+) -> list[Winner]:
     """The best of `contenders` (those of `cell_scores` that have a rank, of one dataset) by each criterion that any
-    cell has a finite value of; where that is no pass, or an AMS of 0, nobody wins by it.
+    cell has a finite value of; where that is no pass, or an AMS of 0, nobody wins by it. Where tiers have too `few`
+    tasks nothing is clear.
     """
     if contenders.empty:
         return []
     found = four_criteria(contenders, draws, confidence)
     known = found[found["best"].notna() & found["value"].map(math.isfinite)]
     known = known[(known["value"] > 0) | ~known.index.isin(_OF_SUCCESS)]
-    return [_winner(str(criterion), line, contenders) for criterion, line in known.to_dict("index").items()]
+    return [
+        _winner(str(criterion), line, contenders, few=bool(few))
+        for criterion, line in known.to_dict("index").items()
+    ]
 
 
 def verdict(found: Sequence[Winner]) -> str:
@@ -76,17 +86,25 @@ def not_in_the_running(found: Sequence[Winner], contenders: int) -> str:
     )
 
 
-def _winner(criterion: str, line: Mapping[Any, Any], contenders: pd.DataFrame) -> Winner:
+def _winner(criterion: str, line: Mapping[Any, Any], contenders: pd.DataFrame, *, few: bool) -> Winner:
     title, style = _SAID[criterion]
+    own = contenders[criterion]
+    values = own.fillna(contenders.get(f"{criterion}_least", own))
+    exact = values.notna() if line["bounded"] else own.notna()
+    best = tuple(contenders.index[exact & (values == line["value"])])
+    hidden = line["bounded"] or (
+        criterion == "AMS" and contenders.loc[best[0], "AMS_most"] > line["value"] + 1e-9
+    )
     of = f"/{contenders.loc[line['best'], 'planned']}" if criterion == "passes" else ""
-    value = f"{number(line['value'], style)}{of}"
-    unknown = int(contenders[criterion].isna().sum())
-    best = tuple(contenders.index[contenders[criterion] == line["value"]])
+    value = f"{'>=' if hidden else ''}{number(line['value'], style)}{of}"
+    unknown, rivals = int(values.isna().sum()), int(values.notna().sum()) - 1
     if len(best) > 1:
-        return Winner(title, best, value, None, "none", "", "tie", unknown)
+        return Winner(title, best, value, None, "none", "", "tie", unknown, line["alike"], rivals)
     if pd.isna(line["runner_up"]):
         return Winner(title, best, value, None, "", "", "-", unknown)
     lead = "it has no pass" if math.isinf(line["lead"]) else number(line["lead"], style)
     interval = span(line["low"], line["high"], style, " to ")
-    clear = "yes" if line["clear"] else "no"
-    return Winner(title, best, value, line["runner_up"], lead, interval, clear, unknown)
+    clear = "few" if few else "yes" if line["clear"] else "no"
+    return Winner(
+        title, best, value, line["runner_up"], lead, interval, clear, unknown, line["alike"], rivals
+    )

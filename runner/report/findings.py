@@ -54,6 +54,11 @@ class Findings(NamedTuple):
         )
 
     @property
+    def dataset(self) -> str:
+        """The dataset of `by_dataset`'s; of several, the first one's name."""
+        return str(self.trials["dataset"].iloc[0])
+
+    @property
     def several_budgets(self) -> bool:
         """Whether a cell must be named with its budget."""
         return len(set(self.cells["budget"])) > 1

@@ -11,14 +11,14 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field, PositiveFloat
 
-from metrics.checks import AMOUNTS, check, flags
+from metrics.checks import AMOUNTS, MOST_ATTEMPTS, check, flags
 from metrics.errors import TableError
 from runner import __version__
 from runner.door import suggest
 from runner.errors import ConfigError
-from runner.records import PlannedRow, Record, Scoring
-from runner.report.sources import cells_of, read_table
-from runner.report.table import IMPORTED, Imported, SweepFile, trials_table
+from runner.records import Record, Scoring
+from runner.report.sources import MISSING, cells_of, read_table
+from runner.report.table import IMPORTED, Imported, SweepFile, never_run
 from runner.store import write_atomically
 
 NAMES = ("agent", "model", "dataset", "budget", "task", "tier", "category", "language", "status")
@@ -51,7 +51,7 @@ class Mapping(Record):
     """Ours -> how many of their units make one of ours: 100 cents a USD, 6.77 CNY a USD, 1000 ms a second."""
     components: dict[str, str] = {}
     """Figures of a verifier beside the reward: name -> their column."""
-    missing: tuple[str, ...] = ("", "-", "N/A", "NA", "nan", "null", "None")
+    missing: tuple[str, ...] = ("-", *MISSING)
     """Their words for nothing, in any column but those with `words`."""
     pass_threshold: float = 1.0
     """Where no column is `passed`: a reward that reaches this is a pass. Where none is `reward`: a pass is 1."""
@@ -60,8 +60,9 @@ class Mapping(Record):
     listed was not run, and so contributes 0."""
 
 
-def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -> SweepFile:
-    """Write the folder of a sweep with a table's trials; returns its plan.
+def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -> tuple[SweepFile, int]:
+    """Write the folder of a sweep with a table's trials; returns what it is, and how many planned trials the table
+    lacks.
 
     `imported.parquet` has the trials in our columns, `sweep.json` what they are from. Raises `ConfigError` for a
     mapping that does not fit the table and `TableError` for rows (numbered from 1) that cannot be scored; nothing is
@@ -69,20 +70,19 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
     """
     ours = check(_ours(read_table(file), mapping))
     content = hashlib.sha256(file.read_bytes() + mapping.model_dump_json().encode()).hexdigest()
-    rows = [_planned(row, content) for _, row in ours.iterrows()]
-    absent = _absent(ours, content) if mapping.planned == "grid" else []
-    known = _filled(trials_table(rows, {}), ours)
-    table = pd.concat([known, trials_table(absent, {})], ignore_index=True) if absent else known
+    known = _filled(never_run(_identity(ours, content)), ours)
+    absent = _absent(ours) if mapping.planned == "grid" else ours[:0]
+    parts = [known, never_run(_identity(absent, content))] if len(absent) else [known]
+    table = pd.concat(parts, ignore_index=True)
     plan = SweepFile(
         schema_version=1,
         name=sweep.name,
         created=datetime.now(UTC),
-        planned=(*rows, *absent),
         scoring=scoring,
         versions={"assay": __version__},
         imported=Imported(
             file=file.name,
-            digest=hashlib.sha256(file.read_bytes()).hexdigest(),
+            digest=file_digest(file),
             mapping=mapping.model_dump(mode="json"),
             rows=len(ours),
             unpriced=int(ours["cost_usd"].isna().sum()),
@@ -90,7 +90,15 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
     )
     write_atomically(sweep / IMPORTED, table.to_parquet(index=False))
     write_atomically(sweep / "sweep.json", plan.model_dump_json(indent=1).encode())
-    return plan
+    return plan, len(absent)
+
+
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file's content. Raises `ConfigError` when it cannot be read."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read ({error.strerror}).") from error
 
 
 def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
@@ -107,14 +115,14 @@ def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
             ours[name] = pd.NaT if name.endswith("_at") else float("nan")
     numbers = {name: theirs[column] for name, column in mapping.components.items()}
     bad = {f"component {name} is no number": _no_number(values) for name, values in numbers.items()}
-    bad["attempt is no whole number"] = ours.index[
-        pd.to_numeric(ours["attempt"], errors="coerce").mod(1) != 0
-    ]
+    attempt = pd.to_numeric(ours["attempt"], errors="coerce").astype(float)
+    bad["attempt is no whole number"] = ours.index[attempt.mod(1) != 0]
+    bad[f"attempt is above {MOST_ATTEMPTS}"] = ours.index[attempt > MOST_ATTEMPTS]
     started = pd.to_datetime(ours["started_at"], utc=True, errors="coerce", format="ISO8601")
     bad["started_at is no time"] = ours.index[started.isna() & ours["started_at"].notna()]
     if found := {problem: rows for problem, rows in bad.items() if len(rows)}:
         raise TableError(found)
-    ours = ours.assign(started_at=started, attempt=pd.to_numeric(ours["attempt"]).astype(int))
+    ours = ours.assign(started_at=started, attempt=attempt.astype(int))
     ours = ours.assign(**{name: pd.to_numeric(values) for name, values in numbers.items()})
     ours["cell"] = cells_of(ours)
     return _with_tokens(_with_reward(ours, mapping.pass_threshold))
@@ -156,8 +164,11 @@ def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
     """One of their columns by our words and in our units; what is no number stays, for `check` to name its row."""
     words = theirs.astype("string").str.strip()
     if said := mapping.words.get(name):
-        return pd.Series([_word(word, said) for word in words.fillna("")], theirs.index, object)
-    values = theirs.astype(object).mask(words.isin(mapping.missing) | words.isna(), None)
+        words = words.fillna("")
+        meant = {word: _word(word, said) for word in words.unique()}
+        return words.astype(object).map(meant).astype(object)
+    values = (words if name in NAMES else theirs).astype(object)
+    values = values.mask(words.isin(mapping.missing) | words.isna(), None)
     if per := mapping.per_unit.get(name):
         numbers = pd.to_numeric(values, errors="coerce")
         values = values.mask(numbers.notna(), numbers / per)
@@ -189,24 +200,26 @@ def _with_tokens(ours: pd.DataFrame) -> pd.DataFrame:
     return ours.assign(tokens=parts[0] + parts[1]) if ours["tokens"].isna().all() else ours
 
 
-def _planned(row: pd.Series[Any], content: str) -> PlannedRow:
-    """A row as a planned trial; its key digests what it is and the content that it is from, so that only what is read
-    twice has one key, and not another trial of the same cell and task.
+def _identity(ours: pd.DataFrame, content: str) -> pd.DataFrame:
+    """What each row's trial is. Its key digests that and the content that it is from, so that only what is read twice
+    has one key, and not another trial of the same cell and task.
     """
-    values = {name: str(row[name]) for name in NAMES if name != "status"} | {"attempt": int(row["attempt"])}
-    key = hashlib.sha256("\n".join(["imported", content, *map(str, values.values())]).encode()).hexdigest()[
-        :32
-    ]
-    return PlannedRow(key=key, **values)
+    names = ["agent", "model", "dataset", "budget", "task", "attempt", "tier", "category", "language"]
+    rows = ours[names].reset_index(drop=True).assign(attempt=ours["attempt"].to_numpy(int))
+    order = [*(name for name in NAMES if name != "status"), "attempt"]
+    said = zip(*(rows[name].astype("str").tolist() for name in order), strict=True)
+    keys = [hashlib.sha256("\n".join(["imported", content, *of]).encode()).hexdigest()[:32] for of in said]
+    rows.insert(0, "key", keys)
+    return rows.assign(cell=ours["cell"].to_numpy())
 
 
-def _absent(ours: pd.DataFrame, content: str) -> list[PlannedRow]:
+def _absent(ours: pd.DataFrame) -> pd.DataFrame:
     """What each cell lacks of the tasks that its dataset has in any cell, as its first attempt."""
     cells = ours.drop_duplicates("cell")[["cell", "agent", "model", "dataset", "budget"]]
     tasks = ours.drop_duplicates(["dataset", "task"])[["dataset", "task", "tier", "category", "language"]]
-    there = set(zip(ours["cell"], ours["task"], strict=True))
     grid = cells.merge(tasks, on="dataset").assign(attempt=1)
-    return [_planned(row, content) for _, row in grid.iterrows() if (row["cell"], row["task"]) not in there]
+    there = pd.MultiIndex.from_frame(ours[["cell", "task"]])
+    return grid[~pd.MultiIndex.from_frame(grid[["cell", "task"]]).isin(there)]
 
 
 def _filled(empty: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,13 +14,27 @@ from rich.table import Table
 from rich.text import Text
 
 from metrics.ams import ams, tier_scores
-from metrics.attempts import tries
 from metrics.table import other_tasks, summary, valid
-from metrics.uncertainty import Draws, bootstrap, intervals, wilson
+from metrics.uncertainty import FEWEST_TASKS, Draws, bootstrap, intervals, wilson
+from runner.printing import printable
 from runner.records import Scoring
+from runner.report import verified
 from runner.report.competing import BOUNDS, left_out, without_bounds
 from runner.report.criteria import Winner, not_in_the_running, verdict, winners
-from runner.report.wording import CONTROL, MARKS, model_name, number, short, span, spend, usd
+from runner.report.endings import ending_lines
+from runner.report.verdicts import (
+    ams_text,
+    bound_text,
+    bounded,
+    few_tasks,
+    fewer_attempts,
+    headline,
+    small_tiers,
+    told_apart,
+    unbounded,
+    what_counts,
+)
+from runner.report.wording import CONTROL, MARKS, model_name, number, passes, short, span, spend, usd
 
 WIDTH = 100
 """Characters a line of the text, whatever the terminal."""
@@ -27,8 +42,6 @@ _SHOWN = 5
 """Reasons listed of each kind; the rest is in `trials.csv`."""
 _LONG = 3 * WIDTH
 """Characters of a reason, whose end is what says what to do; that of a build that failed has thousands."""
-_FEW = 10
-"""Tasks of a tier, below which its intervals are said to be too narrow; coverage: docs/metrics.md, How sure."""
 _CELL = ["agent", "model", "dataset", "budget", *MARKS]
 
 
@@ -36,9 +49,10 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     """Everything that is said of each cell, best first within its dataset; index `cell`.
 
     Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks than the others; `rank` (1 is
-    best, NA for bounds and cells of other tasks, which do not compete and come last); those of
-    `metrics.table.summary`; `AMS` and `why` it is missing; `<statistic>_low` and `_high` (bootstrap over tasks) and
-    `wilson_low` and `_high` of the pass rate (NaN where several attempts at a task count); `trials` planned, `invalid`
+    best, NA for bounds and cells of other tasks, which do not compete and come last, and without any valid trial);
+    those of `metrics.table.summary`; `AMS`, `AMS_most` and `why` they are missing; `<statistic>_low` and `_high`
+    (bootstrap over tasks) and `wilson_low` and `_high` of the pass rate (NaN where several attempts at a task count);
+    `fewer`, the tasks with fewer than the k attempts of pass@k; `trials` planned, `invalid`
     among them (never run or refused included); `spend_usd` of all trials, invalid ones and retries included, and
     `unpriced`, the trials whose spend is unknown and so not in it (NaN where that is all that ran); `judge_usd`, what
     judge models are known to have charged for verdicts, which is no part of it, and `judge_unpriced`, the trials of
@@ -47,11 +61,13 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     cells = trials.groupby("cell")[_CELL].first()
     cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
     cells = cells.join(intervals(draws or bootstrap(trials, scoring), scoring.confidence))
-    whole = scoring.attempts == "latest_completed"  # Wilson's is of counts, and these may be fractions
-    counts = zip(cells["passes"], cells["planned"] if whole else [0] * len(cells), strict=True)
+    sizes = trials.groupby(["cell", "task"]).size().groupby("cell").max()
+    whole = (sizes == 1) | (scoring.attempts == "latest_completed")  # Wilson's is of counts, not of fractions
+    counts = zip(cells["passes"], cells["planned"].where(whole, 0), strict=True)
     ends = [wilson(*pair, scoring.confidence) for pair in counts]
     cells[["wilson_low", "wilson_high"]] = pd.DataFrame(ends, index=cells.index)
 
+    cells["fewer"] = fewer_attempts(trials, scoring.attempts)
     cells["bound"] = cells["agent"].isin(BOUNDS)
     cells["other_tasks"] = cells.index.isin(list(other_tasks(without_bounds(trials))))
     ran = trials["ran"]
@@ -73,12 +89,15 @@ def lines(frame: pd.DataFrame) -> dict[Any, dict[str, Any]]:
 
 
 def _ranked(cells: pd.DataFrame) -> pd.DataFrame:
-    """By AMS, then passes, then USD per pass, then name; who competes, then cells of other tasks, then bounds."""
-    order = ["dataset", "bound", "other_tasks", "AMS", "passes", "usd_per_pass", "cell"]
-    rising = [True, True, True, False, False, True, True]
-    cells = cells.sort_values(order, ascending=rising)
+    """By AMS, then passes, then USD per pass, then name; who competes, then who has no valid trial, then cells of other
+    tasks, then bounds.
+    """
+    order = ["dataset", "bound", "other_tasks", "idle", "AMS", "passes", "usd_per_pass", "cell"]
+    rising = [True, True, True, True, False, False, True, True]
+    idle = cells["valid"] == 0
+    cells = cells.assign(idle=idle).sort_values(order, ascending=rising).drop(columns="idle")
     ranks = (cells.groupby("dataset").cumcount() + 1).astype("Int64")
-    return cells.assign(rank=ranks.mask(cells["bound"] | cells["other_tasks"]))
+    return cells.assign(rank=ranks.mask(cells["bound"] | cells["other_tasks"] | (cells["valid"] == 0)))
 
 
 def leaderboard_text(trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, scoring: Scoring) -> str:
@@ -87,26 +106,34 @@ def leaderboard_text(trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, sc
     `cells` is `cell_scores`'s, `draws` those of the same trials.
     """
     parts: list[RenderableType] = []
+    small = small_tiers(trials, scoring)
     for name, of in cells.groupby("dataset"):
-        parts.append(_table(str(name), of))
-        contenders = of[of["rank"].notna()]
-        if best := winners(contenders, draws, scoring.confidence):
+        counted = what_counts(trials[trials["dataset"] == name], scoring.attempts)
+        parts.append(_table(f"{name}: {counted}" if counted else str(name), of))
+        contenders, few = of[of["rank"].notna()], small.get(str(name), ())
+        if best := winners(contenders, draws, scoring.confidence, few):
             parts.append(_winners(best, of))
+            called = {cell: f"{line['agent']} · {model_name(line)}" for cell, line in lines(of).items()}
+            if said := told_apart(best, called, few):
+                parts.append(Text(said))
             if absent := not_in_the_running(best, len(contenders)):
                 parts.append(Text(absent))
     notes = [Text(note) for note in _notes(trials, cells, scoring)]
     written = io.StringIO()
     Console(file=written, width=WIDTH, color_system=None, force_terminal=False).print(Group(*parts, *notes))
-    return "\n".join(line.rstrip() for line in written.getvalue().translate(CONTROL).rstrip().split("\n"))
+    return "\n".join(
+        line.rstrip() for line in printable(written.getvalue().translate(CONTROL)).rstrip().split("\n")
+    )
 
 
-def _table(dataset: str, cells: pd.DataFrame) -> Table:
+def _table(title: str, cells: pd.DataFrame) -> Table:
     """Each cell on two lines: figures, and beneath them what qualifies them."""
+    scored = headline(cells) == "AMS"
     columns = (
         "#",
         "agent",
         "model",
-        "AMS",
+        *(["AMS"] if scored else []),
         "passed",
         "reward",
         "tokens\n/pass",
@@ -115,23 +142,23 @@ def _table(dataset: str, cells: pd.DataFrame) -> Table:
         "USD\nspent",
     )
     table = Table(
-        title=Text(dataset), title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0
+        title=Text(title), title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0
     )
     for name in (*columns, "turns"):
         table.add_column(name, justify="left" if name in ("agent", "model") else "right", overflow="fold")
     budgets = len(set(cells["budget"])) > 1
-    for _, cell in cells.iterrows():
+    for cell in lines(cells).values():
         beneath = [f"budget {cell['budget']}"] if budgets else []
         beneath += [f"({mark.replace('_', ' ')})" for mark in ("bound", "other_tasks") if cell[mark]]
         words = (
             "-" if pd.isna(cell["rank"]) else str(cell["rank"]),
             "\n".join([cell["agent"], *beneath]),
             "\n".join([cell["model"], *(f"({mark})" for mark in MARKS if cell[mark])]),
-            f"{number(cell['AMS'], '.3f')}\n{span(cell['AMS_low'], cell['AMS_high'])}",
-            f"{cell['passes']:g}/{cell['planned']}\n{span(cell['wilson_low'], cell['wilson_high'])}",
+            *([f"{ams_text(cell)}\n{span(cell['AMS_low'], cell['AMS_high'])}"] if scored else []),
+            f"{passes(cell['passes'])}/{cell['planned']}\n{rate_span(cell)}",
             number(cell["mean_reward"], ".2f"),
-            number(cell["tokens_per_pass"], short),
-            number(cell["usd_per_pass"], usd),
+            bound_text(cell, "tokens_per_pass", short),
+            bound_text(cell, "usd_per_pass", usd),
             str(cell["invalid"]),
             spend(cell["spend_usd"], cell["unpriced"], cell["ran"]),
             number(cell["turns"], ".1f"),
@@ -167,18 +194,26 @@ def _winners(best: Sequence[Winner], cells: pd.DataFrame) -> Table:
 
 def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
     """What a reader needs beneath the table."""
-    beneath = "; beneath it the Wilson interval of the rate" if cells["wilson_low"].notna().any() else ""
+    kind = "Wilson" if cells["wilson_low"].notna().any() else "bootstrap"
+    if cells["AMS"].notna().any():
+        yield (
+            f"AMS: AgentMeter Score, scoring {scoring.title}, alpha {scoring.alpha:g}; beneath it the "
+            f"{scoring.confidence:.0%} interval, bootstrap over tasks."
+        )
     yield (
-        f"AMS: AgentMeter Score, scoring {scoring.title}, alpha {scoring.alpha:g}; beneath it the "
-        f"{scoring.confidence:.0%} interval, bootstrap over tasks. passed: tasks, of those planned{beneath}. "
+        f"passed: tasks, of those planned; beneath it the {kind} interval of the rate. "
         "inv.: trials that say nothing about the cell; a task with no other trial counts as failed."
     )
-    if cells["rank"].notna().sum() > 2:  # noqa: PLR2004 - two have one lead between them
-        yield "clear: of these two cells alone, not corrected for the choice of the best among all."
+    if cells["rank"].notna().sum() > 1:
+        yield (
+            "clear: told apart from each other cell alone, not corrected for the choice of the best among all; "
+            f"few: not with fewer than {FEWEST_TASKS} tasks in a tier."
+        )
     if cells[cells["rank"].notna()].duplicated(["dataset", "AMS", "passes", "usd_per_pass"]).any():
         yield "Cells that are equal in AMS, passes and USD per pass stand in the order of their names."
-    yield from small_tiers(trials, scoring)
-    yield from lower_bounds(trials, scoring)
+    yield from few_tasks(trials, scoring)
+    yield from unbounded(cells, scoring.attempts)
+    yield from bounded(cells)
     ran = trials["ran"]
     spent = spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
     refused = trials["reason"].str.startswith("refused: ")
@@ -196,12 +231,24 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
         yield "(replayed): the model's answers are those of a recorded run; nobody was charged for this one."
     if cells["bound"].any():
         yield "(bound): oracle applies the task's solution, nop does nothing. They bound the dataset and have no rank."
-    tasks = trials[refused].drop_duplicates(["dataset", "task"])
+    yield from ending_lines(trials, cells.index)
+    tasks = trials[refused].drop_duplicates(["dataset", "task", "reason"])
     yield from _listed(
         "Refused tasks", tasks["dataset"] + "/" + tasks["task"] + ": " + tasks["reason"].str[9:]
     )
+    yield from verified.notes(trials, _SHOWN)
     invalid = trials[ran & ~valid(trials)]
     yield from _listed("Invalid trials", invalid["cell"] + " " + invalid["task"] + ": " + invalid["reason"])
+
+
+def rate_span(cell: Mapping[Any, Any]) -> str:
+    """The interval of the pass rate: Wilson's, or that over tasks where passes may be fractions."""
+    names = (
+        ("pass_rate_low", "pass_rate_high")
+        if math.isnan(cell["wilson_low"])
+        else ("wilson_low", "wilson_high")
+    )
+    return span(*(cell[name] for name in names))
 
 
 def judged(cells: pd.DataFrame) -> str:
@@ -214,27 +261,6 @@ def judges_spend(cells: pd.DataFrame) -> str:
     """USD of judge models, `>=` where some of it is unknown; empty if none was paid."""
     paid, unknown = float(cells["judge_usd"].sum()), int(cells["judge_unpriced"].sum())
     return f"{'>=' if unknown else ''}{usd(paid)}" if paid or unknown else ""
-
-
-def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
-    """A line when tiers that AMS counts have too few tasks for its intervals."""
-    tasks = trials.drop_duplicates(["dataset", "task"]).groupby(["dataset", "tier"], as_index=False).size()
-    rows = tasks.itertuples(index=False, name=None)
-    counted = {name for name, tier in scoring.tiers.items() if tier.weight}
-    few = [f"{dataset} {tier} {count}" for dataset, tier, count in rows if count < _FEW and tier in counted]
-    if few:
-        yield f"Tiers of fewer than {_FEW} tasks ({', '.join(few)}): intervals over tasks are too narrow."
-
-
-def lower_bounds(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
-    """A line when pass@k has fewer than k valid attempts at some tasks."""
-    if scoring.attempts.startswith("pass@"):
-        attempts = valid(trials).groupby([trials["cell"], trials["task"]]).sum()
-        if few := int((attempts < tries(scoring.attempts)).sum()):
-            yield (
-                f"{scoring.attempts}: {few} of {len(attempts)} tasks of cells have fewer valid attempts; what is said "
-                "of them is a lower bound."
-            )
 
 
 def _listed(title: str, lines: pd.Series[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from runner.report import (
     figures,
     sections_behaviour,
     sections_compared,
+    sections_endings,
     sections_execution,
     sections_execution_work,
     sections_nl2repo,
@@ -28,6 +29,7 @@ from runner.report import (
     sections_tools,
     sections_tools_made,
     sections_trials,
+    sections_verified,
 )
 from runner.report.blocks import Picture, Section, SectionOf
 from runner.report.findings import Findings
@@ -75,6 +77,8 @@ OF_THE_SWEEP: tuple[SectionOf, ...] = (
     sections_compared.agreement,
     sections_compared.sensitivity,
     sections_sweep.coverage,
+    sections_endings.how_trials_ended,
+    sections_verified.verification,
     sections_sweep.audit,
     sections_sweep.what_ran,
 )

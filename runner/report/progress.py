@@ -14,6 +14,8 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
 
+from runner.printing import console as terminal
+from runner.printing import one_line, printable
 from runner.records import TrialRecord
 
 STEP = 0.1
@@ -31,7 +33,7 @@ class Progress:
         """`waiting` tells how many trials wait for the limits on model calls just now."""
         self.total = total
         self._waiting = waiting
-        self.console = console or Console()
+        self.console = console or terminal()
         self.quiet = not self.console.is_terminal or os.environ.get("CI", "").lower() in ("1", "true")
         self._lock = Lock()
         self._started_at = monotonic()
@@ -41,8 +43,12 @@ class Progress:
         self._said = 0
         self._over = Event()
         self._beat = Thread(target=self._say_now_and_then, name="progress", daemon=True)
-        one_line = Column(no_wrap=True, overflow="ellipsis", ratio=1)
-        columns = BarColumn(20), TimeElapsedColumn(), TextColumn("{task.description}", table_column=one_line)
+        one = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        columns = (
+            BarColumn(20),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False, table_column=one),
+        )
         self._bar = Bar(*columns, console=self.console, disable=self.quiet, expand=True)
         self._line = self._bar.add_task("", total=total)
 
@@ -57,6 +63,12 @@ class Progress:
         if self.quiet:
             self._beat.join()
         self._bar.stop()
+
+    def expect(self, total: int) -> None:
+        """Change how many trials there are: some turned out to be refused."""
+        with self._lock:
+            self.total = total
+            self._bar.update(self._line, total=total)
 
     def started(self, name: str) -> None:
         """A trial begins; `name` says which, to people."""
@@ -77,7 +89,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Say something that stays on the screen."""
-        self.console.print(text, markup=False, highlight=False)
+        self.console.print(printable(text), markup=False, highlight=False)
 
     def summary(self) -> str:
         """One line: done of all, running, how they ended, USD, and the time left if the rest goes like this."""
@@ -95,7 +107,7 @@ class Progress:
         return ", ".join(counts)
 
     def _show(self, name: str = "") -> None:
-        description = self.summary() + (f"  {name}" if name else "")
+        description = self.summary() + (f"  {one_line(name)}" if name else "")
         self._bar.update(self._line, completed=self._ended.total(), description=description)
 
     def _say(self) -> None:

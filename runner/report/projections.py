@@ -12,6 +12,7 @@ import pandas as pd
 from runner.collector import uncollected
 from runner.locks import exclusive
 from runner.records import TrialRecord
+from runner.report.csv_cells import to_csv
 from runner.report.findings import find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.sources import labelled, sweep_trials
@@ -56,9 +57,9 @@ def write_projections(sweep: Path, outputs: Path) -> str:
             f"{whence}   Tables: {sweep}   Report: {sweep / REPORT}"
         )
         contents = (
-            trials.to_csv(index=False).encode(),
+            to_csv(trials, index=False).encode(),
             trials.to_parquet(index=False),
-            found.cells.to_csv().encode(),
+            to_csv(found.cells, index=True).encode(),
             json.dumps(found.ran, indent=1).encode(),
             text.encode(),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from metrics.ams import ams, tier_scores
 from metrics.checks import check
 from metrics.ranking import Agreement, agreement
 from metrics.table import select
+from runner.printing import printable
 from runner.records import Scoring
 from runner.report.competing import contenders, left_out
+from runner.report.csv_cells import to_csv
 from runner.report.leaderboard import WIDTH
 from runner.report.sources import digest, labelled, sweep_trials
 from runner.report.table import read_sweep
@@ -33,16 +35,17 @@ _IN_TITLE = {"name", "labels", "calibrated"}
 _HEADS = ("scoring", "Spearman", "Kendall", "top 1", "top 3", "MAE", "moved", "best cell")
 
 
-def rescore(sweep: Path, scorings: Sequence[Scoring]) -> str:
-    """Make the scoring that was asked for, if one was, the sweep's own; returns what changed, for people.
+def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> str:
+    """Make the scoring that was asked for, if one was, the sweep's own; returns what changed, for people. `asked_of`
+    says what that is of a sweep of this scoring.
 
     Raises `ConfigError` when the folder holds no sweep, and `TableError` when its tasks are not those of the tiers
     file or have too many attempts to choose from; nothing is changed then.
     """
-    if not scorings:
+    if not (wanted := asked_of(read_sweep(sweep).scoring)):
         return ""
     plan, _, trials = sweep_trials(sweep, sweep.parent)
-    asked = scorings[0]
+    asked = wanted[0]
     select(labelled(trials, asked), asked.attempts)
     if asked == plan.scoring:
         return ""
@@ -92,7 +95,7 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
         },
         "agreement": {d: {name: figures(each) for name, each in of.items()} for d, of in agreements.items()},
     }
-    contents = (pd.concat(_long(parts)).to_csv(index=False), json.dumps(found, indent=1), text)
+    contents = (to_csv(pd.concat(_long(parts)), index=False), json.dumps(found, indent=1), text)
     for file, content in zip(SENSITIVITY, contents, strict=True):
         write_atomically(sweep / file, content.encode())
     return f"{text}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
@@ -136,7 +139,7 @@ def written(*tables: Table) -> str:
     console = Console(file=page, width=WIDTH, color_system=None, force_terminal=False)
     for table in tables:
         console.print(table)
-    return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+    return "\n".join(line.rstrip() for line in printable(page.getvalue()).split("\n")).rstrip("\n")
 
 
 def plain_table(title: str, heads: Sequence[str], words: int = 1) -> Table:

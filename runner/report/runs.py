@@ -21,6 +21,7 @@ from runner.report.projections import REPORT, TABLES, load_trials
 from runner.report.rescoring import ranked_anew
 from runner.report.sources import digest
 from runner.report.table import SweepFile
+from runner.report.verdicts import small_tiers, told_apart
 from runner.report.wording import MARKS, agent_name, model_name
 from runner.store import Store
 
@@ -56,6 +57,14 @@ _HEADLINES = {
 """Metric -> column of `cell_scores`. Without prefix, so that MLflow shows them first."""
 _APART = ("unpriced", "judge_usd", "judge_unpriced")
 _INTERVALS = ("AMS", "pass_rate", "usd_per_pass", "wilson")
+_LEADS = {
+    "yes": "a clear lead",
+    "no": "no clear lead",
+    "few": "too few tasks to tell",
+    "tie": "a tie",
+    "-": "no rival",
+}
+"""Of `Winner.clear`."""
 _TIER_PARTS = ("SR", "CostAUBQC", "EFR", "TierScore")
 
 
@@ -179,16 +188,17 @@ def _best(found: Findings) -> dict[str, str]:
     """
     tags: defaultdict[str, list[str]] = defaultdict(list)
     for name, of in found.by_dataset():
-        best = winners(of.contenders, found.draws, found.scoring.confidence)
+        few = small_tiers(of.trials, found.scoring).get(name, ())
+        best = winners(of.contenders, found.draws, found.scoring.confidence, few)
         tags["mlflow.note.content"].append(f"**{name}: {verdict(best)}**\n")
         for winner in best:
             cells = " = ".join(found.names[cell] for cell in winner.best)
-            lead = {"yes": "a clear lead", "no": "no clear lead", "tie": "a tie", "-": "no rival"}[
-                winner.clear
-            ]
+            lead = _LEADS[winner.clear]
             criterion = winner.criterion.replace("/", "_per_")
             tags[f"assay.best.{criterion}"].append(f"{cells}: {winner.value}, {lead}")
             tags["mlflow.note.content"].append(f"* {winner.criterion}: {cells}, {winner.value} ({lead})")
+        if said := told_apart(best, found.names, few):
+            tags["mlflow.note.content"].append(f"\n{said}")
         if absent := not_in_the_running(best, len(of.contenders)):
             tags["mlflow.note.content"].append(f"\n{absent}")
     tags["mlflow.note.content"].append("\nThe report: *Artifacts*, `report/index.html`.")
@@ -206,8 +216,13 @@ def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
 
 
 def _apart(figures: Mapping[Any, Any]) -> dict[str, float]:
-    """What is no part of `cost_usd`, where there is any: trials of unknown cost, and what judge models charged."""
-    return {name: figures[name] for name in _APART if figures[name]}
+    """What is no part of `cost_usd`, where there is any: trials of unknown cost, and what judge models charged; and the
+    most that AMS can be, where unknown costs make that more.
+    """
+    apart = {name: figures[name] for name in _APART if figures[name]}
+    return apart | (
+        {"AMS_most": figures["AMS_most"]} if figures.get("AMS_most", 0) > figures.get("AMS", 0) else {}
+    )
 
 
 def _headlines(figures: Mapping[str, Any]) -> dict[str, float]:
@@ -228,7 +243,12 @@ def _shared(plan: SweepFile) -> dict[str, str]:
     """Parameters that all runs of a sweep have in common."""
     versions = {f"version/{name}": version for name, version in plan.versions.items()}
     imported = {"imported": plan.imported.text} if plan.imported else {}
-    return {"scoring": plan.scoring.title, "alpha": str(plan.scoring.alpha), **versions, **imported}
+    rules = {
+        "scoring": plan.scoring.title,
+        "alpha": str(plan.scoring.alpha),
+        "attempts": plan.scoring.attempts,
+    }
+    return {**rules, **versions, **imported}
 
 
 def _marks(trials: pd.DataFrame) -> dict[str, str]:

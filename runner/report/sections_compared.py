@@ -8,8 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from runner.printing import one_line
 from runner.report.blocks import Column, Section, Table, Text, Value
 from runner.report.comparison import kept
+from runner.report.csv_cells import read_cell
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.rescoring import ranked_anew
@@ -58,12 +60,13 @@ def sensitivity(found: Findings) -> Section | None:
     files = ranked_anew(found.folder, digest(found.trials, found.scoring))
     if not files:
         return None
-    places = pd.read_csv(files[0], dtype={"cell": str, "scoring": str}).to_dict("records")
+    table = pd.read_csv(files[0], dtype={"cell": str, "scoring": str})
+    places = table.map(read_cell).to_dict("records")
     ranks = {(place["cell"], place["scoring"]): place for place in places}
     scorings = list(dict.fromkeys(place["scoring"] for place in places))
     columns = [AGENT, MODEL, *(Column(scoring) for scoring in scorings)]
     rows = [
-        [*about(cell, found), *(_place(ranks[name, scoring]) for scoring in scorings)]
+        [*about(cell, found), *(_place(ranks[one_line(name), scoring]) for scoring in scorings)]
         for name, cell in lines(found.contenders).items()
     ]
     note = Text("Ranks by AMS within a dataset, 1 is best, ties share the smaller; beneath them the AMS.")

@@ -10,14 +10,28 @@ from typing import Any
 import pandas as pd
 
 from metrics.ranking import delta_best, gap_to_best, pareto
+from metrics.uncertainty import FEWEST_TASKS
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
 from runner.report.competing import left_out
 from runner.report.criteria import not_in_the_running, verdict, winners
 from runner.report.findings import Findings
-from runner.report.leaderboard import lines, small_tiers
-from runner.report.wording import agent_name, model_name, number, short, span, spend, usd
+from runner.report.leaderboard import lines, rate_span
+from runner.report.verdicts import (
+    ams_text,
+    bound_text,
+    bounded,
+    few_tasks,
+    headline,
+    small_tiers,
+    told_apart,
+    unbounded,
+    what_counts,
+)
+from runner.report.wording import agent_name, model_name, number, passes, short, span, spend, usd
 
+_CLEAR = {"few": "too few tasks"}
+_POINT = ("usd_per_pass", "pass_rate", "mark", "front")
 AGENT, MODEL = Column("agent", text=True), Column("model", text=True)
 
 
@@ -35,7 +49,8 @@ def figure(value: float, style: str | Callable[[float], str] = ".3f", beneath: s
 
 def four_criteria(found: Findings) -> Section | None:
     """The best cell by each criterion, and whether its lead is larger than its interval."""
-    best = winners(found.contenders, found.draws, found.scoring.confidence)
+    few = small_tiers(found.trials, found.scoring).get(found.dataset, ())
+    best = winners(found.contenders, found.draws, found.scoring.confidence, few)
     if not best:
         return None
     names = found.names
@@ -43,35 +58,46 @@ def four_criteria(found: Findings) -> Section | None:
     rows = [
         [Value(each.criterion), Value(", tied with ".join(names[cell] for cell in each.best), tone="best"),
          Value(each.value), Value(names[each.runner_up] if each.runner_up else "-"), Value(each.lead),
-         Value(each.interval), Value(each.clear, tone="best" if each.clear == "yes" else "")]
+         Value(each.interval), Value(_CLEAR.get(each.clear, each.clear), tone="best" if each.clear == "yes" else "")]
         for each in best
     ]  # fmt: skip
     table = Table("The best cell by each criterion", [Column(head, text=True) for head in heads], rows)
     note = (
-        f"A lead is clear when the {found.scoring.confidence:.0%} interval of the paired difference to the runner-up, "
-        f"over {found.scoring.resamples} resamples of the tasks, lies above 0. Where it is not, these tasks do not "
-        "tell the two apart."
+        f"A lead is clear when the {found.scoring.confidence:.0%} interval of the paired difference to each other "
+        f"cell, over {found.scoring.resamples} resamples of the tasks, lies above 0, and each tier that counts has "
+        f"{FEWEST_TASKS} tasks or more. Where it is not, these tasks do not tell the best apart from all others."
     )
     if (rivals := len(found.contenders)) > 2:  # noqa: PLR2004 - two have one lead between them
         note += f" That is not corrected for the choice of the best among {rivals} cells; the pairs further down are."
     absent = not_in_the_running(best, rivals)
-    return Section("criteria", verdict(best), [table, Text(f"{note} {absent}".strip())])
+    said = [Text(text)] if (text := told_apart(best, names, few)) else []
+    return Section("criteria", verdict(best), [*said, table, Text(f"{note} {absent}".strip())])
 
 
 def leaderboard(found: Findings) -> Section:
     """Every cell with its intervals."""
     scoring, cells = found.scoring, found.cells
+    scored = headline(cells) == "AMS"
+    counted = what_counts(found.trials, scoring.attempts)
     resampling = f"{scoring.confidence:.0%} interval, bootstrap over tasks, {scoring.resamples} resamples"
     columns = (
-        Column("#", "rank by AMS, then passes, then USD per pass; bounds and cells of other tasks have none"),
+        Column(
+            "#",
+            f"rank by {'AMS, then ' if scored else ''}passes, then USD per pass; bounds, cells of other tasks "
+            "and those without a valid trial have none",
+        ),
         AGENT,
         MODEL,
-        Column("AMS", f"AgentMeter Score, alpha {scoring.alpha:g}; beneath it the {resampling}"),
-        Column("0 to 1", "AMS on its interval", text=True),
+        *(
+            [Column("AMS", f"AgentMeter Score, alpha {scoring.alpha:g}; beneath it the {resampling}")]
+            if scored
+            else []
+        ),
+        Column("0 to 1", f"{'AMS' if scored else 'the pass rate'} on its interval", text=True),
         Column(
             "passed",
-            "tasks passed / tasks planned; beneath it the Wilson interval of the rate, "
-            "but where several attempts at a task count",
+            "tasks passed / tasks planned; beneath it the Wilson interval of the rate, or where several attempts at a "
+            f"task count the {resampling}",
         ),
         Column("reward", "mean over the tasks planned; a task without a valid trial counts 0"),
         Column(
@@ -85,38 +111,47 @@ def leaderboard(found: Findings) -> Section:
         Column("USD spent", "everything, invalid trials and retries included"),
         Column("turns", "model calls answered, mean over valid trials"),
     )
-    rows = [_leader(cell, found) for cell in lines(cells).values()]
-    blocks: list[Block] = [Table(f"{len(found.contenders)} cells, best AMS first", columns, rows)]
+    rows = [_leader(cell, found, scored=scored) for cell in lines(cells).values()]
+    caption = f"{len(found.contenders)} cells, best {'AMS' if scored else 'pass rate'} first"
+    blocks: list[Block] = [Table(f"{caption}; {counted}" if counted else caption, columns, rows)]
     blocks.extend(map(Text, left_out(found.trials)))
     for why, of in cells[cells["why"] != ""].groupby("why"):
         blocks.append(Text(f"No AMS for {len(of)} of {len(cells)} cells: {why}."))
-    blocks.extend(map(Text, small_tiers(found.trials, scoring)))
+    for notes in (few_tasks(found.trials, scoring), unbounded(cells, scoring.attempts), bounded(cells)):
+        blocks.extend(map(Text, notes))
     return Section("leaderboard", "Leaderboard", blocks)
 
 
-def _leader(cell: Mapping[str, Any], found: Findings) -> list[Value]:
+def _leader(cell: Mapping[str, Any], found: Findings, *, scored: bool) -> list[Value]:
     rank = Value("-") if pd.isna(cell["rank"]) else Value(str(cell["rank"]), float(cell["rank"]))
-    low, high = cell["AMS_low"], cell["AMS_high"]
-    wilson = span(cell["wilson_low"], cell["wilson_high"])
+    of = "AMS" if scored else "pass_rate"
+    low, high = cell[f"{of}_low"], cell[f"{of}_high"]
     spent = spend(cell["spend_usd"], cell["unpriced"], cell["ran"])
-    score = figure(cell["AMS"], beneath=span(low, high))
+    score = figure(cell[of], beneath=span(low, high))
+    if rank.text == "1" and score.order is not None:
+        score = score._replace(tone="best")
     return [
         rank,
         *about(cell, found),
-        score._replace(tone="best" if rank.text == "1" and score.order is not None else ""),
-        Value("", score.order, strip=None if score.order is None else (low, cell["AMS"], high)),
-        Value(f"{cell['passes']:g}/{cell['planned']}", float(cell["pass_rate"]), wilson),
+        *([score._replace(text=ams_text(cell))] if scored else []),
+        Value("", score.order, strip=None if score.order is None else (low, cell[of], high)),
+        Value(f"{passes(cell['passes'])}/{cell['planned']}", float(cell["pass_rate"]), rate_span(cell)),
         figure(cell["mean_reward"], ".2f"),
-        figure(cell["tokens_per_pass"], short),
-        figure(cell["usd_per_pass"], usd, span(cell["usd_per_pass_low"], cell["usd_per_pass_high"], usd, " to ")),
+        figure(cell["tokens_per_pass_least"], short)._replace(text=bound_text(cell, "tokens_per_pass", short)),
+        figure(cell["usd_per_pass_least"], usd, span(cell["usd_per_pass_low"], cell["usd_per_pass_high"], usd, " to "))
+        ._replace(text=bound_text(cell, "usd_per_pass", usd)),
         Value(f"{cell['invalid']}/{cell['trials']}", float(cell["invalid"])),
         Value(spent, None if spent == "-" else float(cell["spend_usd"])),
         figure(cell["turns"], ".1f"),
     ]  # fmt: skip
 
 
-def tiers(found: Findings) -> Section:
+def tiers(found: Findings) -> Section | None:
     """What makes up each cell's AMS."""
+    planned = found.tiers["tasks"].groupby("tier", sort=False).max()
+    known = [tier for tier in found.scoring.tiers if planned[tier]]
+    if not known:  # the scoring knows none of the tasks' tiers
+        return None
     parts = ("SR", "CostAUBQC", "EFR", "TierScore")
     meaning = {
         "SR": "mean reward over the tier's planned tasks (eq. 6)",
@@ -125,18 +160,18 @@ def tiers(found: Findings) -> Section:
         "TierScore": f"({found.scoring.alpha:g} SR + {1 - found.scoring.alpha:g} CostAUBQC)(1 - EFR) (eq. 7)",
     }
     columns = [AGENT, MODEL, Column("AMS", "mean of the tier scores by the tiers' weights (eq. 8)")]
-    for at, tier in enumerate(found.scoring.tiers):
+    for at, tier in enumerate(known):
         columns.append(Column(f"{tier} passed", "" if at else "tasks passed / planned in the tier"))
         columns += [Column(f"{tier} {part}", "" if at else meaning[part]) for part in parts]
     rows = []
     scores = lines(found.tiers)
     for name, cell in lines(found.cells).items():
-        row = [*about(cell, found), figure(cell["AMS"])]
-        for tier in found.scoring.tiers:
+        row = [*about(cell, found), figure(cell["AMS"])._replace(text=ams_text(cell))]
+        for tier in known:
             own = scores[name, tier]
             rate = own["passes"] / own["tasks"] if own["tasks"] else math.nan
-            row.append(figure(rate)._replace(text=f"{own['passes']:g}/{own['tasks']:g}"))
-            row += [figure(own[part]) for part in parts]
+            row.append(figure(rate)._replace(text=f"{passes(own['passes'])}/{own['tasks']:g}"))
+            row += [_part(own, part) for part in parts]
         rows.append(row)
     grid = "; ".join(
         f"{name}: budgets {', '.join(f'{budget:g}' for budget in tier.budgets)}, threshold {tier.tau:g}, "
@@ -146,6 +181,16 @@ def tiers(found: Findings) -> Section:
     return Section(
         "tiers", "Score by tier", [Table("AMS and its parts", columns, rows), Text(f"USD a trial. {grid}.")]
     )
+
+
+def _part(own: Mapping[str, Any], part: str) -> Value:
+    """A part of a tier's score: a bound where some costs are unknown, nothing where all are."""
+    if part == "SR" or not own["unpriced"]:
+        return figure(own[part])
+    if own["unpriced"] >= own["valid"]:
+        return figure(math.nan)
+    value = figure(own[part])
+    return value._replace(text=f"{'<=' if part == 'EFR' else '>='}{value.text}")
 
 
 def same_model(found: Findings) -> Section | None:
@@ -218,22 +263,36 @@ def cost_quality(found: Findings) -> Section | None:
     cells = found.contenders
     front = pareto(cells["pass_rate"].to_numpy(float), cells["usd_per_pass"].to_numpy(float))
     points = cells.assign(front=front, mark=cells["rank"].astype(str))
-    shown = points[~points["usd_per_pass"].isin([math.inf]) & points["usd_per_pass"].notna()]
+    exact = points["usd_per_pass"].notna()
+    points = points.assign(
+        mark=points["mark"].mask(~exact, "≥" + points["mark"]), price=points["usd_per_pass_least"]
+    )
+    shown = points[~points["price"].isin([math.inf]) & points["price"].notna()]
     if shown.empty:
         return None
     names, leaders = found.names, points[points["front"]].sort_values("usd_per_pass")
     best = "; ".join(
-        f"{cell['mark']} {names[name]} ({cell['passes']:g}/{cell['planned']}, {usd(cell['usd_per_pass'])} USD)"
+        f"{cell['mark']} {names[name]} ({passes(cell['passes'])}/{cell['planned']}, {usd(cell['usd_per_pass'])} USD)"
         for name, cell in lines(leaders).items()
     )
     picture = Picture(
         "cost_quality",
         f"Pass rate over planned tasks against USD per pass, {len(shown)} of {len(cells)} cells; numbers are ranks in "
-        "the leaderboard. Filled: on the Pareto front. Dotted: medians of the cells shown.",
-        f"Scatter of cost and quality. On the Pareto front, cheapest first: {best}.",
-        partial(figures.cost_quality, shown[["usd_per_pass", "pass_rate", "mark", "front"]]),
+        "the leaderboard. Filled: on the Pareto front. Dotted: medians of the cells shown."
+        + (
+            ""
+            if exact[shown.index].all()
+            else " ≥: at the least that its price can be, as some costs are unknown."
+        ),
+        f"Scatter of cost and quality. On the Pareto front, cheapest first: {best or 'none'}.",
+        partial(figures.cost_quality, shown.assign(usd_per_pass=shown["price"])[list(_POINT)]),
     )
-    blocks: list[Block] = [picture, Text(f"Pareto front, cheapest first: {best}.")]
+    said = (
+        f"Pareto front, cheapest first: {best}."
+        if best
+        else "No price is known whole: there is no Pareto front."
+    )
+    blocks: list[Block] = [picture, Text(said)]
     if left := [names[cell] for cell in points.index.difference(shown.index)]:
         blocks.append(Text(f"Not shown, for want of a pass or of a price: {'; '.join(left)}."))
     return Section("cost-quality", "Cost and quality", blocks)

@@ -75,12 +75,12 @@ def audit(found: Findings) -> Section | None:
         caption = f"{len(spoiled)} of {len(found.trials)} trials{shown}; they spent {usd(known)} USD{more}"
         blocks.append(Table(caption, columns, rows))
     for kind, of in found.trials[kinds.isin(["refused", "not run"])].groupby(kinds):
-        tasks = of.drop_duplicates("task")
+        tasks = of.drop_duplicates(["task", "reason"])
         names = "; ".join(
             f"{task}: {reason.removeprefix('refused: ')}" if kind == "refused" else task
             for task, reason in zip(tasks["task"], tasks["reason"], strict=True)
         )
-        blocks.append(Text(f"{len(of)} trials {kind}, of {len(tasks)} tasks: {names}."))
+        blocks.append(Text(f"{len(of)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."))
     return Section("audit", "Invalid trials", blocks)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 
 from metrics.profiles import budget_curve, cache_view, effort_of_outcomes, over_attempts, pass_curve
-from metrics.uncertainty import pairwise
+from metrics.uncertainty import FEWEST_TASKS, pairwise
 from runner.records import Scoring
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.verdicts import headline, small_tiers
 from runner.report.wording import short, usd
 
 
@@ -25,12 +26,15 @@ def pairs(found: Findings) -> Section | None:
     rivals = found.rivals
     if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
         return None
-    leads = pairwise(rivals, "AMS", found.scoring.confidence)
+    by = headline(found.contenders)
+    said = "AMS" if by == "AMS" else "pass rate"
+    few = bool(small_tiers(found.trials, found.scoring))
+    leads = pairwise(rivals, by, found.scoring.confidence)
     names = found.names
     columns = (
-        Column("better", "of the two, by AMS on these tasks", text=True),
+        Column("better", f"of the two, by {said} on these tasks", text=True),
         Column("other", text=True),
-        Column("lead", "difference of their AMS"),
+        Column("lead", f"difference of their {said}"),
         Column(
             "low",
             f"end of the lead's {found.scoring.confidence:.0%} interval, both on the same resampled tasks",
@@ -40,12 +44,15 @@ def pairs(found: Findings) -> Section | None:
         Column("Holm p", f"two-sided, corrected for all {len(leads)} pairs"),
         Column("joint p", "corrected for all pairs by the largest deviation of any of them in a resample"),
         Column(
-            "decided", "yes: the interval is above 0 and the joint p is at most 1 - confidence", text=True
+            "decided",
+            "yes: the interval is above 0 and holds the lead, the joint p is at most 1 - confidence, and each tier "
+            f"that counts has {FEWEST_TASKS} tasks or more",
+            text=True,
         ),
     )
     rows = []
     for line in leads.sort_values(["p_joint", "p_holm"], kind="stable").to_dict("records"):
-        word = _decided(line, found.scoring)
+        word = _decided(line, found.scoring, few=few)
         decided = word == "yes"
         rows.append(
             [Value(names[line["left"]], names[line["left"]], tone="best" if decided else ""),
@@ -54,7 +61,7 @@ def pairs(found: Findings) -> Section | None:
              figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), figure(line["p_joint"], ".3g"),
              Value(word, word)]
         )  # fmt: skip
-    table = Table(f"AMS of {len(leads)} pairs, surest first", columns, rows)
+    table = Table(f"{said[0].upper()}{said[1:]} of {len(leads)} pairs, surest first", columns, rows)
     note = Text(
         f"No Holm p can be below {_least(found.scoring, len(leads)):.3g} with "
         f"{found.scoring.resamples} resamples, so the joint p decides: a step-down against the largest "
@@ -68,14 +75,17 @@ def _least(scoring: Scoring, pairs: int) -> float:
     return min(2 * pairs / (scoring.resamples + 1), 1.0)
 
 
-def _decided(line: Mapping[Hashable, Any], scoring: Scoring) -> str:
+def _decided(line: Mapping[Hashable, Any], scoring: Scoring, *, few: bool) -> str:
     """Of a row of `pairwise`: whether it is decided, or why that cannot be said."""
     limit = 1 - scoring.confidence + 1e-12
     if math.isnan(line["lead"]):
         return "-"
     if 1 / (scoring.resamples + 1) > limit:
         return "too few resamples"
-    return "yes" if line["low"] > 0 and line["p_joint"] <= limit else "no"
+    if few:
+        return "too few tasks"
+    held = 0 < line["low"] <= line["lead"] <= line["high"]
+    return "yes" if held and line["p_joint"] <= limit else "no"
 
 
 def pass_profile(found: Findings) -> Section | None:
@@ -99,7 +109,7 @@ def pass_profile(found: Findings) -> Section | None:
     )
     picture = Picture(
         "pass_profile",
-        "Tasks passed, by tier, of those planned; best AMS first.",
+        "Tasks passed, by tier, of those planned; best first.",
         f"Bars of passes by tier. {said}.",
         partial(figures.pass_profile, passes, planned),
     )
@@ -108,8 +118,8 @@ def pass_profile(found: Findings) -> Section | None:
 
 def budgets(found: Findings) -> Section | None:
     """Quality within a budget, tier by tier."""
-    cells = found.contenders
-    curves = {name: _curve(found, name) for name in found.scoring.tiers}
+    cells = found.contenders[found.contenders["unpriced"] < found.contenders["ran"]]
+    curves = {name: _curve(found, name, cells) for name in found.scoring.tiers}
     curves = {name: curve for name, curve in curves.items() if len(curve)}
     if not curves:
         return None
@@ -117,8 +127,8 @@ def budgets(found: Findings) -> Section | None:
     told = min(len(cells), len(figures.LINES))
     picture = Picture(
         "budgets",
-        "Mean reward over the tier's planned tasks when a trial dearer than the budget counts 0 (CBQ, eq. 3), at the "
-        f"scoring's budgets. Named: the {told} best by AMS of {len(cells)}.",
+        "Mean reward over the tier's planned tasks when a trial dearer than the budget, or of unknown cost, counts 0 "
+        f"(CBQ, eq. 3), at the scoring's budgets. Named: the {told} best of {len(cells)}.",
         "Curves of quality against budget; their values are in the table beneath.",
         partial(figures.budget_curves, {name: curve.rename(index=names) for name, curve in curves.items()}),
     )
@@ -133,14 +143,14 @@ def budgets(found: Findings) -> Section | None:
     return Section("budgets", "Quality within a budget", [picture, table])
 
 
-def _curve(found: Findings, tier: str) -> pd.DataFrame:
-    """CBQ at the tier's budgets; a row a contender, best first, none where the tier has no tasks."""
+def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
+    """CBQ at the tier's budgets; a row for each of `cells`, best first, none where the tier has no tasks."""
     budgets = tuple(
         dict.fromkeys(found.scoring.tiers[tier].budgets)
     )  # two quantiles of cost may be one amount
     curve = budget_curve(found.trials, found.scoring.attempts, budgets)
     own = curve[curve.index.get_level_values("tier") == tier].droplevel("tier")
-    return own.reindex(found.contenders.index) if len(own) else own
+    return own.reindex(cells.index) if len(own) else own
 
 
 def effort(found: Findings) -> Section | None:
@@ -205,7 +215,10 @@ def attempts(found: Findings) -> Section | None:
 def _pass_curve(found: Findings) -> Table:
     """What more attempts would pass."""
     curve = pass_curve(found.trials, int(found.trials["attempt"].nunique()))
-    about_k = "chance that k of a task's valid attempts hold a pass, mean over planned tasks; a lower bound where fewer"
+    about_k = (
+        "chance that k of a task's valid attempts hold a pass, mean over planned tasks; a lower bound where fewer "
+        "than k are valid"
+    )
     columns = [
         AGENT,
         MODEL,

@@ -15,23 +15,31 @@ from metrics.errors import TableError
 from runner.door import suggest
 from runner.errors import ConfigError
 from runner.records import Scoring, TrialRecord
+from runner.report.csv_cells import read_texts
 from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
 from runner.store import Store
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Raises `ValueError` for rows longer than the head, whose columns pandas would shift, and for two columns of one
+    """Every word as it stands, `NA` and nothing at all included: what means missing, the reader's caller says.
+
+    Raises `ValueError` for rows longer than the head, whose columns pandas would shift, and for two columns of one
     name, of which it would call the second another.
     """
-    table = pd.read_csv(path, dtype=str)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
     head = pd.read_csv(path, dtype=str, header=None, nrows=1).iloc[0].dropna()
     if head.duplicated().any():
         raise ValueError(f"its head has {', '.join(sorted(set(head[head.duplicated()])))} twice")
     if not table.index.equals(pd.RangeIndex(len(table))):
         raise ValueError("its rows have more fields than its head")
-    return table
+    return read_texts(table)
 
 
+MISSING = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>"),
+    *("NaN", "nan", "-NaN", "-nan", "null", "NULL", "None"),
+)
+"""Words of a file for nothing, where no mapping says what its words mean."""
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     ".csv": _read_csv,
     ".parquet": pd.read_parquet,
@@ -104,6 +112,7 @@ def read_source(word: str, outputs: Path) -> Source:
             raise ConfigError(f"{path} is no file, and {outputs} has no sweep of that name.")
         read_sweep(outputs / word)  # names the sweeps that there are
     trials = read_table(path)
+    trials = trials.mask(trials.isin(MISSING))
     if "cell" not in trials and all(name in trials for name in _CELL):
         trials = trials.assign(cell=cells_of(trials))
     return Source(path.name, path.absolute(), None, None, check(trials))
@@ -111,7 +120,8 @@ def read_source(word: str, outputs: Path) -> Source:
 
 def cells_of(trials: pd.DataFrame) -> pd.Series[str]:
     """Name of each row's cell; a part that is missing is left out, for `check` to name."""
-    return trials[list(_CELL)].astype("string").fillna("").agg("·".join, axis=1)
+    parts = trials[list(_CELL)].astype("string").fillna("")
+    return parts[_CELL[0]].str.cat(parts[list(_CELL[1:])], sep="·")
 
 
 def read_table(path: Path) -> pd.DataFrame:

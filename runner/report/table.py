@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pandas as pd
-from pydantic import Field, ValidationError
+from pydantic import ValidationError, model_validator
 
 from runner.door import suggest
 from runner.errors import ConfigError
-from runner.records import OwnUsage, PlannedRow, Prices, Record, Scoring, TrialRecord
+from runner.records import OwnUsage, PlannedRow, Prices, Record, Scoring, TrialRecord, Verdict
 
 _TYPES = {
     "passed": "boolean",
@@ -34,7 +34,16 @@ _TYPES = {
         "Int64",
     ),
     **dict.fromkeys(
-        ("reward", "cost_usd", "judge_usd", "wall_seconds", "agent_seconds", "retry_cost_usd"), "float64"
+        (
+            "reward",
+            "second_reward",
+            "cost_usd",
+            "judge_usd",
+            "wall_seconds",
+            "agent_seconds",
+            "retry_cost_usd",
+        ),
+        "float64",
     ),
 }
 """Columns that are missing in some rows, with a type that can say so in any file format."""
@@ -72,13 +81,20 @@ class SweepFile(Record):
     schema_version: Literal[1]
     name: str
     created: datetime
-    planned: tuple[PlannedRow, ...] = Field(min_length=1)
+    planned: tuple[PlannedRow, ...] = ()
+    """Empty for an import, whose table holds its plan."""
     scoring: Scoring
     versions: dict[str, str]
     prices: dict[str, Prices] = {}
     """Model -> what its tokens cost, whatever became of the snapshot since; not said of models without prices."""
     imported: Imported | None = None
     """None: the trials were run here, and have records."""
+
+    @model_validator(mode="after")
+    def _plans_something(self) -> Self:
+        if not (self.planned or self.imported):
+            raise ValueError("it plans no trial")
+        return self
 
 
 def read_sweep(folder: Path) -> SweepFile:
@@ -107,8 +123,9 @@ def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecor
     `agent_tokens_difference` (input and output as the agent itself says, less what the gateway counted),
     `interactions`, `tool_kinds`, `tool_phases`, `programs` (`;` between), `own_finish`, `retries`, `retry_cost_usd`
     (part of `cost_usd`), `judge_usd` (no part of it), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace
-    sizes, and each component that a verifier reported, under its own name or, where a column has that name already,
-    as `verifier_<name>`.
+    sizes, `verified` (the verdict's mode), `second_reward`, `changed_programs` (paths, as on the record), and each
+    component that a verifier reported, under its own name or, where a column has that name already, as
+    `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is
     NA, never 0. `planned` must not be empty.
@@ -118,10 +135,26 @@ def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecor
     return table.assign(**moments).astype(_TYPES)
 
 
+def never_run(identity: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `trials_table` of trials without records; `identity` has the fields of `TrialName` and `cell`."""
+    said: dict[str, Any] = {
+        "scripted": False,
+        "replayed": False,
+        "ran": False,
+        "status": "infra_invalid",
+        "outcome": "not run",
+        "reason": "not run",
+        **dict.fromkeys((*_TYPES, "started_at", "finished_at")),
+    }
+    table = identity.assign(**said)
+    moments = {name: pd.to_datetime(table[name], utc=True) for name in ("started_at", "finished_at")}
+    return table.assign(**moments).astype(_TYPES)
+
+
 def _row(planned: PlannedRow, record: TrialRecord | None) -> dict[str, Any]:
     identity = planned.model_dump(exclude={"refused"})
     cell = f"{planned.agent}·{planned.model}·{planned.dataset}·{planned.budget}"
-    if record is None:
+    if record is None or planned.refused:  # refused since: what it measured counts no more
         reason = f"refused: {planned.refused}" if planned.refused else "not run"
         missing = dict.fromkeys((*_TYPES, "started_at", "finished_at"))
         return {
@@ -150,6 +183,7 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         "outcome": _outcome(record),
         "reason": _reason(record),
         "flags": " ".join(record.flags),
+        **_verified(record.verdict),
         "reward": record.reward,
         "passed": record.passed,
         **usage.model_dump(),
@@ -172,6 +206,18 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         "workspace_lines": record.workspace_lines,
         "retries": len(record.retries),
         "retry_cost_usd": None if None in retried else sum(cost or 0.0 for cost in retried),
+    }
+
+
+def _verified(verdict: Verdict | None) -> dict[str, Any]:
+    """How a verdict came about, as columns."""
+    again, programs = (verdict.again, verdict.programs) if verdict else (None, None)
+    more = f"; and {programs.count - len(programs.paths)} more" if programs and programs.count else ""
+    listed = programs is not None and programs.count is not None and programs.count > len(programs.paths)
+    return {
+        "verified": verdict.mode if verdict else "",
+        "second_reward": again.reward if again else None,
+        "changed_programs": "; ".join(programs.paths) + (more if listed else "") if programs else "",
     }
 
 

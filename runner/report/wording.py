@@ -29,6 +29,11 @@ def span(low: float, high: float, style: str | Callable[[float], str] = ".2f", t
     return "" if not math.isfinite(low) else f"{number(low, style)}{to}{number(high, style)}"
 
 
+def passes(count: float) -> str:
+    """Whole passes, or to a tenth where attempts were averaged."""
+    return f"{round(count, 1):g}"
+
+
 def short(count: float) -> str:
     """Three digits and a unit: 870, 12.3k, 4.56M."""
     for size, unit in ((1e6, "M"), (1e3, "k")):

@@ -41,6 +41,8 @@ PULLED = f"debian:{SUITE}-slim"
 PACKAGES = ("ca-certificates", "git", "python3")
 """Beside Debian's essential ones."""
 SCRIPT = Path(__file__).parent / "scripts" / "base.sh"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+"""Of the package debian-archive-keyring."""
 PULL_SECONDS = 20.0
 """A registry that cannot be reached must not hold up the start; a slow one loses to the Debian mirror."""
 BUILD_SECONDS = 600.0
@@ -185,16 +187,25 @@ def _pull(client: DockerClient, say: Say) -> str | None:
     return None
 
 
+def bootstrap_command(root: Path, *mirror: str) -> tuple[str, ...]:
+    """Return the command that makes a minimal Debian; it ends in an error unless the archive's signature is Debian's.
+
+    Without these options debootstrap only warns when this machine lacks the keyring, and installs what comes.
+    """
+    checked = ("--force-check-gpg", f"--keyring={KEYRING}")
+    return ("debootstrap", "--variant=minbase", *checked, SUITE, str(root), *mirror)
+
+
 def _bootstrap(client: DockerClient, say: Say) -> str:
     """Make the minimal Debian from Debian packages; returns the id of the imported image."""
     if os.geteuid() != 0:
         raise ImageError(f"{PULLED} cannot be pulled, and building it from Debian packages needs root")
-    if shutil.which("debootstrap") is None:
+    if shutil.which("debootstrap") is None or not KEYRING.is_file():
         engine.install(("debootstrap", "debian-archive-keyring"), say)
     say(f"Bootstrapping Debian {SUITE} from its packages")
     with tempfile.TemporaryDirectory(prefix="assay-base-") as folder:
         root, tar = Path(folder, "root"), Path(folder, "root.tar")
-        _run(("debootstrap", "--variant=minbase", SUITE, str(root)))
+        _run(bootstrap_command(root))
         # debootstrap copies this machine's name and resolver into the new system.
         hidden = [
             f"--exclude=./{path}" for path in ("etc/hostname", "etc/resolv.conf", "var/cache/apt/archives/*")

@@ -1,12 +1,12 @@
 """Images of Dockerfiles that an agent wrote: built under limits, gone with their context.
 
-The engine's own builder runs each step in a container on its default network, as an open sandbox has it: what listens
-on this machine's address in that network, or on all of its addresses, can be reached, and so can other containers
-there. `ADD` of an address is refused: the engine itself would fetch it, from this machine. `FROM` takes any image that
-this machine has, or that anybody can pull: no credentials of the user's are passed on. One with triggers (`ONBUILD`)
-ends the build, since an `ADD` may be among them: the engine may have asked by then, and nobody sees its answer. The
-layers of the steps stay as the builder's cache, with a label (`CACHED`), until `job=clean job.all=true` or too many of
-them have gathered; what `FROM` pulled stays until that job, which knows it by a second name (`PULLED`).
+The engine's own builder runs each step in a container on the network of open sandboxes: what listens on this machine's
+address in that network, or on all of its addresses, can be reached; other containers there cannot. `ADD` of an address
+is refused: the engine itself would fetch it, from this machine. `FROM` takes any image that this machine has, or that
+anybody can pull: no credentials of the user's are passed on. One with triggers (`ONBUILD`) ends the build, since an
+`ADD` may be among them: the engine may have asked by then, and nobody sees its answer. The layers of the steps stay as
+the builder's cache, with a label (`CACHED`), until `job=clean job.all=true` or too many of them have gathered; what
+`FROM` pulled stays until that job, which knows it by a second name (`PULLED`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from docker import APIClient
 from docker.errors import APIError, NotFound
 from requests import Response
 
-from runner.errors import EngineError
+from runner.errors import EngineError, SpoiledMachine
 from runner.records import Build, BuildSpec, ErrorInfo, Image
-from runner.sandbox import archive
-from runner.sandbox.execution import DiskWatch, stopper
-from runner.sandbox.faults import CONFLICT, ENGINE_FAULTS, engine_faults
+from runner.sandbox import archive, open_network, stuck, usage
+from runner.sandbox.execution import DiskWatch, Excess, stopper
+from runner.sandbox.faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.images import arguments_of, events_of
 from runner.sandbox.limits import MEGABYTE, Limits
 from runner.sandbox.reaper import owned
@@ -59,6 +59,7 @@ NEWER = re.compile(r"Status: Downloaded newer image for (\S+)")
 STOPPED = {
     "deadline": "the build did not end within its limit of {seconds:g} s",
     "disk": "the build filled its disk of {disk} MiB",
+    "files": "a step of the build made more than {files} files, or folders nested too deeply to count them",
     "cancelled": "the build was cancelled",
 }
 
@@ -83,9 +84,10 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
     if address := remote_addition(spec.dockerfile):
         message = f"`{address}` is refused: an image fetches from the network with RUN, not with ADD."
         return Build(error=ErrorInfo(type="BuildFailed", message=message, phase="verify"))
+    open_network.ensure(api)
     steps = _Steps(api, limits.pids)
     reason = stopper(spec.timeout_seconds, cancelled)
-    with archive.Packer() as pack, DiskWatch(steps.disk_bytes, limits.disk_mb * MEGABYTE) as disk:
+    with archive.Packer() as pack, DiskWatch(lambda: steps.excess(limits)) as disk:
         for name, folder in spec.folders.items():
             pack.directory(name, 0o755)
             pack.folder(name, folder)
@@ -98,7 +100,7 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
             stream=True,
             timeout=spec.timeout_seconds + GONE_SECONDS,
         )
-        with response, _Guard(response, lambda: reason() or ("disk" if disk.full else None)) as guard:
+        with response, _Guard(response, lambda: reason() or disk.excess) as guard:
             try:
                 failed = steps.follow(events_of(response))
             except ENGINE_FAULTS:
@@ -107,7 +109,9 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
                 failed = None
     steps.end()
     if guard.struck:
-        failed = STOPPED[guard.struck].format(seconds=spec.timeout_seconds, disk=limits.disk_mb)
+        failed = STOPPED[guard.struck].format(
+            seconds=spec.timeout_seconds, disk=limits.disk_mb, files=limits.files
+        )
     seconds, output = time.monotonic() - began, "\n".join(steps.log)
     if failed:
         error = ErrorInfo(type=guard.struck or "BuildFailed", message=f"The image: {failed}.", phase="verify")
@@ -129,6 +133,7 @@ def _params(spec: BuildSpec, limits: Limits, tag: str) -> dict[str, Any]:
         "cpuperiod": PERIOD_MICROSECONDS,
         "cpuquota": int(limits.cpus * PERIOD_MICROSECONDS),
         "ulimits": json.dumps([{"Name": "fsize", "Soft": bytes_, "Hard": bytes_}]),
+        "networkmode": open_network.NAME,
         "buildargs": json.dumps(arguments_of(spec.environment)),
     }
 
@@ -166,27 +171,22 @@ class _Steps:
                 self._fetched[str(event.get("id"))] = int(progress.get("current") or 0)
         return None
 
-    def disk_bytes(self) -> int:
-        """What the build has written and fetched so far."""
-        running = self._running
-        listed = self._api.containers(all=True, size=True, filters={"id": running}) if running else []
-        writing = sum(container.get("SizeRw", 0) for container in listed)
-        return int(writing + self._layers + sum(self._fetched.values()))
+    def excess(self, limits: Limits) -> Excess | None:
+        """What the build has more of so far than it may have; of what it fetched, only the bytes are known."""
+        running, before = self._running, self._layers + sum(self._fetched.values())
+        if running:
+            return usage.excess(self._api, running, limits, lambda: before)
+        return "disk" if before > limits.disk_mb * MEGABYTE else None
 
     def end(self) -> None:
         """Have nothing of the build run any more: the engine ends what runs when nobody listens, in its own time."""
         deadline = time.monotonic() + GONE_SECONDS
         while self._running and time.monotonic() < deadline:
-            try:
-                self._api.remove_container(self._running, force=True, v=True)
-            except NotFound:
+            if stuck.remove(self._api, self._running, GONE_SECONDS):
                 return
-            except APIError as error:
-                if error.status_code != CONFLICT:  # it is being removed
-                    raise
             time.sleep(LOOK_SECONDS)
         if self._running:
-            raise EngineError(f"Container {self._running} of a build cannot be removed.")
+            raise SpoiledMachine(f"Container {self._running} of a build cannot be removed.")
 
     def _hear(self, text: str) -> None:
         if found := RUNNING.fullmatch(text):
@@ -207,7 +207,7 @@ class _Steps:
             if answer.ok or not self._api.containers(filters={"id": container}):
                 return
             if time.monotonic() > deadline:
-                raise EngineError(f"A build's processes cannot be limited: {answer.text.strip()}")
+                raise EngineError(f"A build's processes cannot be limited: {answer.text.strip()[-1000:]}")
             time.sleep(LOOK_SECONDS)
 
     def _keep(self, reference: str) -> None:

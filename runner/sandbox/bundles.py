@@ -9,21 +9,24 @@ The `python` bundle, the runtime, carries the interpreter and the supervisor and
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 import sys
+import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docker.errors import APIError, NotFound
 
 from runner.errors import ConfigError, EngineError
+from runner.records import InstalledBundle
 from runner.sandbox import base
 from runner.sandbox.inside import ROOT
 
@@ -38,7 +41,14 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 _SCRIPTS = Path(__file__).parent / "scripts"
+_CONTENT = Path(__file__).with_name("content.py")
 _SUPERVISE = Path(__file__).with_name("supervise.py")
+CONTENT_FILE = "/var/lib/assay-content"
+"""Where an installation writes the digest of its content: in its container, and not in the volume that is mounted."""
+HOW_LOCKS_ARE_MADE = {
+    "pypi": "the command stands in the head of the shipped locks, conf/agent/locks/*.lock",
+    "npm": "npm install --package-lock-only --omit-lockfile-registry-resolved --save-exact PACKAGE@VERSION",
+}
 _CONFLICT = 409
 _PARALLEL = 4
 _POLL_SECONDS = 0.2
@@ -56,16 +66,14 @@ class _Build:
     arguments: tuple[str, ...]
     inputs: tuple[tuple[str, Path], ...]
     """Name in the build folder, host file."""
-    floats: bool = False
-    """Whether there is a lock, but of another version."""
 
     @property
     def container(self) -> str:
         return f"assay-bundle-{self.name}-{self.digest[:12]}"
 
 
-def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> dict[str, str]:
-    """Make sure that the base image, the runtime and these bundles exist; name -> recipe digest, runtime included.
+def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> dict[str, InstalledBundle]:
+    """Make sure that the base image, the runtime and these bundles exist; returns them by name, runtime included.
 
     Raises `EngineError` with the end of a failed installation's output.
     """
@@ -75,12 +83,13 @@ def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> d
     stop = Event()
     with ThreadPoolExecutor(max_workers=_PARALLEL) as pool:
         try:
-            pool.submit(_complete, client, runtime, say, stop).result()
-            list(pool.map(lambda build: _complete(client, build, say, stop), builds))
+            contents = [pool.submit(_complete, client, runtime, say, stop).result()]
+            contents += pool.map(lambda build: _complete(client, build, say, stop), builds)
         except BaseException:  # also Ctrl-C: what was started here must not go on
             stop.set()
             raise
-    return {build.name: build.digest for build in (runtime, *builds)}
+    made = zip((runtime, *builds), contents, strict=True)
+    return {build.name: InstalledBundle(recipe=build.digest, content=content) for build, content in made}
 
 
 def container_name(recipe: BundleRecipe) -> str:
@@ -95,53 +104,73 @@ def runtime_container() -> str:
 
 @cache
 def _runtime() -> _Build:
-    inputs = {"supervise.py": _SUPERVISE, "patchelf.lock": _SCRIPTS / "patchelf.lock"}
+    inputs = {name: _SCRIPTS / name for name in ("closed.c", "patchelf.lock")}
+    inputs["supervise.py"] = _SUPERVISE
     return _identified("python", _SCRIPTS / "python.sh", (), inputs)
 
 
 @cache
 def _build(recipe: BundleRecipe) -> _Build:
+    if recipe.lock is None:
+        raise ConfigError(
+            f"bundle {recipe.name}: it needs `lock`, a file with the hash of everything that is installed: "
+            f"{HOW_LOCKS_ARE_MADE[recipe.kind]}"
+        )
     if recipe.kind == "pypi":
-        if recipe.lock is None:
-            raise ConfigError(
-                f"bundle {recipe.name}: kind pypi needs `lock`, a requirements file with hashes"
-            )
         inputs = {"requirements.lock": recipe.lock}
         return _identified(recipe.name, _SCRIPTS / "pypi.sh", (recipe.name,), inputs)
+    _check_npm_lock(recipe.lock, recipe)
     arguments = (recipe.name, recipe.package, recipe.version, "yes" if recipe.node else "no")
     inputs = {name: _SCRIPTS / name for name in ("node.lock", "patchelf.lock", "ripgrep.lock")}
-    if recipe.lock is None:
-        return _identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs)
-    if pinned := _locks(recipe.lock, recipe):
-        inputs["package-lock.json"] = recipe.lock
-    return replace(_identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs), floats=not pinned)
+    inputs["package-lock.json"] = recipe.lock
+    return _identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs)
 
 
-def _locks(lock: Path, recipe: BundleRecipe) -> bool:
-    """Whether a `package-lock.json` is of this version. Raises `ConfigError`."""
+def _check_npm_lock(lock: Path, recipe: BundleRecipe) -> None:
+    """Raise `ConfigError` unless a `package-lock.json` pins this version, and everything beneath it by its hash."""
+    how = HOW_LOCKS_ARE_MADE["npm"].replace("PACKAGE@VERSION", f"{recipe.package}@{recipe.version}")
     try:
         packages = json.loads(lock.read_text())["packages"]
-        return bool(packages[f"node_modules/{recipe.package}"]["version"] == recipe.version)
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        version = packages[f"node_modules/{recipe.package}"]["version"]
+        unpinned = [path for path, package in packages.items() if path and not _is_pinned(package)]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         message = f"bundle {recipe.name}: {lock} is no package-lock.json of {recipe.package}: {error}"
-        raise ConfigError(message) from error
+        raise ConfigError(f"{message}. Make one: {how}") from error
+    if version != recipe.version:
+        raise ConfigError(
+            f"bundle {recipe.name}: {lock} is of version {version} and not of {recipe.version}. Make a lock of that "
+            f"version ({how}) and name it: agent.bundle.lock=FILE"
+        )
+    if unpinned:
+        raise ConfigError(f"bundle {recipe.name}: {lock} has no sha512 of {unpinned[0]}. Make it anew: {how}")
+
+
+def _is_pinned(package: dict[str, Any]) -> bool:
+    """Whether an entry is a package of the registry with its SHA-512, or lies within one that is."""
+    if package.get("link"):
+        return False
+    return bool(package.get("inBundle")) or str(package.get("integrity", "")).startswith("sha512-")
 
 
 def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Mapping[str, Path]) -> _Build:
     """Return the build under the digest of everything that shapes it, the base image's recipe included."""
+    inputs = {**inputs, _CONTENT.name: _CONTENT}
     contents = {file: path.read_text() for file, path in {"script": script, **inputs}.items()}
     recipe = json.dumps([base.tag(), name, arguments, contents], sort_keys=True)
     digest = hashlib.sha256(recipe.encode()).hexdigest()
     return _Build(name, digest, script, arguments, tuple(inputs.items()))
 
 
-def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> None:
-    """Return when the bundle is complete, built by us or by another process; raise when ours fails."""
+def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> str:
+    """Return the content's digest once the bundle is complete, built by us or by another process.
+
+    Raises `EngineError` when our installation fails or is interrupted.
+    """
     while not stop.is_set():
         theirs = _find(client, build)
         if theirs is not None:
-            if _outcome(theirs, stop) == 0:
-                return
+            if _outcome(theirs, stop) == 0 and (content := _content(theirs)):
+                return content
             if not stop.is_set():
                 _remove(client, theirs)
             continue
@@ -150,12 +179,24 @@ def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> Non
         if ours is None:
             continue
         code = _outcome(ours, stop)
-        if code == 0:
+        if code == 0 and (content := _content(ours)):
             say(f"Bundle {build.name} installed in {time.monotonic() - started:.0f} s")
-            return
+            return content
         output = "interrupted" if code is None else ours.logs().decode(errors="replace")[-4000:]
         _remove(client, ours)
         raise EngineError(f"bundle {build.name} could not be installed:\n{output}")
+    raise EngineError(f"bundle {build.name}: interrupted")
+
+
+def _content(container: Container) -> str:
+    """Digest of what the installation left, as its last step wrote it beside the volume; empty where there is none."""
+    try:
+        stream, _ = container.get_archive(CONTENT_FILE)
+    except NotFound:
+        return ""
+    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+        file = tar.extractfile(tar.getmembers()[0])
+        return file.read().decode().strip() if file else ""
 
 
 def _find(client: DockerClient, build: _Build) -> Container | None:
@@ -180,8 +221,7 @@ def _start(client: DockerClient, build: _Build, say: Say) -> Container | None:
             volumes_from=runtime,
             labels={"assay.role": "bundle", "assay.digest": build.digest},
         )
-        note = " (the lock is of another version: beneath it, what the registry has today)"
-        say(f"Installing bundle {build.name}{note if build.floats else ''}")
+        say(f"Installing bundle {build.name}")
         container.put_archive("/", base.build_inputs(inputs))
         container.start()
     except NotFound:

@@ -14,14 +14,24 @@ from typing import NamedTuple, Self, TypeVar
 
 from docker import APIClient
 from docker.errors import APIError, NotFound
+from pydantic import ValidationError
 
 from runner.cases import Case, CaseResult, CaseSide, How
 from runner.errors import EngineError
 from runner.sandbox import cases_launch as launch
+from runner.sandbox.casebox.changes import LONGEST_PATH
 from runner.sandbox.casebox.serve import SLACK_SECONDS
 from runner.sandbox.cases_lane import Lane, LaneDied
 from runner.sandbox.faults import engine_faults, explanation
 
+_SPARE_BYTES = 1 << 20
+"""Of an answer, beside what the limits allow."""
+_ESCAPED = 6
+"""Bytes that one byte of output or of a name can become in an answer."""
+_WRITTEN = 4
+"""Characters that one such byte can become: `\\xNN`."""
+_SPARE_ENTRY = 500
+"""Bytes of a change beside its path and its text."""
 _START_SECONDS = 120.0
 """For a container's preparation, which looks at every file where nothing can be mounted."""
 
@@ -74,7 +84,7 @@ class CaseBox:
             with engine_faults("running a case"):
                 for _ in range(2):
                     try:
-                        return CaseResult.model_validate_json(slot.lane.ask(request, self._patience))
+                        return read_answer(slot.lane.ask(request, self._patience), self.side, self.how)
                     except LaneDied as error:
                         why = str(error)
                         slot = self._reopened(slot)
@@ -110,14 +120,16 @@ class CaseBox:
         return self._made_ready(container, how)
 
     def _made_ready(self, container: str, how: How) -> str:
-        preparing = Lane(self._api, container, launch.command("prepare", self.side, how))
+        preparing = Lane(self._api, container, launch.command("prepare", self.side, how), _SPARE_BYTES)
         try:
             return preparing.complaint or "no reason given" if preparing.wait(_START_SECONDS) else ""
         finally:
             preparing.close()
 
     def _lane(self, container: str, number: int) -> Lane:
-        return Lane(self._api, container, launch.command("serve", self.side, self.how, number))
+        return Lane(
+            self._api, container, launch.command("serve", self.side, self.how, number), longest(self.side)
+        )
 
     def _reopened(self, slot: _Slot) -> _Slot:
         """A new supervisor in the place of a dead one, and nothing left of the case that it died with."""
@@ -134,6 +146,36 @@ class CaseBox:
         while self._containers:
             with suppress(NotFound):
                 self._api.remove_container(self._containers.pop(), force=True, v=True)
+
+
+def longest(side: CaseSide) -> int:
+    """Bytes of the longest answer that a side's limits allow."""
+    limits = side.limits
+    entry = LONGEST_PATH + limits.text_bytes + _SPARE_ENTRY
+    return _ESCAPED * (2 * limits.output_bytes + limits.diff_entries * entry) + _SPARE_BYTES
+
+
+def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
+    """A supervisor's answer. What runs in a side's container may have taken its place, so it may be anything.
+
+    Raises `LaneDied` for what is not a result within the side's limits.
+    """
+    try:
+        result = CaseResult.model_validate_json(answer)
+    except ValidationError as error:
+        raise LaneDied(f"it answered what is not a result: {error.errors()[0]['msg']}") from error
+    limits = side.limits
+    fits = (
+        result.how == how
+        and result.ended in ("exited", "deadline", "prep")
+        and (result.exit_code is not None) == (result.ended == "exited")
+        and max(len(result.stdout), len(result.stderr)) <= _WRITTEN * limits.output_bytes
+        and len(result.changes) <= limits.diff_entries
+        and all(len(change.text or "") <= _WRITTEN * limits.text_bytes for change in result.changes)
+    )
+    if not fits:
+        raise LaneDied("it answered a result that no case has")
+    return result
 
 
 def stream(

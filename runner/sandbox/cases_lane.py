@@ -13,19 +13,21 @@ from runner.sandbox.execution import Frames
 COMPLAINT = 2_000
 """Characters of a supervisor's stderr that an error carries."""
 HANGS = 124
-LONGEST_ANSWER = 1 << 30
-"""Bytes; far above what the caps on output and changes let through."""
 
 
 class LaneDied(Exception):  # noqa: N818 - says what happened
-    """The supervisor ended, or hangs, in the middle of a case; carries the end of its stderr."""
+    """The supervisor ended in the middle of a case, hangs, or makes no sense.
+
+    Says so, or carries the end of its stderr.
+    """
 
 
 class Lane:
     """Starts when it is made. Not thread-safe: one case at a time."""
 
-    def __init__(self, api: APIClient, container: str, command: Sequence[str]) -> None:
-        self._api = api
+    def __init__(self, api: APIClient, container: str, command: Sequence[str], longest: int) -> None:
+        """`longest`: bytes of an answer; a supervisor that writes more is taken for a dead one."""
+        self._api, self._longest = api, longest
         self._run = api.exec_create(container, list(command), stdin=True, user="0")["Id"]
         self._stream = Attached(api, self._run)
         self._frames = Frames()
@@ -34,14 +36,18 @@ class Lane:
     def ask(self, request: bytes, seconds: float) -> bytes:
         """Send a line and return the answering line.
 
-        Raises `LaneDied`, also when there is no answer in time.
+        Raises `LaneDied`, also when there is no answer in time, or more than one.
         """
         until = time.monotonic() + seconds
         self._send(request + b"\n", until)
-        while b"\n" not in self._said:
+        looked = 0
+        while (end := self._said.find(b"\n", looked)) < 0:
+            looked = len(self._said)
             self._receive(until)
-        answer, _, rest = bytes(self._said).partition(b"\n")
-        self._said = bytearray(rest)
+        answer, rest = bytes(self._said[:end]), self._said[end + 1 :]
+        self._said = bytearray()
+        if rest:
+            raise LaneDied("it answered more than it was asked")
         return answer
 
     def wait(self, seconds: float) -> int:
@@ -78,8 +84,10 @@ class Lane:
         data = self._stream.receive(self._left(until))
         if data is None:
             return
-        if not data or len(self._said) > LONGEST_ANSWER:
+        if not data:
             raise LaneDied(self.complaint)
+        if len(self._said) > self._longest:
+            raise LaneDied("it answered at too great a length")
         for stderr, payload in self._frames.split(data):
             (self._complaint if stderr else self._said).extend(payload)
         del self._complaint[:-COMPLAINT]

@@ -16,7 +16,6 @@ from runner.sandbox import bundles
 from runner.sandbox.casebox.cgroup import OWN_MB, OWN_PIDS
 from runner.sandbox.casebox.ground import OURS, STAGE, folders
 from runner.sandbox.inside import IDLE, PYTHON
-from runner.sandbox.launch import EMPTY_PRELOADED
 from runner.sandbox.limits import MEGABYTE
 from runner.sandbox.reaper import owned
 
@@ -60,7 +59,6 @@ def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
         tmpfs=dict.fromkeys((STAGE, CODE), "size=1m") | {folder.path: f"exec,{size}" for folder in writable},
         mounts=[
             Mount(f"{CODE}/runner/sandbox/casebox", str(_PACKAGE), type="bind", read_only=True),
-            EMPTY_PRELOADED,  # cases see the image's own
         ],
         volumes_from=[f"{bundles.runtime_container()}:ro"],
     )
@@ -93,4 +91,4 @@ def command(work: Literal["prepare", "serve"], side: CaseSide, how: How, lane: i
         "limits": side.limits.model_dump(),
         "lane": f"lane-{lane}",
     }
-    return [PYTHON, "-I", "-S", "-c", _MAIN, work, json.dumps(setting)]
+    return [PYTHON, "-c", _MAIN, work, json.dumps(setting)]

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Self
 
 from docker import APIClient
-from docker.errors import APIError, ImageNotFound, NotFound
-from docker.utils import decode_json_header
-from requests import Response
+from docker.errors import APIError, NotFound
 from requests.exceptions import RequestException
 
-from runner.errors import EngineError, ImageError
-from runner.records import Counted, ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive, builds, counters, launch
+from runner.errors import EngineError, ImageError, SpoiledMachine
+from runner.records import Changes, Counted, ExecResult, ExecSpec, Image, SandboxSpec
+from runner.sandbox import archive, builds, counters, launch, open_network, stuck, usage
 from runner.sandbox.attached import Attached
-from runner.sandbox.execution import DiskWatch, Output, Stop, follow, stopper
-from runner.sandbox.faults import CONFLICT, NOT_FOUND, engine_faults, explanation
+from runner.sandbox.execution import DiskWatch, Excess, Output, Stop, follow, stopper
+from runner.sandbox.faults import ENGINE_FAULTS, engine_faults, explanation
+from runner.sandbox.files import Files
 from runner.sandbox.images import ImageConfig, Images
+from runner.sandbox.inside import PRELOADED
 from runner.sandbox.limits import MEGABYTE, Limits
 
 SNAPSHOTS = "assay-snapshot"
 """Repository of snapshots; their tags are random."""
 UNTRUSTED = (f"{SNAPSHOTS}:", f"{builds.REPOSITORY}:")
 """References of images that an agent made."""
-RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
-"""Directories of the verifier. In a snapshot they are directories: a file, a link or a loop that an agent planted
-there would be a mount point that the engine refuses, and a way out of being judged."""
-USERS = ("/etc/passwd", "/etc/group")
-"""The engine reads them before it starts anything, and for ever if an agent put a pipe there."""
-DIRECTORY = 1 << 31
-"""In the mode that the engine gives of a path (Go's `fs.ModeDir`)."""
-SPECIAL = 0x8F280000
-"""Bits of the engine's file modes (Go's `fs.ModeType`) that no regular file has."""
+CHANGES_BYTES = 16 * MEGABYTE
+"""Longest list of changes that is read; some 200,000 paths."""
+CHANGES_SECONDS = 60
+"""How long the engine may take to make that list."""
 KILLED = 137
 """Exit code of a process that SIGKILL ended."""
 CANNOT_START = 126
@@ -53,8 +49,13 @@ DEATH_SECONDS = 3
 """How long a dead container may seem alive: the engine first waits 2 s for its commands' streams to close."""
 DYING_SECONDS = 0.5
 """How long one may really live on after a command that ends with it; it takes milliseconds."""
-NO_SUCH_PATH = ("could not find the file", "not a directory", "too many links")
-"""What the engine says of a path that leads nowhere."""
+OVER = {
+    "disk": "More than {0.disk_mb} MiB (sandbox.disk_mb, or the task's own), holes in files counted",
+    "files": "More than {0.files} files (sandbox.files), or folders nested too deeply to count them",
+}
+"""What a machine has that is not copied, and so not judged."""
+OURS = ("no space left on device", "No such container")
+"""What the engine says when the host's disk is full or somebody else removed a container: not an agent's doing."""
 
 
 class DockerSandbox:
@@ -73,7 +74,12 @@ class DockerSandbox:
         self._home = images.config(spec.image)
         self._user = spec.user or self._home.user
         self._id = ""
+        self._pid = 0
+        self._files = Files(api, "")
+        self._was_used = spec.image.reference.startswith(UNTRUSTED)
+        """Whether something ran in it that may be hostile."""
         self._killed = False
+        self._excess: Excess | None = None
         self._counted = Counted()
         self._is_ready = False
         self._taken: dict[str, tuple[Path, int]] = {}  # once nothing lives: path -> its tar, files in it
@@ -92,18 +98,25 @@ class DockerSandbox:
     def __enter__(self) -> Self:
         with engine_faults(f"starting a sandbox of {self.image.reference}"):
             try:
+                if self._spec.network == "open":
+                    open_network.ensure(self._api)
                 created = launch.arguments(self._api, self._spec, self._limits, self._home)
                 self._id = self._api.create_container(**created)["Id"]
-                # A snapshot is mended when it is taken.
-                if self.image.reference.startswith(builds.REPOSITORY):
-                    with archive.Packer() as pack:
-                        self._mend_users(pack)
-                        self._unpack(pack)
+                self._files = Files(self._api, self._id)
+                if self._was_used:
+                    self._files.mend_users()
                 self._api.start(self._id)
+                self._pid = int(self._api.inspect_container(self._id)["State"]["Pid"])
             except APIError as error:
                 self._remove()
-                if self.image.reference.startswith(UNTRUSTED) and not isinstance(error, ImageNotFound):
+                if isinstance(error, NotFound):  # the image, a bundle or the network is gone
+                    raise
+                if self.image.reference.startswith(UNTRUSTED):
                     raise ImageError(f"What an agent made does not start: {explanation(error)}.") from error
+                if error.is_client_error():  # it is the image, or what the task asks of it
+                    raise ImageError(
+                        f"{self.image.reference} does not start: {explanation(error)}."
+                    ) from error
                 raise
             except BaseException:  # Ctrl-C, for one: who never entered is never left
                 self._remove()
@@ -111,7 +124,8 @@ class DockerSandbox:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        with engine_faults("removing a sandbox"):
+        """What cannot be removed voids no trial: the reaper tries again, and names it."""
+        with suppress(*ENGINE_FAULTS):
             self._remove()
 
     def exec(
@@ -122,11 +136,12 @@ class DockerSandbox:
     ) -> ExecResult:
         """See `protocols.Sandbox`. A command in a container that is dead already ends as `lost`."""
         output = Output(self._limits.output_mb * MEGABYTE)
-        with engine_faults(f"running {spec.argv[0]} in a sandbox"):
+        with self._faults(f"running {spec.argv[0]} in a sandbox"):
             self._prepare(spec)
             began = time.monotonic()
             ending = self._run(spec, output, stopper(spec.timeout_seconds, cancelled, extension))
             seconds = time.monotonic() - began
+        self._was_used = True
         exited = isinstance(ending, int)
         return ExecResult(
             exit_code=ending if exited else None,
@@ -135,23 +150,25 @@ class DockerSandbox:
             stderr=output.stderr,
             seconds=seconds,
             output_bytes=output.total,
+            output_cut=output.cut,
         )
 
     def put(self, source: Path, target: str) -> None:
         """See `protocols.Sandbox`. A tar's members keep their owners and modes."""
-        with engine_faults(f"copying {source.name} into a sandbox"):
+        self._taken.clear()
+        with self._faults(f"copying {source.name} into a sandbox"):
             if source.is_dir():
                 with archive.Packer() as pack:
                     pack.folder(target, source)
-                    self._unpack(pack)
+                    self._files.unpack(pack)
                 return
             try:
-                self._put_tar(source, target)
+                self._files.put(source, target)
             except NotFound:  # the folder, most likely; if it is the container, the next call says so
                 with archive.Packer() as pack:
                     pack.directory(target, 0o755)
-                    self._unpack(pack)
-                self._put_tar(source, target)
+                    self._files.unpack(pack)
+                self._files.put(source, target)
 
     def get(self, path: str, target: Path) -> int:
         """See `protocols.Sandbox`. The tar's names start with the last component of `path`, links followed.
@@ -164,48 +181,54 @@ class DockerSandbox:
                 shutil.copyfile(packed, target)
             return files
         self._taken = {of: taken for of, taken in self._taken.items() if taken[0] != target}
-        files = self._pack(path, target)
+        with self._faults(f"reading {path} of a sandbox"):
+            files = self._files.pack(path, target, self._limits)
         if self._killed:
             self._taken[path] = target, files
         return files
 
-    def _pack(self, path: str, target: Path) -> int:
-        plain, limit, message = path.rstrip("/"), self._api.timeout, ""
-        with engine_faults(f"reading {path} of a sandbox"):
-            for name in (f"{plain}/", plain):  # the slash follows a link, and is refused for a file
-                # The client's own `get_archive` cannot be closed before its end.
-                query = {"path": name}
-                with self._api.get(self._archive, params=query, stream=True, timeout=limit) as response:
-                    if response.ok:
-                        return archive.save(response.iter_content(MEGABYTE), target, self._limits)
-                    message = response.json()["message"]
-        if any(words in message.lower() for words in NO_SUCH_PATH):
-            raise FileNotFoundError(path)
-        raise EngineError(f"The Docker Engine failed while reading {path} of a sandbox: {message}.")
-
     def kill(self) -> None:
-        """See `protocols.Sandbox`. Returns when every process is dead."""
+        """See `protocols.Sandbox`. Returns when every process is dead, and nothing stands in the engine's way."""
         if self._killed:
             return
         self._counted = self.counted()
-        with engine_faults("killing a sandbox"):
-            try:
-                self._api.kill(self._id)
-            except APIError as error:
-                if error.status_code not in (NOT_FOUND, CONFLICT):  # dead already
-                    raise
-        self._killed = True
+        with self._faults("killing a sandbox"):
+            stuck.kill(self._api, self._id)
+            self._killed = True
+            self._files.mend_users()
+            self._files.are_still = True
+            self._excess = self._look()
 
     def counted(self) -> Counted:
         """See `protocols.Sandbox`."""
         if self._killed:
             return self._counted
-        with engine_faults("looking at a sandbox"):
-            try:
-                found = self._api.inspect_container(self._id)
-            except NotFound:  # dead and removed, by somebody else
-                return Counted()
-        return counters.counted(found["State"]["Pid"], self._id, own_network=self._spec.network != "open")
+        return counters.counted(self._pid, self._id, own_network=self._spec.network != "open")
+
+    @property
+    def excess(self) -> Excess | None:
+        """See `protocols.Sandbox`."""
+        return self._excess
+
+    def changes(self) -> Changes | None:
+        """See `protocols.Sandbox`. The engine cannot list a path that is longer than the system takes."""
+        url = f"{self._api.base_url}/v{self._api.api_version}/containers/{self._id}/changes"
+        content = b""
+        try:
+            with self._api.get(url, stream=True, timeout=CHANGES_SECONDS) as response:
+                for chunk in response.iter_content(MEGABYTE):
+                    content += chunk
+                    if not response.ok or len(content) > CHANGES_BYTES:
+                        return None
+        except RequestException:
+            return None
+        kinds: tuple[set[str], ...] = (set(), set(), set())
+        for change in json.loads(content) or ():
+            kinds[change["Kind"]].add(change["Path"])
+        if self._spec.runtime:
+            _forget(PRELOADED, kinds)
+        changed, added, deleted = map(frozenset, kinds)
+        return Changes(added=added, changed=changed, deleted=deleted)
 
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`. Ends the processes first: a file system in use is not frozen.
@@ -214,13 +237,12 @@ class DockerSandbox:
         agent did so that no container starts from it (a file for a working directory, no `sleep`) is an `ImageError`.
         """
         self.kill()
+        if self._excess:  # a copy would write all of it to the host's disk once more
+            raise SpoiledMachine(f"The machine is not copied: {OVER[self._excess].format(self._limits)}.")
+        self._taken.clear()
+        with self._faults("making a sandbox ready for its snapshot"):
+            self._files.make_room()
         with engine_faults("taking a snapshot of a sandbox"):
-            with archive.Packer() as pack:
-                if any(map(self._is_in_the_way, RESERVED)):
-                    for path in RESERVED:
-                        pack.directory(path, 0o755)
-                self._mend_users(pack)
-                self._unpack(pack)
             tag = secrets.token_hex(8)
             found = self._api.commit(self._id, repository=SNAPSHOTS, tag=tag, pause=False)["Id"]
             snapshot = Image(id=found, reference=f"{SNAPSHOTS}:{tag}", origin="built")
@@ -228,24 +250,22 @@ class DockerSandbox:
         self._snapshots.append(snapshot)
         return snapshot
 
-    def _mend_users(self, pack: archive.Packer) -> None:
-        """Empty files for what is none: nothing starts where the engine waits for it."""
-        for path in filter(self._is_special, USERS):
-            pack.file(path, "", "root")
+    @contextmanager
+    def _faults(self, doing: str) -> Iterator[None]:
+        """As `engine_faults`, but raises `SpoiledMachine` where the engine fails only at a container that was used."""
+        try:
+            with engine_faults(doing):
+                yield
+        except ImageError:
+            raise
+        except EngineError as error:
+            is_ours = any(words in str(error) for words in OURS)
+            if not self._was_used or is_ours or not stuck.answers(self._api):
+                raise
+            raise SpoiledMachine(f"The machine no longer lets itself be used: {error}") from error
 
-    def _is_special(self, path: str) -> bool:
-        """Whether something that is no regular file is there."""
-        found = self._stat(path)
-        return found.ok and bool(_mode(found) & SPECIAL)
-
-    def _is_in_the_way(self, path: str) -> bool:
-        """Whether something other than a directory is there; a loop of links cannot even be looked at."""
-        found = self._stat(path)
-        return not _mode(found) & DIRECTORY if found.ok else found.status_code != NOT_FOUND
-
-    def _stat(self, path: str) -> Response:
-        """What the engine says of a path, links not followed: a fraction of what writing there costs."""
-        return self._api.head(self._archive, params={"path": path}, timeout=self._api.timeout)
+    def _look(self) -> Excess | None:
+        return usage.excess(self._api, self._id, self._limits, self._volume_bytes)
 
     def _prepare(self, spec: ExecSpec) -> None:
         """Write what a command needs. The first one's call also readies the machine itself."""
@@ -256,7 +276,14 @@ class DockerSandbox:
                 pack.file(path, text, spec.user or self._user)
             for path, folder in spec.uploads.items():
                 pack.folder(path, folder)
-            self._unpack(pack)
+            self._taken.clear()
+            if self._is_ready or self._was_used:
+                self._files.unpack(pack)
+            else:  # nothing runs that could be in the way
+                self._files.unpack_at_once(pack)
+            if pack.empty and self._was_used and spec.user == "root":
+                with self._files.still():  # the engine looks root up where an agent may have put a pipe
+                    pass
         self._is_ready = True
 
     def _ready(self, pack: archive.Packer) -> None:
@@ -279,12 +306,12 @@ class DockerSandbox:
                 user=launch.engine_user(spec.user),
             )["Id"]
             with (
-                DiskWatch(self._disk_bytes, self._limits.disk_mb * MEGABYTE) as disk,
+                DiskWatch(self._look) as disk,
                 closing(Attached(self._api, run)) as stream,
             ):
 
                 def reason() -> Stop | None:
-                    return stop() or ("disk" if disk.full else None)
+                    return stop() or disk.excess
 
                 ending = follow(stream, output, reason) or self._exit_code(run, reason)
                 if isinstance(ending, str):
@@ -315,21 +342,6 @@ class DockerSandbox:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         return reason
 
-    @property
-    def _archive(self) -> str:
-        return f"{self._api.base_url}/v{self._api.api_version}/containers/{self._id}/archive"
-
-    def _unpack(self, pack: archive.Packer) -> None:
-        # Always at the root: the engine then resolves every name inside the container, links included.
-        if not pack.empty:
-            self._taken.clear()
-            self._api.put_archive(self._id, "/", pack.stream())
-
-    def _put_tar(self, source: Path, target: str) -> None:
-        self._taken.clear()
-        with source.open("rb") as file:
-            self._api.put_archive(self._id, target, file)
-
     def _death(self) -> int | None:
         """Exit code of the container; None while it lives."""
         try:
@@ -343,9 +355,8 @@ class DockerSandbox:
 
     def _lives_on(self) -> bool:
         """Whether this machine sees it live for longer than one that is dying does."""
-        pid = int(self._api.inspect_container(self._id)["State"]["Pid"])
         until = time.monotonic() + DYING_SECONDS
-        while counters.lives(pid, self._id):
+        while counters.lives(self._pid, self._id):
             if time.monotonic() >= until:
                 return True
             time.sleep(PAUSE_SECONDS)
@@ -359,13 +370,10 @@ class DockerSandbox:
             )
         return "lost"
 
-    def _disk_bytes(self) -> int:
-        listed = self._api.containers(all=True, size=True, filters={"id": self._id})
-        written = sum(int(container.get("SizeRw", 0)) for container in listed)
-        return written + (self._volume_bytes() if self._home.volumes else 0)
-
     def _volume_bytes(self) -> int:
         """What the volumes hold that the image declares: they are no part of the container's own layer."""
+        if not self._home.volumes:
+            return 0
         mine = set(self._volumes().values())
         try:
             found = self._api.df()["Volumes"] or ()
@@ -386,13 +394,22 @@ class DockerSandbox:
 
     def _remove(self) -> None:
         if self._id:
-            with suppress(NotFound):
-                self._api.remove_container(self._id, force=True, v=True)
-        for snapshot in self._snapshots:
+            if self._excess == "files":  # before the engine runs out of open files over it
+                with suppress(*ENGINE_FAULTS):
+                    stuck.flatten(self._api, self._id)
+            stuck.remove(self._api, self._id)
+        while self._snapshots:
+            snapshot = self._snapshots.pop()
             self._images.forget(snapshot)
             with suppress(NotFound):
                 self._api.remove_image(snapshot.reference, force=True)
 
 
-def _mode(found: Response) -> int:
-    return int(decode_json_header(found.headers["X-Docker-Container-Path-Stat"])["mode"])
+def _forget(mounted: str, kinds: tuple[set[str], ...]) -> None:
+    """Leave a mount of ours out of a list of changes: the engine made its place, and changed the folder around it."""
+    folder = mounted.rpartition("/")[0]
+    for paths in kinds:
+        paths.discard(mounted)
+    if not any(path.startswith(f"{folder}/") for paths in kinds for path in paths):
+        for paths in kinds:
+            paths.discard(folder)

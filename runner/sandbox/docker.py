@@ -11,7 +11,16 @@ from pydantic import PrivateAttr, field_validator, model_validator
 
 from runner.cases import CaseSide
 from runner.protocols import Sandbox
-from runner.records import Build, BuildSpec, BundleRecipe, Environment, Image, SandboxSpec
+from runner.records import (
+    Build,
+    BuildSpec,
+    BundleRecipe,
+    Environment,
+    Image,
+    InstalledBundle,
+    Reaped,
+    SandboxSpec,
+)
 from runner.sandbox.limits import Limits
 from runner.sandbox.network import canonical
 
@@ -57,7 +66,9 @@ class DockerSandboxes(Limits):
         """See `protocols.SandboxProvider`."""
         return self._connected().open(spec, self)
 
-    def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:
+    def prepare(
+        self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]
+    ) -> dict[str, InstalledBundle]:
         """See `protocols.SandboxProvider`."""
         return self._connected().prepare(bundles, say)
 
@@ -65,7 +76,7 @@ class DockerSandboxes(Limits):
         """One side of a differential test, open within its context; its limits are its own. Needs `prepare`."""
         return self._connected().cases(side)
 
-    def reap(self) -> int:
+    def reap(self) -> Reaped:
         """See `protocols.SandboxProvider`."""
         return self._connected().reap()
 

@@ -12,10 +12,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import docker
-from docker.errors import DockerException
+from docker.errors import DockerException, create_api_error_from_http_exception
+from requests import HTTPError
 
 from runner import locks
 from runner.errors import EngineError
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from docker import DockerClient
+    from docker import APIClient, DockerClient
+    from requests import Response
 
     Say = Callable[[str], None]
 
@@ -55,8 +57,32 @@ def connect(base_url: str | None = None) -> DockerClient:
             return docker.from_env(timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
         return docker.DockerClient(base_url, timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
     except DockerException as error:
-        message = "No Docker Engine answers: start it, or run `make docker` (as root on Debian or Ubuntu)."
+        tried = base_url or os.environ.get("DOCKER_HOST")
+        where = f" at {tried}" if tried else ""
+        message = (
+            f"No Docker Engine answers{where}: start it, or run `make docker` (as root on Debian or Ubuntu)."
+        )
         raise EngineError(message) from error
+
+
+def call(
+    api: APIClient, method: Literal["GET", "POST", "DELETE"], path: str, seconds: float, **params: int
+) -> Response:
+    """Make one request with a bound of its own; the client's methods all have the same one.
+
+    Raises `APIError` for a refusal, as they do, and `RequestException` when there is no answer in time.
+    """
+    url = f"{api.base_url}/v{api.api_version}{path}"
+    return checked(api.request(method, url, params=params, timeout=seconds))
+
+
+def checked(response: Response) -> Response:
+    """Return the engine's answer. Raises `APIError` for a refusal."""
+    try:
+        response.raise_for_status()
+    except HTTPError as error:
+        create_api_error_from_http_exception(error)
+    return response
 
 
 def ensure(say: Say) -> DockerClient:

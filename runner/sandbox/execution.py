@@ -10,7 +10,9 @@ from typing import Literal, Self
 from runner.sandbox.attached import Attached
 from runner.sandbox.faults import ENGINE_FAULTS
 
-Stop = Literal["deadline", "cancelled", "disk"]
+Excess = Literal["disk", "files"]
+"""What a container has more of than its limits allow."""
+Stop = Literal["deadline", "cancelled", Excess]
 """Why a command was not allowed to end by itself."""
 
 POLL_SECONDS = 0.1
@@ -19,9 +21,9 @@ HEADER = 8
 """Bytes before each frame of the engine's stream: which stream, three zeros, length (big-endian)."""
 STDERR = 2
 FIRST_LOOK_SECONDS = 1.0
-DISK_SECONDS = 5.0
-"""Between two looks at a container's disk, once it has lived for a while."""
-DISK_DUTY = 10
+LOOK_SECONDS = 2.0
+"""Longest pause between two quick looks at a container's disk."""
+LOOK_SHARE = 10
 """A look that took long is followed by a pause this many times longer."""
 
 
@@ -45,6 +47,11 @@ class Output:
         """Add what comes next of the engine's stream."""
         for stderr, payload in self._frames.split(data):
             self.add(payload, stderr=stderr)
+
+    @property
+    def cut(self) -> bool:
+        """Whether some of it was dropped."""
+        return self.total > sum(map(len, self._kept))
 
     @property
     def stdout(self) -> str:
@@ -85,10 +92,10 @@ class Frames:
 class DiskWatch:
     """Looks at a container's disk from a thread of its own: a look can take seconds, a deadline cannot wait."""
 
-    def __init__(self, measure: Callable[[], int], limit: int) -> None:
-        self._measure, self._limit = measure, limit
+    def __init__(self, look: Callable[[], Excess | None]) -> None:
+        self._look = look
         self._ended = Event()
-        self.full = False
+        self.excess: Excess | None = None
 
     def __enter__(self) -> Self:
         Thread(target=self._watch, daemon=True).start()
@@ -102,12 +109,12 @@ class DiskWatch:
         while not self._ended.wait(pause):
             began = time.monotonic()
             try:
-                self.full = self._measure() > self._limit
+                self.excess = self._look()
             except ENGINE_FAULTS:
                 return  # the command's own stream tells of it
-            if self.full:
+            if self.excess:
                 return
-            pause = max(min(2 * pause, DISK_SECONDS), DISK_DUTY * (time.monotonic() - began))
+            pause = max(min(2 * pause, LOOK_SECONDS), LOOK_SHARE * (time.monotonic() - began))
 
 
 def stopper(

@@ -16,6 +16,8 @@ ENGINE_FAULTS = (DockerException, RequestException, HTTPError)
 NOT_FOUND = 404
 CONFLICT = 409
 """The engine's answer when a container is not running."""
+LONGEST = 2_000
+"""Characters of what the engine said; it may quote paths as long as an agent likes."""
 
 
 @contextmanager
@@ -36,4 +38,5 @@ def engine_faults(doing: str) -> Iterator[None]:
 
 def explanation(error: Exception) -> str:
     """What the engine itself said, without the client's wrapping."""
-    return str(getattr(error, "explanation", None) or error).strip().rstrip(".")
+    said = str(getattr(error, "explanation", None) or error).strip().rstrip(".")
+    return said if len(said) <= LONGEST else f"{said[: LONGEST // 2]} ... {said[-LONGEST // 2 :]}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from runner.cases import CaseSide
-from runner.records import Build, BuildSpec, BundleRecipe, SandboxSpec
+from runner.records import Build, BuildSpec, BundleRecipe, InstalledBundle, Reaped, SandboxSpec
 from runner.sandbox import builds, bundles, engine, reaper
 from runner.sandbox.cases import CaseBox
 from runner.sandbox.container import DockerSandbox
@@ -35,10 +35,12 @@ class Host:
         """Containers that start when it is entered."""
         return CaseBox(self._client.api, side)
 
-    def prepare(self, recipes: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:
+    def prepare(
+        self, recipes: Sequence[BundleRecipe], say: Callable[[str], None]
+    ) -> dict[str, InstalledBundle]:
         """Base image, runtime and bundles."""
         return bundles.ensure(self._client, recipes, say)
 
-    def reap(self) -> int:
+    def reap(self) -> Reaped:
         """Dead owners' containers and snapshots."""
         return reaper.reap(self._client.api)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -54,13 +54,16 @@ class Images:
     def __init__(self, api: APIClient) -> None:
         self._api = api
         self._lock = Lock()
-        self._found: dict[str, Future[Image]] = {}
+        self._found: dict[tuple[str | None, str], Future[Image]] = {}
+        self._unpulled: dict[str, str] = {}
+        """Image that could not be pulled, in favour of a Dockerfile -> why."""
+        self._pulls: defaultdict[str, Lock] = defaultdict(Lock)
         self._configs: dict[str, ImageConfig] = {}
 
     def find(self, environment: Environment) -> Image:
         """See `protocols.SandboxProvider.image`. Those who wait for another's attempt share its outcome."""
         arguments, tag = _recipe(environment)
-        key = environment.image or tag
+        key = (environment.image, tag)  # of one name and two Dockerfiles, each may have to be built
         with self._lock:
             future = self._found.get(key)
             if mine := future is None:
@@ -96,12 +99,17 @@ class Images:
         began, note = time.monotonic(), ""
         context = _buildable(environment)
         if environment.image:
-            if found := self._local(environment.image):
-                return Image(id=found, reference=environment.image)
-            reason = self._pull(environment.image)
-            if found := self._local(environment.image):
-                seconds = time.monotonic() - began
-                return Image(id=found, reference=environment.image, origin="pulled", seconds=seconds)
+            with self._lock:
+                one_at_a_time = self._pulls[environment.image]
+            with one_at_a_time:
+                if found := self._local(environment.image):
+                    return Image(id=found, reference=environment.image)
+                reason = self._unpulled.get(environment.image) or self._pull(environment.image)
+                if found := self._local(environment.image):
+                    seconds = time.monotonic() - began
+                    return Image(id=found, reference=environment.image, origin="pulled", seconds=seconds)
+                if context:
+                    self._unpulled[environment.image] = reason or "its registry did not say why"
             if context is None:
                 raise ImageError(
                     f"Image {environment.image} is not on this machine and cannot be pulled ({reason}), and the task "

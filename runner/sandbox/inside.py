@@ -37,13 +37,14 @@ PROXY_ENV = {
 }
 """Both spellings: curl reads only the small one for plain HTTP, others only the large one."""
 
-PYTHON = f"{ROOT}/python/bin/python3"
-SUPERVISOR = (PYTHON, "-I", "-S", f"{ROOT}/python/supervise.py")
-"""Isolated and without `site`: neither the image's variables nor its packages reach the supervisor."""
-IDLE = (PYTHON, "-I", "-S", "-c", "import signal; signal.pause()")
+PYTHON = f"{ROOT}/python/closed/bin/python3"
+"""The interpreter of all programs of ours: nothing of an image reaches it (`scripts/python.sh`). It is isolated and
+without `site` by itself, and each variable that it is given has a `+` before its name. Agents have another."""
+SUPERVISOR = (PYTHON, f"{ROOT}/python/supervise.py")
+IDLE = (PYTHON, "-c", "import signal; signal.pause()")
 """What a container of ours does until its first command: `sleep` is a program of the image."""
 PRELOADED = "/etc/ld.so.preload"
-"""Names libraries that every program loads when it starts, ours as well."""
+"""Names libraries that every program of the image loads when it starts."""
 NOT_PRELOADED = {"LD_PRELOAD": "", "LD_AUDIT": ""}
 """Variables that do the same, as an image may have them."""
 DEADLINE_EXIT_CODE = 124

@@ -11,7 +11,7 @@ from docker import APIClient
 from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
 from runner.records import SandboxSpec
-from runner.sandbox import bundles
+from runner.sandbox import bundles, open_network
 from runner.sandbox.archive import numeric
 from runner.sandbox.images import ImageConfig
 from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR, IDLE, NOT_PRELOADED, PRELOADED, RESOLVER
@@ -24,7 +24,8 @@ NO_TASK_NEEDS = ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP")
 """Taken from root's default capabilities; package managers, `su` and servers work without."""
 
 HOSTNAME = "sandbox"
-OPEN = {"network_mode": "bridge"}
+OPEN = {"network_mode": open_network.NAME}
+"""Must be there: `open_network.ensure`."""
 SEALED = {"network_mode": "none", "sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"}}
 """No network but the container's own loopback. There lookups are heard, by an unprivileged supervisor on port 53."""
 NAMES = {
@@ -37,7 +38,8 @@ which costs more than all else in a container's start (ADR 7). Its own name is f
 EMPTY_PRELOADED = Mount(
     PRELOADED, str(Path(__file__).with_name("casebox") / "nothing"), type="bind", read_only=True
 )
-"""In an image of an agent's making, it may have written one."""
+"""In an image of an agent's making, it may have written one. Programs of ours would not read it; those that are judged
+would."""
 
 
 def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConfig) -> dict[str, Any]:

@@ -31,7 +31,9 @@ class Limits(Caps):
     memory_mb: int = Field(default=2048, ge=1)
     """MiB, tmpfs included; there is no swap beside it."""
     disk_mb: int = Field(default=4096, ge=1)
-    """MiB in the container's writable layer, and the largest single file."""
+    """MiB in the container's writable layer, and the largest single file. Holes in files count as if they were full."""
+    files: int = Field(default=500_000, ge=1)
+    """Files and folders that are new, changed or gone in the container's writable layer."""
     pids: int = Field(default=512, ge=1)
     """Processes and threads."""
 

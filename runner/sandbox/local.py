@@ -16,17 +16,21 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
+from runner.archives import unpack
 from runner.errors import EngineError, ImageError, WorkspaceTooLarge
 from runner.protocols import Sandbox
 from runner.records import (
     Build,
     BuildSpec,
     BundleRecipe,
+    Changes,
     Counted,
     Environment,
     ExecResult,
     ExecSpec,
     Image,
+    InstalledBundle,
+    Reaped,
     SandboxSpec,
 )
 from runner.sandbox.attached import CHUNK
@@ -80,7 +84,11 @@ class LocalSandboxes(Caps):
         """Raises `EngineError`: there are no images here."""
         raise EngineError("sandbox=local cannot build images: use sandbox=docker.")
 
-    def prepare(self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]) -> dict[str, str]:  # noqa: ARG002
+    def prepare(
+        self,
+        bundles: Sequence[BundleRecipe],
+        say: Callable[[str], None],  # noqa: ARG002 - the protocol's
+    ) -> dict[str, InstalledBundle]:
         """Raises `EngineError` when an agent needs a bundle: they are built for containers."""
         if bundles:
             names = ", ".join(bundle.name for bundle in bundles)
@@ -89,9 +97,9 @@ class LocalSandboxes(Caps):
             )
         return {}
 
-    def reap(self) -> int:
+    def reap(self) -> Reaped:
         """Nothing to do: a folder that a killed runner left lies among this machine's temporary files."""
-        return 0
+        return Reaped()
 
 
 class LocalSandbox:
@@ -158,7 +166,7 @@ class LocalSandbox:
         except OSError as error:
             message = f"cannot start {spec.argv[0]}: {error.strerror}"
             return ExecResult(
-                exit_code=126, stdout=message, stderr="", seconds=0.0, output_bytes=len(message)
+                exit_code=126, stdout=message, stderr="", seconds=0.0, output_bytes=len(message.encode())
             )
         with process:
             reason = _follow(process, output, stopper(spec.timeout_seconds, cancelled, extension))
@@ -172,6 +180,7 @@ class LocalSandbox:
             stderr=output.stderr,
             seconds=time.monotonic() - began,
             output_bytes=output.total,
+            output_cut=output.cut,
         )
 
     def put(self, source: Path, target: str) -> None:
@@ -179,8 +188,7 @@ class LocalSandbox:
         if source.is_dir():
             shutil.copytree(source, self._host(target), symlinks=True, dirs_exist_ok=True)
             return
-        with tarfile.open(source) as archive:
-            archive.extractall(self._host(target), filter="data")
+        unpack(source, self._host(target), machine=True)
 
     def get(self, path: str, target: Path) -> int:
         """See `protocols.Sandbox`."""
@@ -210,6 +218,20 @@ class LocalSandbox:
     def counted(self) -> Counted:
         """Nobody can tell: network and memory are this machine's."""
         return Counted()
+
+    def changes(self) -> Changes:
+        """See `protocols.Sandbox`. Told by kind, rights, size and time, which a command can set."""
+        before, now = _listed(Path(self.image.reference)) if self.image.reference else {}, _listed(self._root)
+        gone = before.keys() - now.keys()
+        return Changes(
+            added=frozenset(now.keys() - before.keys()),
+            changed=frozenset(path for path in now.keys() & before.keys() if now[path] != before[path]),
+            deleted=frozenset(path for path in gone if str(Path(path).parent) not in gone),
+        )
+
+    @property
+    def excess(self) -> None:
+        """Nothing is measured here."""
 
     def snapshot(self) -> Image:
         """A copy of the folder."""
@@ -253,6 +275,15 @@ class LocalSandbox:
         with tarfile.open(target, "w") as tar:
             tar.add(source, name, filter=admit)
         return counts[True]
+
+
+def _listed(root: Path) -> dict[str, tuple[int, ...]]:
+    """Path below `root` -> what tells whether something was changed."""
+    found: dict[str, tuple[int, ...]] = {}
+    for path in root.rglob("*"):
+        status = path.lstat()
+        found[f"/{path.relative_to(root).as_posix()}"] = (status.st_mode, status.st_size, status.st_mtime_ns)
+    return found
 
 
 def _follow(process: subprocess.Popen[bytes], output: Output, stop: Callable[[], Stop | None]) -> Stop | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner.errors import EngineError
 from runner.sandbox import base, engine
 
 if TYPE_CHECKING:
@@ -30,5 +32,9 @@ def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Pat
     ) as container:
         stream, _ = container.get_archive(f"{base.BUILD_DIR}/{FETCHED}")
         with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
-            tar.extractall(into, filter="data")
+            content = tar.extractfile(FETCHED)
+            if content is None:
+                raise EngineError(f"{path} could not be fetched: apt left no regular file.")
+            with (into / FETCHED).open("wb") as file:
+                shutil.copyfileobj(content, file)
     return into / FETCHED

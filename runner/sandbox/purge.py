@@ -7,6 +7,7 @@ from contextlib import suppress
 from docker.errors import APIError
 
 from runner.errors import ConfigError
+from runner.sandbox import stuck
 from runner.sandbox.builds import PULLED
 from runner.sandbox.engine import connect
 from runner.sandbox.faults import engine_faults
@@ -22,8 +23,8 @@ bundle, base, build, rerun.
 def purge(
     kept: str = ROLE, tasks: str = REPOSITORY, pulled: str = PULLED, owned: str = OWNER_PID
 ) -> tuple[int, int]:
-    """Remove containers and images that carry the label `kept`, images of the repository `tasks`, and those of `pulled`
-    with whatever other names they have; returns how many of each.
+    """Remove containers, networks and images that carry the label `kept`, images of the repository `tasks`, and those
+    of `pulled` with whatever other names they have; returns how many containers and images.
 
     Raises `ConfigError` while anything labelled `owned` exists: a runner is using them. Raises `EngineError`.
     """
@@ -34,7 +35,10 @@ def purge(
             raise ConfigError(f"A runner is at work ({names}). Stop it, then clean again.")
         containers = client.api.containers(all=True, filters={"label": kept})
         for container in containers:
-            client.api.remove_container(container["Id"], force=True, v=True)
+            stuck.remove(client.api, container["Id"])
+        for network in client.api.networks(filters={"label": kept}):
+            with suppress(APIError):  # somebody else's container is on it
+                client.api.remove_network(network["Id"])
         made = [*client.api.images(filters={"label": kept}), *client.api.images(name=tasks)]
         made.sort(key=lambda image: int(image["Created"]), reverse=True)
         removed = 0

@@ -16,6 +16,8 @@ from pathlib import Path
 from docker import APIClient
 from docker.errors import APIError
 
+from runner.records import Reaped
+from runner.sandbox import stuck
 from runner.sandbox.faults import engine_faults
 
 OWNER_PID = "assay.owner_pid"
@@ -50,24 +52,26 @@ def abandoned(labels: Mapping[str, str]) -> bool:
     return lease < time.time()
 
 
-def reap(api: APIClient) -> int:
-    """Remove abandoned containers with their anonymous volumes, and abandoned snapshots; returns how many containers.
+def reap(api: APIClient, seconds: float = stuck.REMOVE_SECONDS) -> Reaped:
+    """Remove abandoned containers with their anonymous volumes, and abandoned snapshots.
 
-    Bundles and task images have no owner and stay. Raises `EngineError`.
+    A container that the engine cannot remove within about thrice `seconds` is left. Bundles and task images have no
+    owner and stay. Raises `EngineError`.
     """
     ours = {"label": OWNER_PID}
-    removed = 0
+    removed, left = 0, []
     with engine_faults("removing what dead runners left"):
         for container in api.containers(all=True, filters=ours):
             if abandoned(container["Labels"]):
-                with suppress(APIError):  # another runner removes the same at the same time
-                    api.remove_container(container["Id"], force=True, v=True)
+                if stuck.remove(api, container["Id"], seconds):
                     removed += 1
+                else:
+                    left.append(container["Names"][0].lstrip("/"))
         for image in api.images(filters=ours):
             if abandoned(image["Labels"]):
                 with suppress(APIError):
                     api.remove_image(image["Id"], force=True)
-    return removed
+    return Reaped(removed=removed, left=tuple(left))
 
 
 def _node() -> str:

@@ -3,7 +3,7 @@
     python3 supervise.py [--socket PATH [--port N]] [--egress PATH [--egress-port N]] [--dns PATH [--dns-at HOST:PORT]]
                          [--deadline SECONDS] [--stdin FILE] -- COMMAND ARGUMENT...
 
-A copy of this file lies in the `python` bundle and runs on the bundle's own interpreter in isolated mode, so it
+A copy of this file lies in the `python` bundle and runs on the bundle's closed interpreter, so it
 imports nothing but the standard library. Exit code: the command's; 128 + n when signal n ended it; 124 when the
 deadline did; 125 when the supervisor could not set up; 126 or 127 when the command could not be started.
 """
@@ -25,6 +25,9 @@ TERM_SECONDS = 5.0
 FLOODED_SECONDS = 0.05
 """Before the next connection is taken when there was no room for one."""
 CHUNK = 65_536
+GIVEN = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"} or dict(os.environ)
+"""The command's environment. The bundle's interpreter has it under these names, so that nothing of it is the
+interpreter's own; any other has it as it is."""
 
 
 def main(arguments: list[str]) -> int:
@@ -58,7 +61,7 @@ def _options(arguments: list[str]) -> dict[str, str]:
 def _run(command: list[str], stdin: int, deadline: float) -> int:
     """Run the command in a process group of its own until it ends or the deadline passes."""
     try:
-        child = subprocess.Popen(command, stdin=stdin, process_group=0)
+        child = subprocess.Popen(command, env=GIVEN, stdin=stdin, process_group=0)
     except OSError as error:
         _say(f"cannot start {command[0]}: {error.strerror}")
         return 127 if isinstance(error, FileNotFoundError) else 126

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from metrics import differential as metric
 from runner.case_file import read_cases
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide, How
-from runner.errors import EngineError, VerifierError, WorkspaceTooLarge
+from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.sandbox import casebox
 from runner.sandbox.network import allowed
@@ -129,17 +129,21 @@ class DifferentialVerifier(Record):
         self, task: Task, workspace: Path, cases: Sequence[Case], sandboxes: SandboxProvider
     ) -> tuple[list[CaseResult] | None, str]:
         """Results, None if there is nothing that could run; and what the installation printed."""
-        image = sandboxes.image(task.environment)
-        with self._installed(task, (workspace, "/"), image, sandboxes) as candidate:
-            if candidate.image is None:
-                return None, candidate.output
-            try:
-                return self._run(task, candidate.image, cases, sandboxes), candidate.output
-            except EngineError as error:
-                # An installation can break its machine so that nothing runs there. That is the agent's doing, or it
-                # could void a trial that it is losing; unless nothing runs on the machine as it was, either.
-                self._run(task, image, cases[:1], sandboxes)
-                return None, f"{candidate.output}\nThe installation broke the machine: {error}"
+        image, output, results = sandboxes.image(task.environment), "", None
+        try:
+            with self._installed(task, (workspace, "/"), image, sandboxes) as candidate:
+                output = candidate.output
+                if candidate.image is not None:
+                    results = self._run(task, candidate.image, cases, sandboxes)
+        except (EngineError, SpoiledMachine) as error:
+            if results is not None:  # there was nothing of the candidate's left to do
+                raise
+            # A workspace may be none that can be unpacked, and an installation can break its machine so that nothing
+            # runs there. That is the agent's doing, or it could void a trial that it is losing; unless nothing runs on
+            # the machine as it was, either.
+            self._run(task, image, cases[:1], sandboxes)
+            output += f"\nThe workspace or its installation broke the machine: {error}"
+        return results, output
 
     def _reference(
         self, task: Task, cases: Sequence[Case], sandboxes: SandboxProvider, how: How | None
@@ -156,7 +160,10 @@ class DifferentialVerifier(Record):
                 return self._run(task, installed.image, cases, sandboxes, how or "auto")
 
         shaping = [image.id, reference.name, task.verifier.install, self.limits.model_dump(), _engine()]
-        return reference_run(self.cache / "results", shaping, cases, self.rules, run, how)
+        try:
+            return reference_run(self.cache / "results", shaping, cases, self.rules, run, how)
+        except SpoiledMachine as error:  # not the agent's: its tool has never been there
+            raise VerifierError(f"The reference of {task.name} spoils its machine: {error}") from error
 
     @contextmanager
     def _installed(
@@ -209,7 +216,7 @@ class DifferentialVerifier(Record):
         """The verdict; everything else goes to files in `into`."""
         scored = compared.scored()
         text = compared.text(scored)
-        (into / "verifier.stdout").write_text(text)
+        (into / "verifier.stdout").write_text(text, encoding="utf-8", errors="replace")
         write_atomically(into / FOUND, json.dumps(compared.found(scored), indent=1).encode())
         reward = scored.metrics[self.reward]
         error = None

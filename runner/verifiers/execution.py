@@ -7,17 +7,17 @@ Only the scripts travel from the agent's sandbox. How they are run, what counts 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from metrics import deviations
 from runner.environments import DOCKERFILE, RESULTS, SCRIPT, TRUTH, Outcomes, Rerun, Truth
 from runner.errors import VerifierError
+from runner.frameworks.lines import MOST
 from runner.records import Record, Task, Verdict
 from runner.verifiers import watch_inside
 from runner.verifiers.rerun import rerun, taken_from
@@ -29,6 +29,19 @@ if TYPE_CHECKING:
 MEASURED = "rerun.json"
 """The `Rerun`, in a trial's folder."""
 PRINTED = "verifier.stdout"
+
+
+class _Claim(BaseModel):
+    """What an agent says of its tests, beside whatever else it says."""
+
+    passed: int = Field(ge=0, le=MOST)
+    failed: int = Field(ge=0, le=MOST)
+    skipped: int = Field(ge=0, le=MOST)
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """As a record."""
+        return Outcomes(**self.model_dump())
 
 
 class ExecutionVerifier(Record):
@@ -134,9 +147,8 @@ def _deviations(truth: Outcomes, found: Outcomes) -> dict[str, float]:
 def _claimed(results: str | None, found: Outcomes | None) -> dict[str, float]:
     """What the agent says itself, and whether that is what was seen; nothing where it says nothing readable."""
     try:
-        claimed = json.loads(results or "")
-        said = Outcomes(passed=claimed["passed"], failed=claimed["failed"], skipped=claimed["skipped"])
-    except (ValueError, TypeError, KeyError):
+        said = _Claim.model_validate_json(results or "").outcomes
+    except ValidationError:
         return {}
     return _numbers("claimed", said) | {"claim_differs": float(said != (found or Outcomes()))}
 
@@ -146,7 +158,7 @@ def _record(into: Path, delivered: Deliverables, found: Rerun) -> None:
     texts = {DOCKERFILE: delivered.dockerfile, SCRIPT: delivered.script, RESULTS: delivered.results}
     for name, text in texts.items():
         if text is not None:
-            (into / name).write_text(text)
-    (into / MEASURED).write_text(found.model_dump_json(indent=1))
+            (into / name).write_text(text, encoding="utf-8")
+    (into / MEASURED).write_text(found.model_dump_json(indent=1), encoding="utf-8")
     why = f"{found.error.message}\n\n" if found.error else ""
-    (into / PRINTED).write_text(f"{why}{found.output}")
+    (into / PRINTED).write_text(f"{why}{found.output}", encoding="utf-8", errors="replace")

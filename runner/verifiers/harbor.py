@@ -1,41 +1,76 @@
-"""The verifier of Harbor-format tasks: `tests/test.sh` in a container in which no process of the agent's lives.
+"""The verifier of Harbor-format tasks: `tests/test.sh` runs after the rollout and writes the reward into a file.
 
-*Shared* mode judges the whole machine the agent left, from a snapshot of its dead container; *separate* mode judges
-only the declared artifacts, in an image that the agent never touched. In both, `/tests`, `/solution` and
-`/logs/verifier` are new, empty, root-only mounts: whatever the agent planted at those paths is not there, and the
-reward travels on a mount that nothing of the agent's could ever write. What remains in shared mode is that the tests
-run with the snapshot's own programs (a root agent can have replaced `python3`); the record says which mode was used.
+*Separate* mode judges the declared artifacts, in an image that the agent never touched; `artifacts` has the rules by
+which they travel. *Shared* mode judges the whole machine that the agent left, from a snapshot of its dead container. In
+both no process of the agent's lives, and `/tests`, `/solution` and `/logs/verifier` are new, empty, root-only mounts:
+what the agent planted there is not there. *Live* mode judges the agent's running container.
+
+What each mode cannot exclude:
+
+* Separate: tests that run the agent's code with their own rights hand it the reward file as well.
+* Shared: the tests run with the programs, libraries and start-up files that the agent left. `Verdict.programs` lists
+  those that it changed. `again: pristine` asks for a second verdict, in the task's own image with the agent's work laid
+  over it (`pristine`). A link of the agent's into `/tests` names the tests' own file there, as in Harbor.
+* Live: all that shared mode cannot; and a process of root's that survives the rollout sees the tests, and can write the
+  reward while they run. What lay in `/tests` and `/logs/verifier` before does not count: that they are empty and closed
+  is looked at from outside right before the tests begin. All processes are ended before the reward is read.
+
+What cannot be judged counts against the agent (reward 0, with an error): tests without an end or a usable reward, and a
+machine that does not start. All of them rest on what the agent left, and whoever is losing a trial would spoil it if
+that paid. A task that is broken shows in `agent=oracle`, which then gets 0 as well.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import tarfile
+import tempfile
 import time
+from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from runner.errors import ImageError, VerifierError, WorkspaceTooLarge
+from runner.errors import EngineError, ImageError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
 from runner.sandbox.inside import proxied
 from runner.sandbox.network import allowed
+from runner.verifiers.artifacts import MOST_FETCHED, RESERVED, Fetch, carry, paths_of
+from runner.verifiers.machine_changes import changed_programs, shown
+from runner.verifiers.pristine import lay_over
+from runner.verifiers.reward_files import NAMES, only_file, read_reward
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
     from runner.protocols import Ask, Sandbox, SandboxProvider
-    from runner.records import Image, Task
+    from runner.records import Changes, Environment, Image, Task
 
 LOGS = "/logs/verifier"
 LIVE_FRESH = ("/tests", LOGS)
 """Mounted new and root-only in the agent's own container, when the task is judged live in it."""
-FRESH = (*LIVE_FRESH, "/solution")
+FRESH = RESERVED
 """Mounted new and root-only in the verifier's container."""
-Mode = Literal["shared", "separate", "live"]
-REWARD_BYTES = 65536
-"""A reward file larger than this is refused unread."""
+Mode = Literal["shared", "separate", "live", "pristine"]
+EMPTY = """
+for folder in {folders}; do
+    folder=$ASSAY_ROOT$folder
+    rm -rf -- $folder/..?* $folder/.[!.]* $folder/*
+    chown 0:0 $folder
+    chmod 700 $folder
+done
+"""
+EMPTY_SECONDS = 60.0
+SETTINGS_READ = 20
+"""Changed files of settings that are read for a word of pytest; of more of them each counts."""
+CLOSED = 0o700
+"""Rights of a folder that is root's alone."""
+NO_VERDICT = "no_verdict"
+"""Flag of a verdict of 0 that no test gave."""
+WHOSE = (
+    "This counts as failed, since what the agent left can bring it about. If agent=oracle ends so, too, the task is "
+    "broken."
+)
 
 
 class HarborVerifier(Record):
@@ -43,6 +78,10 @@ class HarborVerifier(Record):
 
     reward_key: str = "reward"
     """Which key of `reward.json` is the reward when there are several."""
+    again: Literal["pristine"] | None = None
+    """A second verdict on tasks that are judged in shared mode, beside the first and no part of the reward. pristine:
+    in the task's own image, with the agent's changes outside of system paths laid over it. It is part of a trial's key:
+    the machine that would be judged again is gone."""
 
     @property
     def judge(self) -> None:
@@ -58,45 +97,84 @@ class HarborVerifier(Record):
     ) -> Verdict:
         """See `protocols.Verifier`."""
         began = time.monotonic()
-        verdict = self._verdict(task, sandbox, sandboxes, into)
+        look = {"live": self._live, "shared": self._shared, "separate": self._separate}[mode_of(task)]
+        verdict = _unless_the_engine_fails(task, sandboxes, lambda: look(task, sandbox, sandboxes, into))
         return verdict.model_copy(update={"seconds": time.monotonic() - began})
 
-    def _verdict(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
-        if task.verifier.keep_processes:
-            return self._judge(_test_commands(task), sandbox, into, "live")
-        hosts = allowed(sandboxes, task.verifier.environment or task.environment)
-        commands = _test_commands(task, proxy=bool(hosts))
-        if task.verifier.mode == "shared":
-            try:
-                with _opened(task, sandbox.snapshot(), sandboxes, hosts) as judge:
-                    return self._judge(commands, judge, into, "shared")
-            except ImageError as error:
-                # The agent left a machine that cannot even start: its doing, or it could void a trial it is losing.
-                return Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
-        image = sandboxes.image(task.verifier.environment or task.environment)
+    def _separate(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+        hosts = allowed(sandboxes, _environment(task))
+        image = sandboxes.image(_environment(task))
         with _opened(task, image, sandboxes, hosts) as judge:
             try:
-                _carry_artifacts(task, sandbox, judge, into)
+                left_out = _carry_artifacts(task, sandbox, judge, into)
             except WorkspaceTooLarge as error:
-                # The deliverable itself breaks the limits: that is the agent's doing, so it is worth nothing.
                 return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
-            return self._judge(commands, judge, into, "separate")
+            verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, into, "separate")
+        if not left_out:
+            return verdict
+        return verdict.model_copy(
+            update={"left_out": shown(left_out), "flags": (*verdict.flags, "artifacts_left_out")}
+        )
+
+    def _shared(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+        hosts = allowed(sandboxes, _environment(task))
+        commands = _test_commands(task, proxy=bool(hosts))
+        changes = sandbox.changes()
+        try:
+            with _opened(task, sandbox.snapshot(), sandboxes, hosts) as judge:
+                verdict = self._judge(commands, judge, into, "shared")
+        except ImageError as error:  # the agent left a machine that cannot even start
+            verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
+        verdict = _with_programs(verdict, changes, sandbox, into)
+        if self.again is None:
+            return verdict
+        return _beside(verdict, self._again(task, sandbox, sandboxes, into / "again", changes))
+
+    def _again(
+        self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, changes: Changes | None
+    ) -> Verdict:
+        """The second verdict, in a machine of the task's image."""
+        into.mkdir(exist_ok=True)
+        began, hosts = time.monotonic(), allowed(sandboxes, _environment(task))
+        with _opened(task, sandbox.image, sandboxes, hosts) as judge:
+            try:
+                left_out = lay_over(changes, sandbox, judge, into)
+                verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, into, "pristine")
+            except (VerifierError, WorkspaceTooLarge) as error:
+                left_out = ()
+                verdict = Verdict(reward=0.0, mode="pristine", error=ErrorInfo.of(error, "verify"))
+        seconds = time.monotonic() - began
+        return verdict.model_copy(update={"left_out": shown(left_out), "seconds": seconds})
+
+    def _live(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:  # noqa: ARG002
+        changes = sandbox.changes()
+        empty = EMPTY.format(folders=" ".join(LIVE_FRESH))
+        sandbox.exec(ExecSpec(argv=("sh", "-c", empty), user="root", timeout_seconds=EMPTY_SECONDS))
+        if not all(_is_new(folder, sandbox, into) for folder in LIVE_FRESH):
+            message = f"{' and '.join(LIVE_FRESH)} could not be emptied: something in the agent's machine fills them."
+            verdict = Verdict(
+                reward=0.0, mode="live", error=_error("VerifierError", message), flags=(NO_VERDICT,)
+            )
+        else:
+            verdict = self._judge(_test_commands(task), sandbox, into, "live")
+        return _with_programs(verdict, changes, sandbox, into)
 
     def _judge(self, commands: Sequence[ExecSpec], judge: Sandbox, into: Path, mode: Mode) -> Verdict:
+        """Run the tests, end all processes, and read the reward."""
         *before, test = commands
         for command in before:
             judge.exec(command)
         result = judge.exec(test)
-        (into / "verifier.stdout").write_text(result.stdout + result.stderr)
+        judge.kill()  # what still runs could change files while they are read
+        (into / "verifier.stdout").write_text(result.stdout + result.stderr, "utf-8")
         components: dict[str, float] = {}
-        error = None
-        reward = None
+        error: ErrorInfo | None = None
         try:
-            with suppress(FileNotFoundError):
-                judge.get(LOGS, into / "verifier.tar")
-            reward, components = _reward_of(result, into / "verifier.tar", self.reward_key)
+            reward, components = read_reward(_reward_files(result, judge, into), self.reward_key)
         except (VerifierError, WorkspaceTooLarge) as problem:
-            error = _with_ending(problem, result, test)
+            reward, error = 0.0, _with_ending(problem, result, test)
+        with suppress(FileNotFoundError, WorkspaceTooLarge):  # for people; the reward does not rest on it
+            judge.get(LOGS, into / "verifier.tar")
         return Verdict(
             reward=reward,
             components=components,
@@ -105,46 +183,47 @@ class HarborVerifier(Record):
             image=judge.image.id,
             output=(result.stdout + result.stderr)[-4000:],
             error=error,
+            flags=(NO_VERDICT,) if error else (),
         )
 
 
-def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float, dict[str, float]]:
-    """Reward in [0, 1] and all components from a verifier's files, by Harbor's rules (`reward.json` wins).
+def mode_of(task: Task) -> Literal["live", "shared", "separate"]:
+    """How a task is judged."""
+    return "live" if task.verifier.keep_processes else task.verifier.mode
 
-    `reward.json` is a flat object of finite numbers; its reward is `key`, or its only entry. Raises `VerifierError`
-    for none, empty, not a number, not finite, several without `key`, or out of [0, 1].
+
+def _environment(task: Task) -> Environment:
+    return task.verifier.environment or task.environment
+
+
+def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, look: Callable[[], Verdict]) -> Verdict:
+    """Ask again for a verdict on which the engine failed, and then try the engine on the task's own image.
+
+    An engine that fails twice on what the agent left, and not on that, was made to fail: reward 0. Raises `EngineError`
+    otherwise.
     """
-    if "reward.json" in files:
-        components = _components(files["reward.json"])
-        if key not in components and len(components) != 1:
-            message = (
-                f"reward.json has {sorted(components)} and none is {key!r}; set dataset.verifier.reward_key."
-            )
-            raise VerifierError(message)
-        reward = components.get(key, next(iter(components.values())))
-    elif "reward.txt" in files:
-        text = files["reward.txt"].decode(errors="replace").strip()
-        try:
-            reward = float(text)
-        except ValueError as error:
-            raise VerifierError(f"reward.txt holds {text[:80]!r}, which is no number.") from error
-        components = {key: reward}
-    else:
-        raise VerifierError("The tests wrote neither reward.json nor reward.txt to /logs/verifier.")
-    if not (math.isfinite(reward) and 0.0 <= reward <= 1.0):
-        raise VerifierError(f"The reward {reward} is not in [0, 1].")
-    return reward, components
+    found = _verdict_or_failure(look)
+    if isinstance(found, EngineError):
+        found = _verdict_or_failure(look)
+    if isinstance(found, EngineError):
+        _try_engine(task, sandboxes)
+        return Verdict(reward=0.0, mode=mode_of(task), error=_error("EngineError", str(found)))
+    return found
 
 
-def _components(content: bytes) -> dict[str, float]:
+def _verdict_or_failure(look: Callable[[], Verdict]) -> Verdict | EngineError:
     try:
-        parsed = json.loads(content, parse_int=float)  # some integers are too large for any other number
-    except (ValueError, RecursionError) as error:
-        raise VerifierError(f"reward.json is no JSON: {error}.") from error
-    numbers = isinstance(parsed, dict) and all(isinstance(value, int | float) for value in parsed.values())
-    if not numbers or not parsed or not all(math.isfinite(value) for value in parsed.values()):
-        raise VerifierError("reward.json must be a flat, non-empty object of finite numbers.")
-    return {str(name): float(value) for name, value in parsed.items()}
+        return look()
+    except ImageError:  # of the task's own image
+        raise
+    except EngineError as error:
+        return error
+
+
+def _try_engine(task: Task, sandboxes: SandboxProvider) -> None:
+    """Raises `EngineError` if not even the task's own machine starts."""
+    with _opened(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
+        sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=EMPTY_SECONDS))
 
 
 @contextmanager
@@ -161,7 +240,7 @@ def _opened(
         spec = SandboxSpec(
             name=f"{task.name}-verifier",
             image=image,
-            environment=task.verifier.environment or task.environment,
+            environment=_environment(task),
             user="root",  # of the container; the tests' own user is the command's
             gateway_dir=sockets,
             fresh_dirs=FRESH,
@@ -193,43 +272,122 @@ def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
     return give, judge
 
 
-def _carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> None:
-    """Copy each declared artifact, and `/logs/artifacts`, to its own path in the judge's sandbox."""
+def _carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
+    """Copy each declared artifact, and `/logs/artifacts`, to its own path in the judge's sandbox.
+
+    Returns what was left out. Raises `WorkspaceTooLarge`.
+    """
+    left_out: list[str] = []
     for number, path in enumerate(dict.fromkeys((*task.artifacts, "/logs/artifacts"))):
         tar = into / f"artifact-{number}.tar"
-        with suppress(FileNotFoundError):  # an artifact that the agent did not make is for the tests to miss
-            sandbox.get(path, tar)
-            judge.put(tar, path.rstrip("/").rpartition("/")[0] or "/")
+        with suppress(FileNotFoundError), tempfile.TemporaryDirectory(dir=into) as folder:
+            sandbox.get(path, tar)  # an artifact that the agent did not make is for the tests to miss
+            carried, fetch = Path(folder, "carried.tar"), _fetching(sandbox, Path(folder))
+            left_out += carry(tar, path, carried, fetch, partial(_present, judge, path, Path(folder)))
+            judge.put(carried, "/")
+    return tuple(left_out)
 
 
-def _reward_of(result: ExecResult, tar: Path, key: str) -> tuple[float, dict[str, float]]:
-    """As `read_reward`, of tests that ended by themselves: many scripts write a 0 first, and the truth last."""
+def _fetching(sandbox: Sandbox, folder: Path) -> Fetch:
+    """Takes what an artifact's links lead to out of the agent's machine; nothing more once it was too much."""
+    names = iter([f"fetched-{number}.tar" for number in range(MOST_FETCHED)])
+
+    def fetch(path: str) -> Path | None:
+        if (name := next(names, None)) is None:
+            return None
+        try:
+            sandbox.get(path, folder / name)
+        except FileNotFoundError:
+            return None
+        except WorkspaceTooLarge:
+            deque(names, maxlen=0)
+            return None
+        return folder / name
+
+    return fetch
+
+
+def _present(judge: Sandbox, path: str, folder: Path) -> frozenset[str] | None:
+    """What the judge's machine has at an artifact's path before it comes."""
+    try:
+        judge.get(path, folder / "present.tar")
+    except FileNotFoundError:
+        return frozenset()
+    except WorkspaceTooLarge:
+        return None
+    return paths_of(folder / "present.tar", path)
+
+
+def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:
+    """Whether a folder of a running sandbox is empty and closed, as seen from outside."""
+    tar = into / "live.tar"
+    try:
+        sandbox.get(folder, tar)
+        with tarfile.open(tar) as archive:
+            (root, *others) = archive
+        return not others and root.isdir() and root.mode & 0o777 == CLOSED
+    except (FileNotFoundError, WorkspaceTooLarge):
+        return False
+    finally:
+        tar.unlink(missing_ok=True)
+
+
+def _reward_files(result: ExecResult, judge: Sandbox, into: Path) -> dict[str, bytes]:
+    """The reward file that counts, of tests that ended by themselves: many write a 0 first, and the truth last."""
     if result.ended != "exited":
-        raise VerifierError("The tests had not ended: what they had written is no verdict.")
-    return read_reward(_reward_files(tar), key)
+        raise VerifierError("The tests had not ended: what they had written is not a verdict.")
+    for name in NAMES:
+        tar = into / f"{name}.tar"
+        try:
+            judge.get(f"{LOGS}/{name}", tar)
+            return {name: only_file(tar)}
+        except FileNotFoundError:
+            continue
+        finally:
+            tar.unlink(missing_ok=True)
+    return {}
 
 
-def _reward_files(tar: Path) -> dict[str, bytes]:
-    """The two reward files at the top of `/logs/verifier`, if regular and small; nothing is ever extracted."""
-    if not tar.exists():
-        return {}
-    found = {}
-    with tarfile.open(tar) as archive:
-        for member in archive:
-            name = member.name.rpartition("/")[2]
-            depth = member.name.strip("/").count("/")
-            if name in ("reward.json", "reward.txt") and depth == 1 and member.isreg():
-                if member.size > REWARD_BYTES:
-                    raise VerifierError(f"{name} is {member.size} bytes long; a reward is a number.")
-                handle = archive.extractfile(member)
-                found[name] = handle.read() if handle else b""
-    return found
+def _with_programs(verdict: Verdict, changes: Changes | None, sandbox: Sandbox, into: Path) -> Verdict:
+    """The verdict, with what the agent changed of the programs that its tests ran with."""
+    found = changed_programs(changes, sandbox.workdir, _pytest_reader(sandbox, into))
+    flag = "programs_unknown" if found.count is None else "programs_changed" if found.count else ""
+    return verdict.model_copy(update={"programs": found, "flags": (*verdict.flags, *filter(None, [flag]))})
+
+
+def _pytest_reader(sandbox: Sandbox, into: Path) -> Callable[[str], bool]:
+    """Tells whether a file speaks of pytest; true where it cannot be read."""
+    left = iter(range(SETTINGS_READ))
+
+    def speaks_of_pytest(path: str) -> bool:
+        tar = into / "settings.tar"
+        if next(left, None) is None:
+            return True
+        try:
+            sandbox.get(path, tar)
+            return b"pytest" in only_file(tar)
+        except (FileNotFoundError, WorkspaceTooLarge, VerifierError):
+            return True
+        finally:
+            tar.unlink(missing_ok=True)
+
+    return speaks_of_pytest
+
+
+def _beside(verdict: Verdict, again: Verdict) -> Verdict:
+    """The first verdict with the second one beside it."""
+    flags = ("verdicts_differ",) if verdict.reward != again.reward else ()
+    return verdict.model_copy(update={"again": again, "flags": (*verdict.flags, *flags)})
 
 
 def _with_ending(problem: Exception, result: ExecResult, test: ExecSpec) -> ErrorInfo:
     """The error, with what the script's own ending says about its cause."""
     if result.ended == "deadline":
         limit = f"The tests did not end within {test.timeout_seconds:g} s."
-        return ErrorInfo(type="VerifierTimeout", message=limit, cause=str(problem), phase="verify")
+        return _error("VerifierTimeout", limit, str(problem))
     ending = f"test.sh ended with exit code {result.exit_code} ({result.ended}): {result.stderr[-500:]}"
-    return ErrorInfo(type=type(problem).__name__, message=str(problem), cause=ending, phase="verify")
+    return _error(type(problem).__name__, str(problem), ending)
+
+
+def _error(kind: str, message: str, cause: str | None = None) -> ErrorInfo:
+    return ErrorInfo(type=kind, message=f"{message} {WHOSE}", cause=cause, phase="verify")

@@ -12,9 +12,12 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
+from runner.errors import WorkspaceTooLarge
 from runner.suites import covered
 
 ROOT_FOLDER, SHARED_FOLDER = 0o755, 0o1777
+MOST_BYTES = 1 << 30
+"""Of the candidate's files. In its tar thousands of hard links to one large file cost nothing; each is a file here."""
 
 
 def write_copy(
@@ -28,8 +31,10 @@ def write_copy(
     """Write the copy's tar, its names below `workspace/`; returns the relative paths of what is upstream's.
 
     `workspace` and `hidden` are a tar taken out of a sandbox and a folder, or a tar as well. `foreign` says of a
-    relative path whether no candidate may ship it. `user` is the numeric owner of what is the candidate's.
+    relative path whether no candidate may ship it. `user` is the numeric owner of what is the candidate's. Raises
+    `WorkspaceTooLarge`.
     """
+    left = MOST_BYTES
     upstream = dict(_upstream(hidden))
     parents = {str(parent) for path in upstream for parent in PurePosixPath(path).parents} - {"."}
     with tarfile.open(into, "w") as copy:
@@ -39,6 +44,11 @@ def write_copy(
                 for path, member, content in _members(archive):
                     taken = path in upstream or (path in parents and not member.isdir())
                     if not (taken or covered(path, deleted) or foreign(path)):
+                        left -= len(content)
+                        if left < 0:
+                            raise WorkspaceTooLarge(
+                                f"The workspace's files hold more than {MOST_BYTES >> 20} MiB."
+                            )
                         _theirs(copy, path, member, content, user, shared=path in parents)
         for path in sorted(parents):
             _folder(copy, path, ROOT_FOLDER if covered(path, deleted) else SHARED_FOLDER)

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from runner.environments import DOCKERFILE, PROJECT, RESULTS, SCRIPT, WORKSPACE, Rerun
-from runner.errors import EngineError, ImageError, WorkspaceTooLarge
+from runner.errors import EngineError, ImageError, SpoiledMachine, WorkspaceTooLarge
 from runner.frameworks import PROGRAMS
 from runner.records import BuildSpec, Environment, ErrorInfo, ExecSpec, SandboxSpec
 from runner.sandbox import archive
 from runner.sandbox.inside import AGENT_DIR, PYTHON
 from runner.verifiers import watch_inside, watched_results
+from runner.verifiers.watch_inside.watch import TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,11 +171,11 @@ def _of_build(
     if build.image is None:
         return Rerun(built=False, error=build.error, output=plain(build.output))
     try:
-        result = _run(task, str(delivered.script), sandboxes, build.image, limit, cancelled)
+        result = _run_or_blame(task, str(delivered.script), sandboxes, build.image, limit, cancelled)
     except ImageError as error:
         return Rerun(built=False, error=ErrorInfo.of(error, "verify"), output=plain(build.output))
     watched = watched_results.read(result.stdout)
-    if not watched.ended and result.output_bytes > len(result.stdout.encode()) + len(result.stderr.encode()):
+    if not watched.ended and _is_cut(result):
         raise EngineError("What was seen of the tests was cut off: set sandbox.output_mb to 10 or more.")
     scripts = (str(delivered.dockerfile), str(delivered.script))
     readings, refused = watched_results.readings(watched, project_of(task), scripts)
@@ -190,6 +191,42 @@ def _of_build(
     )
 
 
+def _run_or_blame(
+    task: Task,
+    script: str,
+    sandboxes: SandboxProvider,
+    image: Image,
+    limit: float,
+    cancelled: Callable[[], bool],
+) -> ExecResult:
+    """As `_run`. What the engine refuses twice of an agent's image, and not of the base image, is the image's fault.
+
+    Raises `ImageError` then, else `EngineError`.
+    """
+    try:
+        return _run(task, script, sandboxes, image, limit, cancelled)
+    except ImageError:
+        raise
+    except (EngineError, SpoiledMachine):
+        _check_engine(task, sandboxes)
+    try:
+        return _run(task, script, sandboxes, image, limit, cancelled)
+    except (EngineError, SpoiledMachine) as error:
+        raise ImageError(f"Nothing can be run in the image: {error}") from error
+
+
+def _check_engine(task: Task, sandboxes: SandboxProvider) -> None:
+    """Raises `EngineError` where not even the base image takes the project."""
+    from runner.sandbox import base  # noqa: PLC0415 - a plan that starts nothing needs no engine
+
+    try:
+        with sandboxes.open(_machine(task, sandboxes.image(Environment(image=base.tag())))) as place:
+            _lay_out(project_of(task), place)
+            place.exec(ExecSpec(argv=("true",), cwd="/", user="root"))
+    except ImageError as error:
+        raise EngineError(f"The base image does not start: {error}") from error
+
+
 def _run(
     task: Task,
     script: str,
@@ -202,16 +239,6 @@ def _run(
 
     Raises `ImageError` for an image that cannot run any.
     """
-    home = task.verifier.environment or task.environment
-    limits = {name: getattr(home, name) for name in ("cpus", "memory_mb", "storage_mb")}
-    spec = SandboxSpec(
-        name=f"{task.name}-rerun",
-        image=image,
-        environment=Environment(workdir=WORKSPACE, **limits),
-        user="root",
-        network="open",
-        runtime=True,
-    )
     command = ExecSpec(
         argv=watch_command(PYTHON, CODE),
         cwd="/",
@@ -220,12 +247,34 @@ def _run(
         uploads={PLACE: Path(watch_inside.__file__).parent},
         timeout_seconds=limit + GRACE_SECONDS,
     )
-    with sandboxes.open(spec) as place:
+    with sandboxes.open(_machine(task, image)) as place:
         _lay_out(project_of(task), place)
         result = place.exec(command, cancelled)
     if result.exit_code == watch_inside.NO_SHELL:
         raise ImageError("The image has no shell: a project's image needs a shell and coreutils.")
     return result
+
+
+def _machine(task: Task, image: Image) -> SandboxSpec:
+    home = task.verifier.environment or task.environment
+    limits = {name: getattr(home, name) for name in ("cpus", "memory_mb", "storage_mb")}
+    return SandboxSpec(
+        name=f"{task.name}-rerun",
+        image=image,
+        environment=Environment(workdir=WORKSPACE, **limits),
+        user="root",
+        network="open",
+        runtime=True,
+    )
+
+
+def _is_cut(result: ExecResult) -> bool:
+    """Whether there is more of what the watcher told than the sandbox's cap let through.
+
+    Its stderr is no part of that. A script can bring the watcher to complain there, and end it: that is a lost run.
+    """
+    told, complaints = len(result.stdout.encode()), len(result.stderr.encode())
+    return complaints <= told < TOLD and result.output_bytes > told + complaints
 
 
 def _lay_out(project: Path, place: Sandbox) -> None:
@@ -267,6 +316,8 @@ def _ending(result: ExecResult, watched: Watched, limit: float) -> ErrorInfo | N
         return _error("cancelled", f"{SCRIPT} was cancelled.")
     if result.ended == "disk":
         return _error("disk", f"{SCRIPT} filled the disk of its sandbox.")
+    if result.ended == "files":
+        return _error("files", f"{SCRIPT} made more files than its sandbox may have.")
     if not watched.ended:
         message = f"{SCRIPT} ended its sandbox or what watches it: nothing that was seen counts."
         return _error("lost", message)

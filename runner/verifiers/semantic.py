@@ -33,6 +33,8 @@ PROMPT_VERSION = 1
 """Raised with every change of what a judge is told: its verdicts are others' then."""
 SHOWN = 20_000
 """Characters of each text that a judge sees; of longer ones, folded, those around the first difference."""
+_CONTROL = ("3 files, 2 of them empty", "empty files: 2 of 3")
+"""Two outputs on which any judge has a verdict."""
 BEFORE = 1_000
 """Of them those before the first difference."""
 TRIES = 2
@@ -73,6 +75,12 @@ class JudgeVerdict(Record):
     reason: str = ""
 
 
+NO_VERDICT = JudgeVerdict(
+    equivalent=False, reason="The judge gives no verdict on these outputs, and gives one on others."
+)
+"""What it is to a candidate that it prints what a judge cannot, or will not, judge. It is not kept."""
+
+
 class SemanticJudge:
     """Asks a judge model about pairs of outputs, and keeps what it said."""
 
@@ -92,9 +100,24 @@ class SemanticJudge:
         with exclusive(path.with_name(".lock")):
             found = kept(self._judge, self._cache, pair.digest)
             if found is None:
-                found = self._asked(pair)
-                write_atomically(path, found.model_dump_json().encode())
+                found = self._judged(pair)
+                if found is not NO_VERDICT:
+                    write_atomically(path, found.model_dump_json().encode())
         return found
+
+    def _judged(self, pair: Pair) -> JudgeVerdict:
+        """A candidate can print what keeps a judge from answering, and must not void its trial so.
+
+        Then the judge is asked about other outputs, and once more about these.
+        """
+        try:
+            return self._asked(pair)
+        except JudgeError:
+            self._asked(Pair.of(*_CONTROL))
+        try:
+            return self._asked(pair)
+        except JudgeError:
+            return NO_VERDICT
 
     def _asked(self, pair: Pair) -> JudgeVerdict:
         answer = ""

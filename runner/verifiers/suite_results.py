@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from metrics.failures import FAILURES, failure_kind
 from runner.records import Record
@@ -34,6 +33,37 @@ class Result(Record):
     command: int
 
 
+class Ended(Record):
+    """How one command ended."""
+
+    event: Literal["command"] = "command"
+    command: int
+    code: int | None
+    """None: its time limit."""
+    seconds: float
+
+
+class _Test(Result):
+    event: Literal["test"]
+
+
+class _Collection(Record):
+    event: Literal["collection"]
+    command: int
+    id: str
+    message: str = ""
+
+
+class _Forged(Record):
+    event: Literal["forged"]
+    command: int = 0
+    message: str
+
+
+_Report = _Test | _Collection | _Forged | Ended
+_REPORT: TypeAdapter[_Report] = TypeAdapter(Annotated[_Report, Field(discriminator="event")])
+
+
 class Reported(NamedTuple):
     """What one run of all commands reported."""
 
@@ -43,34 +73,35 @@ class Reported(NamedTuple):
     """(command, file whose collection failed) -> the end of the error."""
     forged: tuple[str, ...]
     """Why nothing of it is believed."""
-    commands: tuple[dict[str, Any], ...]
-    """How each command ended: `command`, `code` (None: its time limit) and `seconds`."""
+    commands: tuple[Ended, ...]
+    """How each command ended."""
 
 
-def read_reports(text: str) -> Reported:
-    """The lines that `launch.py` wrote. What does not look like one of its reports is left out."""
+def read_reports(text: str, commands: int) -> Reported:
+    """The lines that `launch.py` wrote of so many commands. What does not look like one of its reports is left out."""
     results: dict[tuple[int, str], Result] = {}
     uncollected: dict[tuple[int, str], str] = {}
     forged: list[str] = []
-    commands: list[dict[str, Any]] = []
-    for line in text.splitlines():
-        report = _object(line)
-        event = report.pop("event", None)
-        if event == "test":
-            try:
-                result = Result.model_validate(report)
-            except ValidationError:
-                continue
-            said = results.setdefault((result.command, result.id), result)
-            if said.outcome == "passed":
-                results[result.command, result.id] = result
-        elif event == "collection":
-            uncollected[int(report["command"]), str(report.get("id"))] = str(report.get("message"))
-        elif event == "forged":
-            forged.append(str(report.get("message")))
-        elif event == "command":
-            commands.append(report)
-    return Reported(tuple(results.values()), uncollected, tuple(dict.fromkeys(forged)), tuple(commands))
+    ended: dict[int, Ended] = {}
+    for line in text.split("\n"):
+        try:
+            report = _REPORT.validate_json(line)
+        except ValidationError:
+            continue
+        if not 0 <= report.command < commands:
+            continue
+        match report:
+            case _Test():
+                said = results.setdefault((report.command, report.id), report)
+                if said.outcome == "passed":
+                    results[report.command, report.id] = report
+            case _Collection():
+                uncollected[report.command, report.id] = report.message
+            case _Forged():
+                forged.append(report.message)
+            case Ended():
+                ended.setdefault(report.command, report)
+    return Reported(tuple(results.values()), uncollected, tuple(dict.fromkeys(forged)), tuple(ended.values()))
 
 
 def only_of(reported: Reported, files: Collection[str]) -> Reported:
@@ -169,21 +200,13 @@ def _printable(text: str) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _object(line: str) -> dict[str, Any]:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
 def summary(reported: Reported, commands: Sequence[str]) -> str:
     """For people: how each command ended, and what came of its tests."""
     lines = [f"FORGED: {reason}; nothing of this run is believed" for reason in reported.forged]
     for ended in reported.commands:
-        index = int(ended["command"])
+        index = ended.command
         outcomes = Counter(result.outcome for result in reported.results if result.command == index)
         found = ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in OUTCOMES if outcomes[outcome])
-        how = "its time limit" if ended["code"] is None else f"exit code {ended['code']}"
-        lines.append(f"$ {commands[index]}\n  {how} after {ended['seconds']:.1f} s; {found or 'no tests'}")
+        how = "its time limit" if ended.code is None else f"exit code {ended.code}"
+        lines.append(f"$ {commands[index]}\n  {how} after {ended.seconds:.1f} s; {found or 'no tests'}")
     return "\n".join(lines)

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, TypeAdapter
 
 from runner.environments import Outcomes, Reading
 from runner.frameworks import FILES, FRAMEWORKS, PROGRAMS, counted, read_file, read_output
+from runner.records import Record
 
 LARGEST = 16 << 20
 """Bytes that one line of the watcher's can stand for."""
@@ -75,13 +77,59 @@ class Run(NamedTuple):
         return re.sub(r"^(python3)\.\d+$", r"\1", PurePosixPath(self.argv[0]).name)
 
 
+class Session(Record):
+    """A session of pytest. The script can make one up, so nothing of it is more than what these types allow."""
+
+    tests: tuple[tuple[str, str, Literal["passed", "failed", "skipped"]], ...]
+    """Path, rest of the id, outcome."""
+    files: dict[str, str]
+    """Path -> digest."""
+    plugins: dict[str, str]
+    """The same, of every conftest.py too."""
+
+
+class _RunTold(Record):
+    """See `watch_inside.watch` for what the watcher tells; each `body` is Base64 of zlib's."""
+
+    event: Literal["run"]
+    run: int
+    argv: tuple[str, ...] = Field(min_length=1)
+    code: int | None = None
+    file: tuple[str, str] | tuple[()]
+    script: tuple[str, str] | tuple[()]
+    body: str = ""
+
+
+class _FileTold(Record):
+    event: Literal["file"]
+    run: int
+    path: str
+    body: str = ""
+
+
+class _SessionTold(Record):
+    event: Literal["pytest"]
+    body: str
+
+
+class _EndTold(Record):
+    event: Literal["end"]
+    code: int | None = Field(ge=-64, le=255)
+    seconds: float = 0.0
+    full: bool
+    body: str = ""
+
+
+_Told = _RunTold | _FileTold | _SessionTold | _EndTold
+_TOLD: TypeAdapter[_Told] = TypeAdapter(Annotated[_Told, Field(discriminator="event")])
+
+
 class Watched(NamedTuple):
     """Everything that the watcher told."""
 
     runs: tuple[Run, ...] = ()
-    sessions: tuple[Mapping[str, Any], ...] = ()
-    """Of pytest: `tests` (path, rest of the id, outcome); `files`, and `plugins` with every conftest.py (path ->
-    digest)."""
+    sessions: tuple[Session, ...] = ()
+    """Of pytest."""
     ended: bool = False
     code: int | None = None
     """Of the script; 128 + n for signal n; None when it did not end by itself."""
@@ -124,30 +172,32 @@ RESULT_FILES = "|".join(f"(?:{pattern.pattern})" for pattern in _RESULTS)
 
 
 def read(told: str) -> Watched:
-    """What the watcher wrote to its channel; a line that broke off is left out."""
+    """What the watcher wrote to its channel; a line that broke off, or makes no sense, is left out."""
     runs: dict[int, Run] = {}
-    sessions = []
-    end: dict[str, Any] | None = None
+    sessions: list[Session] = []
+    end: tuple[_EndTold, str] | None = None
     for line in told.splitlines():
-        event, body = _event(line)
-        match event.get("event"):
-            case "run":
-                file, script = (tuple(event[key]) or None for key in ("file", "script"))
-                output = body.decode(errors="replace")
-                runs[event["run"]] = Run(tuple(event["argv"]), file, script, output, {})
-            case "file":
-                if run := runs.get(event["run"]):
-                    runs[event["run"]] = run._replace(files={**run.files, event["path"]: body})
-            case "pytest":
-                sessions.append(json.loads(body))
-            case "end":
-                end = {**event, "output": body.decode(errors="replace")}
+        try:
+            event = _TOLD.validate_json(line)
+            body = _unpacked(event.body)
+            match event:
+                case _RunTold():
+                    printed = body.decode(errors="replace")
+                    runs[event.run] = Run(event.argv, event.file or None, event.script or None, printed)
+                case _FileTold() if run := runs.get(event.run):
+                    runs[event.run] = run._replace(files={**run.files, event.path: body})
+                case _SessionTold():
+                    sessions.append(Session.model_validate_json(body))
+                case _EndTold():
+                    end = event, body.decode(errors="replace")
+        except (ValueError, zlib.error):
+            continue
     found = Watched(tuple(runs.values()), tuple(sessions))
     if end is None:
         return found
-    code = end["code"]
-    code = 128 - code if code is not None and code < 0 else code
-    return found._replace(ended=True, code=code, output=end["output"], full=end["full"])
+    said, output = end
+    code = 128 - said.code if said.code is not None and said.code < 0 else said.code
+    return found._replace(ended=True, code=code, output=output, full=said.full)
 
 
 def readings(
@@ -179,35 +229,28 @@ def readings(
     return counted(written, printed), tuple(dict.fromkeys(refused))
 
 
-def _event(line: str) -> tuple[dict[str, Any], bytes]:
-    """An event and its body; nothing where the line is no whole one."""
-    try:
-        event = json.loads(line)
-        packed = base64.b64decode(event["body"]) if "body" in event else b""
-        return event, zlib.decompressobj().decompress(packed, LARGEST)
-    except (ValueError, TypeError, zlib.error):
-        return {}, b""
+def _unpacked(body: str) -> bytes:
+    """Raises `ValueError` or `zlib.error`."""
+    return zlib.decompressobj().decompress(base64.b64decode(body), LARGEST) if body else b""
 
 
-def _sessions(sessions: Sequence[Mapping[str, Any]], pristine: Pristine) -> tuple[list[Reading], list[str]]:
+def _sessions(sessions: Sequence[Session], pristine: Pristine) -> tuple[list[Reading], list[str]]:
     """A reading of each session of pytest. A test that runs again counts once, as it ended last."""
     latest: dict[tuple[str, str], tuple[int, str]] = {}
     refused = []
     for index, session in enumerate(sessions):
-        paths = {path: pristine.path(path, digest) for path, digest in session["files"].items()}
-        foreign = [
-            path for path, digest in session["plugins"].items() if not _vouched((path, digest), pristine)
-        ]
+        paths = {path: pristine.path(path, digest) for path, digest in session.files.items()}
+        foreign = [path for path, digest in session.plugins.items() if not _vouched((path, digest), pristine)]
         if foreign:
             refused.append(
                 f"{foreign[0]} is not the project's as published: tests that ran with it do not count."
             )
             continue
-        strange = sorted({path for path, _, _ in session["tests"] if not paths[path]})
+        strange = sorted({path for path, _, _ in session.tests if not paths.get(path)})
         if strange:
             refused.append(f"{strange[0]} is not the project's as published: its tests do not count.")
-        for path, rest, outcome in session["tests"]:
-            if known := paths[path]:
+        for path, rest, outcome in session.tests:
+            if known := paths.get(path):
                 latest[known, rest] = index, outcome
     numbers = Counter(latest.values())
     found = [
@@ -221,8 +264,8 @@ def _written(files: Mapping[str, bytes]) -> Iterator[Reading]:
     """One reading of each framework's files."""
     sums: dict[str, Outcomes] = {}
     for path, content in files.items():
-        framework = next(name for pattern, name in _RESULTS.items() if pattern.fullmatch(path))
-        if outcomes := read_file(framework, content):
+        framework = next((name for pattern, name in _RESULTS.items() if pattern.fullmatch(path)), None)
+        if framework and (outcomes := read_file(framework, content)):
             sums[framework] = sums.get(framework, Outcomes()) + outcomes
     for framework, outcomes in sums.items():
         yield Reading(framework=framework, outcomes=outcomes, way="file")

@@ -151,67 +151,120 @@ def sqltidy_write(rng):
             yield f"sqltidy {options} --in-place {name}.sql other/b.sql", files
 
 
-# --- envpad: files of settings ---------------------------------------------------------------------------------------
+# --- verstamp: version numbers in files ------------------------------------------------------------------------------
 
 
-def settings(rng):
-    values = ["plain", "'single quoted'", '"double quoted"', "with # hash", '"a # b"', "", "${HOST}-x", '"tab\\there"', "7"]
-    lines = [rng.choice(["# comment", "", "export SHELL_STYLE=yes"])] if rng.random() < 0.5 else []
-    for name in rng.sample(["HOST", "PORT", "NAME", "TOKEN", "DEBUG", "REGION", "ROOT_DIR"], rng.randint(1, 5)):
-        lines.append(f"{name}={rng.choice(values)}")
+def numbers(rng, count=3):
+    return ".".join(str(rng.choice([0, 1, 2, 9, 10, 31, 99])) for _ in range(count))
+
+
+def stamped(rng, number):
+    """A file in which a version stands, once or twice, among others that are not it."""
+    lines = [f"{rng.choice(WORDS)} needs {rng.choice(WORDS)} 7.{rng.randint(100, 199)}.3", f'__version__ = "{number}"']
+    lines += rng.sample([f"{rng.choice(WORDS)}-{number}.tar.gz", f"# since {number}", rng.choice(WORDS), ""], rng.randint(0, 3))
+    rng.shuffle(lines)
     return "\n".join(lines) + rng.choice(["\n", "\n", ""])
 
 
-def names(text):
-    lines = [line.removeprefix("export ") for line in text.splitlines()]
-    return [line.partition("=")[0] for line in lines if "=" in line and not line.startswith("#")]
+def settings(number, names=(), more=""):
+    sections = "".join(f"\n[bumpversion:file:{name}]\n" for name in names)
+    return f"[bumpversion]\ncurrent_version = {number}\n{more}{sections}"
 
 
-def envpad_list(rng):
+def verstamp_named(rng):
     while True:
-        text, form = settings(rng), rng.choice(["", " --format simple", " --format json", " --format shell", " --format export"])
+        number, part = numbers(rng), rng.choice(["major", "minor", "patch"])
+        one, other = (f"{word}.py" for word in rng.sample(WORDS, 2))
+        files = {one: stamped(rng, number), f"src/{other}": stamped(rng, number)}
+        options = rng.choice(["", "", " --dry-run", " -n", " --verbose"])
         chance = rng.random()
         if chance < 0.06:
-            yield f"envpad -f missing.conf list{form}", {"app.conf": text}, True
+            yield f"verstamp --current-version {number} {rng.choice(WORDS)} {one}", files
         elif chance < 0.12:
-            yield f"envpad -f app.conf list --format {rng.choice(WORDS)}", {"app.conf": text}, True
+            yield f"verstamp --current-version {number} {part} {rng.choice(WORDS)}.absent", files, True
+        elif chance < 0.2:
+            yield f"verstamp --current-version 7.{rng.randint(0, 99)}.77 {part} {one}", files, True
+        elif chance < 0.4:
+            yield f"verstamp --current-version {number} --new-version {numbers(rng)}{options} {part} {one}", files
+        elif chance < 0.7:
+            yield f"verstamp --current-version {number}{options} {part} {one} src/{other}", files
         else:
-            yield f"envpad -f app.conf list{form}", {"app.conf": text}
+            yield f"verstamp{options} {part} {one} --current-version {number}", files
 
 
-def envpad_get(rng):
+def verstamp_configured(rng):
     while True:
-        text = settings(rng)
-        if rng.random() < 0.15:
-            yield f"envpad --file app.conf get ABSENT_{rng.choice(WORDS).upper()}", {"app.conf": text}, True
-        else:
-            yield f"envpad --file app.conf get {rng.choice(names(text))}", {"app.conf": text}
-
-
-def envpad_set(rng):
-    while True:
-        text = settings(rng)
-        name = rng.choice([*names(text), "FRESH", "OTHER_KEY", rng.choice(WORDS).upper()])
-        value = rng.choice(["simple", "two words", "it's", 'say "hi"', "", "a#b", "1234", "path/to/x", "ünïcode", "$HOME"])
-        options = rng.choice(["", " -q always", " -q never", " -q auto", " -e true", " -q auto -e true"])
+        number, part = numbers(rng), rng.choice(["major", "minor", "patch"])
+        one, other = (f"{word}.txt" for word in rng.sample(WORDS, 2))
+        names = rng.choice([(one,), (one, f"docs/{other}"), ()])
+        place = rng.choice([".bumpversion.cfg", ".bumpversion.cfg", "setup.cfg", "conf/stamp.cfg"])
+        files = {one: stamped(rng, number), f"docs/{other}": stamped(rng, number), place: settings(number, names)}
+        if rng.random() < 0.3:
+            files[place] = f"# {rng.choice(WORDS)}\n{files[place]}\n[{rng.choice(WORDS)}]\nname={rng.choice(WORDS)}\n"
+        options = " --config-file conf/stamp.cfg" if place.startswith("conf") else ""
+        options += rng.choice(["", "", "", " --dry-run", " --no-configured-files", f" --new-version {numbers(rng)}"])
         chance = rng.random()
         if chance < 0.06:
-            yield f"envpad -f app.conf set {name}", {"app.conf": text}, True
-        elif chance < 0.1:
-            yield f"envpad -f app.conf -q loud set {name} 1", {"app.conf": text}, True
-        elif chance < 0.25:
-            yield f"envpad -f new.conf{options} set {name} {quoted(value)}", {"app.conf": text}
+            yield f"verstamp --config-file {rng.choice(WORDS)}.cfg {part}", files, True
+        elif chance < 0.12:
+            yield f"verstamp{options.replace(' --no-configured-files', '')} {part}", {**files, place: settings(number, ["absent.txt"])}, True
+        elif chance < 0.5:
+            yield f"verstamp{options} {part} && cat {place}", files
         else:
-            yield f"envpad -f app.conf{options} set {name} {quoted(value)}", {"app.conf": text}
+            yield f"verstamp{options} {part}", files
 
 
-def envpad_unset(rng):
+def verstamp_list(rng):
     while True:
-        text = settings(rng)
-        if rng.random() < 0.15:
-            yield f"envpad -f app.conf unset NOT_{rng.choice(WORDS).upper()}", {"app.conf": text}, True
+        number, part = numbers(rng), rng.choice(["major", "minor", "patch"])
+        name = f"{rng.choice(WORDS)}.txt"
+        more = rng.choice(["", "", "commit = False\n", f"message = {rng.choice(WORDS)} {{new_version}}\n", "tag = False\n"])
+        files = {name: stamped(rng, number), ".bumpversion.cfg": settings(number, [name], more)}
+        chance = rng.random()
+        if chance < 0.1:
+            yield f"verstamp --list --dry-run {part} {rng.choice(WORDS)}.absent", files, True
+        elif chance < 0.15:
+            yield f"verstamp --list --dry-run {rng.choice(WORDS)}", files
+        elif chance < 0.5:
+            yield f"verstamp --dry-run --list {part}", files
+        elif chance < 0.75:
+            yield f"verstamp --list {part} | grep new_version", files
         else:
-            yield f"envpad -f app.conf unset {rng.choice(names(text))} && cat app.conf", {"app.conf": text}
+            yield f"verstamp --list --new-version {numbers(rng)} {part}", files
+
+
+STAGES = "\n[bumpversion:part:stage]\noptional_value = final\nvalues =\n\tdev\n\tbeta\n\tfinal\n"
+
+
+def verstamp_forms(rng):
+    while True:
+        major, minor, build = rng.randint(0, 20), rng.randint(0, 20), rng.randint(1, 40)
+        name = f"{rng.choice(WORDS)}.txt"
+        kind = rng.choice(["two", "search", "stage", "stage", "numbered"])
+        if kind == "two":
+            number, part = f"{major}.{minor}", rng.choice(["major", "minor"])
+            options = f"--current-version {number} --parse '(?P<major>\\d+)\\.(?P<minor>\\d+)' --serialize '{{major}}.{{minor}}'"
+            files = {name: stamped(rng, number)}
+        elif kind == "search":
+            number, part = f"{major}.{minor}.{build}", rng.choice(["major", "minor", "patch"])
+            options = f"--current-version {number} --search '\"{{current_version}}\"' --replace '\"{{new_version}}\"'"
+            files = {name: stamped(rng, number)}
+        elif kind == "numbered":
+            number, part = f"{major}.{minor}.{build}", rng.choice(["minor", "patch"])
+            options = f"--current-version {number} --serialize 'v{{major}}.{{minor}}.{{patch}}'"
+            files = {name: f"{rng.choice(WORDS)} v{number}\n"}
+        else:
+            stage = rng.choice(["-dev", "-beta", ""])
+            number, part = f"{major}.{minor}{stage}", rng.choice(["major", "minor", "stage"])
+            more = "parse = (?P<major>\\d+)\\.(?P<minor>\\d+)(-(?P<stage>[a-z]+))?\nserialize =\n\t{major}.{minor}-{stage}\n\t{major}.{minor}\n"
+            options, files = "", {name: stamped(rng, number), ".bumpversion.cfg": settings(number, (), more) + STAGES}
+            if part == "stage" and not stage:
+                yield f"verstamp stage {name}", files, True
+                continue
+        if rng.random() < 0.06:
+            yield f"verstamp {options} --parse '(?P<major>' {part} {name}", files, True
+        else:
+            yield f"verstamp {options} {part} {name}".replace("  ", " "), files
 
 
 # --- hunkr: patches --------------------------------------------------------------------------------------------------
@@ -319,74 +372,80 @@ def hunkr_stat(rng):
             yield "hunkr --diffstat change.diff", {"change.diff": patch}
 
 
-# --- lenjson: lenient JSON -------------------------------------------------------------------------------------------
+# --- rowline: tables to JSON -----------------------------------------------------------------------------------------
 
 
-def scalar(rng):
-    return rng.choice(
-        ["1", "-2.5", ".5", "5.", "+7", "0xC0FFEE", "1e3", "true", "false", "null", "'single'", '"double"', "'it\\'s'",
-         '"line\\nbreak"', "'long \\\nline'", '"\\u00e9"', "Infinity", "-Infinity", "NaN", "''", "'ünï'"]
-    )
+def cell(rng, separator):
+    some = ["plain", "", "7", "3.50", "ünï", " padded ", "true", f'"a{separator}b"', '"say ""hi"""', '"two\nlines"', *WORDS[:5]]
+    return rng.choice(some)
 
 
-def lenient(rng, depth=2):
-    pad = rng.choice(["", " ", "\n  ", " /* note */ ", " // note\n"])
-    if depth == 0 or rng.random() < 0.2:
-        return scalar(rng)
-    comma = rng.choice(["", ","])
-    if rng.random() < 0.4:
-        items = [lenient(rng, depth - 1) for _ in range(rng.randint(0, 4))]
-        return f"[{pad}{f',{pad}'.join(items)}{comma if items else ''}{pad}]"
-    keys = rng.sample([*WORDS, "$ref", "_under", "'quoted key'", '"double key"', "ünï"], rng.randint(0, 4))
-    items = [f"{key}:{pad}{lenient(rng, depth - 1)}" for key in keys]
-    return f"{{{pad}{f',{pad}'.join(items)}{comma if items else ''}{pad}}}"
+def grid(rng, separator=",", headers=True):
+    width = rng.randint(1, 4)
+    rows = [rng.sample(["name", "value", "note", "shown as", "größe"], width)] if headers else []
+    for _ in range(rng.randint(0, 5)):
+        rows.append([cell(rng, separator) for _ in range(max(1, width + rng.choice([0, 0, 0, 0, 1, -1])))])
+    return rows
 
 
-def no_json(rng):
-    return rng.choice(["{a:", "[1,,2]", "{1a: 2}", "'open", "{} {}", "", "{a b}", "[1 2]", "08", "0x", "tru", "/* open"])
+def joined(rng, rows, separator=","):
+    end = rng.choice(["\n", "\n", "\n", "\r\n"])
+    text = "".join(separator.join(row) + end for row in rows)
+    return text if rng.random() < 0.7 else text.removesuffix(end)
 
 
-def lenjson_print(rng):
+def rowline_read(rng):
     while True:
-        space = rng.choice(["", " -s 2", " --space 4", " -s t", " --space tab", " -s 0", " -s 12"])
-        where = rng.choice(["data.json5", "< data.json5"])
-        if rng.random() < 0.12:
-            yield f"lenjson{space} {where}", {"data.json5": no_json(rng)}, True
+        option, separator = rng.choice([("", ","), ("", ","), (" -s ';'", ";"), (" --separator '|'", "|"), (" -s '\t'", "\t")])
+        files = {"table.csv": joined(rng, grid(rng, separator), separator)}
+        if rng.random() < 0.1:
+            yield f"rowline{option} {rng.choice(WORDS)}.csv", files, True
         else:
-            yield f"lenjson{space} {where}", {"data.json5": lenient(rng)}
+            yield f"rowline{option} {rng.choice(['table.csv', 'table.csv', '< table.csv', '- < table.csv'])}", files
 
 
-def lenjson_out(rng):
+def rowline_headers(rng):
+    while True:
+        separator = rng.choice([",", ",", ";"])
+        names = separator.join(rng.sample(["id", "first", "last", "city", "ünï"], rng.randint(1, 4)))
+        option = f"{rng.choice(['-h', '--headers'])} {quoted(names)} -s {quoted(separator)}"
+        files = {"rows.csv": joined(rng, grid(rng, separator, headers=rng.random() < 0.3), separator)}
+        if rng.random() < 0.08:
+            yield f"rowline {option} {rng.choice(WORDS)}/rows.csv", files, True
+        else:
+            yield f"rowline rows.csv {option}" if rng.random() < 0.5 else f"rowline {option} < rows.csv", files
+
+
+def rowline_skip(rng):
+    while True:
+        mark = rng.choice(["#", "#", ";", "%"])
+        rows = [separated.split(",") for separated in joined(rng, grid(rng)).replace("\r\n", "\n").splitlines()]
+        lines = [",".join(row) for row in rows]
+        skipped = rng.choice([0, 0, 1, 2])
+        lines = [f"{rng.choice(WORDS)} {number}" for number in range(skipped)] + lines
+        for _ in range(rng.randint(0, 2)):
+            lines.insert(rng.randint(0, len(lines)) if '"' not in "".join(lines) else 0, f"{mark} {rng.choice(WORDS)}")
+        options = f"{rng.choice(['-c', '--skipComments'])} {quoted(mark)}" + (f" {rng.choice(['-l', '--skipLines'])} {skipped}" if skipped else "")
+        if rng.random() < 0.08:
+            yield f"rowline {options} --help", {"notes.csv": text_of(lines)}, True
+        else:
+            yield f"rowline {options} notes.csv", {"notes.csv": text_of(lines)}
+
+
+def rowline_write(rng):
     while True:
         name = rng.choice(WORDS)
-        options = rng.choice(["", " -s 2", " -s t"])
-        option = rng.choice(["-o", "--out-file"])
-        files = {f"{name}.json5": lenient(rng), "old.json": "[]"}
-        target = rng.choice([f"{name}.json", "old.json", "result.txt"])
-        if rng.random() < 0.1:
-            yield f"lenjson{options} {option} {target} {name}.json5", {**files, f"{name}.json5": no_json(rng)}, True
+        files = {f"{name}.csv": joined(rng, grid(rng)), "old.ndjson": "old\n"}
+        option = rng.choice(["-o", "--output"])
+        chance = rng.random()
+        if chance < 0.06:
+            yield f"rowline {option} absent/{name}.ndjson {name}.csv", files, True
+        elif chance < 0.12:
+            yield f"rowline {option} new.ndjson {rng.choice(WORDS)}.absent", files, True
+        elif chance < 0.25:
+            yield f"rowline {name}.csv {option} -", files
         else:
-            yield f"lenjson{options} {option} {target} {name}.json5", files
-
-
-def lenjson_validate(rng):
-    while True:
-        option = rng.choice(["-v", "--validate"])
-        if rng.random() < 0.35:
-            yield f"lenjson {option} check.json5", {"check.json5": no_json(rng) + rng.choice(["", "\n", " "])}, True
-        else:
-            yield f"lenjson {option} check.json5 && echo fine", {"check.json5": lenient(rng)}
-
-
-def lenjson_convert(rng):
-    while True:
-        name, ending = rng.choice(WORDS), rng.choice([".json5", ".txt", ".conf.json5", ""])
-        option = rng.choice(["-c", "--convert"])
-        folder = rng.choice(["", "in/"])
-        text = no_json(rng) if rng.random() < 0.1 else None
-        files = {f"{folder}{name}{ending}": lenient(rng) if text is None else text}
-        command = f"lenjson {option}{rng.choice(['', ' -s 2'])} {folder}{name}{ending}"
-        yield (command, files) if text is None else (command, files, True)
+            yield f"rowline {name}.csv {option} {rng.choice([f'{name}.ndjson', 'old.ndjson', 'rows.txt'])}", files
 
 
 # --- stencil: templates ----------------------------------------------------------------------------------------------
@@ -567,9 +626,9 @@ def colwise_files(rng):
 TASKS = {
     "verkit": {"BUMP": verkit_bump, "CHECK": verkit_check, "COMPARE": verkit_compare, "NEXT": verkit_next},
     "sqltidy": {"CASE": sqltidy_case, "INDENT": sqltidy_indent, "STRIP": sqltidy_strip, "WRITE": sqltidy_write},
-    "envpad": {"LIST": envpad_list, "GET": envpad_get, "SET": envpad_set, "UNSET": envpad_unset},
+    "verstamp": {"NAMED": verstamp_named, "CONFIGURED": verstamp_configured, "LIST": verstamp_list, "FORMS": verstamp_forms},
     "hunkr": {"APPLY": hunkr_apply, "CREATE": hunkr_create, "REVERT": hunkr_revert, "STAT": hunkr_stat},
-    "lenjson": {"PRINT": lenjson_print, "OUT": lenjson_out, "VALIDATE": lenjson_validate, "CONVERT": lenjson_convert},
+    "rowline": {"READ": rowline_read, "HEADERS": rowline_headers, "SKIP": rowline_skip, "WRITE": rowline_write},
     "colwise": {"SELECT": colwise_select, "TEXT": colwise_text, "CSV": colwise_csv, "FILES": colwise_files},
     "stencil": {"RENDER": stencil_render, "PARTIALS": stencil_partials, "WRITE": stencil_write},
 }

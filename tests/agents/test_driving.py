@@ -47,6 +47,7 @@ class Driver(Record):
     name: str = "driver"
     version: str = "1"
     uses_model: bool = True
+    needs: tuple[str, ...] = ()
     bundle: None = None
     tools: ClassVar[dict[str, tuple[str, ...]]] = {"execute": ("shell",), "finish": ("done",)}
     work: Callable[[Bench], int]

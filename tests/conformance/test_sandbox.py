@@ -282,6 +282,22 @@ def test_a_snapshot_has_the_files_and_not_the_processes(start: Open) -> None:
     assert shell(start(image=image), "cat f").stdout == "kept\n"
 
 
+def test_changes_are_told_against_the_image_of_the_living_and_the_dead(start: Open) -> None:
+    first = start()
+    shell(first, "mkdir d out; touch d/f gone kept out/g")
+    sandbox = start(image=first.snapshot())
+    shell(sandbox, "echo longer > d/f; rm -r gone out; mkdir more; ln -s /nowhere more/link")
+    living = sandbox.changes()
+    sandbox.kill()
+    for changes in (living, sandbox.changes()):
+        assert changes is not None
+        assert {"/workspace/more", "/workspace/more/link"} <= changes.added
+        assert {"/workspace", "/workspace/d/f"} <= changes.changed
+        assert {"/workspace/gone", "/workspace/out"} <= changes.deleted
+        assert "/workspace/kept" not in changes.added | changes.changed | changes.deleted
+        assert "/workspace/out/g" not in changes.deleted
+
+
 def test_fresh_directories_are_empty_and_closed_whatever_the_image_holds(start: Open) -> None:
     """A forged reward in the agent's file system must not be where the verifier's is looked for."""
     agent = start()

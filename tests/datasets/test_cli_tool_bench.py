@@ -19,22 +19,23 @@ from runner.records import Task
 from tests.tool_task_factory import cases, make_tool_task, seal, tool_dataset, write_cases
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"
-NAMES = ("colwise", "envpad", "hunkr", "lenjson", "sqltidy", "stencil", "verkit")
+NAMES = ("colwise", "hunkr", "rowline", "sqltidy", "stencil", "verkit", "verstamp")
 PUBLISHED = {
     "semver",
     "pysemver",
     "sqlparse",
     "sqlformat",
-    "dotenv",
+    "bump2version",
+    "bumpversion",
     "patch-ng",
     "patch_ng",
-    "json5",
+    "csv-parser",
     "mustache",
     "goawk",
     "awk",
 }
 """What the references are called where they come from; a name of a format or language may be said."""
-FORMATS = {"lenjson": {"json5"}, "stencil": {"mustache"}, "colwise": {"awk"}}
+FORMATS = {"verstamp": {"bumpversion"}, "stencil": {"mustache"}, "colwise": {"awk"}}
 
 
 def shipped(cache: Path) -> CliToolBench:
@@ -53,9 +54,9 @@ def test_seven_tasks_are_shipped_and_none_is_refused(tmp_path: Path) -> None:
     assert {task.tier for task in tasks} == {"easy", "medium", "hard"}
     assert {task.environment.network for task in tasks} == {"no-network"}
     assert tasks[1].verifier.reference == {
-        "reference_lines": 1118,
-        "reference_files": 9,
-        "reference_depth": 1,
+        "reference_lines": 1466,
+        "reference_files": 1,
+        "reference_depth": 0,
     }
 
 

@@ -332,8 +332,8 @@ def test_projects_that_cannot_be_taken(tmp_path: Path) -> None:
     write_atomically(tmp_path / "cut.tar.gz", packed(tmp_path / "whole.tar.gz", UPSTREAM).read_bytes()[:200])
     for given, reason in {
         "empty": "holds nothing",
-        "notes.txt": "is neither a folder nor a tar or zip file",
-        "cut.tar.gz": "is neither a folder nor a tar or zip file",
+        "notes.txt": "cannot be unpacked: it is neither a tar nor a zip file",
+        "cut.tar.gz": r"cut.tar.gz cannot be unpacked: ",
         "large": "holds 0 MB, and job.max_mb is 0.002",
         "none": "there is no .*none: name a folder, a tar or zip file, or NAME==VERSION",
     }.items():

@@ -14,6 +14,7 @@ import pytest
 from runner.datasets.harbor import HarborDataset
 from runner.errors import ConfigError
 from runner.records import Environment, Healthcheck, Task
+from tests import tasks_factory
 
 FILES = {
     "task.toml": 'schema_version = "1.4"\n',
@@ -194,7 +195,7 @@ REFUSED_TOML = {
     "artifact nowhere": ('artifacts = ["x"]', "must be an absolute path"),
     "variable": (
         '[verifier]\nenv = { KEY = "${ASSAY_TEST_UNSET}" }',
-        "environment variable ASSAY_TEST_UNSET, which is",
+        "asks for ASSAY_TEST_UNSET of this machine's environment: if it may have it, add dataset.env=[ASSAY_TEST_UN",
     ),
 }
 
@@ -283,7 +284,7 @@ def test_canary_lines_are_no_part_of_the_instruction(load: Load, text: str, inst
     assert load({"instruction.md": text}).instruction == instruction
 
 
-def test_variables_come_from_the_host(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_come_from_the_host(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_TEST_SET", "there")
     monkeypatch.setenv("ASSAY_TEST_EMPTY", "")
     values = {
@@ -295,7 +296,11 @@ def test_variables_come_from_the_host(load: Load, monkeypatch: pytest.MonkeyPatc
     }
     toml = "[environment.env]\n" + "".join(f'{key} = "{value}"\n' for key, value in values.items())
     expected = {"A": "there", "B": "other/there", "C": "", "D": "|full", "E": "$HOME costs $5"}
-    assert load(toml=toml).environment.env == expected
+    load(toml=toml)
+    allowed = ("ASSAY_TEST_SET", "ASSAY_TEST_EMPTY", "ASSAY_TEST_UNSET")
+    (task,) = dataset(tmp_path, env=allowed).tasks()
+    assert task.environment.env == expected
+    assert task.host_env == ("ASSAY_TEST_SET",)
 
 
 SEPARATE = '[verifier]\nenvironment_mode = "separate"\n'
@@ -428,12 +433,23 @@ def test_the_digest_changes_with_options_that_change_results(
     assert dataset(tmp_path, **options).tasks()[0].digest != before.digest
 
 
-def test_the_digest_changes_with_a_variable_of_the_host(
+def test_a_variable_of_the_host_counts_by_its_name_and_not_by_its_value(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = load(toml='[verifier]\nenv = { KEY = "${ASSAY_TEST_X:-a}" }')
-    monkeypatch.setenv("ASSAY_TEST_X", "b")
-    assert dataset(tmp_path).tasks()[0].digest != before.digest
+    """A key that is renewed must not run finished trials again."""
+    written = "{ KEY = '${ASSAY_TEST_X:-a}' }"
+    before = load(
+        toml=f"[verifier]\nenv = {written}\n[environment]\nenv = {written}\n[solution]\nenv = {written}"
+    )
+    found = [before]
+    for value in ("b", "c"):
+        monkeypatch.setenv("ASSAY_TEST_X", value)
+        found += dataset(tmp_path).tasks()
+        found += dataset(tmp_path, env=["ASSAY_TEST_X"]).tasks()
+    assert [task.verifier.env["KEY"] for task in found] == ["a", "a", "b", "a", "c"]
+    digests = [(task.digest, task.environment.digest) for task in found]
+    assert digests[0] == digests[1] == digests[3]
+    assert digests[2] == digests[4] != digests[0]
 
 
 def test_the_digest_does_not_change_with_what_only_groups(load: Load, tmp_path: Path) -> None:
@@ -508,3 +524,14 @@ def test_ninety_tasks_are_read_at_once(tmp_path: Path) -> None:
     began = time.process_time()
     assert len(dataset(tmp_path).tasks()) == 90
     assert time.process_time() - began < 0.6  # about 0.1 s on an idle core
+
+
+def test_a_second_verdict_is_another_trial_and_none_is_as_ever(tmp_path: Path) -> None:
+    """The machine that would be judged again is gone; what was run before there was one need not run again."""
+    tasks_factory.make_task(tmp_path, "made")
+    plain, none, again = (
+        tasks_factory.dataset(tmp_path, verifier=verifier).tasks()[0].digest
+        for verifier in ({}, {"again": None}, {"again": "pristine"})
+    )
+    assert plain == none
+    assert plain != again

@@ -92,7 +92,20 @@ def test_an_agent_that_asks_on_and_on_is_answered_slowly(session: Open, http: Ht
     [
         ("chat/completions", {"type": "image_url", "image_url": {"url": "data:image/png;base64,eA=="}}),
         ("responses", {"type": "input_image", "image_url": "data:image/png;base64,eA=="}),
-        ("messages", {"type": "image", "source": {"type": "base64", "data": "eA=="}}),
+        (
+            "messages",
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}},
+        ),
+        (
+            "messages",
+            {
+                "type": "document",
+                "source": {"type": "base64", "media_type": "application/pdf", "data": "eA=="},
+            },
+        ),
+        ("responses", {"type": "input_file", "file_data": "data:application/pdf;base64,eA=="}),
+        ("chat/completions", {"type": "file", "file": {"file_data": "data:application/pdf;base64,eA=="}}),
+        ("chat/completions", {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,eA=="}}),
     ],
 )
 def test_a_picture_of_few_bytes_is_not_read_for_them(
@@ -316,11 +329,15 @@ def test_a_text_that_was_counted_where_it_is_not_read_is_new(session: Open, http
 
 
 def test_a_bound_without_end_is_none(session: Open, http: Http) -> None:
-    """A number of 400 digits was an error of the gateway."""
+    """A number of 400 digits was an error of the gateway; one of 60 bits is taken for no bound."""
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, budget=Budget(output_tokens=100))
-        answer = http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 10**400})
-        assert (answer.status_code, upstream.requests[0]["max_tokens"]) == (200, 100)
+        answers = [
+            http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": bound})
+            for bound in (2**60, 10**400)
+        ]
+        assert [answer.status_code for answer in answers] == [200, 400]
+        assert [request["max_tokens"] for request in upstream.requests] == [100]
 
 
 def test_output_is_clipped_to_what_the_model_can(session: Open, http: Http) -> None:

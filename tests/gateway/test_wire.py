@@ -141,7 +141,7 @@ def test_a_codex_conversation_reaches_a_chat_only_provider_whole(session: Open, 
     ]
     assert [call["id"] for call in sent["messages"][2]["tool_calls"]] == ["c1", "c2"]
     assert [tool["function"]["name"] for tool in sent["tools"]] == ["exec_command", "apply_patch"]
-    ours, bridges = {"client_metadata", "tools:namespace", "tools:web_search"}, {"include", "store"}
+    ours, bridges = {"client_metadata", "tools:namespace", "tools:web_search"}, {"include"}
     assert set(trial.calls[0].dropped) == ours | bridges
     assert (answer.output[-1].type, answer.output[-1].input) == ("custom_tool_call", "*** Begin Patch")
     assert tool_calls(trial.calls[0]) == (

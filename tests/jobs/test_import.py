@@ -82,10 +82,12 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> N
     ended = door("job=track", "name=theirs", "scoring.alpha=1")
     assert ended.out.startswith("Scored anew: alpha 0.6 -> 1.0.")
     board = pd.read_csv(door.outputs / "theirs" / "leaderboard.csv", index_col="agent")
-    assert board.loc["a", "AMS"] == pytest.approx((1 + 0.5 + 0) / 3)
+    # The cost of its failure on t2 is not known: an expensive one at worst.
+    assert board.loc["a", "AMS"] == pytest.approx(1 / 3)
+    assert board.loc["a", "AMS_most"] == pytest.approx((1 + 0.5 + 0) / 3)
     assert board.loc["b", "AMS"] == pytest.approx((0 + 1 + 0) / 3)
     runs = tracked_runs(door.outputs / "theirs", "all")
-    assert [run.identity for run in runs] == ["a·m·terminal_bench·default", "b·m·terminal_bench·default", ""]
+    assert [run.identity for run in runs] == ["b·m·terminal_bench·default", "a·m·terminal_bench·default", ""]
     assert runs[0].params["imported"].startswith("6 trials from theirs.csv")
 
 

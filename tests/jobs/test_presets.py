@@ -20,7 +20,7 @@ def test_agentmeters_preset_is_six_models_by_four_agents(door: Door, monkeypatch
         monkeypatch.delenv(f"{provider}_API_KEY", raising=False)
     for tier in ("easy", "medium", "hard"):
         make_task(door.outputs / "tasks", tier)
-    ended = door("experiment=agentmeter_core30", "dataset.root=tasks", "dry_run=true")
+    ended = door("experiment=agentmeter_core30", "dataset.root=tasks", "dry_run=full")
     assert ended.code == 0, ended.err
     assert "24 cells, 72 trials planned: 0 finished, 72 to do." in ended.out
     cells = re.findall(r"^  [0-9a-f]{12}  (\w+) · (\w+) · hard$", ended.out, re.MULTILINE)

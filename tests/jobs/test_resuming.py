@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import shutil
 from collections import Counter
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -36,10 +37,10 @@ def test_a_task_refused_later_was_not_in_the_denominator_shown(door: Door, tmp_p
     assert (tmp_path / "sweep/trials.csv").read_text().count("refused") >= 1
 
 
-def test_a_sweep_whose_judge_said_nothing_ended_as_if_all_were_judged(door: Door, tmp_path: Path) -> None:
-    make_task(tmp_path / "tasks", "a", test="echo no idea")
+def test_a_sweep_in_which_nothing_was_judged_ended_as_if_all_were(door: Door, tmp_path: Path) -> None:
+    shutil.rmtree(make_task(tmp_path / "tasks", "a") / "solution")
     for _ in range(2):
-        ended = resume(door, tmp_path / "tasks")
+        ended = resume(door, tmp_path / "tasks", "agent=oracle")
         assert "0 judged, 1 invalid" in ended.out
         assert ended.code == 4
 
@@ -116,7 +117,7 @@ def test_a_full_disk_was_a_failure_of_the_engine_or_of_the_agent_or_a_traceback(
 ) -> None:
     """What could not be kept was tried again, at the price of another rollout."""
 
-    def full(path: Path, _: str) -> int:
+    def full(path: Path, *_: str) -> int:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     make_task(tmp_path / "tasks", "a")

@@ -61,9 +61,9 @@ def test_by_hand() -> None:
     assert score(trials) == pytest.approx((easy["TierScore"] + hard["TierScore"]) / 2)
 
 
-def test_an_unknown_cost_fits_no_budget_and_is_no_expensive_failure() -> None:
+def test_an_unknown_cost_fits_no_budget_and_is_an_expensive_failure() -> None:
     scores = tier_scores(table(trial("easy-1", 1.0, None), trial("easy-2", 0.0, None)), SCORING)
-    assert line(scores, ("a", "easy"))[["SR", "CostAUBQC", "EFR"]].tolist() == [0.5, 0, 0]
+    assert line(scores, ("a", "easy"))[["SR", "CostAUBQC", "EFR"]].tolist() == [0.5, 0, 0.5]
 
 
 def test_a_cost_that_is_a_sum_and_equals_a_budget_fits_it() -> None:

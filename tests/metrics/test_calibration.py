@@ -203,5 +203,7 @@ def test_two_datasets_are_not_calibrated_together() -> None:
 
 
 def test_calibration_needs_interactions() -> None:
-    with pytest.raises(TableError, match="No column interactions"):
+    with pytest.raises(
+        TableError, match=r"^No trial says interactions; measures=\[tokens,turns\] leaves that out$"
+    ):
         effort(graded(3).drop(columns="interactions"))

@@ -206,7 +206,9 @@ def test_unknown_costs_are_counted_and_nothing_known_saves_nothing() -> None:
     trials = sweep()
     trials.loc[[0, 1], "cost_usd"] = np.nan
     assert choose(trials, SCORING, 2).unpriced == 2
-    assert math.isnan(choose(trials.assign(cost_usd=np.nan), SCORING, 2).saving)
+    assert math.isnan(choose(trials.assign(cost_usd=0.0), SCORING, 2).saving)
+    with pytest.raises(TableError, match="No cost of any cell is known, so there is no AMS to choose by"):
+        choose(trials.assign(cost_usd=np.nan), SCORING, 2)
 
 
 @pytest.mark.parametrize("per_tier", [0, 6, {"easy": 2}, {"easy": 2, "hard": 6}])

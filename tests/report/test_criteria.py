@@ -89,7 +89,8 @@ def test_whose_price_is_unknown_is_said_not_to_compete() -> None:
     found = won(("codex", 4, 0.12), ("kimi_cli", 4, None), ("qwen_code", 2, None))
     assert by(found)["USD/pass"].best[0].startswith("codex")
     assert not_in_the_running(found, 3) == (
-        "By USD/pass, 2 of 3 cells are not in the running, as theirs is unknown."
+        "By USD/pass, 2 of 3 cells are not in the running, as theirs is unknown. "
+        "By AMS, 2 of 3 cells are not in the running, as theirs is unknown."
     )
     assert not_in_the_running(won(("codex", 4, 0.12), ("kimi_cli", 0, 0.1)), 2) == ""
 

@@ -285,7 +285,9 @@ def test_job_report_writes_the_page_and_the_tables_and_says_where(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sweep = write_sweep(tmp_path, *sweep_of_four())
-    asked: Any = SimpleNamespace(settings=SimpleNamespace(outputs=tmp_path, name=sweep.name), scorings=())
+    asked: Any = SimpleNamespace(
+        settings=SimpleNamespace(outputs=tmp_path, name=sweep.name), rescorings=lambda _: ()
+    )
     assert ReportJob().run(asked) == 0
     said = capsys.readouterr().out
     assert str(sweep / "report" / "index.html") in said
@@ -297,7 +299,8 @@ def test_job_report_writes_the_page_and_the_tables_and_says_where(
 
 
 def test_decided_goes_by_the_joint_p_and_says_when_resamples_are_too_few(tmp_path: Path) -> None:
-    planned = [row(agent, task) for agent in "abcdefgh" for task in TASKS]
+    tasks = [f"{tier}-{n}" for tier in ("easy", "hard") for n in range(10)]
+    planned = [row(agent, task) for agent in "abcdefgh" for task in tasks]
     records = {p.key: record(p, passed=p.agent == "a") for p in planned}
     for resamples, word, times in ((200, "yes", 7), (10, "too few resamples", 28)):
         scoring = SCORING.model_copy(update={"resamples": resamples})

@@ -24,7 +24,8 @@ def test_a_sweep_of_which_nothing_ran_is_tracked_too(tmp_path: Path) -> None:
     write_projections(sweep, tmp_path)
     cell, whole = tracked_runs(sweep, "all")
     assert (cell.started, cell.ended) == (NOON.timestamp() * 1000,) * 2
-    assert (cell.metrics["AMS"], cell.metrics["invalid"]) == (0, 2)
+    assert ("AMS" in cell.metrics, cell.metrics["invalid"]) == (False, 2)
+    assert cell.tags["assay.missing.AMS"] == "no valid trial"
     assert whole.tags["assay.missing.cost_usd"].startswith("unknown")
     assert {path.name for path in whole.files} >= {"leaderboard.txt", "sweep.json"}
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Timer
+from typing import Literal
 
 import docker
 import pytest
 from docker.errors import ContainerError
 from docker.models.containers import Container
 
-from runner.errors import ConfigError, EngineError
+from runner.door import CONF
+from runner.errors import ConfigError, EngineError, ImageError
 from runner.records import BundleRecipe
-from runner.sandbox import base, bundles, engine
+from runner.sandbox import base, bundles, content, engine
+from runner.sandbox.inside import PYTHON, SUPERVISOR
 from tests.agents.trials import shipped
 
 LOCK = """six==1.17.0 \\
@@ -30,7 +35,9 @@ NPM_LOCK = """{"lockfileVersion": 3, "requires": true, "packages": {
 "node_modules/minimist": {"version": "1.2.7",
  "integrity": "sha512-bzfL1YUZsP41gmu/qjrEk0Q6i2ix/cVeAhbCbqH9u3zYutS1cLg00qhrD0M2MVdCcx4Sc0UpP2eBWo9rotpq6g=="}}}
 """
-NATIVE = BundleRecipe(name="codex", kind="npm", package="@openai/codex", version="0.169.0")
+CODEX = CONF / "agent" / "locks" / "codex.json"
+Change = Callable[[Path], object]
+NATIVE = BundleRecipe(name="codex", kind="npm", package="@openai/codex", version="0.169.0", lock=CODEX)
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +115,11 @@ def test_identity_is_the_locks_content_and_not_its_place(recipe: BundleRecipe, t
     )
 
 
-@pytest.mark.parametrize(
-    "change", [{"name": "other"}, {"version": "0.169.1"}, {"package": "@openai/other"}, {"node": True}]
-)
-def test_identity_changes_with_the_recipe(change: dict[str, object]) -> None:
+@pytest.mark.parametrize("change", [{"name": "other"}, {"node": True}, {"lock": "of another content"}])
+def test_identity_changes_with_the_recipe(change: dict[str, object], tmp_path: Path) -> None:
+    if "lock" in change:
+        change = {"lock": tmp_path / "lock.json"}
+        (tmp_path / "lock.json").write_text(CODEX.read_text() + "\n")
     assert bundles.container_name(NATIVE.model_copy(update=change)) != bundles.container_name(NATIVE)
 
 
@@ -123,9 +131,12 @@ def test_identity_changes_with_the_base_image(monkeypatch: pytest.MonkeyPatch) -
     bundles._build.cache_clear()
 
 
-def test_pypi_bundle_without_a_lock_is_a_configuration_error() -> None:
-    with pytest.raises(ConfigError, match="bundle small: kind pypi needs `lock`"):
-        bundles.container_name(BundleRecipe(name="small", kind="pypi", package="six", version="1.17.0"))
+@pytest.mark.parametrize("kind", ["pypi", "npm"])
+def test_bundle_without_a_lock_is_a_configuration_error(kind: Literal["pypi", "npm"]) -> None:
+    with pytest.raises(
+        ConfigError, match="bundle small: it needs `lock`, a file with the hash of everything"
+    ):
+        bundles.container_name(BundleRecipe(name="small", kind=kind, package="six", version="1.17.0"))
 
 
 @pytest.mark.parametrize("text", [LOCK, "[]", "{}", '{"packages": {"": {}}}'])
@@ -138,13 +149,138 @@ def test_npm_bundle_with_another_kind_of_lock_is_a_configuration_error(tmp_path:
         bundles.container_name(NATIVE.model_copy(update={"lock": lock}))
 
 
-@pytest.mark.parametrize("name", ["kimi_code", "qwen_code"])
-def test_shipped_npm_locks_are_of_the_shipped_versions(name: str) -> None:
+UNPINNED: dict[str, dict[str, object]] = {
+    "nothing": {"version": "1.2.7"},
+    "sha1": {"version": "1.2.7", "integrity": "sha1-mX0w7jC8lbYaYvDrOaWrsxMmtKI="},
+    "a link": {"resolved": "../evil", "link": True},
+    "an address": {"version": "1.2.7", "resolved": "https://evil.example/minimist.tgz"},
+    "a repository": {"version": "git+ssh://git@evil.example/minimist.git#0f"},
+    "empty": {"version": "1.2.7", "integrity": ""},
+    "no text": {"version": "1.2.7", "integrity": None},
+}
+
+
+@pytest.mark.parametrize("entry", UNPINNED.values(), ids=UNPINNED)
+def test_a_package_that_a_lock_does_not_pin_is_refused(tmp_path: Path, entry: dict[str, object]) -> None:
+    packages = json.loads(NPM_LOCK)["packages"] | {"node_modules/minimist": entry}
+    lock = tmp_path / "package-lock.json"
+    lock.write_text(json.dumps({"packages": packages}))
+    recipe = BundleRecipe(name="json5", kind="npm", package="json5", version="1.0.1", lock=lock)
+    with pytest.raises(ConfigError, match="has no sha512 of node_modules/minimist"):
+        bundles.container_name(recipe)
+
+
+@pytest.mark.parametrize("name", ["claude_code", "codex", "kimi_code", "qwen_code"])
+def test_shipped_npm_locks_are_of_the_shipped_versions_and_no_other_is_taken(name: str) -> None:
     recipe, other = shipped(name).bundle, shipped(name, version="0.0.1").bundle
     assert recipe
     assert other
-    assert not bundles._build(recipe).floats
-    assert bundles._build(other).floats
+    assert bundles.container_name(recipe)
+    with pytest.raises(
+        ConfigError, match=r"is of version \S+ and not of 0\.0\.1\. Make a lock of that version"
+    ):
+        bundles.container_name(other)
+
+
+@pytest.mark.parametrize("name", ["claude_code", "codex", "kimi_code", "qwen_code"])
+def test_shipped_npm_locks_name_packages_for_other_machines_too(name: str) -> None:
+    recipe = shipped(name).bundle
+    assert recipe
+    assert recipe.lock
+    packages = json.loads(recipe.lock.read_text())["packages"].values()
+    machines = {cpu for about in packages for cpu in about.get("cpu", ())}
+    assert {"x64", "arm64"} <= machines
+
+
+# --- content: pure ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "content"
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "agent").write_bytes(b"\x7fELF" + bytes(100))
+    (place / "bin" / "agent").chmod(0o755)
+    (place / "lib.py").write_text("x = 1\n")
+    (place / "link").symlink_to("lib.py")
+    return place
+
+
+def symlink(place: Path, target: str) -> Path:
+    place.symlink_to(target)
+    return place
+
+
+def rewrite(path: str, content: bytes) -> Change:
+    return lambda place: (place / path).write_bytes(content)
+
+
+CHANGES: dict[str, Change] = {
+    "one byte": rewrite("bin/agent", b"\x7fELF" + bytes(99) + b"\x01"),
+    "one byte less": rewrite("bin/agent", b"\x7fELF" + bytes(99)),
+    "emptied": rewrite("lib.py", b""),
+    "a new file": rewrite("new.py", b""),
+    "an empty folder": lambda place: (place / "empty").mkdir(),
+    "a file gone": lambda place: (place / "lib.py").unlink(),
+    "renamed": lambda place: (place / "lib.py").rename(place / "library.py"),
+    "moved": lambda place: (place / "lib.py").rename(place / "bin" / "lib.py"),
+    "bytecode": rewrite("evil.pyc", b"\xf3\r\r\n"),
+    "a hidden file": rewrite(".hidden", b"x"),
+    "executable": lambda place: (place / "lib.py").chmod(0o755),
+    "writable": lambda place: (place / "bin" / "agent").chmod(0o757),
+    "setuid": lambda place: (place / "bin" / "agent").chmod(0o4755),
+    "the folder's mode": lambda place: (place / "bin").chmod(0o777),
+    "another target": lambda place: symlink(place / "new", "bin/agent").replace(place / "link"),
+    "a file for a link": lambda place: (place / "lib.py").replace(place / "link"),
+    "a name with a line end": rewrite("lib.py\n12 x", b""),
+    "a pipe": lambda place: os.mkfifo(place / "pipe"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_whatever_changes_in_a_bundle_changes_its_digest(folder: Path, change: Change) -> None:
+    before = content.digest(str(folder))
+    change(folder)
+    assert content.digest(str(folder)) != before
+
+
+def test_times_and_the_order_of_making_do_not(folder: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.mkdir()
+    for name in ("link", "lib.py", "bin"):
+        if (folder / name).is_dir():
+            shutil.copytree(folder / name, again / name)
+        else:
+            shutil.copy(folder / name, again / name, follow_symlinks=False)
+    os.utime(again / "lib.py", (1, 1))
+    assert content.digest(str(again)) == content.digest(str(folder))
+
+
+# --- Debian's signature -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("debootstrap") is None, reason="only where Debian is bootstrapped")
+@pytest.mark.skipif(os.geteuid() != 0, reason="debootstrap needs root")
+@pytest.mark.parametrize("with_keyring", [True, False])
+def test_an_archive_that_debian_has_not_signed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_keyring: bool
+) -> None:
+    """Without the options, and without the keyring, debootstrap warns that it cannot check, and goes on."""
+    release = tmp_path / "mirror" / "dists" / base.SUITE
+    release.mkdir(parents=True)
+    (release / "Release").write_text(
+        f"Suite: stable\nCodename: {base.SUITE}\nComponents: main\nArchitectures: amd64 arm64\n"
+    )
+    if not with_keyring:
+        monkeypatch.setattr(base, "KEYRING", tmp_path / "absent.gpg")
+    command = base.bootstrap_command(tmp_path / "root", f"file://{tmp_path / 'mirror'}")
+    with pytest.raises(ImageError, match=r"(?is)debootstrap.*(release\.gpg|signature|keyring)"):
+        base._run(command)
+    unchecked = [word for word in command if not word.startswith(("--force-check-gpg", "--keyring"))]
+    careless = engine.output_of([*unchecked[:1], "--no-check-gpg", *unchecked[1:]], 60)
+    assert "Couldn't find these debs" in careless.stdout or "Packages" in careless.stdout, (
+        "else the mirror is not refused for its signature"
+    )
 
 
 # --- building: real containers, real registries -----------------------------------------------------------------------
@@ -156,13 +292,45 @@ def test_bundle_is_installed_once_and_says_what_is_in_it(
 ) -> None:
     bundles.ensure(client, [], print)
     said: list[str] = []
-    digests = bundles.ensure(client, [built], said.append)
-    assert set(digests) == {"python", "small"}
-    assert bundles.container_name(built).endswith(digests["small"][:12])
+    installed = bundles.ensure(client, [built], said.append)
+    assert set(installed) == {"python", "small"}
+    assert bundles.container_name(built).endswith(installed["small"].recipe[:12])
     assert said[0] == "Installing bundle small"
-    assert bundles.ensure(client, [built], pytest.fail) == digests
+    assert bundles.ensure(client, [built], pytest.fail) == installed
     shown = run_in(client, base.tag(), [built], "cat", "/opt/assay/small/bundle.json")
     assert json.loads(shown) == {"name": "small", "installed": [{"name": "six", "version": "1.17.0"}]}
+
+
+@pytest.mark.bundle
+def test_two_installations_have_one_content_and_another_version_has_another(
+    client: docker.DockerClient, built: BundleRecipe, tmp_path: Path
+) -> None:
+    """The comment makes it another recipe, so it is installed once more."""
+    assert built.lock
+    lock = tmp_path / "other.lock"
+    lock.write_text(f"# once more\n{built.lock.read_text()}")
+    again = built.model_copy(update={"lock": lock})
+    try:
+        first = bundles.ensure(client, [built], print)["small"]
+        second = bundles.ensure(client, [again], print)["small"]
+        assert first.recipe != second.recipe
+        assert first.content == second.content
+        volume = Path(client.volumes.get(bundles.container_name(again)).attrs["Mountpoint"])
+        if volume.is_dir():  # else the engine is on another machine
+            assert content.digest(str(volume)) == second.content
+    finally:
+        if container := find(client, again):
+            bundles._remove(client, container)
+
+
+@pytest.mark.bundle
+def test_the_runtime_names_the_debian_packages_that_it_is_made_of(client: docker.DockerClient) -> None:
+    bundles.ensure(client, [], print)
+    shown = run_in(client, base.tag(), [], "cat", "/opt/assay/python/debian.packages")
+    lines = dict(line.split(" ") for line in shown.splitlines())
+    names = {name.partition("=")[0] for name in lines}
+    assert {"libc6", "python3.13-minimal", "libssl3t64"} <= names
+    assert all(len(digest) == 64 or digest == "unknown" for digest in lines.values())
 
 
 @pytest.mark.bundle
@@ -257,8 +425,7 @@ def test_supervisor_runs_in_an_image_without_a_single_file(
     client: docker.DockerClient, empty_image: str
 ) -> None:
     bundles.ensure(client, [], print)
-    python = "/opt/assay/python/bin/python3"
-    command = (python, "-I", "-S", "/opt/assay/python/supervise.py", "--", python, "-I", "-c", "print('in')")
+    command = (*SUPERVISOR, "--", PYTHON, "-c", "print('in')")
     assert run_in(client, empty_image, [], *command) == "in\n"
 
 
@@ -296,29 +463,58 @@ def test_bundle_is_read_only_for_root_too(client: docker.DockerClient) -> None:
 def test_node_agents_are_of_their_versions_and_bring_their_own_node(
     client: docker.DockerClient, empty_image: str, tmp_path: Path
 ) -> None:
-    """Beneath the one that a lock is of is what it names, though the registry has newer; the other says so."""
+    """Beneath it is what the lock names, though the registry has newer."""
     lock = tmp_path / "package-lock.json"
     lock.write_text(NPM_LOCK)
-    bundle = {"name": "json5", "package": "json5", "lock": str(lock)}
-    agents = {version: shipped("kimi_code", version=version, bundle=bundle) for version in ("1.0.1", "1.0.2")}
-    recipes = {version: agent.bundle for version, agent in agents.items() if agent.bundle}
-    heard: list[str] = []
+    recipe = shipped(
+        "kimi_code", version="1.0.1", bundle={"name": "json5", "package": "json5", "lock": str(lock)}
+    ).bundle
+    assert recipe
     try:
-        bundles.ensure(client, recipes.values(), heard.append)
-        assert sum("another version" in said for said in heard) == 1
-        for version, recipe in recipes.items():
-            command = ("/opt/assay/json5/bin/node", "/opt/assay/json5/bin/json5", "--version")
-            assert run_in(client, empty_image, [recipe], *command) == f"{version}\n"
-        shown = run_in(client, base.tag(), [recipes["1.0.1"]], "cat", "/opt/assay/json5/bundle.json")
+        bundles.ensure(client, [recipe], print)
+        command = ("/opt/assay/json5/bin/node", "/opt/assay/json5/bin/json5", "--version")
+        assert run_in(client, empty_image, [recipe], *command) == "1.0.1\n"
+        shown = run_in(client, base.tag(), [recipe], "cat", "/opt/assay/json5/bundle.json")
         assert {"name": "minimist", "version": "1.2.7"} in json.loads(shown)["installed"]
     finally:
-        for container in filter(None, (find(client, recipe) for recipe in recipes.values())):
+        if container := find(client, recipe):
             bundles._remove(client, container)
 
 
 @pytest.mark.bundle
-def test_npm_package_without_the_native_program_is_refused(client: docker.DockerClient) -> None:
-    recipe = BundleRecipe(name="semver", kind="npm", package="semver", version="7.7.3")
-    with pytest.raises(EngineError, match="expected one native program named semver, found: none"):
+def test_npm_package_that_is_not_what_was_locked_is_refused(
+    client: docker.DockerClient, tmp_path: Path
+) -> None:
+    lock = tmp_path / "package-lock.json"
+    lock.write_text(NPM_LOCK.replace("sha512-bzfL1", "sha512-AAAA1"))
+    recipe = BundleRecipe(name="json5", kind="npm", package="json5", version="1.0.1", lock=lock, node=True)
+    with pytest.raises(EngineError, match=r"(?s)bundle json5 could not be installed:.*EINTEGRITY"):
+        bundles.ensure(client, [recipe], print)
+    assert find(client, recipe) is None
+
+
+@pytest.mark.bundle
+def test_npm_package_that_the_lock_does_not_name_is_refused(
+    client: docker.DockerClient, tmp_path: Path
+) -> None:
+    """Else npm fetches what a lock lacks."""
+    locked = json.loads(NPM_LOCK)
+    del locked["packages"]["node_modules/minimist"]
+    lock = tmp_path / "package-lock.json"
+    lock.write_text(json.dumps(locked))
+    recipe = BundleRecipe(name="json5", kind="npm", package="json5", version="1.0.1", lock=lock, node=True)
+    with pytest.raises(EngineError, match="not as in the lock: node_modules/minimist"):
+        bundles.ensure(client, [recipe], print)
+    assert find(client, recipe) is None
+
+
+@pytest.mark.bundle
+def test_npm_package_without_the_native_program_is_refused(
+    client: docker.DockerClient, tmp_path: Path
+) -> None:
+    lock = tmp_path / "package-lock.json"
+    lock.write_text(NPM_LOCK)
+    recipe = BundleRecipe(name="json5", kind="npm", package="json5", version="1.0.1", lock=lock)
+    with pytest.raises(EngineError, match="expected one native program named json5, found: none"):
         bundles.ensure(client, [recipe], print)
     assert find(client, recipe) is None

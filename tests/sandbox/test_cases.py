@@ -141,8 +141,7 @@ def test_what_an_agent_left_in_an_image_does_not_reach_the_supervisor(
     side = CaseSide.model_validate({"name": "hostile", "image": sandboxes.image(environment), "how": how})
     with sandboxes.cases(side) as box:
         api = engine.connect().api
-        code = "print(open('/etc/ld.so.preload').read())"
-        found = run_inside(api, box._containers[0], PYTHON, "-I", "-S", "-c", code)
-        assert found == "\n", "no library, and so no complaint of the loader's either"
+        found = run_inside(api, box._containers[0], PYTHON, "-c", "print('ours')")
+        assert found == "ours\n", "no library, and so no complaint of the loader's either"
         result = box.run(case("ls -A . ~ /tmp; id -un; id -gn"))
     assert result.stdout == ".:\n\n/home/user:\n\n/tmp:\nuser\nuser\n"

@@ -42,7 +42,7 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_engine")
 def test_absent_engine_is_one_clear_sentence() -> None:
-    with pytest.raises(EngineError, match="make docker"):
+    with pytest.raises(EngineError, match=r"unix:///nowhere/docker\.sock: start it, or run `make docker`"):
         engine.connect()
 
 

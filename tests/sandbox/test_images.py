@@ -78,6 +78,22 @@ def test_an_image_that_cannot_be_pulled_is_built_and_says_so(
         assert "registry.invalid/no/image:1 could not be pulled; its Dockerfile was built" in image.note
 
 
+def test_two_tasks_that_name_one_image_and_have_two_dockerfiles_got_the_first_ones_build(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    """It cannot be pulled, so each has its own built; and its registry is asked once."""
+    built = []
+    for folder, mark in ((tmp_path / "one", digest), (tmp_path / "other", f"sha256:{uuid4().hex}")):
+        folder.mkdir()
+        environment = on_base(
+            folder, f"RUN echo {folder.name} > /which", mark, image="registry.invalid/one/image:1"
+        )
+        built.append(provider.image(environment))
+    connect().api.remove_image(built[1].reference, force=True)
+    assert built[0].id != built[1].id
+    assert all("could not be pulled; its Dockerfile was built" in image.note for image in built)
+
+
 def test_an_image_that_can_be_neither_pulled_nor_built_is_an_error_at_once(provider: DockerSandboxes) -> None:
     began = time.monotonic()
     with pytest.raises(ImageError, match=r"registry\.invalid/no/image.*docker load"):

@@ -248,7 +248,7 @@ def test_supervised_command_line() -> None:
     spec = ExecSpec(argv=("agent", "--", "x"), env={"A": "1"}, cwd="/app", timeout_seconds=60)
     wrapped = inside.supervised(spec, gateway=True)
     assert wrapped.argv == (
-        *("/opt/assay/python/bin/python3", "-I", "-S", "/opt/assay/python/supervise.py"),
+        *("/opt/assay/python/closed/bin/python3", "/opt/assay/python/supervise.py"),
         *("--socket", "/run/assay/gateway/gateway.sock", "--port", "4180", "--deadline", "60"),
         *("--", "agent", "--", "x"),
     )

@@ -20,8 +20,10 @@ from runner.sandbox import base
 from runner.sandbox.container import DockerSandbox
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
-from runner.sandbox.inside import PYTHON, proxied
+from runner.sandbox.inside import ROOT, proxied
 
+AGENTS = f"{ROOT}/python/bin/python3"
+"""The interpreter of agents: it looks at the system around it, as theirs do."""
 CANARY = "sk-canary-of-the-providers-key-0123456789"
 
 
@@ -39,8 +41,8 @@ class Cell:
         return self.sandbox.exec(ExecSpec(argv=("bash", "-c", script), env=env, timeout_seconds=120))
 
     def python(self, script: str, *, supervised: bool = False, **env: str) -> Any:
-        """Run a script on the runtime's interpreter; what it prints last, read as JSON."""
-        spec = ExecSpec(argv=(PYTHON, "-I", "-c", PRELUDE + script), env=env, timeout_seconds=120)
+        """Run a script on the agents' interpreter; what it prints last, read as JSON."""
+        spec = ExecSpec(argv=(AGENTS, "-I", "-c", PRELUDE + script), env=env, timeout_seconds=120)
         result = self.sandbox.exec(proxied(spec) if supervised else spec)
         assert result.exit_code == 0, result
         return json.loads(result.stdout.splitlines()[-1])

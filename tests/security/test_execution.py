@@ -227,8 +227,63 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
     assert "mine': Read-only file system" in found.output
 
 
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    "place",
+    ["ln -s /opt/assay/python /workspace", "ln -s workspace /workspace", "mkfifo /workspace"],
+    ids=["a link to what is read-only", "a loop", "a pipe"],
+)
+def test_an_image_that_the_engine_refuses_is_the_agents_failure(task: Task, place: str) -> None:
+    """It was the engine's, and so the trial nobody's."""
+    found = rerun(
+        task, Deliverables(f"{DOCKERFILE}RUN rm -r /workspace && {place}\n", UNITTEST), DockerSandboxes()
+    )
+    assert (found.built, found.outcomes, found.error and found.error.type) == (False, None, "ImageError")
+
+
+@pytest.mark.docker
+def test_variables_of_the_image_do_not_reach_the_watcher(task: Task) -> None:
+    """With the first of them, the loader lists a program's libraries and does not run it."""
+    variables = "LD_TRACE_LOADED_OBJECTS=1 LD_DEBUG=all LD_SHOW_AUXV=1 PYTHONHOME=/nowhere LOCPATH=/nowhere"
+    script = f"env > seen; unset {' '.join(name.partition('=')[0] for name in variables.split())}; cat seen; {UNITTEST}"
+    found = rerun(task, Deliverables(f"{DOCKERFILE}ENV {variables}\n", script), DockerSandboxes())
+    assert found.error is None or found.error.type == "no_tests", found
+    assert found.exit_code is not None, "the watcher has told the end"
+
+
+LINKED = f"{DOCKERFILE}RUN mv /opt /elsewhere && ln -s /elsewhere /opt\n"
+REPLACED = r"""
+rm /opt
+library=/opt/assay/python/lib/python3.13
+mkdir -p $library
+for name in traceback linecache tokenize textwrap warnings array _strptime base64; do
+    echo "open('/tmp/taken', 'a').write(__name__)" > $library/$name.py
+done
+/usr/bin/python3.13 - <<'END'
+import json, socket
+for tests in ({"a": "passed"}, ["a"], {"a": {}}, 3):
+    told = {"ask": "pytest", "session": "s", "root": "/", "tests": tests, "plugins": [], "last": True}
+    data = json.dumps(told).encode()
+    with socket.socket(socket.AF_UNIX) as watcher:
+        watcher.connect("/run/assay/agent/watch/runner/verifiers/watch_inside/socket")
+        watcher.sendall(len(data).to_bytes(8, "big") + b"\xff" + data)
+        watcher.shutdown(socket.SHUT_WR)
+        watcher.recv(16)
+END
+cat /tmp/taken; ls /elsewhere/assay
+"""
+
+
+@pytest.mark.docker
+def test_a_library_in_the_place_of_the_watchers_own_is_never_imported(task: Task) -> None:
+    """The folder that the bundle is mounted below may be a link, and a traceback is printed by a module."""
+    found = rerun(task, Deliverables(LINKED, REPLACED), DockerSandboxes())
+    assert "/tmp/taken: No such file" in found.output
+    assert "python" in found.output, "the bundle is still there, elsewhere"
+
+
 EARLY = f"""#!/bin/bash
-found() {{ [[ $(tr '\\0' ' ' < $1/cmdline) = */opt/assay/python/bin/python3*watch_inside* ]]; }}
+found() {{ [[ $(tr '\\0' ' ' < $1/cmdline) = */opt/assay/python/closed/bin/python3*watch_inside* ]]; }}
 until found $watcher && exec 3> $watcher/fd/1; do for watcher in /proc/[0-9]*; do found $watcher && break; done; done
 until [ -e /tmp/over ]; do :; done
 while echo '{FORGED}' >&3; do :; done

@@ -16,6 +16,7 @@ from runner.gateway import Session
 from runner.gateway.server import CONNECTIONS
 from runner.sandbox.engine import connect
 from tests.security.conftest import CANARY, Cell, open_files
+from tests.serving import bridge_address
 from tests.waiting import until
 
 pytestmark = pytest.mark.docker
@@ -36,10 +37,7 @@ def test_no_port_of_this_machine_answers(cell: Cell) -> None:
     with socket.create_server(("0.0.0.0", 0)) as server, socket.socket(type=socket.SOCK_DGRAM) as probe:
         port = server.getsockname()[1]
         probe.connect(("198.51.100.1", 9))
-        bridges = [
-            network["IPAM"]["Config"][0]["Gateway"] for network in connect().api.networks(names=["bridge"])
-        ]
-        addresses = ["127.0.0.1", "::1", probe.getsockname()[0], *bridges]
+        addresses = ["127.0.0.1", "::1", probe.getsockname()[0], bridge_address()]
         reached = cell.python(
             f"""
 reached = []

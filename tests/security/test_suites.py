@@ -199,7 +199,7 @@ def test_a_test_in_a_file_of_the_agents_never_counts(bench: SuiteBench, tmp_path
     own = "def test_own(): pass\n"
     files = {**EMPTY, "own/test_own.py": own, "pytest.ini": "", "tests/test_zero.py": own}
     expected = ["own/test_own.py::test_own", "test_own.py::test_own", *PASSED]
-    verdict = bench.judge(tmp_path, files, commands=["pytest", "cd own; pytest"], expected=expected)
+    verdict = bench.judge(tmp_path, files, commands=["pytest", "cd own; pytest"], expected=expected, count=9)
     assert verdict.reward == 0.0, verdict
     assert verdict.components["tests_unreported"] == 2.0
 

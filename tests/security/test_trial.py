@@ -160,5 +160,8 @@ def test_a_verifiers_links_are_not_followed_either(run: Callable[..., tuple[Tria
         "touch /app/done",
         test="echo 1 > /tmp/one; ln -s /tmp/one /logs/verifier/reward.txt",
     )
-    assert record.reward is None
-    assert "unjudged" in record.flags
+    assert record.reward == 0.0
+    assert "no_verdict" in record.flags
+    assert record.verdict is not None
+    assert record.verdict.error is not None
+    assert "not a regular file" in record.verdict.error.message

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pytest
 from pydantic import TypeAdapter
@@ -17,10 +17,11 @@ from runner.case_file import read_cases
 from runner.cases import CaseResult, CaseSide
 from runner.errors import VerifierError
 from runner.records import ExecSpec, SandboxSpec, Task, Verdict
-from runner.sandbox import base
+from runner.sandbox import base, cases_launch
 from runner.sandbox.cases import stream
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
+from runner.sandbox.inside import PYTHON
 from runner.verifiers.comparison import Comparison
 from runner.verifiers.differential import FOUND
 from runner.verifiers.reference_runs import ReferenceRun
@@ -255,6 +256,29 @@ def test_an_installation_that_breaks_its_machine_voids_no_trial(
     verdict = bench.judge(f'{written(TOOL)}\necho "import os; {deed}" > setup.py', tmp_path)
     assert verdict.reward == 0.0
     assert verdict.error is None
+    assert "passed" not in ended(verdict)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["print('[' * 9_000)", "os.kill(-1, 9)"],
+    ids=["an answer that is none", "the end of the machine"],
+)
+def test_whoever_takes_the_supervisors_place_voids_no_trial(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """Of the candidate's side, whose cases are the first to run: nothing that it says there makes the failure ours."""
+    genuine, sides = cases_launch.command, []
+
+    def command(work: Literal["prepare", "serve"], side: CaseSide, *given: Any) -> list[str]:
+        sides.append(side.image.id)
+        if work == "serve" and side.image.id == sides[0]:
+            return [PYTHON, "-c", f"import os, sys\nfor _ in sys.stdin: {answer}; sys.stdout.flush()"]
+        return genuine(work, side, *given)
+
+    monkeypatch.setattr(cases_launch, "command", command)
+    verdict = bench.judge(written(TOOL), tmp_path)
+    assert (verdict.reward, verdict.error) == (0.0, None), verdict
     assert "passed" not in ended(verdict)
 
 

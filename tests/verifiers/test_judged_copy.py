@@ -6,7 +6,11 @@ import io
 import tarfile
 from pathlib import Path
 
+import pytest
+
+from runner.errors import WorkspaceTooLarge
 from runner.suites import packaging
+from runner.verifiers import judged_copy
 from runner.verifiers.judged_copy import write_copy
 
 
@@ -32,3 +36,23 @@ def test_a_hard_link_to_a_symbolic_link_to_nowhere_spoils_no_judging(tmp_path: P
         found = archive.extractfile("workspace/code.py")
         assert found
         assert found.read() == b"1"
+
+
+def test_hard_links_do_not_multiply_a_file_beyond_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a tar a link costs nothing, and in the copy each would be a file: of 190 MB and 20,000 links, terabytes."""
+    monkeypatch.setattr(judged_copy, "MOST_BYTES", 10_000)
+    workspace = tmp_path / "workspace.tar"
+    with tarfile.open(workspace, "w") as archive:
+        entry = tarfile.TarInfo("workspace/large")
+        entry.size = 1000
+        archive.addfile(entry, io.BytesIO(bytes(1000)))
+        for number in range(10):
+            entry = tarfile.TarInfo(f"workspace/{number}")
+            entry.type, entry.linkname = tarfile.LNKTYPE, "workspace/large"
+            archive.addfile(entry)
+    (tmp_path / "hidden").mkdir()
+    with pytest.raises(WorkspaceTooLarge):
+        write_copy(workspace, tmp_path / "hidden", tmp_path / "copy.tar", (), packaging, 1000)
+    assert (tmp_path / "copy.tar").stat().st_size < 50_000

@@ -118,8 +118,35 @@ def test_what_is_no_single_verdict_is_never_a_no(asks: Asks, tmp_path: Path, tex
         judge = a_judge(fake)
         with pytest.raises(JudgeError, match="The judge judge gave no verdict"):
             asks(judge).verdicts([PAIR])
-    assert spent(tmp_path) == pytest.approx(2 * USD)
+    assert spent(tmp_path) == pytest.approx(4 * USD), "asked about other outputs, too"
     assert kept(judge, tmp_path / "cache", PAIR.digest) is None
+
+
+REFUSED = Behaviour(status_code=400, message="content_filter")
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (NONSENSE, NONSENSE, YES, NONSENSE, NONSENSE),
+        (REFUSED, YES, REFUSED),
+        (REFUSED, NO, NONSENSE, NONSENSE),
+    ],
+    ids=["talked out of a verdict", "refused for what it says", "both"],
+)
+def test_outputs_that_keep_a_judge_from_answering_void_no_trial(
+    asks: Asks, tmp_path: Path, answers: tuple[Behaviour, ...]
+) -> None:
+    with FakeUpstream(*answers) as fake:
+        judge = a_judge(fake)
+        assert not asks(judge).verdicts([PAIR])[PAIR.digest].equivalent
+        assert len(fake.requests) == len(answers)
+    assert kept(judge, tmp_path / "cache", PAIR.digest) is None
+
+
+def test_a_judge_that_fails_for_a_moment_is_asked_again(asks: Asks) -> None:
+    with FakeUpstream(NONSENSE, NONSENSE, NO, YES) as fake:
+        assert asks(a_judge(fake)).verdicts([PAIR])[PAIR.digest].equivalent
 
 
 def test_a_provider_that_refuses_is_never_a_no(asks: Asks) -> None:

@@ -64,7 +64,7 @@ def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(
     with (
         tempfile.TemporaryDirectory(prefix="assay-") as folder,
         FakeUpstream(NONSENSE) as model,
-        FakeUpstream(NONSENSE, NONSENSE, YES) as judge,
+        FakeUpstream(*4 * (NONSENSE,), YES) as judge,
     ):
         Path(folder).chmod(0o755)
         dataset = tool_dataset(
@@ -87,23 +87,23 @@ def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(
             invalid = run_to_the_end(trial, lab, 1, lambda: False)
             assert len(model.requests) == 1, "a judge's failure does not pay for the rollout again"
             record = run_to_the_end(trial, lab, 0, lambda: False)
-            assert gateway.spent["usd"] == pytest.approx(2 * 100 * JUDGE_USD + 3 * JUDGE_USD)
+            assert gateway.spent["usd"] == pytest.approx(2 * 100 * JUDGE_USD + 5 * JUDGE_USD)
 
     assert invalid.error
     assert (invalid.status, invalid.reward) == (Status.INFRA_INVALID, None)
     assert (invalid.error.type, invalid.error.phase) == ("JudgeError", "verify")
-    assert invalid.judge_usd == pytest.approx(2 * JUDGE_USD)
+    assert invalid.judge_usd == pytest.approx(4 * JUDGE_USD)
 
     assert record.verdict
     assert (record.status, record.reward) == (Status.COMPLETED, 1.0), record
     assert record.verdict.components["exact_match"] == 0.875
     assert record.cost_usd == pytest.approx(2 * 100 * JUDGE_USD)
-    assert record.judge_usd == pytest.approx(3 * JUDGE_USD)
+    assert record.judge_usd == pytest.approx(5 * JUDGE_USD)
     assert (record.usage.input_tokens, record.turns) == (2000, 1)
-    assert record.retries[0].judge_usd == pytest.approx(2 * JUDGE_USD)
+    assert record.retries[0].judge_usd == pytest.approx(4 * JUDGE_USD)
     assert "judge" in record.digests
     table = trials_table([trial.row()], {record.key: record})
-    assert table["judge_usd"].tolist() == [pytest.approx(3 * JUDGE_USD)]
+    assert table["judge_usd"].tolist() == [pytest.approx(5 * JUDGE_USD)]
     assert table["cost_usd"].tolist() == [pytest.approx(2 * 100 * JUDGE_USD)]
 
     folder_of = Store(tmp_path / "outputs").folder(record.key)

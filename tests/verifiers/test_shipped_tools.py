@@ -130,7 +130,8 @@ def test_the_reference_is_worth_one_nothing_is_worth_nothing_and_the_prompt_is_t
     shown = cases[: len(examples)]
     results = Shelf.model_validate_json(kept.read_bytes()).of(shown).results
     prompt = (SHIPPED / name / "instruction.md").read_text()
-    assert HEADING + prompt.partition(HEADING)[2] == section(shown, results)
+    true = section(shown, results).replace("\r\n", "\n")  # as a prompt shows the end of a line
+    assert HEADING + prompt.partition(HEADING)[2] == true
     if name in ONE_OF_A_LANGUAGE:
         worth_nothing(attempt(folder, Nop()))
 

@@ -47,19 +47,19 @@ def lines(*reports: dict[str, Any]) -> str:
 
 
 def test_only_what_passed_in_every_command_and_is_expected_has_passed() -> None:
-    good = read_reports(lines(*REPORTS[:4]))
+    good = read_reports(lines(*REPORTS[:4]), 2)
     assert passed(good, EXPECTED) == {"t.py::good"}
     assert passed(good, None) == {"t.py::good", "x.py::extra"}
     assert passed(only_of(good, {"/x.py"}), None) == {"x.py::extra"}
-    assert passed(read_reports(lines(*REPORTS)), EXPECTED) == set(), "the worst word on a test counts"
-    assert passed(read_reports(lines(told("a", "passed"), told("a", "failed"))), None) == set()
-    forged = read_reports(lines(*REPORTS[:4], {"event": "forged", "message": "changed: x"}))
+    assert passed(read_reports(lines(*REPORTS), 2), EXPECTED) == set(), "the worst word on a test counts"
+    assert passed(read_reports(lines(told("a", "passed"), told("a", "failed")), 2), None) == set()
+    forged = read_reports(lines(*REPORTS[:4], {"event": "forged", "message": "changed: x"}), 2)
     assert passed(forged, EXPECTED) == set()
     assert summary(forged, ()) == "FORGED: changed: x; nothing of this run is believed"
 
 
 def test_every_expected_test_that_did_not_pass_has_one_reason() -> None:
-    found = counts(read_reports(lines(*REPORTS)), EXPECTED, late=True)
+    found = counts(read_reports(lines(*REPORTS), 2), EXPECTED, late=True)
     outcomes = {"failed": 1, "skipped": 1, "xpassed": 1, "error": 0, "xfailed": 0}
     reasons = {"import": 2, "assertion": 1, "timeout": 1, "other": 2, "signature": 0}
     assert found == {
@@ -70,11 +70,11 @@ def test_every_expected_test_that_did_not_pass_has_one_reason() -> None:
         **{f"failure_{kind}": reasons[kind] for kind in FAILURES},
     }
     assert outcomes.keys() == {*OUTCOMES} - {"passed"}
-    early = counts(read_reports(lines(*REPORTS)), EXPECTED, late=False)
+    early = counts(read_reports(lines(*REPORTS), 2), EXPECTED, late=False)
     assert (early["failure_timeout"], early["failure_other"]) == (0, 3)
-    some = counts(read_reports(lines(*REPORTS[:4])), EXPECTED, late=False)
+    some = counts(read_reports(lines(*REPORTS[:4]), 2), EXPECTED, late=False)
     assert sum(some[f"failure_{kind}"] for kind in FAILURES) == len(EXPECTED) - 1, "all but what passed"
-    everything = counts(read_reports(lines(*REPORTS)), None, late=False)
+    everything = counts(read_reports(lines(*REPORTS), 2), None, late=False)
     assert (everything["extra"], everything["unreported"], everything["failure_import"]) == (0, 0, 0)
 
 
@@ -82,12 +82,12 @@ def test_a_test_that_fails_in_one_command_and_passes_in_the_other_has_failed() -
     """It was no pass, and counted as failed nowhere: the last command's word was taken."""
     words = [told("a", "failed", kind="AssertionError"), told("a", "passed", command=1)]
     for order in (words, words[::-1]):
-        found = counts(read_reports(lines(*order)), ("a",), late=False)
+        found = counts(read_reports(lines(*order), 2), ("a",), late=False)
         assert (found["failed"], found["failure_assertion"], found["failure_other"]) == (1, 1, 0)
 
 
 def test_each_command_has_its_own_junit_xml_and_its_own_lines_of_the_summary() -> None:
-    reported = read_reports(lines(*REPORTS))
+    reported = read_reports(lines(*REPORTS), 2)
     first, second = (ET.fromstring(junit("pytest \0", at, reported))[0] for at in (0, 1))
     numbers = {name: value for name, value in first.attrib.items() if name != "name"}
     assert numbers == {"tests": "5", "failures": "1", "errors": "1", "skipped": "1", "time": "0.750"}

@@ -55,6 +55,11 @@ class ExecutionAgent(Record):
     """Search engine for hints from the web; None asks none."""
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """Nothing beyond a model's words."""
+        return ()
+
+    @property
     def uses_model(self) -> bool:
         """Always."""
         return True

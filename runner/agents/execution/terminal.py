@@ -25,6 +25,7 @@ from runner.sandbox.inside import PYTHON
 PIECE, MOST_CHARACTERS = 100_000, 1_500_000
 """Of a variable, and of all together: a little less than Linux takes."""
 LOAD = """import os, sys, types
+os.environ = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
 for variable in [name for name in os.environ if name.startswith("ASSAY_MODULE_")]:
     name = variable.removeprefix("ASSAY_MODULE_")
     sys.modules[name] = types.ModuleType(name)
@@ -32,7 +33,8 @@ for variable in [name for name in os.environ if name.startswith("ASSAY_MODULE_")
 given = sorted(name for name in os.environ if name.startswith("ASSAY_REQUEST_"))
 sys.argv[1:] = ["".join(map(os.environ.pop, given))]
 exec(os.environ.pop("ASSAY_PROGRAM"))"""
-"""Runs a program and loads the modules that come with it, all in variables; none of them is passed on."""
+"""Runs a program and loads the modules that come with it, all in variables; none of them is passed on. The variables
+are a dictionary of ours (see `sandbox.inside.PYTHON`): they are for commands, and none for the interpreter itself."""
 MOST_PRINTED = 200_000
 """Of what is shown at once, each end; the program inside keeps less."""
 MOST_BYTES = 100_000
@@ -50,6 +52,7 @@ NOBODY, WENT_AWAY = 3, 4
 """Exit codes of `ask_inside.py`."""
 ENDINGS: Final = {
     "disk": "The machine filled its disk and was stopped.",
+    "files": "The machine had too many files and was stopped.",
     "deadline": "The machine did not answer any more and was stopped.",
     "lost": "The machine stopped.",
     "cancelled": "The machine was stopped.",
@@ -213,7 +216,7 @@ def _inside(
     sandbox: Sandbox, given: dict[str, str], seconds: float, check: Callable[[], None] = lambda: None
 ) -> ExecResult:
     """Run a program of ours, again for as long as there is no room for it. Raises `_Gone`."""
-    spec = ExecSpec(argv=(PYTHON, "-I", "-S", "-c", LOAD), env=given, timeout_seconds=seconds)
+    spec = ExecSpec(argv=(PYTHON, "-c", LOAD), env=given, timeout_seconds=seconds)
     for attempt in range(ATTEMPTS):
         check()
         if attempt:

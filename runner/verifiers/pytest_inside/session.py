@@ -47,7 +47,7 @@ WATCHED = (
 )
 """Modules whose functions decide what becomes of a test, or tell of it."""
 MESSAGE = 1000
-"""Characters of an error that are told."""
+"""Characters of an error, and of its class's name, that are told."""
 OUTCOMES: dict[tuple[str, str], str] = {
     ("setup", "failed"): "error",
     ("teardown", "failed"): "error",
@@ -200,7 +200,7 @@ class Reporter:
         if hasattr(report, "wasxfail") and report.when == "call":
             outcome = "xfailed" if report.skipped else "xpassed"
         if outcome and result["outcome"] in ("passed", "xpassed"):
-            why = call.excinfo.typename if call.excinfo else ""
+            why = call.excinfo.typename[:MESSAGE] if call.excinfo else ""
             result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
         if report.when == "teardown":
             self._look()

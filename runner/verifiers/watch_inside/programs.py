@@ -59,9 +59,12 @@ class Run:
     """One program, run for a shim."""
 
     def __init__(self, request: dict[str, Any], shim: socket.socket, files: dict[int, int]) -> None:
+        """Raises `ValueError` for a request that is none of a shim's."""
         self.argv: list[str] = request["argv"]
         self.cwd: str = request["cwd"]
         self.program: str = request["program"]
+        if not self.argv or not all(isinstance(word, str) for word in (self.cwd, self.program, *self.argv)):
+            raise ValueError("it names no program")
         self.printed = Kept(HEAD, TAIL)
         self.file, self.script = self._first_file(), self._text()
         """As they are before it runs."""
@@ -85,7 +88,7 @@ class Run:
         for word in self.argv[1:]:
             path = os.path.realpath(os.path.join(self.cwd, word))  # noqa: PTH118
             if os.path.isfile(path):  # noqa: PTH113
-                return [path, digest(path)]
+                return [readable(path), digest(path)]
         return []
 
     def _text(self) -> list[str]:
@@ -93,7 +96,7 @@ class Run:
         path = os.path.realpath(self.program)
         with contextlib.suppress(OSError):
             if not content(path, 4).startswith(b"\x7fELF") and not _packaged(path):
-                return [path, digest(path)]
+                return [readable(path), digest(path)]
         return []
 
     def _start(self) -> tuple[subprocess.Popen[bytes], Pump]:
@@ -236,11 +239,16 @@ def content(path: str, most: int) -> bytes:
         return file.read(most)
 
 
+def readable(name: str) -> str:
+    r"""A name as text: bytes that are no UTF-8 are written `\udcNN`."""
+    return name.encode(errors="backslashreplace").decode()
+
+
 def digest(path: str) -> str:
     """SHA-256 of what a path holds; empty when it holds nothing of sane size."""
     try:
         held = content(os.path.realpath(path), FILE + 1)
-    except OSError:
+    except (OSError, ValueError):  # the latter of a name that no file can have
         return ""
     return hashlib.sha256(held).hexdigest() if len(held) <= FILE else ""
 

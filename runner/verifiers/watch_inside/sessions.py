@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runner.verifiers.watch_inside.programs import digest
+from runner.verifiers.watch_inside.programs import digest, readable
+
+OUTCOMES = ("passed", "failed", "skipped")
 
 
 class Session:
@@ -22,6 +24,8 @@ class Session:
     def add(self, told: dict[str, Any]) -> None:
         """Outcomes of tests; files are as they were when the first of their tests was told."""
         for name, outcome in told["tests"].items():
+            if outcome not in OUTCOMES:
+                raise ValueError(outcome)
             file, _, rest = name.partition("::")
             path = os.path.normpath(os.path.join(told["root"], file))  # noqa: PTH118
             self._tests[path, rest] = outcome
@@ -37,8 +41,12 @@ class Session:
 
     def body(self) -> bytes:
         """Its tests by file, and digests of the files and of every plugin, each conftest.py too, that they ran with."""
-        tests = [(path, rest, outcome) for (path, rest), outcome in self._tests.items()]
-        return json.dumps({"tests": tests, "files": self._files, "plugins": self._plugins}).encode()
+        tests = [(readable(path), readable(rest), outcome) for (path, rest), outcome in self._tests.items()]
+        files, plugins = (
+            {readable(path): held for path, held in digests.items()}
+            for digests in (self._files, self._plugins)
+        )
+        return json.dumps({"tests": tests, "files": files, "plugins": plugins}).encode()
 
 
 def _conftests(file: str, root: str) -> Iterator[str]:

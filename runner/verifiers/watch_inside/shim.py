@@ -18,6 +18,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PLACE = Path(__file__).parent
+GIVEN = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"} or dict(os.environ)
+"""The environment of what is run. The runtime's interpreter has it under these names, so that nothing of it is the
+interpreter's own; any other has it as it is."""
 WATCHED = "ASSAY_WATCHED"
 LIMITS = (
     resource.RLIMIT_CORE,
@@ -32,14 +35,14 @@ LIMITS = (
 def main(name: str, *arguments: str) -> int:
     """Exit code of the program; 127 if there is none, as a shell has it."""
     own = str(PLACE / "bin")
-    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(":") if folder != own]
+    folders = [folder for folder in GIVEN.get("PATH", os.defpath).split(":") if folder != own]
     program = name if "/" in name else find(name, folders)
     if program is None or not Path(program).exists():
         print(f"{name}: command not found", file=sys.stderr)
         return 127
-    env = {**telling(os.environ, by_name=True), "PATH": ":".join(folders), WATCHED: "1"}
+    env = {**telling(GIVEN, by_name=True), "PATH": ":".join(folders), WATCHED: "1"}
     env.pop("BASH_ENV", None)
-    if WATCHED in os.environ:
+    if WATCHED in GIVEN:
         os.execve(program, [name, *arguments], env)  # noqa: S606 - the program that was called
     umask = os.umask(0)
     request = {

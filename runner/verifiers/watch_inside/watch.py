@@ -13,6 +13,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import array  # noqa: F401 - `socket.recv_fds` would import it at its first call
 import base64
 import contextlib
 import ctypes
@@ -34,9 +35,18 @@ from pathlib import Path
 from typing import Any
 
 from runner.verifiers.watch_inside import NO_SHELL
-from runner.verifiers.watch_inside.programs import CHUNK, FILE, LOOK_SECONDS, Kept, Pump, Run, content
+from runner.verifiers.watch_inside.programs import (
+    CHUNK,
+    FILE,
+    LOOK_SECONDS,
+    Kept,
+    Pump,
+    Run,
+    content,
+    readable,
+)
 from runner.verifiers.watch_inside.sessions import Session
-from runner.verifiers.watch_inside.shim import telling
+from runner.verifiers.watch_inside.shim import GIVEN, telling
 
 PLACE = Path(__file__).parent
 PR_SET_DUMPABLE = 4
@@ -126,14 +136,15 @@ class Watcher:
         """Those of pytest that have not ended."""
         self._telling = threading.Lock()
         """Held while something is told: the script's end may be nearer than that of a look through a workspace."""
-        self._folders = os.environ.get("PATH", os.defpath).split(":")
+        self._folders = GIVEN.get("PATH", os.defpath).split(":")
 
     def run(self) -> None:
         """The script from its beginning to its end or its time limit."""
         self._prepare()
+        _import_nothing_more()
         printed = Kept(0, SCRIPT_TAIL)
         reading, writing = os.pipe()
-        shell = shutil.which("bash") or "/bin/sh"
+        shell = shutil.which("bash", path=GIVEN.get("PATH", os.defpath)) or "/bin/sh"
         if not Path(shell).exists():
             os._exit(NO_SHELL)
         child = subprocess.Popen(
@@ -185,7 +196,7 @@ class Watcher:
         threading.Thread(target=self._hear, args=(door,), daemon=True).start()
 
     def _env(self) -> dict[str, str]:
-        env = telling(os.environ)
+        env = telling(GIVEN)
         env["PATH"] = f"{PLACE}/bin:{env.get('PATH', os.defpath)}"
         env["BASH_ENV"] = f"{PLACE}/functions"
         env["TOX_TESTENV_PASSENV"] = "PYTHONPATH"
@@ -216,7 +227,8 @@ class Watcher:
 
     def _answer(self, connection: socket.socket) -> None:
         """One request; what makes no sense has no answer."""
-        with connection, contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        # Whoever asks may be the script, so whatever a request leads to is the request's fault.
+        with connection, contextlib.suppress(Exception):
             head, files, _, _ = socket.recv_fds(connection, 8 + 4, 3)
             length, numbers = int.from_bytes(head[:8], "big"), head[8:].partition(b"\xff")
             data = bytearray(numbers[2])
@@ -248,11 +260,19 @@ class Watcher:
         roots = dict.fromkeys((self._spec["workspace"], *elsewhere))
         found = dict.fromkeys(path for root in roots for path in self._new_results(root, started))
         number = next(self._numbers)
-        told = {"run": number, "argv": run.argv, "code": code, "file": run.file, "script": run.script}
+        told = {
+            "run": number,
+            "argv": list(map(readable, run.argv)),
+            "code": code,
+            "file": run.file,
+            "script": run.script,
+        }
         self._channel.say({"event": "run", **told}, run.printed.whole())
         for path in list(found)[:FILES]:
             with contextlib.suppress(OSError):
-                self._channel.say({"event": "file", "run": number, "path": path}, content(path, FILE))
+                self._channel.say(
+                    {"event": "file", "run": number, "path": readable(path)}, content(path, FILE)
+                )
 
     def _tell_session(self, name: str) -> None:
         if session := self._sessions.pop(name, None):
@@ -278,6 +298,12 @@ def _changed(path: str) -> float:
     except OSError:
         return 0.0
     return state.st_ctime if stat.S_ISREG(state.st_mode) else 0.0
+
+
+def _import_nothing_more() -> None:
+    """From here on there is a script that is root, and can put folders of its own in the place of the library's."""
+    sys.meta_path.clear()
+    sys.path.clear()
 
 
 def main(spec: str) -> None:

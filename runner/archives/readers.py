@@ -1,0 +1,206 @@
+"""Members of tar and zip files, as they are read: names and kinds are those of the file, and nothing is believed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import math
+import os
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple, cast
+
+from runner.errors import ConfigError
+
+UNREADABLE = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(EOFError, OSError, RuntimeError, ValueError),  # cut off; encrypted; numbers that are none
+)
+"""What reading an archive raises when it is not one, or broken."""
+HEADER_BYTES = 1 << 20
+"""Most that may be read to find the next member of a tar file: its headers are held in memory."""
+PATH_BYTES, NAME_BYTES, DEPTH = 2000, 255, 100
+"""Longest path of a member, longest name in it, and most names in it."""
+_LATEST = float(1 << 33)
+"""Latest time of a file, in seconds since the epoch."""
+_OPENERS: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\x00", lzma.open),
+    (b"\x5d\x00\x00", lzma.open),
+)
+"""First bytes of a compressed tar file, and what reads it."""
+Place = tuple[str, ...]
+"""Names of a path, from the archive's top on."""
+
+
+class Member(NamedTuple):
+    """One checked member."""
+
+    kind: Literal["file", "folder", "link"]
+    size: int = 0
+    mode: int = 0o644
+    """Permissions as they are said, of which only the owner's right to execute is kept, but for a `machine`'s."""
+    modified: float | None = None
+    """Seconds since the epoch; build tools compare times. None: unknown."""
+    target: str = ""
+    """Of a link."""
+    copied: Place | None = None
+    """The file of which this one, a hard link, is a copy."""
+    source: Any = None
+    """What the archive's reader opens."""
+
+
+FOLDER = Member("folder")
+
+
+class _Bounded:
+    """A file of which only so much may be read until `allow` is called again; skipping is free."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._left = 0
+        self.seek, self.tell, self.close = file.seek, file.tell, file.close
+
+    def allow(self, size: int) -> None:
+        """Let so many bytes be read from here on."""
+        self._left = size
+
+    def read(self, size: int = -1) -> bytes:
+        """As a file's; raises `tarfile.ReadError` beyond what is allowed."""
+        if size < 0 or size > self._left:
+            raise tarfile.ReadError("a header is longer than any that is honest")
+        content = self._file.read(size)
+        self._left -= len(content)
+        return content
+
+
+class Tar:
+    """A tar file, compressed or not."""
+
+    def __init__(self, packed: Path) -> None:
+        with packed.open("rb") as file:
+            start = file.read(8)
+        opener = next((opener for magic, opener in _OPENERS if start.startswith(magic)), None)
+        self._file = _Bounded(opener(packed) if opener else packed.open("rb"))
+        self._file.allow(HEADER_BYTES)
+        try:
+            self._tar = tarfile.open(fileobj=cast("IO[bytes]", self._file), mode="r:")  # noqa: SIM115 - closed by `close`
+        except UNREADABLE as error:
+            self._file.close()
+            raise tarfile.ReadError(f"it is neither a tar nor a zip file, or broken ({error})") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._tar.close()
+        self._file.close()
+
+    def members(self) -> Iterator[tuple[str, Member]]:
+        """Name and member, unchecked but for kind and size."""
+        while True:
+            self._file.allow(HEADER_BYTES)
+            if (entry := self._tar.next()) is None:
+                return
+            self._tar.members = []  # type: ignore[attr-defined] # else all are kept; what is needed of one is in its `Member`
+            if entry.size < 0:  # would be read for ever (CVE-2025-8194)
+                raise tarfile.ReadError(f"{entry.name!r} has a negative size")
+            yield entry.name, self._member(entry)
+
+    def _member(self, entry: tarfile.TarInfo) -> Member:
+        if entry.isdir():
+            return FOLDER
+        if entry.issym():
+            return Member("link", target=entry.linkname)
+        if not entry.isreg() and not entry.islnk():
+            raise refused(entry.name, "is neither a file nor a folder nor a link")
+        known = math.isfinite(entry.mtime) and 0 <= entry.mtime <= _LATEST
+        return Member(
+            "file",
+            size=0 if entry.islnk() else entry.size,
+            mode=entry.mode & 0o777,
+            modified=float(entry.mtime) if known else None,
+            copied=place_of(entry.linkname) if entry.islnk() else None,
+            source=entry,
+        )
+
+    def open(self, member: Member) -> IO[bytes]:
+        """The content of a file."""
+        self._file.allow(member.size + HEADER_BYTES)
+        content = self._tar.extractfile(member.source)
+        if content is None:
+            raise tarfile.ReadError(f"{member.source.name!r} has no content")
+        return content
+
+
+class Zip:
+    """A zip file."""
+
+    def __init__(self, packed: Path) -> None:
+        self._zip = zipfile.ZipFile(packed)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._zip.close()
+
+    def members(self) -> Iterator[tuple[str, Member]]:
+        """As `Tar.members`."""
+        for entry in self._zip.infolist():
+            # `filename` is cut at a NUL and has been given other separators; this is what is in the file.
+            yield entry.orig_filename, self._member(entry)
+
+    def _member(self, entry: zipfile.ZipInfo) -> Member:
+        mode = entry.external_attr >> 16
+        kind = stat.S_IFMT(mode)
+        if entry.filename.endswith("/") or kind == stat.S_IFDIR:
+            return FOLDER
+        if kind == stat.S_IFLNK:
+            if entry.file_size > PATH_BYTES:
+                raise refused(entry.filename, "is a link of endless length")
+            return Member("link", target=os.fsdecode(self._zip.read(entry)))
+        if kind not in (0, stat.S_IFREG):
+            raise refused(entry.filename, "is neither a file nor a folder nor a link")
+        return Member("file", size=entry.file_size, mode=mode & 0o777, source=entry)
+
+    def open(self, member: Member) -> IO[bytes]:
+        """As `Tar.open`."""
+        return self._zip.open(member.source)
+
+
+@contextmanager
+def opened(packed: Path) -> Iterator[Tar | Zip]:
+    """What reads a file. Within the block every error of its readers becomes a `ConfigError`."""
+    reader: Tar | Zip | None = None
+    try:
+        reader = Zip(packed) if zipfile.is_zipfile(packed) else Tar(packed)
+        yield reader
+    except UNREADABLE as error:
+        said = str(error) or type(error).__name__
+        raise ConfigError(f"{packed.name} cannot be unpacked: {said}.") from error
+    finally:
+        if reader is not None:
+            with suppress(*UNREADABLE):
+                reader.close()
+
+
+def place_of(name: str) -> Place:
+    """The names of a member's path. Raises `tarfile.ReadError` for one that is refused."""
+    parts = tuple(part for part in name.split("/") if part not in ("", "."))
+    if name.startswith("/"):
+        raise refused(name, "has an absolute path")
+    if ".." in parts:
+        raise refused(name, "leaves its place")
+    longest = max((len(os.fsencode(part)) for part in parts), default=0)
+    if longest > NAME_BYTES or len(parts) > DEPTH or len(os.fsencode(name)) > PATH_BYTES:
+        raise refused(name, "has a path that is too long")
+    return parts
+
+
+def refused(name: str, why: str) -> tarfile.ReadError:
+    """The error of a member that is refused."""
+    return tarfile.ReadError(f"its member {name[:200]!r} {why}")

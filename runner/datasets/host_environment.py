@@ -1,0 +1,49 @@
+"""What a task may read of this machine's environment: the variables that the user names, and no other."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from runner.errors import TaskError
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+Fill = Callable[[Mapping[str, str]], dict[str, str]]
+"""What makes of the variables that a task declares those that its machine gets."""
+
+
+class HostEnvironment:
+    """This machine's environment as the tasks of one dataset may read it."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        """`allowed` are names of variables."""
+        self._allowed = frozenset(allowed)
+
+    def fill(self, env: Mapping[str, str]) -> dict[str, str]:
+        """`env` with `${NAME}` and `${NAME:-default}` replaced. Raises `TaskError` for a variable that it cannot have.
+
+        As in a shell, `:-` also replaces a variable that is set and empty. The default takes the place of one that the
+        user has not named, too.
+        """
+        return {key: VARIABLE.sub(self._value, text) for key, text in env.items()}
+
+    def given(self, *envs: Mapping[str, str]) -> tuple[str, ...]:
+        """Names of the variables whose values `fill` puts into these, sorted."""
+        texts = [text for env in envs for text in env.values()]
+        found = {name for text in texts for name, _ in VARIABLE.findall(text)}
+        return tuple(sorted(name for name in found & self._allowed if os.environ.get(name)))
+
+    def _value(self, match: re.Match[str]) -> str:
+        name, default = match.groups()
+        if default is not None:
+            return (os.environ.get(name) if name in self._allowed else None) or str(default)
+        if name not in self._allowed:
+            raise TaskError(
+                f"It asks for {name} of this machine's environment: if it may have it, add dataset.env=[{name}]."
+            )
+        if name not in os.environ:
+            raise TaskError(
+                f"It needs the environment variable {name}, which is not set: export {name} before the run."
+            )
+        return os.environ[name]

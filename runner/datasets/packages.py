@@ -1,0 +1,152 @@
+"""Names, versions and requirements that a task's files say, parsed and written anew for the client that gets them.
+
+Package clients take options, addresses and paths where a name is expected: a line `--no-binary x`, or `x @ file:///..`,
+in a list of requirements runs a `setup.py` here. What is handed to a client is therefore always built from
+parsed parts. Functions raise `ValueError` with the end of a sentence, as pydantic's validators want it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import PurePosixPath
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_NPM = re.compile(r"(@[A-Za-z0-9][A-Za-z0-9._~-]*/)?[A-Za-z0-9][A-Za-z0-9._~-]*", re.ASCII)
+_SEMANTIC = r"\d{1,9}\.\d{1,9}\.\d{1,9}(-[0-9A-Za-z.-]+)?"
+_NPM_VERSION = re.compile(rf"{_SEMANTIC}(\+[0-9A-Za-z.-]+)?", re.ASCII)
+_GO = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+(/[A-Za-z0-9_~][A-Za-z0-9._~-]*)*", re.ASCII)
+_GO_VERSION = re.compile(rf"v{_SEMANTIC}(\+incompatible)?", re.ASCII)
+_POOL = re.compile(r"pool(/[a-z0-9][A-Za-z0-9.+~-]*){3}/[A-Za-z0-9][A-Za-z0-9.+~_-]*", re.ASCII)
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def python_name(text: str) -> str:
+    """The normalised name of a package on a Python index."""
+    try:
+        return canonicalize_name(text, validate=True)
+    except InvalidName:
+        raise ValueError(f"{text[:200]!r} is not the name of a Python package") from None
+
+
+def python_version(text: str) -> str:
+    """A version as PEP 440 writes it."""
+    try:
+        return str(Version(text))
+    except InvalidVersion:
+        raise ValueError(f"{text[:200]!r} is not a version of a Python package") from None
+
+
+def pinned(line: str) -> str:
+    """A line `NAME==VERSION[; MARKER] --hash=sha256:HEX ...` of a lock, rebuilt from its parts."""
+    said, *hashes = re.split(r"\s+--hash[=\s]", line.strip())
+    requirement = _parsed(said)
+    pins = list(requirement.specifier)
+    if requirement.extras or len(pins) != 1 or pins[0].operator != "==" or pins[0].version.endswith(".*"):
+        raise ValueError(f"{line[:200]!r} does not pin one version as NAME==VERSION")
+    if not hashes or not all(map(_HASH.fullmatch, hashes)):
+        raise ValueError(f"{line[:200]!r} needs --hash=sha256:.., once or several times, and nothing else")
+    marker = f" ; {requirement.marker}" if requirement.marker else ""
+    name, version = python_name(requirement.name), python_version(pins[0].version)
+    return " ".join([f"{name}=={version}{marker}", *(f"--hash={value}" for value in hashes)])
+
+
+def required(text: str) -> str:
+    """A requirement such as `NAME[EXTRA]>=VERSION; MARKER`, rebuilt from its parts; no address."""
+    requirement = _parsed(text)
+    extras = f"[{','.join(sorted(map(python_name, requirement.extras)))}]" if requirement.extras else ""
+    marker = f" ; {requirement.marker}" if requirement.marker else ""
+    return f"{python_name(requirement.name)}{extras}{requirement.specifier}{marker}"
+
+
+def lines_of(lock: str) -> list[str]:
+    """The lines of a lock's text, joined where they are continued, without comments."""
+    joined = re.sub(r"\s*\\\n\s*", " ", lock)
+    return [line for line in map(str.strip, joined.splitlines()) if line and not line.startswith("#")]
+
+
+def npm_name(text: str) -> str:
+    """The name of an npm package, with its scope."""
+    return _matching(_NPM, text, "the name of an npm package")
+
+
+def npm_version(text: str) -> str:
+    """An exact version of an npm package."""
+    return _matching(_NPM_VERSION, text, "an exact version of an npm package")
+
+
+def go_module(text: str) -> str:
+    """The path of a Go module."""
+    return _matching(_GO, text, "the path of a Go module")
+
+
+def go_version(text: str) -> str:
+    """An exact version of a Go module."""
+    return _matching(_GO_VERSION, text, "an exact version of a Go module, v1.2.3")
+
+
+def debian_file(text: str) -> str:
+    """The path of a file in Debian's pool."""
+    return _matching(_POOL, text, "the path of a file in Debian's pool, pool/main/..")
+
+
+def python_module(text: str) -> str:
+    """The dotted name of a module."""
+    return _matching(_MODULE, text, "the name of a Python module")
+
+
+def python_entry(text: str) -> str:
+    """A command's `MODULE:FUNCTION`."""
+    module, colon, function = text.partition(":")
+    if not colon or not _MODULE.fullmatch(module) or not _MODULE.fullmatch(function):
+        raise ValueError(f"{text[:200]!r} is not a MODULE:FUNCTION")
+    return text
+
+
+def inner_path(text: str) -> str:
+    """A relative path that stays inside."""
+    path = PurePosixPath(text)
+    if path.is_absolute() or not path.parts or ".." in path.parts or not text.isprintable():
+        raise ValueError(f"{text[:200]!r} is not a relative path without `..`")
+    return text
+
+
+def any_text(text: str) -> str:
+    """A text that is handed to no client."""
+    return text
+
+
+CHECKS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    "pypi": (python_name, python_version),
+    "sdist": (python_name, python_version),
+    "npm": (npm_name, npm_version),
+    "go": (go_module, go_version),
+    "debian": (debian_file, any_text),
+}
+"""Kind of source -> what its package and its version must be."""
+
+
+def check_all(check: Callable[[str], str], texts: Iterable[str]) -> None:
+    """Raise `ValueError` for the first text that a function above does not accept."""
+    for text in texts:
+        check(text)
+
+
+def _parsed(text: str) -> Requirement:
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        raise ValueError(f"{text[:200]!r} is not a requirement of a Python package") from None
+    if requirement.url:
+        raise ValueError(f"{text[:200]!r} names an address, and only packages of the index are taken")
+    return requirement
+
+
+def _matching(pattern: re.Pattern[str], text: str, what: str) -> str:
+    if not pattern.fullmatch(text):
+        raise ValueError(f"{text[:200]!r} is not {what}")
+    return text

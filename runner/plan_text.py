@@ -1,0 +1,156 @@
+"""A plan for people: its price first, then its cells and tiers, what is missing, and on request every trial."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from runner.printing import one_line
+from runner.records import SpendLimits
+
+if TYPE_CHECKING:
+    from runner.cells import Settings
+    from runner.plan import Plan, PlannedTrial
+    from runner.records import Scoring, TrialRecord
+
+_HEADS = ("to do", "finished", "refused", "most USD")
+_NO_LIMIT = "without limit"
+
+
+def plan_text(plan: Plan, settings: Settings, finished: Sequence[TrialRecord] = ()) -> str:
+    """What would be run. `finished` are the records of its trials that ended, whose time and size say what the others
+    may take. With `dry_run=full` every trial and its key, and every image.
+    """
+    cells = len({trial.cell.name for trial in plan.trials})
+    done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
+    lines = [
+        f"{cells} cells, {len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.",
+        *_price(plan, settings.sweep_budget),
+        *_missing_keys(plan),
+        "",
+        *_cells(plan),
+        "",
+        *_tiers(plan, settings.scoring),
+        *_takes(plan, settings, finished),
+        *_images(plan),
+        *(f"  refused: {task.name}: {task.refused}" for task in plan.refused),
+    ]
+    flagged = {trial.task.name: trial.task.flags for trial in plan.trials if trial.task.flags}
+    lines += [f"  flagged: {name}: {', '.join(flags)}" for name, flags in flagged.items()]
+    if settings.dry_run == "full":
+        lines += ["", "Trials:", *(f"  {trial.key[:12]}  {trial.name}" for trial in plan.todo)]
+        lines += ["", "Images:", *(f"  {name}" for name in sorted(set(map(_image, plan.todo))))]
+    elif plan.todo:
+        lines += ["", "dry_run=full lists each trial with its key, and each image."]
+    return "\n".join(map(one_line, lines))  # names and reasons are other people's
+
+
+def _price(plan: Plan, cap: SpendLimits) -> Iterator[str]:
+    most, nominal = plan.most_usd(nominal=False), plan.most_usd(nominal=True)
+    bound = f"{most:.2f} USD" if most is not None else f"{_NO_LIMIT} (budget.usd is null)"
+    again = "each repetition after a failure of ours may spend a trial's budget again"
+    yield f"The most it may cost: {bound}{'' if most == 0.0 else f'; {again}'}."
+    for kind, limit in cap:
+        if limit is not None:
+            yield (
+                f"No new trial starts once {limit:g} {kind} are spent (sweep_budget); those that run then end."
+            )
+    if nominal:
+        yield f"Scripted and replayed models: up to {nominal:.2f} nominal USD, charged to nobody."
+
+
+def _missing_keys(plan: Plan) -> Iterator[str]:
+    """A line for each variable of an API key that is not set, and that the run will ask for."""
+    judges = [trial.cell.dataset.verifier.judge for trial in plan.todo]
+    models = [*(trial.cell.model for trial in plan.todo), *(judge.model for judge in judges if judge)]
+    needed: dict[str, list[str]] = {}
+    for model in models:
+        if model.api_key_env and not os.environ.get(model.api_key_env):
+            needed.setdefault(model.api_key_env, []).append(model.name)
+    for variable, names in needed.items():
+        yield f"Not set: {variable}, the API key of {', '.join(dict.fromkeys(names))}. No trial starts without it."
+
+
+def _cells(plan: Plan) -> Iterator[str]:
+    """A row a cell: trials to do, finished and refused, and what the first may cost."""
+    todo = Counter(trial.cell.name for trial in plan.todo)
+    planned = Counter(trial.cell.name for trial in plan.trials)
+    refused = Counter(trial.cell.name for trial in plan.trials if trial.task.refused)
+    usd = {trial.cell.name: _usd(trial) for trial in plan.trials}
+    rows = []
+    for name, count in planned.items():
+        left, one = todo[name], usd[name]
+        price = "0.00" if not left else _NO_LIMIT if one is None else f"{left * one:.2f}"
+        rows.append((name, str(left), str(count - left - refused[name]), str(refused[name]), price))
+    wide = max(map(len, ("cell", *planned)))
+    for first, *others in (("cell", *_HEADS), *rows):
+        columns = zip(others, _HEADS, strict=True)
+        yield f"  {first:<{wide}}" + "".join(f"{word:>{max(len(head), 8) + 2}}" for word, head in columns)
+
+
+def _usd(trial: PlannedTrial) -> float | None:
+    """What one try at it may cost at most, its judge included; nothing where nobody is charged."""
+    judge = trial.cell.dataset.verifier.judge
+    charged = trial.cell.model.backend == "provider"
+    if charged and trial.cell.budget.usd is None:
+        return None
+    return ((trial.cell.budget.usd or 0.0) if charged else 0.0) + (judge.usd if judge else 0.0)
+
+
+def _tiers(plan: Plan, scoring: Scoring) -> Iterator[str]:
+    """How many tasks each tier of each dataset has, in the scoring's order."""
+    labels, order = scoring.labels, list(scoring.tiers)
+    tasks = {
+        (trial.cell.dataset.name, trial.task.name): labels.get(trial.task.name, trial.task.tier)
+        for trial in plan.trials
+    }
+    for dataset in dict.fromkeys(name for name, _ in tasks):
+        counts = Counter(tier for (name, _), tier in tasks.items() if name == dataset)
+        known = sorted(counts, key=lambda tier: (order.index(tier) if tier in order else len(order), tier))
+        tiers = ", ".join(f"{tier} {counts[tier]}" for tier in known)
+        yield f"{dataset}: {counts.total()} tasks ({tiers})"
+
+
+def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> Iterator[str]:
+    """Time and disk: the most by the limits, and what trials of this plan took that have ended."""
+    if not plan.todo:
+        return
+    wide = settings.executor.at_once
+    limits = [trial.seconds for trial in plan.todo]
+    known = sum(limit for limit in limits if limit is not None)
+    most = f"rollouts at most {_hours(known / wide)}" if None not in limits else f"rollouts {_NO_LIMIT}"
+    before = ""
+    if finished:
+        mean = sum(record.wall_seconds for record in finished) / len(finished)
+        before = (
+            f"; if each takes what the {len(finished)} finished ones did: {_hours(mean * len(limits) / wide)}"
+        )
+    yield f"Time, {wide} trials at once: {most}{before}."
+    own = settings.sandbox.model_dump()
+    disk = max(trial.task.environment.storage_mb or own.get("disk_mb") or 0 for trial in plan.todo)
+    kept = own.get("workspace_mb")
+    if disk and kept:
+        yield (
+            f"Disk, at most: {wide * disk / 1000:.1f} GB in sandboxes at work, {len(plan.todo) * kept / 1000:.1f} GB "
+            "of workspaces kept; images beside that."
+        )
+
+
+def _hours(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{max(minutes, 1)} min"  # noqa: PLR2004
+
+
+def _images(plan: Plan) -> Iterator[str]:
+    images = set(map(_image, plan.todo))
+    pulled = sum(name.startswith("pull") for name in images)
+    yield f"Images: {pulled} to find or pull, {len(images) - pulled} to find or build."
+
+
+def _image(trial: PlannedTrial) -> str:
+    environment = trial.task.environment
+    if environment.image:
+        return f"pull   {environment.image}"
+    return f"build  {trial.task.name} (recipe {environment.digest.removeprefix('sha256:')[:12]})"

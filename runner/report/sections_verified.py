@@ -1,0 +1,86 @@
+"""The section on how verdicts came about."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from runner.report.blocks import Column, Section, Table, Text, Value
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.verified import DIFFER, LIVE, NO_VERDICT, PROGRAMS, TOLD, UNKNOWN, has, passes
+
+_LISTED = 200
+"""Trials that are listed; `trials.csv` has them all."""
+
+
+def verification(found: Findings) -> Section | None:
+    """In which machine tests ran, with whose programs, and where a second verdict says otherwise."""
+    told = found.trials[has(found.trials, *TOLD)]
+    if not len(told):
+        return None
+    note = Text(
+        "A changed program is information, not a verdict: an agent that installs a package changes some. A second "
+        "verdict (dataset.verifier.again=pristine) runs the tests in the task's own image with the agent's work "
+        "laid over it, without what the agent changed in system paths."
+    )
+    return Section(
+        "verification", "How verdicts came about", [_of_cells(found), _of_trials(found, told), note]
+    )
+
+
+def _of_cells(found: Findings) -> Table:
+    """How many passes and trials of each cell have which condition."""
+    columns = (
+        AGENT,
+        MODEL,
+        Column("passes", "trials that passed, every attempt"),
+        Column(
+            "live", "of these, verified in the agent's running container, which could have written the reward"
+        ),
+        Column("programs changed", "of these, with programs or start-up files that the agent had changed"),
+        Column("not known", "of these, with changes that could not be listed"),
+        Column("second differs", "trials whose second verdict is another; only the first counts"),
+        Column("no verdict", "trials whose tests gave no usable reward; they count as failed"),
+    )
+    trials, passed = found.trials, passes(found.trials)
+    masks = (
+        passed,
+        *(passed & has(trials, flag) for flag in (LIVE, PROGRAMS, UNKNOWN)),
+        *(has(trials, flag) for flag in (DIFFER, NO_VERDICT)),
+    )
+    rows = [
+        [*about(cell, found), *(figure(float(mask[trials["cell"] == name].sum()), ".0f") for mask in masks)]
+        for name, cell in lines(found.cells).items()
+    ]
+    return Table("How verdicts came about", columns, rows)
+
+
+def _of_trials(found: Findings, told: pd.DataFrame) -> Table:
+    """The trials whose verdict has a condition, with the paths that were changed."""
+    columns = (
+        AGENT,
+        MODEL,
+        Column("task", text=True),
+        Column("attempt"),
+        Column(
+            "verified",
+            "shared: in the machine that the agent left; separate: in one of the task's",
+            text=True,
+        ),
+        Column("reward"),
+        Column("second", "reward of the second verdict"),
+        Column("flags", text=True),
+        Column("changed programs, reason", text=True),
+    )
+    cells = lines(found.cells)
+    rows = [
+        [*about(cells[line["cell"]], found), *(Value(str(line[name]), line[name]) for name in ("task", "attempt")),
+         Value(line["verified"] or "-", line["verified"]), figure(line["reward"], "g"),
+         figure(line["second_reward"], "g"),
+         Value(" ".join(flag for flag in line["flags"].split() if flag in TOLD)),
+         Value("; ".join(filter(None, (line["changed_programs"], line["reason"]))) or "-")]
+        for line in told.head(_LISTED).to_dict("records")
+    ]  # fmt: skip
+    shown = f", {len(rows)} of them shown" if len(rows) < len(told) else ""
+    return Table(f"{len(told)} trials whose verdict has a condition{shown}", columns, rows)

@@ -1,0 +1,133 @@
+"""What may be concluded from a leaderboard, in words: what counts, what is bounded, and who is told apart from whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from metrics.attempts import tries
+from metrics.errors import listed
+from metrics.table import valid
+from metrics.uncertainty import FEWEST_TASKS
+from runner.records import Scoring
+from runner.report.criteria import Winner
+from runner.report.wording import number
+
+_EXACT = 1e-9
+"""By which two ends differ if they are the same."""
+
+
+def headline(cells: pd.DataFrame) -> str:
+    """What the cells of a dataset are ranked and paired by: AMS, or the pass rate where no cell has one."""
+    return "AMS" if cells["AMS"].notna().any() else "pass_rate"
+
+
+def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> dict[str, list[str]]:
+    """Dataset -> its tiers of too few tasks for anything to be clear, each with their number.
+
+    Those that have weight; where a dataset has none of these, all of its tiers.
+    """
+    tasks = trials.drop_duplicates(["dataset", "task"])
+    counted = {name for name, tier in scoring.tiers.items() if tier.weight}
+    small = {}
+    for dataset, of in tasks.groupby("dataset")["tier"]:
+        found = of.value_counts().sort_index()
+        sizes = dict(zip(map(str, found.index), found.to_list(), strict=True))
+        own = {tier: size for tier, size in sizes.items() if tier in counted} or sizes
+        if few := [f"{tier} {size}" for tier, size in own.items() if size < FEWEST_TASKS]:
+            small[str(dataset)] = few
+    return small
+
+
+def few_tasks(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
+    """A line when tiers that count have too few tasks for their intervals."""
+    small = small_tiers(trials, scoring)
+    if few := [f"{dataset} {tier}" for dataset, tiers in small.items() for tier in tiers]:
+        yield (
+            f"Tiers of fewer than {FEWEST_TASKS} tasks ({', '.join(few)}): intervals over tasks are too narrow, and no "
+            "lead is clear."
+        )
+
+
+def what_counts(trials: pd.DataFrame, attempts: str) -> str:
+    """Which of several attempts at a task count; empty where there is one of each."""
+    most = int(trials.groupby(["cell", "task"]).size().max())
+    if most < 2:  # noqa: PLR2004 - several
+        return ""
+    several = f"of up to {most} attempts at a task"
+    if attempts == "mean":
+        return f"{several}, the mean of the valid ones counts"
+    if attempts != "latest_completed":
+        return f"{several}, the best of any {tries(attempts)} counts, at the price of all {tries(attempts)}"
+    counted = trials[valid(trials)]
+    again = counted[counted.duplicated(["cell", "task"], keep=False)]
+    timeless = int(again["finished_at"].isna().sum())
+    by_number = (
+        f" (by its number where times are missing, as they are of {timeless} trials)" if timeless else ""
+    )
+    return f"{several}, only the last valid one counts{by_number}"
+
+
+def fewer_attempts(trials: pd.DataFrame, attempts: str) -> pd.Series[int]:
+    """Tasks of each cell with fewer than the k valid attempts of `pass@k`; 0 under another rule."""
+    counts = valid(trials).groupby([trials["cell"], trials["task"]]).sum()
+    k = tries(attempts) if attempts.startswith("pass@") else 0
+    return (counts < k).astype(int).groupby("cell").sum()
+
+
+def unbounded(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
+    """A line when pass@k has fewer than k valid attempts at some tasks."""
+    if few := int(cells["fewer"].sum()):
+        yield (
+            f"{attempts}: {few} of {int(cells['planned'].sum())} tasks of cells have fewer valid attempts. There the "
+            "pass rate is a lower bound, and AMS (~) is no bound: attempts that are missing cost nothing."
+        )
+
+
+def bounded(cells: pd.DataFrame) -> Iterator[str]:
+    """A line when costs are unknown and figures therefore bounds."""
+    some = int((cells["usd_per_pass"].isna() & cells["usd_per_pass_least"].notna()).sum())
+    if some:
+        yield (
+            f">=: of {some} of {len(cells)} cells some costs are unknown. Their AMS takes each as over every budget "
+            "and threshold, and their USD per pass is that of the known ones: both are the least that they can be."
+        )
+
+
+def ams_text(cell: Mapping[Any, Any]) -> str:
+    """AMS, `>=` where unknown costs make it the least that it can be, `~` where attempts are missing."""
+    mark = "~" if cell["fewer"] else ">=" if cell["AMS_most"] > cell["AMS"] + _EXACT else ""
+    return f"{mark}{number(cell['AMS'], '.3f')}"
+
+
+def bound_text(cell: Mapping[Any, Any], name: str, style: Any) -> str:
+    """A price per pass, `>=` where a part of it is unknown."""
+    value, least = cell[name], cell[f"{name}_least"]
+    return f">={number(least, style)}" if math.isnan(value) and math.isfinite(least) else number(value, style)
+
+
+def told_apart(found: Sequence[Winner], names: Mapping[str, str], few: Sequence[str]) -> str:
+    """A sentence on who cannot be told apart from the best, by AMS or else by passes; empty without a rival."""
+    by = {winner.criterion: winner for winner in found}
+    winner = by.get("AMS") or by.get("passes")
+    if winner is None or not winner.rivals:
+        return ""
+    best = [names[cell] for cell in winner.best]
+    if len(best) > 1:
+        return f"By {winner.criterion}, {listed(best)} are equally good."
+    others = f"{winner.rivals} others" if winner.rivals > 1 else "the other"
+    if few:
+        return (
+            f"By {winner.criterion}, {best[0]} is ahead, but {', '.join(few)} are too few tasks to tell it apart from "
+            f"{others}."
+        )
+    if not winner.alike:
+        return f"By {winner.criterion}, {best[0]} is told apart from {'all ' if winner.rivals > 1 else ''}{others}."
+    alike = listed(names[cell] for cell in winner.alike)
+    return (
+        f"By {winner.criterion}, {best[0]} is ahead, and these tasks do not tell it apart from {len(winner.alike)} of "
+        f"{others}: {alike}."
+    )

@@ -1,0 +1,100 @@
+"""What a dry run says: the price first, a line a cell, and not 2,231 lines of trials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.records import PlannedRow
+from runner.store import Store
+from tests.jobs.sweeps import Door
+from tests.report.plans import record
+from tests.tasks_factory import make_task
+
+KEYS = ("ANTHROPIC", "DASHSCOPE", "DEEPSEEK", "MINIMAX", "OPENAI", "ZAI")
+TIERS = {"easy": 4, "medium": 55, "hard": 30}
+
+
+@pytest.fixture
+def tasks(door: Door) -> Path:
+    """As many as Terminal-Bench 2 has, of its tiers."""
+    for tier, count in TIERS.items():
+        for n in range(count):
+            make_task(door.outputs / "tasks", f"{tier}-{n:02}", toml=f'[metadata]\ndifficulty = "{tier}"\n')
+    return door.outputs / "tasks"
+
+
+def test_a_plan_of_24_cells_and_89_tasks_printed_2231_lines(
+    door: Door, tasks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for provider in KEYS:
+        monkeypatch.delenv(f"{provider}_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    words = ("experiment=agentmeter_core30", f"dataset.root={tasks}")
+    said = door(*words, "dry_run=true")
+    assert said.code == 0, said.err
+    lines = said.out.splitlines()
+    assert len(lines) < 50
+    assert lines[0] == "24 cells, 2136 trials planned: 0 finished, 2136 to do."
+    assert lines[1].startswith("The most it may cost: 8544.00 USD")
+    assert "core30: 89 tasks (easy 4, medium 55, hard 30)" in lines
+    rows = [line.split() for line in lines if "·core30·" in line]
+    assert len(rows) == 24
+    assert {tuple(row[1:]) for row in rows} == {("89", "0", "0", "356.00")}
+    missing = {provider for provider in KEYS if f"Not set: {provider}_API_KEY, the API key of " in said.out}
+    assert missing == set(KEYS) - {"OPENAI"}
+    assert any(line.startswith("Time, ") for line in lines)
+    assert any(line.startswith("Disk, at most: ") for line in lines)
+    assert lines[-1] == "dry_run=full lists each trial with its key, and each image."
+    full = door(*words, "dry_run=full").out.splitlines()
+    assert len(full) > 2136
+    assert full[:30] == lines[:30]
+
+
+def test_time_is_judged_by_the_trials_that_ended(door: Door) -> None:
+    make_task(door.outputs / "tasks", "a")
+    make_task(door.outputs / "tasks", "b")
+    words = ("agent=oracle", "dataset=harbor", f"dataset.root={door.outputs / 'tasks'}", "executor.workers=1")
+    keys = [line.split()[0] for line in door(*words, "dry_run=full").out.splitlines() if " · none · " in line]
+    assert len(keys) == 2
+    whole = _keys(door, words)
+    Store(door.outputs).write(record(whole[0], passed=True, wall_seconds=600.0))
+    said = door(*words, "dry_run=true").out
+    assert "2 trials planned: 1 finished, 1 to do." in said
+    assert "if each takes what the 1 finished ones did: 10 min." in said
+    Store(door.outputs).write(record(whole[1], passed=True, wall_seconds=600.0))
+    said = door(*words, "dry_run=true").out
+    assert "2 finished, 0 to do." in said
+    assert "Time" not in said
+
+
+def _keys(door: Door, words: tuple[str, ...]) -> list[PlannedRow]:
+    """The planned rows of a command."""
+    from runner.composed import compose  # noqa: PLC0415 - as the command does
+    from runner.config import load  # noqa: PLC0415
+    from runner.door import check  # noqa: PLC0415
+    from runner.plan import make_plan  # noqa: PLC0415
+
+    checked = check([f"outputs={door.outputs}", "tracker=none", *words])
+    sweep = load(compose(checked), checked)
+    return [trial.row() for trial in make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ()).trials]
+
+
+def test_a_budget_without_a_limit_is_said_to_be_one(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    said = door("agent=codex", "model=gpt", "budget.usd=null", "dry_run=true").out
+    assert "The most it may cost: without limit (budget.usd is null)" in said
+    assert "without limit" in next(line for line in said.splitlines() if "codex·gpt" in line)
+
+
+def test_tiers_are_those_of_the_scoring(door: Door) -> None:
+    make_task(door.outputs / "tasks", "a")
+    tiers = {
+        "dataset": "x", "inputs": {}, "cells": 1, "trials": 1, "unpriced": 0, "quantiles": [0.5], "tau_quantile": 0.5,
+        "tiers": {"hard": {"budgets": [1.0], "tau": 1.0}}, "labels": {"a": "hard"}, "effort": {},
+    }  # fmt: skip
+    Path("tiers.yaml").write_text(json.dumps(tiers))
+    words = ("agent=oracle", "dataset=harbor", f"dataset.root={door.outputs / 'tasks'}", "dry_run=true")
+    assert "1 tasks (hard 1)" in door(*words, "scoring.tiers=tiers.yaml").out

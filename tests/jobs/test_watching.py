@@ -1,0 +1,68 @@
+"""When a sweep gives up on the Docker Engine, and what it says of trials as they end."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from rich.console import Console
+
+from runner.errors import EngineError, HealthError, ImageError
+from runner.jobs.sweep import _watch
+from runner.records import ErrorInfo, Status, TrialRecord
+from runner.report.progress import Progress
+from tests.records_factory import trial_record
+
+
+def ended(task: str, error: str | None = None) -> TrialRecord:
+    if error is None:
+        return trial_record(task=task)
+    info = ErrorInfo(type=error, message="it failed")
+    return trial_record(task=task, status=Status.INFRA_INVALID, error=info, reward=None, passed=None)
+
+
+def watch(records: Sequence[TrialRecord]) -> str:
+    said = io.StringIO()
+    with Progress(len(records), Console(file=said, width=500)) as progress:
+        _watch(iter(records), progress)
+    return said.getvalue()
+
+
+ENGINE, HEALTH, IMAGE = (error.__name__ for error in (EngineError, HealthError, ImageError))
+
+
+@pytest.mark.parametrize(
+    "endings",
+    [
+        [("sick", HEALTH)] * 5,
+        [("sick", HEALTH), ("other", HEALTH), ("third", HEALTH)],
+        [("sick", IMAGE), ("other", IMAGE), ("third", IMAGE)],
+        [("sick", ENGINE)] * 5,
+        [("sick", ENGINE), ("other", ENGINE), ("well", None), ("sick", ENGINE), ("other", ENGINE)],
+    ],
+    ids=[
+        "a sick task in five cells",
+        "three sick tasks",
+        "three images",
+        "one task",
+        "interrupted by a good one",
+    ],
+)
+def test_a_sweep_goes_on_past_sick_tasks(endings: list[tuple[str, str | None]]) -> None:
+    """Three cells on one task that was never healthy ended it with "make docker"."""
+    watch([ended(task, error) for task, error in endings])
+
+
+@pytest.mark.parametrize("tasks", [["a", "b", "c"], ["a", "a", "b"], ["a", "a", "a", "a", "b"]], ids="-".join)
+def test_a_sweep_ends_when_the_engine_fails_at_one_task_after_the_other(tasks: list[str]) -> None:
+    with pytest.raises(EngineError, match="make docker"):
+        watch([ended(task, ENGINE) for task in tasks])
+
+
+def test_an_unexpected_error_says_where_its_traceback_is() -> None:
+    error = ErrorInfo(type="KeyError", message="'x'", traceback="Traceback ...")
+    broken = trial_record(status=Status.INFRA_INVALID, reward=None, passed=None, error=error)
+    said = watch([broken])
+    assert "unexpected KeyError" in said
+    assert f"trials/{broken.key[:2]}/{broken.key}/record.json" in said

@@ -1,0 +1,54 @@
+"""Whole trials of made tasks in Harbor's format whose agent, the oracle's script, attacks its own judgement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from runner.agents.bounds import Oracle
+from runner.cells import NO_MODEL, Cell
+from runner.gateway import Gateway
+from runner.lab import Lab
+from runner.plan import make_plan
+from runner.records import Budget, TrialRecord
+from runner.sandbox.docker import DockerSandboxes
+from runner.store import Store
+from runner.trial import run_to_the_end
+from tests.tasks_factory import dataset, make_task
+
+SECRET = "what only the tests have"
+
+
+def trial(
+    folder: Path,
+    solve: str,
+    options: dict[str, Any] | None = None,
+    *,
+    seconds: int = 20,
+    mode: str = "shared",
+    **parts: Any,
+) -> TrialRecord:
+    """Run one task whose tests have a file `secret`; `seconds` is the limit of its tests, `toml` more of its file."""
+    toml = f"""
+[agent]
+timeout_sec = 60
+[environment]
+network_mode = "no-network"
+[verifier]
+timeout_sec = {seconds}
+environment_mode = "{mode}"
+"""
+    task = make_task(folder / "tasks", "made", solve, toml=parts.pop("toml", "") + toml, **parts)
+    (task / "tests" / "secret").write_text(SECRET)
+    cell = Cell(
+        agent=Oracle(),
+        model=NO_MODEL,
+        dataset=dataset(folder / "tasks", **(options or {})),
+        budget=Budget(),
+        attempts=1,
+    )
+    sandboxes = DockerSandboxes()
+    sandboxes.prepare((), print)
+    (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
+    lab = Lab(sandboxes, Gateway(folder), Store(folder / "outputs"), "test", {})
+    return run_to_the_end(planned, lab, 0, lambda: False)

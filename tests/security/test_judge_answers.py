@@ -1,0 +1,537 @@
+"""Attacks on the judges' answers: what comes from a candidate's side may be anything, and is its failure at worst.
+
+A trial that is about to be lost must not end as one that could not be judged.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metrics import differential as metric
+from runner.cases import Case, CaseLimits, CaseResult, CaseSide
+from runner.environments import Outcomes, Rerun, Truth
+from runner.records import Environment, ExecResult, Image, Verdict
+from runner.sandbox import base, cases_launch
+from runner.sandbox.cases import CaseBox, longest, read_answer
+from runner.sandbox.cases_lane import LaneDied
+from runner.sandbox.inside import PYTHON
+from runner.suites import Suite
+from runner.verifiers import nl2repo
+from runner.verifiers.comparison import Comparison
+from runner.verifiers.execution import _claimed, components, reward
+from runner.verifiers.reference_runs import ReferenceRun
+from runner.verifiers.rerun import _is_cut
+from runner.verifiers.suite_results import only_of, read_reports
+from runner.verifiers.watched_results import Watched, read, readings
+from tests.cases_factory import prepared
+from tests.watch_bench import TRUE, results, watch
+
+DEEP = "[" * 5_000 + "]" * 5_000
+LONG_NUMBER = "9" * 5_000
+VALUES = {
+    "null": "null",
+    "a truth value": "true",
+    "a number": "3",
+    "a fraction": "0.5",
+    "below nothing": "-1",
+    "too large": "1" + "0" * 30,
+    "larger than a float": "1" + "0" * 400,
+    "longer than Python reads": LONG_NUMBER,
+    "infinite": "Infinity",
+    "infinite by its exponent": "1e999",
+    "no number": "NaN",
+    "a text": '"x"',
+    "an empty text": '""',
+    "half a character": '"\\udc80"',
+    "a list": "[]",
+    "a list of lists": "[[], [[]]]",
+    "an object": "{}",
+    "depth": DEEP,
+}
+"""JSON, or what Python takes for it, in the place of another value."""
+LINES = {
+    "nothing": b"",
+    "a blank": b" ",
+    "half a line": b'{"exit_code": 0, "how": "over',
+    "bytes": bytes(range(256)).replace(b"\n", b""),
+    "no UTF-8": b'{"exit_code": 0, "how": "overlay", "stdout": "\xff"}',
+    "zeros": b"\0" * 1000,
+    "a text": b'"exited"',
+    "a number": b"0",
+    "a list": b"[]",
+    "nothing inside": b"{}",
+    "depth": DEEP.encode(),
+    "deep objects": b'{"a":' * 2_000 + b"1" + b"}" * 2_000,
+    "two values": b"{} {}",
+    "a long number": LONG_NUMBER.encode(),
+    "a byte order": b"\xef\xbb\xbf{}",
+    "UTF-16": '{"event": "end"}'.encode("utf-16"),
+}
+"""Lines that are no answer of anybody's."""
+
+
+# --- cases ------------------------------------------------------------------------------------------------------------
+
+LIMITS = CaseLimits(seconds=10, output_bytes=1000, diff_entries=3, text_bytes=10)
+SIDE = CaseSide(name="t", image=Image(id="x", reference="x"), limits=LIMITS)
+CHANGE = {
+    "path": "/x",
+    "change": "added",
+    "kind": "file",
+    "mode": 0o644,
+    "size": 1,
+    "digest": "0",
+    "text": "a",
+}
+RESULT: dict[str, Any] = {
+    "exit_code": 0,
+    "ended": "exited",
+    "stdout": "x",
+    "stderr": "",
+    "binary": [],
+    "stdout_bytes": 1,
+    "stderr_bytes": 0,
+    "changes": [CHANGE],
+    "truncated": [],
+    "seconds": 0.1,
+    "cpu_seconds": 0.1,
+    "how": "overlay",
+}
+TEXTS = ("stdout", "stderr", "path", "digest", "text")
+
+
+def with_value(given: dict[str, Any], field: str, value: str) -> str:
+    """The object as JSON, with this text in the place of a field's value."""
+    return json.dumps({**given, field: "PLACE"}).replace('"PLACE"', value)
+
+
+def judged(result: CaseResult) -> Verdict | dict[str, float]:
+    """What becomes of a case with this result: the figures, none of which may be anything but a number."""
+    rules = metric.Rules("paper", 0.8, compare_modes=True)
+    case = Case(command_class="t", command="x")
+    good = CaseResult(exit_code=0, stdout="y", seconds=0.01, cpu_seconds=0.01, how="overlay")
+    compared = Comparison(rules, [case], ReferenceRun(results=(good,), unstable=()), [result], "")
+    scored = compared.scored()
+    compared.text(scored).encode()
+    json.dumps(compared.found(scored))
+    return Verdict(reward=scored.metrics["exact_match"], components=compared.components())
+
+
+def test_a_result_of_ours_is_read() -> None:
+    assert read_answer(json.dumps(RESULT).encode(), SIDE, "overlay").exit_code == 0
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_line_that_is_not_a_result_is_a_supervisor_that_died(line: bytes) -> None:
+    with pytest.raises(LaneDied):
+        read_answer(line, SIDE, "overlay")
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("field", [*RESULT, *(f"change {name}" for name in CHANGE)])
+def test_no_value_of_a_result_stops_the_judge(field: str, value: str) -> None:
+    """Either it makes the answer none, or it is judged as any other."""
+    if field.startswith("change "):
+        change = with_value(CHANGE, field.removeprefix("change "), value)
+        answer = json.dumps({**RESULT, "changes": ["PLACE"]}).replace('"PLACE"', change)
+    else:
+        answer = with_value(RESULT, field, value)
+    try:
+        result = read_answer(answer.encode(), SIDE, "overlay")
+    except LaneDied:
+        return
+    judged(result)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"ended": "lost", "exit_code": None},
+        {"ended": "deadline"},
+        {"exit_code": None},
+        {"how": "copy"},
+        {"stdout": "x" * 4_001},
+        {"stderr": "x" * 4_001},
+        {"changes": [CHANGE] * 4},
+        {"changes": [CHANGE | {"text": "x" * 41}]},
+        {"exit_code": 256},
+        {"seconds": 1e300},
+        {"cpu_seconds": 1e308},
+        {"reward": 1.0},
+    ],
+    ids=str,
+)
+def test_a_result_that_no_case_has_is_none(fields: dict[str, Any]) -> None:
+    with pytest.raises(LaneDied):
+        read_answer(json.dumps(RESULT | fields).encode(), SIDE, "overlay")
+
+
+EVIL = """
+import json, os, signal, sys
+good = json.dumps({"exit_code": 0, "stdout": "x", "how": "overlay"})
+for line in sys.stdin:
+    shape = json.loads(line)["command"]
+    if shape == "ends": sys.exit(0)
+    if shape == "is killed": os.kill(os.getpid(), signal.SIGKILL)
+    if shape == "floods": sys.stdout.write("x" * 100_000_000)
+    if shape == "complains": sys.stderr.write("x" * 30_000_000); print("{}")
+    print({"good": good, "twice": good + chr(10) + good, "late": good[:-1]}.get(shape, shape), flush=True)
+"""
+"""Stands in the supervisor's place; a case's command says what it does."""
+LOST = (
+    "ends",
+    "is killed",
+    "floods",
+    "complains",
+    "twice",
+    "null",
+    "{}",
+    "[",
+    DEEP[:3000],
+)
+
+
+@pytest.fixture(scope="module")
+def taken() -> Iterator[CaseBox]:
+    """A side whose supervisors are somebody else's."""
+    sandboxes = prepared()
+    image = sandboxes.image(Environment(image=base.tag()))
+    genuine = cases_launch.command
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            cases_launch,
+            "command",
+            lambda *given: [PYTHON, "-c", EVIL] if given[0] == "serve" else genuine(*given),
+        )
+        with sandboxes.cases(CaseSide(name="taken", image=image, limits=LIMITS, how="overlay")) as box:
+            yield box
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("shape", LOST, ids=lambda shape: shape[:20])
+def test_a_side_whose_supervisor_is_taken_loses_its_cases(taken: CaseBox, shape: str) -> None:
+    result = taken.run(Case(command_class="t", command=shape))
+    assert (result.ended, result.exit_code) == ("lost", None)
+    verdict = judged(result)
+    assert isinstance(verdict, Verdict)
+    assert verdict.reward == 0.0
+    good = taken.run(Case(command_class="t", command="good"))
+    assert (good.ended, good.stdout) == ("exited", "x"), "the next case has a supervisor of its own"
+
+
+def test_the_longest_answer_that_a_side_can_give_is_let_through() -> None:
+    text, path = "\\xff" * LIMITS.output_bytes, "/" + "\\\\x01" * 999
+    change = CHANGE | {"path": path, "text": "\\xff" * LIMITS.text_bytes}
+    full = RESULT | {"stdout": text, "stderr": "\x01" * LIMITS.output_bytes, "changes": [change] * 3}
+    answer = json.dumps(full).encode()
+    assert len(answer) < longest(SIDE)
+    assert read_answer(answer, SIDE, "overlay").stdout == text
+
+
+# --- hidden suites ----------------------------------------------------------------------------------------------------
+
+SUITE = Suite(
+    commands=("pip install .", "pytest tests"), deleted=("tests",), count=2, expected=("t.py::a", "t.py::b")
+)
+PASSED: dict[str, Any] = {
+    "event": "test",
+    "id": "t.py::a",
+    "file": "/workspace/t.py",
+    "outcome": "passed",
+    "seconds": 0.1,
+    "kind": "",
+    "message": "",
+    "command": 1,
+}
+REPORTS: dict[str, dict[str, Any]] = {
+    "test": PASSED,
+    "collection": {"event": "collection", "command": 1, "id": "t.py", "message": "E  ImportError: x"},
+    "forged": {"event": "forged", "command": 1, "message": "changed: x"},
+    "command": {"event": "command", "command": 1, "code": 0, "seconds": 1.0},
+}
+
+
+def verdict_of(told: str, into: Path, suite: Suite = SUITE) -> Verdict:
+    """As the verifier makes it of what `launch.py` passed on."""
+    reported = only_of(read_reports(told, len(suite.commands)), {"/workspace/t.py"})
+    return nl2repo._verdict(suite, reported, into, "")
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_line_that_is_not_a_report_changes_nothing(line: bytes, tmp_path: Path) -> None:
+    told = f"{line.decode(errors='replace')}\n{json.dumps(PASSED)}\n{line.decode(errors='replace')}"
+    assert verdict_of(told, tmp_path).reward == 0.5
+
+
+@pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
+@pytest.mark.parametrize(
+    ("event", "field"), [(event, field) for event in REPORTS for field in REPORTS[event]]
+)
+def test_no_value_of_a_report_voids_a_trial(
+    event: str, field: str, value: str | None, tmp_path: Path
+) -> None:
+    report = dict(REPORTS[event])
+    told = (
+        with_value(report, field, value)
+        if value
+        else json.dumps({**report, field: ...}, default=lambda _: {})
+    )
+    if value is None:
+        del report[field]
+        told = json.dumps(report)
+    verdict = verdict_of(f"{told}\n{json.dumps(PASSED | {'id': 't.py::b'})}", tmp_path)
+    assert verdict.reward in (0.0, 0.5, 1.0)
+    assert verdict.error is None
+
+
+@pytest.mark.parametrize("event", REPORTS)
+def test_a_report_with_a_field_too_many_is_none(event: str, tmp_path: Path) -> None:
+    told = json.dumps(REPORTS[event] | {"reward": 1})
+    verdict = verdict_of(told, tmp_path)
+    assert (verdict.reward, verdict.components["forged"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("number", [-1, 2, 10**9])
+@pytest.mark.parametrize("event", REPORTS)
+def test_a_report_of_no_command_of_ours_is_none(event: str, number: int, tmp_path: Path) -> None:
+    verdict = verdict_of(json.dumps(REPORTS[event] | {"command": number}), tmp_path)
+    assert (verdict.reward, verdict.components["forged"]) == (0.0, 0.0)
+
+
+def test_more_tests_than_are_published_do_not_void_a_trial(tmp_path: Path) -> None:
+    """Where there is no upstream code every test counts, and a candidate can make some up."""
+    made_up = "\n".join(json.dumps(PASSED | {"id": f"t.py::{number}"}) for number in range(9))
+    verdict = verdict_of(made_up, tmp_path, SUITE.model_copy(update={"expected": None}))
+    assert (verdict.reward, verdict.error, verdict.components["tests_passed"]) == (1.0, None, 9.0)
+
+
+@pytest.mark.parametrize("cut", [1, 20, 60, 150])
+def test_a_stream_that_breaks_off_keeps_what_it_proved(cut: int, tmp_path: Path) -> None:
+    told = "\n".join(json.dumps(PASSED | {"id": f"t.py::{name}"}) for name in "ab")
+    assert verdict_of(told[: len(told) - cut], tmp_path).reward in (0.0, 0.5)
+
+
+# --- reruns -----------------------------------------------------------------------------------------------------------
+
+
+def packed(body: bytes) -> str:
+    return base64.b64encode(zlib.compress(body)).decode()
+
+
+SESSION: dict[str, Any] = {
+    "tests": [["/workspace/project/t.py", "a", "passed"]],
+    "files": {"/workspace/project/t.py": "0"},
+    "plugins": {"/x.py": "0"},
+}
+TOLD: dict[str, dict[str, Any]] = {
+    "run": {
+        "event": "run",
+        "run": 0,
+        "argv": ["make"],
+        "code": 0,
+        "file": ["/x", "0"],
+        "script": [],
+        "body": packed(b"ok 1\n1..1\n"),
+    },
+    "file": {"event": "file", "run": 0, "path": "/a/build/test-results/test/a.xml", "body": packed(b"<a/>")},
+    "pytest": {"event": "pytest", "body": packed(json.dumps(SESSION).encode())},
+    "end": {"event": "end", "code": 0, "seconds": 1.0, "full": False, "body": packed(b"the end")},
+}
+TRUTH = Truth(outcomes=Outcomes(passed=2, failed=1), origin="here")
+
+
+def measured(watched: Watched, project: Path, *scripts: str) -> float:
+    """The reward for what was watched; every figure on the way is a number."""
+    found, refused = readings(watched, project, scripts)
+    rerun = Rerun(built=True, readings=found, output=" ".join(refused))
+    Rerun.model_validate_json(rerun.model_dump_json())
+    Verdict(reward=0.0, components=components(TRUTH, rerun))
+    return reward(TRUTH, rerun.outcomes)
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_line_that_the_watcher_did_not_write_is_left_out(line: bytes, tmp_path: Path) -> None:
+    watched = read(f"{line.decode(errors='replace')}\n{json.dumps(TOLD['end'])}")
+    assert (watched.ended, watched.runs, watched.sessions) == (True, (), ())
+    assert measured(watched, tmp_path) == 0.0
+
+
+@pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
+@pytest.mark.parametrize(("event", "field"), [(event, field) for event in TOLD for field in TOLD[event]])
+def test_no_value_that_the_watcher_tells_voids_a_trial(
+    event: str, field: str, value: str | None, tmp_path: Path
+) -> None:
+    told = dict(TOLD[event])
+    if value is None:
+        del told[field]
+    line = with_value(told, field, value) if value else json.dumps(told)
+    others = (json.dumps(other) for name, other in TOLD.items() if name != event)
+    assert measured(read("\n".join([line, *others])), tmp_path, "true") <= 1.0
+
+
+@pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
+@pytest.mark.parametrize("field", [*SESSION, "path", "rest", "outcome", "digest"])
+def test_no_value_of_a_session_of_pytest_voids_a_trial(field: str, value: str | None, tmp_path: Path) -> None:
+    """The script can speak to the watcher as pytest's plugin does, so all of a session may be its own."""
+    session = json.dumps(SESSION)
+    if field in SESSION:
+        session = (
+            with_value(SESSION, field, value) if value else json.dumps({**SESSION, field: 0} | {field: None})
+        )
+    else:
+        old = {
+            "path": '"/workspace/project/t.py", "a"',
+            "rest": '"a"',
+            "outcome": '"passed"',
+            "digest": '"0"',
+        }
+        new = {"path": f'{value or "0"}, "a"'}.get(field, value or "")
+        session = session.replace(old[field], new, 1)
+    told = json.dumps({"event": "pytest", "body": packed(session.encode())})
+    assert measured(read(f"{told}\n{json.dumps(TOLD['end'])}"), tmp_path) == 0.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x",
+        "====",
+        base64.b64encode(b"no zlib").decode(),
+        packed(b"x" * 1000)[:20],
+        packed(b"\xff\xfe"),
+        packed(DEEP.encode()),
+        packed(b"{" * 100_000),
+        packed(b" " * 20_000_000),
+        "\udc80",
+    ],
+    ids=["text", "padding", "no zlib", "half", "no UTF-8", "depth", "objects", "a bomb", "half a character"],
+)
+@pytest.mark.parametrize("event", TOLD)
+def test_no_body_voids_a_trial(event: str, body: str, tmp_path: Path) -> None:
+    lines = [json.dumps(TOLD["run"]), json.dumps(TOLD[event] | {"body": body}), json.dumps(TOLD["end"])]
+    assert measured(read("\n".join(lines)), tmp_path) <= 1.0
+
+
+NUMBER = "9" * 4_000
+PRINTED = {
+    "unittest": f"{'-' * 70}\nRan {NUMBER} tests in 1.000s\n\nOK",
+    "unittest, failures": f"{'-' * 70}\nRan 3 tests in 1.000s\n\nFAILED (failures={NUMBER})",
+    "pytest": f"===== {NUMBER} passed in 1.00s =====",
+    "jest": f"Tests:       {NUMBER} passed, {NUMBER} total\nTime:        1 s",
+    "mocha": f"  {NUMBER} passing (1s)\n  {NUMBER} failing",
+    "cargo": f"test result: ok. {NUMBER} passed; 0 failed; {NUMBER} ignored; 0 measured; 0 filtered out",
+    "maven": f"Tests run: {NUMBER}, Failures: 0, Errors: 0, Skipped: {NUMBER}",
+    "ctest": f"100% tests passed, 0 tests failed out of {NUMBER}",
+    "automake": f"# TOTAL: {NUMBER}\n# PASS:  {NUMBER}\n# SKIP:  0\n# XFAIL: 0\n# FAIL:  0\n# XPASS: 0\n# ERROR: 0",
+    "node": f"# tests {NUMBER}\n# pass {NUMBER}\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0",
+    "vitest": f" Test Files  1 passed (1)\n      Tests  {NUMBER} passed ({NUMBER})",
+    "tap": f"1..{NUMBER}\nok {NUMBER}",
+    "prove": f"t/a.t .. \n TODO passed:   1-{NUMBER}\nFiles=1, Tests=3,  0 wallclock secs",
+    "go": '{"Action":' + "[" * 4_000,
+    "go, objects": '{"a":' * 800,
+    "other digits": f"{'-' * 70}\nRan \u0663\u00b2 tests in 1.000s\n\nOK",
+    "control characters": "\x1b[" * 3000 + "\x00\x9b",
+}
+"""What a program can print as a result of tests."""
+
+
+@pytest.mark.parametrize("printed", PRINTED.values(), ids=PRINTED)
+@pytest.mark.parametrize("place", ["printed", "script"])
+def test_nothing_that_is_printed_or_stands_in_a_script_voids_a_trial(
+    printed: str, place: str, tmp_path: Path
+) -> None:
+    programs = ("python3", "make", "jest", "mocha", "cargo", "mvn", "ctest", "node", "vitest", "prove", "go")
+    body = packed(printed.encode() if place == "printed" else b"ok 1\n1..1\n")
+    runs = [
+        json.dumps(TOLD["run"] | {"run": number, "argv": [name, "-m", "unittest"], "body": body})
+        for number, name in enumerate(programs)
+    ]
+    watched = read("\n".join([*runs, json.dumps(TOLD["end"])]))
+    assert len(watched.runs) == len(programs)
+    assert measured(watched, tmp_path, f"cat <<'END'\n{printed if place == 'script' else ''}\nEND") <= 1.0
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        *(
+            json.dumps({"passed": "PLACE", "failed": 0, "skipped": 0}).replace('"PLACE"', value)
+            for value in VALUES.values()
+        ),
+        *(line.decode(errors="replace") for line in LINES.values()),
+    ],
+    ids=[*(f"passed is {name}" for name in VALUES), *LINES],
+)
+def test_nothing_that_an_agent_claims_voids_a_trial(claimed: str) -> None:
+    Verdict(reward=0.0, components=_claimed(claimed, Outcomes(passed=1)))
+
+
+def test_a_watcher_that_was_brought_to_complain_and_ended_is_no_fault_of_the_engine() -> None:
+    told = '{"event": "run"}\n'
+    complained = ExecResult(
+        exit_code=137, stdout=told, stderr="x" * (10 << 20), seconds=1, output_bytes=50 << 20
+    )
+    assert not _is_cut(complained)
+    small = ExecResult(exit_code=0, stdout="x" * (1 << 20), stderr="", seconds=1, output_bytes=5 << 20)
+    assert _is_cut(small), "a sandbox whose cap is lower than what the watcher may tell"
+
+
+ASK = """
+import json, os, socket, sys
+def ask(data, numbers=b"\\xff", fds=()):
+    place = os.environ["BASH_ENV"].removesuffix("functions")
+    with socket.socket(socket.AF_UNIX) as watcher:
+        watcher.settimeout(10)
+        watcher.connect(place + "socket")
+        socket.send_fds(watcher, [len(data).to_bytes(8, "big") + numbers], fds) if fds else watcher.sendall(
+            len(data).to_bytes(8, "big") + numbers)
+        watcher.sendall(data)
+        watcher.shutdown(socket.SHUT_WR)
+        watcher.recv(16)
+pytest = {"ask": "pytest", "session": "s", "root": "/", "tests": {"t.py::a": "passed"}, "plugins": [], "last": True}
+run = {"ask": "run", "program": "/bin/true", "argv": ["make"], "cwd": "/", "env": {}, "umask": 18, "groups": [],
+       "limits": {}}
+"""
+"""Speaks to the watcher as a shim or pytest's plugin does, and says whatever a test has it say."""
+ASKED = {
+    "a name with a zero": "ask(json.dumps({**pytest, 'tests': {'a\\0b::t': 'passed'}}).encode())",
+    "an outcome of its own": "ask(json.dumps({**pytest, 'tests': {'t.py::a': {}}}).encode())",
+    "tests that are a list": "ask(json.dumps({**pytest, 'tests': ['t.py::a']}).encode())",
+    "a root that is a number": "ask(json.dumps({**pytest, 'root': 3}).encode())",
+    "plugins that are numbers": "ask(json.dumps({**pytest, 'plugins': [3]}).encode())",
+    "a session that is a list": "ask(json.dumps({**pytest, 'session': []}).encode())",
+    "half a character": "ask(json.dumps({**pytest, 'tests': {'\\udc80.py::\\udc80': 'passed'}}).encode())",
+    "depth": "ask(b'[' * 100_000)",
+    "deep objects": "ask(b'{\"a\":' * 100_000)",
+    "a number": "ask(b'3')",
+    "a long number": "ask(b'9' * 10_000)",
+    "no JSON": "ask(b'\\xff\\xfe')",
+    "nothing": "ask(b'')",
+    "no end": "ask(b'{}', numbers=b'')",
+    "no argument": "ask(json.dumps({**run, 'argv': []}).encode())",
+    "arguments that are numbers": "ask(json.dumps({**run, 'argv': [1]}).encode())",
+    "an argument that is no UTF-8": "ask(json.dumps({**run, 'argv': ['make', '\\udc80']}).encode())",
+    "a program that is none": "ask(json.dumps({**run, 'program': 'a\\0b'}).encode())",
+    "a program that is a list": "ask(json.dumps({**run, 'program': []}).encode())",
+    "an environment of numbers": "ask(json.dumps({**run, 'env': {'a': 1}}).encode())",
+    "limits that are none": "ask(json.dumps({**run, 'limits': {'x': 1}}).encode())",
+    "a place that is nowhere": "ask(json.dumps({**run, 'cwd': '/nowhere'}).encode())",
+    "too many files": "ask(json.dumps(run).encode(), numbers=bytes([0, 1, 2, 3, 4, 5, 255]), fds=(0, 1, 2))",
+    "files that are not there": "ask(json.dumps(run).encode(), numbers=bytes([0, 1, 2, 255]))",
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_nothing_that_a_script_says_to_the_watcher_hides_what_its_tests_do_later(asked: str) -> None:
+    script = f"cat > ask.py <<'END'\n{ASK}{asked}\nEND\n$PY ask.py > /dev/null 2>&1\npython3 -m unittest discover tests"
+    watched = watch(script)
+    assert watched.ended
+    readings_, _ = results(watched, script)
+    assert ("unittest", TRUE) in readings_

@@ -1,0 +1,404 @@
+"""A provider that lies: what has not the shape of an answer is its failure, and never the agent's, nor charged."""
+
+# ruff: noqa: F811 - fixtures of another folder are imported by their names
+from __future__ import annotations
+
+import gzip
+import json
+import time
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from runner.ending import ending
+from runner.gateway import Session, answers, provider, wire
+from runner.gateway import http as door
+from runner.gateway.fake_stream import error, failed
+from runner.gateway.fake_upstream import body
+from runner.records import Budget, ExecResult, Status, Usage
+from tests.gateway.conftest import CANARY, canary, gateway, http, session  # noqa: F401 - fixtures
+from tests.gateway.test_matrix import APIS
+from tests.security.lying import TRUTH, Answer, Lie, lying, response, stream, true_events
+
+Open = Callable[..., Session]
+Http = Callable[..., httpx.Client]
+Json = dict[str, Any]
+
+NATIVE = [
+    ("chat", "openai/x"),
+    ("responses", "openai/x"),
+    ("messages", "anthropic/claude-sonnet-4-6"),
+    ("chat", "zai/glm-5"),
+]
+BRIDGED = [("messages", "openai/x"), ("chat", "anthropic/claude-sonnet-4-6"), ("responses", "zai/glm-5")]
+MOST = 200_000
+"""Bytes of an answer, in these tests."""
+WHOLE = json.dumps(body("chat", TRUTH)).encode()
+PAGE = b"<!doctype html><title>Sign in</title>" + b"<p>Please do.</p>" * 50
+HUGE = b'{"choices": "' + b"x" * (2 * MOST) + b'"}'
+BOMB = gzip.compress(b'{"choices": "' + b" " * 50_000_000 + b'"}')
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+
+
+def _true(api: str) -> bytes:
+    return json.dumps(body(api, TRUTH)).encode()
+
+
+def _bytes(*pieces: bytes) -> Answer:
+    return Answer(b"".join(pieces))
+
+
+def _without(*names: str) -> Lie:
+    """The truth without what makes it an answer."""
+
+    def lie(api: str) -> Answer:
+        whole = {key: value for key, value in body(api, TRUTH).items() if key not in names}
+        return response(json.dumps(whole).encode())
+
+    return lie
+
+
+def _with(**fields: object) -> Lie:
+    return lambda api: response(json.dumps(body(api, TRUTH) | fields).encode())
+
+
+HOLDERS = ("choices", "output", "content")
+NO_ANSWERS: dict[str, Lie] = {
+    "204": Answer(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"),
+    "nothing": response(b""),
+    "page": response(PAGE, kind="text/html"),
+    "page as JSON": response(PAGE),
+    "plain text": response(b"OK", kind="text/plain"),
+    "empty object": response(b"{}"),
+    "list": response(b"[]"),
+    "null": response(b"null"),
+    "number": response(b"1"),
+    "text": response(b'"ok"'),
+    "broken JSON": lambda api: response(_true(api)[:-9]),
+    "two objects": lambda api: response(_true(api) * 2),
+    "bottomless": response(b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
+    "not UTF-8": response(b'{"choices": "\xff\xfe\xfd"}'),
+    "too many values": response(b'{"a": [' + b"1," * 30_000 + b"1]}"),
+    "too long": response(HUGE),
+    "bomb": response(BOMB, content_encoding="gzip"),
+    "packed and broken": response(b"\x1f\x8bbroken", content_encoding="gzip"),
+    "packed otherwise": response(zlib.compress(WHOLE), content_encoding="br"),
+    "cut while packed": response(gzip.compress(HUGE[:1000])[:-20], content_encoding="gzip"),
+    "without what was asked for": _without(*HOLDERS),
+    "text for a list": _with(choices="x", output="x", content="x"),
+    "number for a list": _with(choices=1, output=1, content=1),
+    "list of texts": _with(choices=["x"], output=["x"], content=["x"]),
+    "list of nulls": _with(choices=[None], output=[None], content=[None]),
+    "list of lists": _with(choices=[[]], output=[[]], content=[[]]),
+    "empty parts": _with(choices=[{}], output=[{}], content=[{}]),
+    "types that are none": _with(choices=[{"message": 5}], output=[{"type": []}], content=[{"type": {}}]),
+    "no choice": _with(choices=[], output=[], status="in_progress", content=[], stop_reason=None),
+    "error beside the answer": _with(error={"message": "Overloaded"}),
+    "error of OpenAI's": response(json.dumps({"error": {"message": "Overloaded", "code": 529}}).encode()),
+    "error of Anthropic's": response(json.dumps(OVERLOADED).encode()),
+    "error as a text": response(b'{"error": "Overloaded"}'),
+    "detail": response(b'{"detail": "Overloaded"}'),
+    "300": response(b"", "300 Multiple Choices"),
+    "301 to nowhere": response(b"", "301 Moved Permanently"),
+    "302 to itself": response(b"", "302 Found", location="/v1/chat/completions"),
+    "304": response(b"", "304 Not Modified"),
+    "307 to what is no address": response(b"", "307 Temporary Redirect", location="http://[::1"),
+    "events nobody asked for": lambda api: stream(*true_events(api, {})),
+}
+"""Name -> what is sent with a status of success, or leads elsewhere. None of it is known to have cost anything."""
+SHORT = ["page", "empty object", "broken JSON", "204", "error of Anthropic's"]
+BROKEN: dict[str, Lie] = {
+    "length too long": lambda api: response(_true(api), content_length="99999"),
+    "broken chunk": _bytes(
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"zz\r\n{}\r\n0\r\n\r\n"
+    ),
+    "cut in a chunk": _bytes(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"ff\r\n{"),
+    "no HTTP": _bytes(b"220 mail.example.org ESMTP\r\n\r\n"),
+    "half a head": _bytes(b"HTTP/1.1 200 OK\r\ncontent-"),
+    "hung up": _bytes(),
+    "endless drip": Answer(
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99999\r\n\r\n",
+        b" ",
+        seconds=0.05,
+    ),
+}
+"""Name -> what breaks off. It may have been written to the end, and is charged to the caps at its worst."""
+
+
+def _begun(*garbage: bytes) -> Lie:
+    """The beginning of a stream, which the agent sees, and then this."""
+    return lambda api: stream(*true_events(api, {})[:3], *garbage)
+
+
+NO_STREAMS: dict[str, Lie] = {
+    "nothing": stream(),
+    "comments": stream(b": at work\n\n" * 99),
+    "page": stream(PAGE),
+    "broken event": stream(b'data: {"choices": [\n\n'),
+    "error at once": stream(error("Overloaded")),
+    "failed at once": stream(failed("Overloaded")),
+    "error without a type": stream(b'data: {"error": {"message": "Overloaded"}}\n\n'),
+    "end at once": stream(b"data: [DONE]\n\n"),
+    "bottomless event": stream(b"data: " + b'{"a":' * 100_000 + b"\n\n"),
+    "events of no shape": stream(
+        b'data: {"choices": 5, "type": "content_block_delta", "index": 7, "delta": [], "response": 5}\n\n'
+    ),
+    "too long a line": stream(b'data: {"a": "' + b"x" * (2 * MOST) + b'"}\n\n'),
+    "page for a stream": response(PAGE, kind="text/html"),
+    "error for a stream": response(json.dumps(OVERLOADED).encode()),
+    "302 for a stream": response(b"", "302 Found", location="http://elsewhere.example.org/"),
+    "204 for a stream": Answer(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"),
+    "bomb": Answer(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\n\r\n", BOMB
+    ),
+}
+BROKEN_STREAMS: dict[str, Lie] = {
+    "no end": _begun(),
+    "error": _begun(error("Overloaded")),
+    "broken event": _begun(b'data: {"choices": [\n\n'),
+    "event of no shape": _begun(
+        b'data: {"choices": [5], "type": "content_block_delta", "index": 7, "delta": [], "response": 5}\n\n'
+    ),
+    "too long a line": _begun(b"data: " + b"x" * (2 * MOST)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.001)
+    monkeypatch.setattr(door, "PING_SECONDS", 600.0)
+    monkeypatch.setattr(wire, "ANSWER_BYTES", MOST)
+    monkeypatch.setattr(wire, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(answers, "ANSWER_VALUES", 20_000)
+
+
+def _ask(http: Http, trial: Session, name: str, *, streamed: bool = False) -> httpx.Response:
+    api, request = APIS[name]
+    return http(trial).post(api.path, json=request() | {"model": "any", "stream": streamed})
+
+
+def _said(answer: httpx.Response) -> bool:
+    return "truth." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("lie", "name", "model"),
+    [
+        *((lie, *native) for native in NATIVE for lie in NO_ANSWERS),
+        *((lie, *bridged) for bridged in BRIDGED for lie in SHORT),
+    ],
+)
+def test_what_is_not_an_answer_is_tried_again_and_costs_nothing(
+    session: Open, http: Http, lie: str, name: str, model: str
+) -> None:
+    with lying(NO_ANSWERS[lie]) as liar:
+        trial = session(liar.url, id=model)
+        answer = _ask(http, trial, name)
+        assert (answer.status_code, _said(answer)) == (200, True)
+        assert len(liar.requests) == 2
+    (call,) = trial.calls
+    assert (call.attempts, call.lost, call.usage) == (2, 0, TRUTH.usage)
+    assert trial.charged["usd"] == pytest.approx(trial.cost_usd)
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+@pytest.mark.parametrize("lie", BROKEN)
+def test_an_answer_that_breaks_off_is_tried_again_and_charged_at_its_worst(
+    session: Open, http: Http, lie: str, name: str, model: str
+) -> None:
+    with lying(BROKEN[lie]) as liar:
+        trial = session(liar.url, id=model)
+        answer = _ask(http, trial, name)
+        assert (answer.status_code, _said(answer)) == (200, True)
+    (call,) = trial.calls
+    assert (call.attempts, call.lost, call.usage) == (2, 1, TRUTH.usage)
+    assert trial.charged["usd"] > 2 * (trial.cost_usd or 0)
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+@pytest.mark.parametrize("lie", NO_STREAMS)
+def test_a_stream_of_lies_is_tried_again_and_costs_nothing(
+    session: Open, http: Http, lie: str, name: str, model: str
+) -> None:
+    with lying(NO_STREAMS[lie]) as liar:
+        trial = session(liar.url, id=model, stream="through")
+        answer = _ask(http, trial, name, streamed=True)
+        assert (answer.status_code, _said(answer)) == (200, True)
+    (call,) = trial.calls
+    assert (call.attempts, call.lost, call.usage) == (2, 0, TRUTH.usage)
+    assert trial.charged["usd"] == pytest.approx(trial.cost_usd)
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+@pytest.mark.parametrize("lie", BROKEN_STREAMS)
+def test_lies_in_a_stream_that_has_begun_end_it(
+    session: Open, http: Http, lie: str, name: str, model: str
+) -> None:
+    with lying(BROKEN_STREAMS[lie]) as liar:
+        trial = session(liar.url, id=model, stream="through")
+        answer = _ask(http, trial, name, streamed=True)
+        assert len(liar.requests) == 1
+    assert "The model's provider failed" in answer.text
+    (call,) = trial.calls
+    assert (call.status_code, call.lost, call.response) == (502, 1, None)
+    assert trial.charged["usd"] > 0
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+@pytest.mark.parametrize(
+    ("lie", "streamed"), [*((lie, False) for lie in SHORT), ("page", True), ("204", True)]
+)
+def test_a_provider_that_always_lies_has_failed_and_not_the_agent(
+    session: Open, http: Http, lie: str, name: str, model: str, *, streamed: bool
+) -> None:
+    with lying(NO_ANSWERS[lie], for_ever=True) as liar:
+        trial = session(liar.url, id=model, budget=Budget(usd=2.0))
+        answer = _ask(http, trial, name, streamed=streamed)
+        assert len(liar.requests) == provider.ATTEMPTS
+    assert answer.status_code == 502
+    assert "The provider sent no answer" in json.dumps(answer.json())
+    (call,) = trial.calls
+    assert (call.status_code, call.lost, call.usage, trial.turns) == (502, 0, None, 0)
+    assert (trial.charged["usd"], trial.cost_usd, trial.refusal) == (0.0, 0.0, None)
+    status, _ = ending(
+        ExecResult(exit_code=1, stdout="", stderr="", seconds=1.0), trial.calls, trial.refusal, None
+    )
+    assert status == Status.INFRA_INVALID
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Moved", "308 Moved"])
+def test_a_redirection_to_another_host_is_named_and_not_followed(
+    session: Open, http: Http, status: str, name: str, model: str
+) -> None:
+    with lying(response(b"{}"), for_ever=True) as thief:
+        away = response(b"", status, location=thief.url.replace("127.0.0.1", "localhost"))
+        with lying(away, for_ever=True) as liar:
+            trial = session(liar.url, id=model)
+            assert _ask(http, trial, name).status_code == 502
+        assert thief.requests == []
+    (call,) = trial.calls
+    assert call.error is not None
+    assert "leads to 'localhost'" in call.error.message
+
+
+@pytest.mark.parametrize(("name", "model"), NATIVE)
+@pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found", "500 Oops", "503 Oops", "599 Oops"])
+def test_a_page_for_an_error_is_cut(session: Open, http: Http, status: str, name: str, model: str) -> None:
+    """Of 10 MB litellm searched all by expressions, on the loop of all trials, for half a minute and more."""
+    page = response(b"<p>No." * 300_000, status, kind="text/html")
+    with lying(page, for_ever=True) as liar:
+        trial = session(liar.url, id=model)
+        answer = _ask(http, trial, name)
+    assert answer.status_code == (502 if status.startswith("5") else int(status[:3]))
+    assert len(answer.content) < 3 * wire.ERROR_BYTES
+    (call,) = trial.calls
+    assert (call.lost, len(call.model_dump_json(include={"error"})) < 3 * wire.ERROR_BYTES) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "offset"),
+    [
+        *(("400 Bad Request", offset) for offset in (0, 4_000, 8_160, 8_170, 8_180, 8_191, 8_192)),
+        *(("200 OK", offset) for offset in (0, 975, 990, 999, 1_000)),
+    ],
+)
+def test_no_half_of_a_key_is_left_where_what_came_is_cut(
+    session: Open, http: Http, status: str, offset: int
+) -> None:
+    echo = b"." * offset + CANARY.encode() + b"." * 20_000
+    with lying(response(echo, status, kind="text/plain"), for_ever=True) as liar:
+        trial = session(liar.url)
+        answer = _ask(http, trial, "chat")
+    seen = answer.text + trial.calls[0].model_dump_json()
+    assert not any(CANARY[:size] in seen or CANARY[-size:] in seen for size in range(10, len(CANARY)))
+
+
+def test_a_line_of_ten_megabytes_is_read_once(
+    session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of its 600 pieces was glued to all before it: half a minute, in which no other trial was served."""
+    monkeypatch.setattr(wire, "ANSWER_BYTES", 32 * 2**20)
+    monkeypatch.setattr(wire, "ANSWER_SECONDS", 60.0)
+    line = b'data: {"type": "ping", "choices": [], "pad": "' + b"x" * 10_000_000 + b'"}\n\n'
+    with lying(lambda api: stream(line, *true_events(api, {}))) as liar:
+        trial = session(liar.url, stream="through")
+        began = time.process_time()
+        answer = _ask(http, trial, "chat", streamed=True)
+        assert time.process_time() - began < 10
+    assert _said(answer)
+    assert len(liar.requests) == 1
+
+
+WORST_OUTPUT = 64
+COUNTS: dict[str, object] = {
+    "null": None,
+    "true": True,
+    "false": False,
+    "text": "5",
+    "word": "many",
+    "negative": -5,
+    "huge": 10**30,
+    "fraction": 5.5,
+    "whole fraction": 5.0,
+    "list": [5],
+    "object": {"value": 5},
+    "not a number": float("nan"),
+    "without end": float("inf"),
+}
+
+
+def _counting(api: str, written: object) -> bytes:
+    whole = body(api, TRUTH)
+    names = ("completion_tokens",) if api == "chat" else ("output_tokens",)
+    return json.dumps(whole | {"usage": whole["usage"] | dict.fromkeys(names, written)}).encode()
+
+
+@pytest.mark.parametrize(("name", "model"), [*NATIVE[:3], *BRIDGED[:2]])
+@pytest.mark.parametrize("count", COUNTS)
+def test_what_is_not_a_count_is_charged_at_its_worst(
+    session: Open, http: Http, count: str, name: str, model: str
+) -> None:
+    """Null was taken for 0 and true for 1: below what may have been written."""
+    with lying(lambda api: response(_counting(api, COUNTS[count])), for_ever=True) as liar:
+        trial = session(liar.url, id=model, max_output_tokens=WORST_OUTPUT, budget=Budget(usd=5.0))
+        assert _ask(http, trial, name).status_code == 200
+    (call,) = trial.calls
+    assert (call.usage, call.cost_usd, trial.cost_usd, trial.usage) == (None, None, None, Usage())
+    assert trial.charged["output_tokens"] == WORST_OUTPUT
+    assert trial.charged["usd"] >= WORST_OUTPUT * 10.0 / 1e6
+
+
+@pytest.mark.parametrize("count", ["null", "true", "text", "negative"])
+def test_a_streamed_message_whose_last_count_is_none_is_charged_at_its_worst(
+    session: Open, http: Http, count: str
+) -> None:
+    """Its first event counts one token written: what is so far."""
+
+    def lie(api: str) -> Answer:
+        *rest, last, stop = true_events(api, {})
+        said = last.replace(b'"output_tokens": 50', b'"output_tokens": ' + json.dumps(COUNTS[count]).encode())
+        assert said != last
+        return stream(*rest, said, stop)
+
+    with lying(lie, for_ever=True) as liar:
+        trial = session(liar.url, id="anthropic/x", stream="through", max_output_tokens=WORST_OUTPUT)
+        assert _ask(http, trial, "messages", streamed=True).status_code == 200
+    assert (trial.calls[0].usage, trial.charged["output_tokens"]) == (None, WORST_OUTPUT)
+
+
+@pytest.mark.parametrize("zone", ["+99999999999999", "-99999999999999", "+2359", "-2400", "+9" * 50])
+@pytest.mark.parametrize("year", ["1", "0001", "2026", "9999", "99999999"])
+def test_a_retry_after_of_any_zone_and_year_is_read(zone: str, year: str) -> None:
+    asked = provider._seconds(f"Thu, 01 Jan {year} 00:00:00 {zone}")
+    assert 0 <= asked <= 2 * provider.LONGEST_WAIT_SECONDS
+
+
+def test_a_retry_after_of_an_enormous_zone_is_no_failure_of_ours(session: Open, http: Http) -> None:
+    """It was an exception of the gateway's own, and the agent got 500."""
+    busy = response(b"{}", "503 Busy", retry_after="Thu, 01 Jan 2026 00:00:00 +99999999999999")
+    with lying(busy) as liar:
+        assert _ask(http, session(liar.url), "chat").status_code == 200

@@ -1,0 +1,113 @@
+"""No agent makes a trial invalid that it is about to lose: what it does to its own judgement is worth 0.
+
+Each of these is a whole trial whose agent (the oracle's script, as root) has not done its task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import trial
+from runner.agents.bounds import Oracle
+from runner.cells import NO_MODEL, Cell
+from runner.gateway import Gateway
+from runner.lab import Lab
+from runner.plan import make_plan
+from runner.records import Budget, Status, TrialRecord
+from runner.sandbox.docker import DockerSandboxes
+from runner.store import Store
+from runner.trial import run_to_the_end
+from tests.tasks_factory import dataset, make_task
+
+pytestmark = pytest.mark.docker
+
+ROOT = '[agent]\nuser = "root"\ntimeout_sec = 20\n'
+SEPARATE = 'artifacts = ["/app/done"]\n' + ROOT + '[verifier]\nenvironment_mode = "separate"\n'
+FIFO = "rm -rf {0}; mkfifo {0}; "
+DEEP = "python3 -c \"import os\nos.chdir('/srv')\nfor n in range(3000): os.mkdir('d'); os.chdir('d')\""
+SPOILED = {
+    "pipes for users": FIFO.format("/etc/passwd") + FIFO.format("/etc/group"),
+    "a workspace that is a pipe": "cd /; " + FIFO.format("/app"),
+    "a workspace that is a loop": "cd /; rm -rf /app; ln -s app /app",
+    "a workspace that is gone": "cd /; rm -rf /app",
+    "every process stopped": "kill -STOP -1",
+    "every process killed": "kill -9 -1",
+    "nothing to sleep with": "rm /bin/sleep /usr/bin/timeout",
+    "folders too deep": DEEP,
+    "holes": "cd /srv; for i in 1 2 3 4 5; do truncate -s 1G $i; done",
+    "etc a loop": "mv /etc /e; ln -s etc /etc",
+    "a crowd that stays": "for i in $(seq 200); do sleep 600 & done",
+    "noise": "head -c 2000000 /dev/urandom | tee /dev/stderr",
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., TrialRecord]:
+    def run(solve: str, toml: str = ROOT, **parts: Any) -> TrialRecord:
+        make_task(tmp_path / "tasks", "made", solve, toml=toml, **parts)
+        cell = Cell(
+            agent=Oracle(),
+            model=NO_MODEL,
+            dataset=dataset(tmp_path / "tasks"),
+            budget=Budget(),
+            attempts=1,
+        )
+        sandboxes, store = DockerSandboxes(), Store(tmp_path / "outputs")
+        sandboxes.prepare((), print)
+        (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
+        return run_to_the_end(planned, Lab(sandboxes, Gateway(tmp_path), store, "test", {}), 0, lambda: False)
+
+    return run
+
+
+@pytest.mark.parametrize("act", SPOILED.values(), ids=SPOILED)
+def test_a_loser_that_spoils_its_machine_has_lost(run: Callable[..., TrialRecord], act: str) -> None:
+    record = run(act)
+    assert (record.status.finished, record.reward) == (True, 0.0), record
+    assert record.judged
+
+
+@pytest.mark.parametrize(
+    "act",
+    [SPOILED[name] for name in ("pipes for users", "a workspace that is a pipe", "holes")],
+    ids=["pipes for users", "a workspace that is a pipe", "holes"],
+)
+def test_a_loser_judged_by_its_deliverable_alone_has_lost_as_well(
+    run: Callable[..., TrialRecord], act: str
+) -> None:
+    record = run(act, SEPARATE)
+    assert (record.status.finished, record.reward) == (True, 0.0), record
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        FIFO.format("/etc/passwd") + FIFO.format("/etc/group"),
+        "mkfifo /tmp/hang; exec 3<>/tmp/hang; echo 'read < /tmp/hang' > /etc/bash.bashrc",
+    ],
+    ids=["pipes for users", "a trap for shells"],
+)
+def test_a_loser_whose_machine_cannot_collect_has_lost(
+    run: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    """The task's own commands run in its machine, as root, before it is dead."""
+    monkeypatch.setattr(trial, "COLLECT_SECONDS", 5.0)
+    toml = ROOT + '[verifier]\n[[verifier.collect]]\ncommand = "true"\n'
+    record = run(act, toml, test="echo 0 > /logs/verifier/reward.txt")
+    assert record.status.finished, record
+    assert record.reward == 0.0, record
+
+
+def test_a_task_that_is_never_healthy_is_not_the_engines_failure(run: Callable[..., TrialRecord]) -> None:
+    toml = (
+        ROOT
+        + '[environment]\n[environment.healthcheck]\ncommand = "false"\nretries = 1\ninterval_sec = 0.1\n'
+    )
+    record = run("touch /app/done", toml)
+    assert (record.status, record.reward) == (Status.INFRA_INVALID, None)
+    assert record.error
+    assert (record.error.type, record.error.traceback) == ("HealthError", None)
