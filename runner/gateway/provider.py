@@ -8,6 +8,7 @@ import logging
 import os
 import time
 import warnings
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -121,6 +122,11 @@ class Provider:
         self._model, self._key, self._script, self._litellm = model, key or NO_KEY, script, litellm
 
     @property
+    def vendor(self) -> str:
+        """The provider that litellm takes from the model's id."""
+        return self._model.id.partition("/")[0]
+
+    @property
     def told(self) -> str:
         """What the agent is told that the model is called."""
         return self._model.told
@@ -128,6 +134,16 @@ class Provider:
     async def close(self) -> None:
         """Close the clients of the running loop."""
         await unload_litellm(self._litellm)
+
+    async def prepare(self, apis: Sequence[Api]) -> None:
+        """Have litellm import what calls of this model need, without sending anything.
+
+        litellm does so at its first call, for a third of a second. If two threads did it at once, one of them would
+        fail on a module that the other has half imported, and an agent would be told that its request cannot be sent.
+        """
+        with uncollected():
+            for api in apis:
+                await self._try_shortest(api)
 
     async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """Call once, until the flight's deadline. Never raises but for cancellation."""
@@ -152,8 +168,8 @@ class Provider:
             return self._failed(error, flight)
 
     async def _sent(self, api: Api, fields: Json, flight: Flight) -> Json:
-        """As `_send`. What failed before anything was sent is tried once more: only what fails again is blamed on the
-        request, since litellm can trip over itself, as while it imports more of itself.
+        """As `_send`. What failed before anything was sent is tried once more and blamed on the request only if it
+        fails again: an odd request may be the first for which litellm imports a part of itself.
         """
         try:
             return await self._send(api, fields)
@@ -172,16 +188,20 @@ class Provider:
             "timeout": PATIENCE_SECONDS,
             "max_retries": 0,
         }
-        if self._model.id.split("/")[0] in KEEPS_RETRYING:
+        if self.vendor in KEEPS_RETRYING:
             arguments["allowed_openai_params"] = ["max_retries"]
         return self._clean(await api.send(self._litellm, arguments))
 
     async def _can_send(self, api: Api) -> bool:
         """Whether the shortest request would be sent: then the model's settings are sound, and what was not sent is
-        itself at fault. It is led as far as the wire and no further.
+        itself at fault.
         """
-        if self._script:
-            return True
+        return self._script is not None or await self._try_shortest(api)
+
+    async def _try_shortest(self, api: Api) -> bool:
+        """Lead the shortest request as far as the wire and no further. Returns whether it arrived there; a script
+        answers above the wire.
+        """
         arrived = False
 
         async def turn() -> None:

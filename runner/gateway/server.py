@@ -23,7 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from runner.errors import ConfigError, GatewayError
 from runner.gateway.api import Json
 from runner.gateway.cassette import Cassette
-from runner.gateway.http import CHAT, application
+from runner.gateway.http import APIS, CHAT, application
 from runner.gateway.limits import Gates
 from runner.gateway.provider import Provider, load_litellm, unload_litellm
 from runner.gateway.scripted import Script, load
@@ -66,6 +66,8 @@ class Gateway:
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
         self._litellm: ModuleType
+        self._preparing: asyncio.Lock
+        self._prepared: set[str] = set()
         self._sessions: dict[Session, uvicorn.Server] = {}
         self._servers: set[asyncio.Task[None]] = set()
 
@@ -140,6 +142,7 @@ class Gateway:
 
     async def _run(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._preparing = asyncio.Lock()
         try:
             self._litellm = load_litellm()
         except ImportError as error:
@@ -163,7 +166,16 @@ class Gateway:
                 session.stalled(late)
         self._loop.call_later(BEAT_SECONDS, self._beat, time.monotonic() + BEAT_SECONDS)
 
+    async def _prepare(self, provider: Provider) -> None:
+        """Once for each vendor, before the first session that may call it."""
+        async with self._preparing:
+            if provider.vendor not in self._prepared:
+                await provider.prepare(APIS)
+                self._prepared.add(provider.vendor)
+
     async def _open(self, spec: SessionSpec, provider: Provider | Cassette) -> Session:
+        if isinstance(provider, Provider):
+            await self._prepare(provider)
         try:
             with ExitStack() as undo:
                 folder, listening = _listen(self._runtime_dir, undo)
