@@ -175,7 +175,7 @@ class _Steps:
         """What the build has more of so far than it may have; of what it fetched, only the bytes are known."""
         running, before = self._running, self._layers + sum(self._fetched.values())
         if running:
-            return usage.excess(self._api, running, limits, lambda: before)
+            return usage.layer(self._api, running, limits, lambda: before).excess
         return "disk" if before > limits.disk_mb * MEGABYTE else None
 
     def end(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 import time
@@ -31,10 +30,6 @@ SNAPSHOTS = "assay-snapshot"
 """Repository of snapshots; their tags are random."""
 UNTRUSTED = (f"{SNAPSHOTS}:", f"{builds.REPOSITORY}:")
 """References of images that an agent made."""
-CHANGES_BYTES = 16 * MEGABYTE
-"""Longest list of changes that is read; some 200,000 paths."""
-CHANGES_SECONDS = 60
-"""How long the engine may take to make that list."""
 KILLED = 137
 """Exit code of a process that SIGKILL ended."""
 CANNOT_START = 126
@@ -79,7 +74,7 @@ class DockerSandbox:
         self._was_used = spec.image.reference.startswith(UNTRUSTED)
         """Whether something ran in it that may be hostile."""
         self._killed = False
-        self._excess: Excess | None = None
+        self._layer: usage.Layer | None = None
         self._counted = Counted()
         self._is_ready = False
         self._taken: dict[str, tuple[Path, int]] = {}  # once nothing lives: path -> its tar, files in it
@@ -156,6 +151,7 @@ class DockerSandbox:
     def put(self, source: Path, target: str) -> None:
         """See `protocols.Sandbox`. A tar's members keep their owners and modes."""
         self._taken.clear()
+        self._layer = None
         with self._faults(f"copying {source.name} into a sandbox"):
             if source.is_dir():
                 with archive.Packer() as pack:
@@ -197,7 +193,6 @@ class DockerSandbox:
             self._killed = True
             self._files.mend_users()
             self._files.are_still = True
-            self._excess = self._look()
 
     def counted(self) -> Counted:
         """See `protocols.Sandbox`."""
@@ -208,27 +203,18 @@ class DockerSandbox:
     @property
     def excess(self) -> Excess | None:
         """See `protocols.Sandbox`."""
-        return self._excess
+        if not self._killed:
+            return None
+        with self._faults("measuring a sandbox"):
+            return self._written().excess
 
     def changes(self) -> Changes | None:
         """See `protocols.Sandbox`. The engine cannot list a path that is longer than the system takes."""
-        url = f"{self._api.base_url}/v{self._api.api_version}/containers/{self._id}/changes"
-        content = b""
         try:
-            with self._api.get(url, stream=True, timeout=CHANGES_SECONDS) as response:
-                for chunk in response.iter_content(MEGABYTE):
-                    content += chunk
-                    if not response.ok or len(content) > CHANGES_BYTES:
-                        return None
-        except RequestException:
+            changes = self._written().changes
+        except ENGINE_FAULTS:
             return None
-        kinds: tuple[set[str], ...] = (set(), set(), set())
-        for change in json.loads(content) or ():
-            kinds[change["Kind"]].add(change["Path"])
-        if self._spec.runtime:
-            _forget(PRELOADED, kinds)
-        changed, added, deleted = map(frozenset, kinds)
-        return Changes(added=added, changed=changed, deleted=deleted)
+        return usage.without(PRELOADED, changes) if changes and self._spec.runtime else changes
 
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`. Ends the processes first: a file system in use is not frozen.
@@ -237,8 +223,8 @@ class DockerSandbox:
         agent did so that no container starts from it (a file for a working directory, no `sleep`) is an `ImageError`.
         """
         self.kill()
-        if self._excess:  # a copy would write all of it to the host's disk once more
-            raise SpoiledMachine(f"The machine is not copied: {OVER[self._excess].format(self._limits)}.")
+        if excess := self.excess:  # a copy would write all of it to the host's disk once more
+            raise SpoiledMachine(f"The machine is not copied: {OVER[excess].format(self._limits)}.")
         self._taken.clear()
         with self._faults("making a sandbox ready for its snapshot"):
             self._files.make_room()
@@ -264,8 +250,15 @@ class DockerSandbox:
                 raise
             raise SpoiledMachine(f"The machine no longer lets itself be used: {error}") from error
 
-    def _look(self) -> Excess | None:
-        return usage.excess(self._api, self._id, self._limits, self._volume_bytes)
+    def _written(self) -> usage.Layer:
+        """What it has written. It is measured once in a dead container, in which nothing changes."""
+        if self._layer:
+            return self._layer
+        is_final = self._killed  # before it is measured: a look that began in a living one may end after its death
+        layer = usage.layer(self._api, self._id, self._limits, self._volume_bytes)
+        if is_final:
+            self._layer = layer
+        return layer
 
     def _prepare(self, spec: ExecSpec) -> None:
         """Write what a command needs. The first one's call also readies the machine itself."""
@@ -306,7 +299,7 @@ class DockerSandbox:
                 user=launch.engine_user(spec.user),
             )["Id"]
             with (
-                DiskWatch(self._look) as disk,
+                DiskWatch(lambda: self._written().excess) as disk,
                 closing(Attached(self._api, run)) as stream,
             ):
 
@@ -394,7 +387,9 @@ class DockerSandbox:
 
     def _remove(self) -> None:
         if self._id:
-            if self._excess == "files":  # before the engine runs out of open files over it
+            if (
+                self._layer and self._layer.excess == "files"
+            ):  # before the engine runs out of open files over it
                 with suppress(*ENGINE_FAULTS):
                     stuck.flatten(self._api, self._id)
             stuck.remove(self._api, self._id)
@@ -403,13 +398,3 @@ class DockerSandbox:
             self._images.forget(snapshot)
             with suppress(NotFound):
                 self._api.remove_image(snapshot.reference, force=True)
-
-
-def _forget(mounted: str, kinds: tuple[set[str], ...]) -> None:
-    """Leave a mount of ours out of a list of changes: the engine made its place, and changed the folder around it."""
-    folder = mounted.rpartition("/")[0]
-    for paths in kinds:
-        paths.discard(mounted)
-    if not any(path.startswith(f"{folder}/") for paths in kinds for path in paths):
-        for paths in kinds:
-            paths.discard(folder)
