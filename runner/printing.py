@@ -7,6 +7,7 @@ through `printable`.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -15,6 +16,10 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 if TYPE_CHECKING:
     from rich.console import Console
 
+WIDTH = 100
+"""Characters a line outside a terminal, in files for instance."""
+NARROWEST = 40
+"""A narrower terminal is written to as if it were this wide."""
 _KEPT = frozenset("\n\t")
 _SPACE = "\N{NO-BREAK SPACE}"
 
@@ -32,6 +37,18 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     r"""The same with newlines and tabs as `\n` and `\t`."""
     return text if text.isprintable() else "".join(s if s.isprintable() else _escape(s) for s in text)
+
+
+def width() -> int:
+    """Characters a line of standard output: `COLUMNS` if it is set, else the terminal's; `WIDTH` without one."""
+    typed = os.environ.get("COLUMNS", "")
+    if typed.isdecimal() and int(typed):
+        return max(int(typed), NARROWEST)
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):  # a file, a pipe, or a stream that is none of the system's
+        columns = 0
+    return max(columns, NARROWEST) if columns else WIDTH
 
 
 def console(**options: Any) -> Console:
