@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
@@ -39,16 +40,34 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else "".join(s if s.isprintable() else _escape(s) for s in text)
 
 
-def width() -> int:
-    """Characters a line of standard output: `COLUMNS` if it is set, else the terminal's; `WIDTH` without one."""
+def width(stream: TextIO | None = None) -> int:
+    """Characters a line of a stream, standard output unless one is given: `COLUMNS` if it is set, else its terminal's;
+    `WIDTH` where it is not a terminal.
+    """
     typed = os.environ.get("COLUMNS", "")
     if typed.isdecimal() and int(typed):
         return max(int(typed), NARROWEST)
     try:
-        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+        columns = os.get_terminal_size((stream or sys.stdout).fileno()).columns
     except (OSError, ValueError):  # a file, a pipe, or a stream that is none of the system's
         columns = 0
     return max(columns, NARROWEST) if columns else WIDTH
+
+
+def wrapped(text: str, columns: int) -> str:
+    """A text of ours whose lines are broken at blanks; what a line is continued with hangs by two blanks more."""
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        lines += textwrap.wrap(
+            line,
+            columns,
+            subsequent_indent=f"{indent}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+        ) or [""]
+    return "\n".join(lines)
 
 
 def console(**options: Any) -> Console:
