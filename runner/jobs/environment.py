@@ -19,6 +19,7 @@ from runner.errors import ConfigError
 from runner.job import Job
 from runner.jobs.sweep import SweepJob
 from runner.plan import make_plan
+from runner.printing import width, wrapped
 from runner.refusals import check_model
 from runner.store import Store, write_atomically
 
@@ -111,9 +112,9 @@ def _leave(folder: Path, trial: Path, record: TrialRecord) -> bool:
             (folder / name).unlink(missing_ok=True)
         else:
             write_atomically(folder / name, text.encode())
-    print(said(measured))
+    print(wrapped(said(measured), width()))
     for line in faults(record, measured):
-        print(line)
+        print(wrapped(line, width()))
     print(f"{', '.join(name for name, text in files.items() if text is not None)}: {folder}")
     return bool(measured and measured.outcomes)
 

@@ -23,7 +23,7 @@ from runner.job import Job
 from runner.lab import Lab
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.plan_text import plan_text
-from runner.printing import one_line, width
+from runner.printing import one_line, width, wrapped
 from runner.reach import Reach
 from runner.records import Prices, SpendLimits, Status, TrialRecord
 from runner.refusals import check_trials
@@ -113,12 +113,16 @@ def _check_attempts(sweep: Sweep) -> None:
 
 def _say_refused(plan: Plan) -> None:
     for task in plan.refused:
-        print(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
+        _say(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
 
 
 def _say_damaged(plan: Plan, store: Store) -> None:
     for path in store.damaged(trial.key for trial in plan.todo):
-        print(f"damaged: {path} is no record any more: its trial is run again, and it is put aside.")
+        _say(f"damaged: {path} is not a record any more: its trial is run again, and the file is put aside.")
+
+
+def _say(text: str) -> None:
+    print(wrapped(text, width()))
 
 
 def _say_replaced(folder: Path, plan: Plan) -> None:
@@ -133,7 +137,7 @@ def _say_replaced(folder: Path, plan: Plan) -> None:
     if before.get("imported"):
         raise ConfigError(f"name: {folder.name} is an imported sweep; choose another name=.")
     if gone := cells - {trial.cell.name for trial in plan.trials}:
-        print(
+        _say(
             f"{folder.name} had other cells, which its tables no longer show: {', '.join(sorted(gone))}. Their records "
             "are kept: the command that planned them, with another name=, shows them again and runs nothing."
         )

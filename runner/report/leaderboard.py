@@ -114,15 +114,13 @@ def leaderboard_text(
             parts.append(_winners(best, of, width))
             called = {cell: f"{line['agent']} · {model_name(line)}" for cell, line in lines(of).items()}
             said = (told_apart(best, called, few), not_in_the_running(best, len(contenders)))
-            parts += [line for text in said for line in paragraph(_shown(text), width)]
-    notes = (
-        [f"Left out for want of width, and in leaderboard.csv: {', '.join(left_off)}."] if left_off else []
-    )
+            parts += [line for text in said for line in paragraph(_without_control(text), width)]
+    notes = [f"No room here for {', '.join(left_off)}: leaderboard.csv has all columns."] if left_off else []
     notes += _notes(trials, cells, scoring)
-    return "\n".join([*parts, *(line for note in notes for line in paragraph(_shown(note), width))])
+    return "\n".join([*parts, *(line for note in notes for line in paragraph(_without_control(note), width))])
 
 
-def _shown(text: str) -> str:
+def _without_control(text: str) -> str:
     """A text without what would steer a terminal."""
     return text.translate(CONTROL)
 
@@ -165,8 +163,8 @@ def _table(title: str, cells: pd.DataFrame, width: int) -> Laid:
             spend(cell["spend_usd"], cell["unpriced"], cell["ran"]),
             number(cell["turns"], ".1f"),
         )
-        rows.append([_shown(word) for word in words])
-    return table(columns, rows, width, _shown(title))
+        rows.append([_without_control(word) for word in words])
+    return table(columns, rows, width, _without_control(title))
 
 
 _OF_WINNERS = (
@@ -189,7 +187,7 @@ def _winners(best: Sequence[Winner], cells: pd.DataFrame, width: int) -> str:
             rival = f"tied with {names[winner.best[1]] if others == 1 else f'{others} others'}"
         lead = f"{winner.lead}\n{winner.interval}"
         words = (winner.criterion, names[winner.best[0]], winner.value, rival, lead, winner.clear)
-        rows.append([_shown(word) for word in words])
+        rows.append([_without_control(word) for word in words])
     return f"\n{table(_OF_WINNERS, rows, width, verdict(best)).text}"
 
 
