@@ -51,8 +51,8 @@ EXAMPLES = {
 
 HINTS = """\
 The same command resumes: finished trials are never run again. The keys of a typed job may be written without `job.`.
-`--help GROUP` and `--help GROUP=OPTION` show more; `--cfg job` prints the composed configuration. In bash,
-this completes words:"""
+`--help GROUP` and `--help GROUP=OPTION` show more; `--cfg job` prints the composed configuration. What is
+printed fits the terminal; COLUMNS=N sets another width. In bash, this completes words:"""
 COMPLETION = ("alias assay='python -m runner'", "complete -o nospace -C 'python -m runner --complete' assay")
 
 EXIT_CODES = {
