@@ -118,7 +118,8 @@ def _say_refused(plan: Plan) -> None:
 
 def _say_damaged(plan: Plan, store: Store) -> None:
     for path in store.damaged(trial.key for trial in plan.todo):
-        _say(f"damaged: {path} is not a record any more: its trial is run again, and the file is put aside.")
+        print(f"damaged: {path}")  # not broken: it is copied
+        _say("  It is not a record any more: its trial is run again, and the file is put aside.")
 
 
 def _say(text: str) -> None:
