@@ -8,7 +8,7 @@ import sys
 from metrics.errors import TableError
 from runner import door, usage
 from runner.errors import AssayError, ConfigError
-from runner.printing import safe_streams
+from runner.printing import safe_streams, width, wrapped
 
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # or importing litellm asks the network, and hangs without one
@@ -58,7 +58,8 @@ def run(argv: list[str]) -> int:
 
 
 def _fail(error: Exception, code: int) -> int:
-    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    text = f"{type(error).__name__}: {error}"
+    print(wrapped(text, width(sys.stderr)) if sys.stderr.isatty() else text, file=sys.stderr)
     return code
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ from runner.errors import ConfigError
 from runner.pricing import Pricing, priced
 from runner.protocols import Agent
 from runner.records import Budget, Judge, Model, Scoring
+from runner.refusals import absent_keys
 from runner.tiers import read_tiers
 from runner.yaml_files import leaves
 
@@ -302,11 +302,9 @@ def _require_needs(agent: Agent, model: Model) -> None:
 
 def _require_keys(cells: Sequence[Cell]) -> None:
     """Raises unless the API key of every model that is going to be called is set."""
-    judges = [cell.dataset.verifier.judge for cell in cells]
-    models = [*(cell.model for cell in cells), *(judge.model for judge in judges if judge)]
-    needed = {model.api_key_env: model.name for model in models if model.api_key_env}
-    if absent := {variable: model for variable, model in needed.items() if not os.environ.get(variable)}:
+    if absent := absent_keys(cells):
         lines = [
-            f"model {model} needs its API key: export {variable}=..." for variable, model in absent.items()
+            f"model {', '.join(models)} needs its API key: export {variable}=..."
+            for variable, models in absent.items()
         ]
         raise ConfigError("\n".join([*lines, "(dry_run=true shows the plan without it.)"]))

@@ -48,6 +48,25 @@ class PlannedTrial(Record):
         limits = [self.task.agent_timeout_seconds, self.cell.budget.wall_seconds]
         return min((limit for limit in limits if limit is not None), default=None)
 
+    @property
+    def most_usd(self) -> float | None:
+        """What one try may cost at most, its judge included; None when its budget has no limit in USD.
+
+        A model that is free, scripted or replayed costs nothing, whatever the budget allows.
+        """
+        judge = self.cell.dataset.verifier.judge
+        own = self._model_usd if self.cell.model.backend == "provider" else 0.0
+        return None if own is None else own + (judge.usd if judge and not judge.model.prices.free else 0.0)
+
+    @property
+    def nominal_usd(self) -> float | None:
+        """What the script or the recording that stands for its model may charge nobody; None without a limit."""
+        return self._model_usd if self.cell.model.backend in ("scripted", "cassette") else 0.0
+
+    @property
+    def _model_usd(self) -> float | None:
+        return 0.0 if self.cell.model.prices.free else self.cell.budget.usd
+
     def row(self) -> PlannedRow:
         """This trial as a line of `sweep.json`."""
         return PlannedRow(
@@ -86,17 +105,10 @@ class Plan(Record):
     def most_usd(self, *, nominal: bool) -> float | None:
         """Upper bound in USD of one try at every trial left to do; None when a budget has no limit in USD.
 
-        What judges may spend is in it, and never nominal.
-        An infrastructure retry may spend its trial's budget once more. `nominal` picks the cells whose model is a
-        script or a recording: nobody is charged their dollars.
+        An infrastructure retry may spend its trial's budget once more. `nominal` sums what scripts and recordings
+        would charge, and not what somebody pays.
         """
-        limits = [
-            t.cell.budget.usd
-            for t in self.todo
-            if t.cell.model.backend != "none" and (t.cell.model.backend != "provider") is nominal
-        ]
-        judges = [] if nominal else [t.cell.dataset.verifier.judge for t in self.todo]
-        limits += [judge.usd for judge in judges if judge]
+        limits = [trial.nominal_usd if nominal else trial.most_usd for trial in self.todo]
         return None if None in limits else sum(limit for limit in limits if limit is not None)
 
 

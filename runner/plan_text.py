@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from runner.printing import one_line
+from runner.layout import Column, paragraph, table
+from runner.printing import WIDTH, one_line
 from runner.records import SpendLimits
+from runner.refusals import absent_keys
 
 if TYPE_CHECKING:
     from runner.cells import Settings
     from runner.plan import Plan, PlannedTrial
     from runner.records import Scoring, TrialRecord
 
-_HEADS = ("to do", "finished", "refused", "most USD")
+_COLUMNS = (
+    Column("cell", is_name=True),
+    *map(Column, ("to do", "finished", "refused", "most USD")),
+)
 _NO_LIMIT = "without limit"
 
 
-def plan_text(plan: Plan, settings: Settings, finished: Sequence[TrialRecord] = ()) -> str:
-    """What would be run. `finished` are the records of its trials that ended, whose time and size say what the others
-    may take. With `dry_run=full` every trial and its key, and every image.
+def plan_text(
+    plan: Plan, settings: Settings, finished: Sequence[TrialRecord] = (), width: int = WIDTH
+) -> str:
+    """What would be run, in lines of this width. `finished` are the records of its trials that ended, whose time and
+    size say what the others may take. With `dry_run=full` every trial and its key, and every image.
     """
     cells = len({trial.cell.name for trial in plan.trials})
     done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
-    lines = [
+    before = [
         f"{cells} cells, {len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.",
         *_price(plan, settings.sweep_budget),
         *_missing_keys(plan),
-        "",
-        *_cells(plan),
-        "",
+    ]
+    after = [
         *_tiers(plan, settings.scoring),
         *_takes(plan, settings, finished),
         *_images(plan),
         *(f"  refused: {task.name}: {task.refused}" for task in plan.refused),
     ]
     flagged = {trial.task.name: trial.task.flags for trial in plan.trials if trial.task.flags}
-    lines += [f"  flagged: {name}: {', '.join(flags)}" for name, flags in flagged.items()]
+    after += [f"  flagged: {name}: {', '.join(flags)}" for name, flags in flagged.items()]
     if settings.dry_run == "full":
-        lines += ["", "Trials:", *(f"  {trial.key[:12]}  {trial.name}" for trial in plan.todo)]
-        lines += ["", "Images:", *(f"  {name}" for name in sorted(set(map(_image, plan.todo))))]
+        after += ["", "Trials:", *(f"  {trial.key[:12]}  {trial.name}" for trial in plan.todo)]
+        after += ["", "Images:", *(f"  {name}" for name in sorted(set(map(_image, plan.todo))))]
     elif plan.todo:
-        lines += ["", "dry_run=full lists each trial with its key, and each image."]
-    return "\n".join(map(one_line, lines))  # names and reasons are other people's
+        after += ["", "dry_run=full lists each trial with its key, and each image."]
+    return "\n".join([*_fitted(before, width), "", _cells(plan, width), "", *_fitted(after, width)])
+
+
+def _fitted(lines: Sequence[str], width: int) -> Iterator[str]:
+    for line in lines:
+        yield from paragraph(line, width) or [""]
 
 
 def _price(plan: Plan, cap: SpendLimits) -> Iterator[str]:
@@ -63,40 +73,22 @@ def _price(plan: Plan, cap: SpendLimits) -> Iterator[str]:
 
 def _missing_keys(plan: Plan) -> Iterator[str]:
     """A line for each variable of an API key that is not set, and that the run will ask for."""
-    judges = [trial.cell.dataset.verifier.judge for trial in plan.todo]
-    models = [*(trial.cell.model for trial in plan.todo), *(judge.model for judge in judges if judge)]
-    needed: dict[str, list[str]] = {}
-    for model in models:
-        if model.api_key_env and not os.environ.get(model.api_key_env):
-            needed.setdefault(model.api_key_env, []).append(model.name)
-    for variable, names in needed.items():
-        yield f"Not set: {variable}, the API key of {', '.join(dict.fromkeys(names))}. No trial starts without it."
+    for variable, names in absent_keys(trial.cell for trial in plan.trials).items():
+        yield f"Not set: {variable}, the API key of {', '.join(names)}. No trial starts without it."
 
 
-def _cells(plan: Plan) -> Iterator[str]:
+def _cells(plan: Plan, width: int) -> str:
     """A row a cell: trials to do, finished and refused, and what the first may cost."""
     todo = Counter(trial.cell.name for trial in plan.todo)
     planned = Counter(trial.cell.name for trial in plan.trials)
     refused = Counter(trial.cell.name for trial in plan.trials if trial.task.refused)
-    usd = {trial.cell.name: _usd(trial) for trial in plan.trials}
+    usd = {trial.cell.name: trial.most_usd for trial in plan.trials}
     rows = []
     for name, count in planned.items():
         left, one = todo[name], usd[name]
         price = "0.00" if not left else _NO_LIMIT if one is None else f"{left * one:.2f}"
-        rows.append((name, str(left), str(count - left - refused[name]), str(refused[name]), price))
-    wide = max(map(len, ("cell", *planned)))
-    for first, *others in (("cell", *_HEADS), *rows):
-        columns = zip(others, _HEADS, strict=True)
-        yield f"  {first:<{wide}}" + "".join(f"{word:>{max(len(head), 8) + 2}}" for word, head in columns)
-
-
-def _usd(trial: PlannedTrial) -> float | None:
-    """What one try at it may cost at most, its judge included; nothing where nobody is charged."""
-    judge = trial.cell.dataset.verifier.judge
-    charged = trial.cell.model.backend == "provider"
-    if charged and trial.cell.budget.usd is None:
-        return None
-    return ((trial.cell.budget.usd or 0.0) if charged else 0.0) + (judge.usd if judge else 0.0)
+        rows.append((one_line(name), str(left), str(count - left - refused[name]), str(refused[name]), price))
+    return table(_COLUMNS, rows, width).text
 
 
 def _tiers(plan: Plan, scoring: Scoring) -> Iterator[str]:

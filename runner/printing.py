@@ -7,7 +7,9 @@ through `printable`.
 
 from __future__ import annotations
 
+import os
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
@@ -15,6 +17,10 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 if TYPE_CHECKING:
     from rich.console import Console
 
+WIDTH = 100
+"""Characters a line outside a terminal, in files for instance."""
+NARROWEST = 40
+"""A narrower terminal is written to as if it were this wide."""
 _KEPT = frozenset("\n\t")
 _SPACE = "\N{NO-BREAK SPACE}"
 
@@ -32,6 +38,36 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     r"""The same with newlines and tabs as `\n` and `\t`."""
     return text if text.isprintable() else "".join(s if s.isprintable() else _escape(s) for s in text)
+
+
+def width(stream: TextIO | None = None) -> int:
+    """Characters a line of a stream, standard output unless one is given: `COLUMNS` if it is set, else its terminal's;
+    `WIDTH` where it is not a terminal.
+    """
+    typed = os.environ.get("COLUMNS", "")
+    if typed.isdecimal() and int(typed):
+        return max(int(typed), NARROWEST)
+    try:
+        columns = os.get_terminal_size((stream or sys.stdout).fileno()).columns
+    except (OSError, ValueError):  # a file, a pipe, or a stream that is none of the system's
+        columns = 0
+    return max(columns, NARROWEST) if columns else WIDTH
+
+
+def wrapped(text: str, columns: int) -> str:
+    """A text of ours whose lines are broken at blanks; what a line is continued with hangs by two blanks more."""
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        lines += textwrap.wrap(
+            line,
+            columns,
+            subsequent_indent=f"{indent}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+        ) or [""]
+    return "\n".join(lines)
 
 
 def console(**options: Any) -> Console:

@@ -130,7 +130,10 @@ class DrivingAgent(Agent, Protocol):
     """An agent that runs in our process and drives the sandbox from there."""
 
     def refusal(self, task: Task) -> str | None:
-        """Why it cannot work on this task, in a sentence that says what to do; asked before anything is started."""
+        """Why it cannot work on this task, in a sentence that says what to do.
+
+        Asked before anything is started or fetched, by a dry run too.
+        """
 
     def run(self, task: Task, bench: Bench) -> int:
         """Work until it is done or gives up; returns its exit code, 0 when it says itself that it is done.
@@ -283,6 +286,9 @@ class SandboxProvider(Configured, Protocol):
 
     def cases(self, side: CaseSide) -> AbstractContextManager[CaseBox]:
         """Start one side of a differential test. Raises `EngineError`."""
+
+    def check(self, bundles: Sequence[BundleRecipe]) -> None:
+        """Raises `ConfigError` when these bundles could not be prepared as they are configured. Starts nothing."""
 
     def prepare(
         self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]

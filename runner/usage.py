@@ -4,64 +4,72 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner import __version__
 from runner.door import CONF, groups, keys_at, lineage, options, scalars, suggest, target_of
 from runner.errors import ConfigError
+from runner.printing import width, wrapped
 
 INTRODUCTION = """\
-Assay measures coding agents: it runs agent CLI × model × dataset in sandboxes, judges what is left in each, and
-scores success, tokens, money and failures together. With no argument: one agent, a scripted model, nine small tasks.
+Assay compares coding agents: it runs each agent CLI with each model on each task in a sandbox, judges what is left
+there, and scores success, tokens, money and failures together. Without an argument it runs one agent with a scripted
+model on nine small tasks."""
+USAGE = "Usage: python -m runner [-m] [GROUP=OPTION ...] [KEY=VALUE ...]"
 
-Usage: python -m runner [-m] [GROUP=OPTION ...] [KEY=VALUE ...]
-"""
+EXAMPLES = {
+    "": "one cell, needs no API key",
+    "experiment=quickstart": "agents × models on the quickstart tasks",
+    "experiment=quickstart dry_run=true": "what that would run, and the most it may cost",
+    "agent=codex model=gpt budget.usd=0.5": "a real model; its key is read from the environment",
+    "-m agent=codex,mini_swe_agent model=glm,kimi name=mine": "four cells, one leaderboard",
+    "dataset=harbor dataset.root=~/tasks": "tasks of your own, in Harbor's format",
+    "dataset=cli_tool_bench agent=codex model=gpt": "tools written from scratch",
+    "dataset=nl2repo dataset.root=test_files agent=openhands model=glm": "whole repositories, hidden tests",
+    "dataset=execution agent=execution_agent model=gpt": "real projects, set up and tested",
+    "job=environment project=~/src/mine model=gpt": "a Dockerfile and a test script for any project",
+    "agent=oracle attempts=3 fresh=true": "the same tasks three times, finished ones too",
+    "job=report name=quickstart": "write a sweep's report page and tables from its records",
+    "experiment=quickstart job=track": "rebuild tables and tracked runs from the records",
+    "job=track name=mine scoring.alpha=0.8": "score finished trials anew, at no cost",
+    "experiment=agentmeter_alpha name=mine": "the ranking under other scorings",
+    "job=compare left=mine right=other:pass_rate": "how far two rankings agree",
+    "job=calibrate inputs=[mine] path=tiers.yaml": "tiers and budgets, for scoring.tiers=tiers.yaml",
+    "job=core_set input=mine k=10 path=core.yaml": "few tasks that rank as all do, for dataset.core_set=core.yaml",
+    "job=import path=theirs.csv mapping=map.yaml name=theirs": "somebody else's trials as a sweep",
+    "dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE": "whether the judge agrees with people",
+    "job=trajectory job.agent=codex job.model=gpt job.task=logs-to-csv": "one trial, step by step",
+    "job=import_cli_tool_bench job.root=DIR job.references=DIR job.path=DIR": "the authors' tasks",
+    "dataset=nl2repo dataset.root=test_files job=verify_ground_truth": "whether upstream passes its own tests",
+    "dataset=nl2repo dataset.root=DIR job=make_nl2repo_task job.package=NAME job.version=1.0.0": "a task of your own",
+    "job=spec_coverage job.path=PACKAGE job.document=start.md": "what a document leaves out",
+    "agent=codex model=cassette model.path=DIR": "replay what a run with record=DIR recorded",
+}
+"""What is typed after the program's name -> what it does."""
 
-EXAMPLES = """\
-Examples
-  python -m runner                                            one cell, needs no API key
-  python -m runner experiment=quickstart                      agents × models on the quickstart tasks
-  python -m runner experiment=quickstart dry_run=true         what that would run, and the most it may cost
-  python -m runner agent=codex model=gpt budget.usd=0.5       a real model; its key is read from the environment
-  python -m runner -m agent=codex,mini_swe_agent model=glm,kimi name=mine       four cells, one leaderboard
-  python -m runner dataset=harbor dataset.root=~/tasks        tasks of your own, in Harbor's format
-  python -m runner dataset=cli_tool_bench agent=codex model=gpt                 tools written from scratch
-  python -m runner dataset=nl2repo dataset.root=test_files agent=openhands model=glm    whole repositories, hidden tests
-  python -m runner dataset=execution agent=execution_agent model=gpt            real projects, set up and tested
-  python -m runner job=environment project=~/src/mine model=gpt         a Dockerfile and a test script for any project
-  python -m runner agent=oracle attempts=3 fresh=true         the same tasks three times, finished ones too
-  python -m runner job=report name=quickstart                 write its report page and tables from the records
-  python -m runner experiment=quickstart job=track            rebuild tables and tracked runs from the records
-  python -m runner job=track name=mine scoring.alpha=0.8                 score finished trials anew, for nothing
-  python -m runner experiment=agentmeter_alpha name=mine                the ranking under other scorings
-  python -m runner job=compare left=mine right=other:pass_rate          how far two rankings agree
-  python -m runner job=calibrate inputs=[mine] path=tiers.yaml          tiers and budgets, for scoring.tiers=tiers.yaml
-  python -m runner job=core_set input=mine k=10 path=core.yaml          few tasks that rank as all do, for
-                                                                        dataset.core_set=core.yaml
-  python -m runner job=import path=theirs.csv mapping=map.yaml name=theirs      somebody else's trials as a sweep
-  python -m runner dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE    does the judge agree with people
-  python -m runner job=trajectory job.agent=codex job.model=gpt job.task=logs-to-csv     one trial, step by step
-  python -m runner job=import_cli_tool_bench job.root=DIR job.references=DIR job.path=DIR       the authors' tasks
-  python -m runner dataset=nl2repo dataset.root=test_files job=verify_ground_truth      does upstream pass its own tests
-  python -m runner dataset=nl2repo dataset.root=DIR job=make_nl2repo_task job.package=NAME job.version=1.0.0  your own
-  python -m runner job=spec_coverage job.path=PACKAGE job.document=start.md             what a document leaves out
-  python -m runner agent=codex model=cassette model.path=DIR            replay what a run with record=DIR kept
+HINTS = """\
+The same command resumes: finished trials are never run again. The keys of a typed job may be written without `job.`.
+`--help GROUP` and `--help GROUP=OPTION` show more; `--cfg job` prints the composed configuration. What is
+printed fits the terminal; COLUMNS=N sets another width. In bash, this completes words:"""
+COMPLETION = ("alias assay='python -m runner'", "complete -o nospace -C 'python -m runner --complete' assay")
 
-The same command resumes: finished trials are never run again. The keys of a typed job go without `job.`. `--help GROUP`
-and `--help GROUP=OPTION` show more; `--cfg job` prints the composed configuration. Completion in bash:
-alias assay='python -m runner'; complete -o nospace -C 'python -m runner --complete' assay
+EXIT_CODES = {
+    "0": "every planned trial was judged",
+    "4": "some trials were not judged: their tasks were refused, or something failed on our side; the same command "
+    "tries the latter again",
+    "5": "sweep_budget was spent before all trials had started; the same command goes on",
+    "6": "job=environment: none of the project's tests was executed",
+    "2": "what was typed or configured is wrong; nothing was started",
+    "3": "the Docker Engine, or MLflow at job=track, is missing or failed",
+    "130": "stopped; the same command resumes",
+}
 
-Exit codes
-  0    every planned trial was judged
-  4    some were not: refused, or spoiled by a failure of ours; the same command tries the latter again
-  5    sweep_budget was spent before all had started; the same command goes on
-  6    job=environment: no test of the project was executed
-  2    what was typed or configured is wrong; nothing was started
-  3    the Docker Engine, or MLflow at job=track, is absent or failed
-  130  stopped; the same command resumes
-"""
-
+_WIDEST = 120
+"""Columns of help, at the most."""
+_KEYS = 31
+"""Column at which what is said of a key begins."""
 _COMMENTED = re.compile(
     r'^(?:  - )?(?:optional )?(?P<key>\w+): "?(?P<value>[^#\n]*?)"? +# (?P<comment>.+)$', re.MULTILINE
 )
@@ -84,32 +92,73 @@ def answer(argv: Sequence[str]) -> str | None:
 
 def overview() -> str:
     """All of the command line on one page: `config.yaml` gives the order, the defaults and a comment on each."""
-    rows = _rows()
-    lines = [INTRODUCTION, "Groups (* is the default)"]
+    rows, columns = _rows(), _columns()
+    lines = [_prose(INTRODUCTION), "", wrapped(USAGE, columns), "", "Groups (* is the default)"]
     for group in (key for key in rows if key in groups() and options(key)):
-        lines.append(f"  {group}: {rows[group]['comment']}")
-        files = options(group)
-        for option, file in files.items():
-            mark = "*" if rows[group]["value"] == option else " "
-            lines.append(f"   {mark} {option:<{max(map(len, files))}}  {summary(file)}")
+        lines.append(wrapped(f"  {group}: {rows[group]['comment']}", columns))
+        marked = {
+            f"   {'*' if rows[group]['value'] == option else ' '} {option}": summary(file)
+            for option, file in options(group).items()
+        }
+        lines += _listed(marked, columns)
     lines += ["", "Keys of the run (those of a group: --help GROUP=OPTION)"]
-    lines += [_key(rows[key]) for key in scalars()]
-    return "\n".join([*lines, "", EXAMPLES.rstrip()])
+    lines += _listed({f"    {_given(rows[key])}": rows[key]["comment"] for key in scalars()}, columns, _KEYS)
+    lines += ["", "Examples", *(line for each in EXAMPLES.items() for line in _example(*each, columns))]
+    lines += ["", _prose(HINTS), *(f"  {line}" for line in COMPLETION)]
+    lines += ["", "Exit codes", *_listed({f"  {code}": what for code, what in EXIT_CODES.items()}, columns)]
+    return "\n".join(lines)
+
+
+def _columns() -> int:
+    return min(width(), _WIDEST)
+
+
+def _prose(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), _columns(), break_long_words=False, break_on_hyphens=False)
+
+
+def _listed(entries: Mapping[str, str], columns: int, at: int = 0) -> list[str]:
+    """Each word with what is said of it beside it, or beneath it where the word is long."""
+    at = min(at or max(map(len, entries)) + 2, columns // 2)
+    lines = []
+    for word, text in entries.items():
+        first = f"{word:<{at - 1}} " if len(word) < at else word
+        said = textwrap.wrap(text, columns - at, break_long_words=False, break_on_hyphens=False) or [""]
+        if len(word) >= at:
+            lines.append(first)
+            first = " " * at
+        lines += [f"{first}{said[0]}".rstrip(), *(f"{'':{at}}{line}" for line in said[1:])]
+    return lines
+
+
+def _example(words: str, what: str, columns: int) -> list[str]:
+    """A command, broken as a shell takes it, and what it does beside it or beneath it."""
+    command = textwrap.wrap(
+        f"python -m runner {words}".rstrip(), columns - 4, break_long_words=False, break_on_hyphens=False
+    )
+    command = [*(f"{line} \\" for line in command[:-1]), command[-1]]
+    lines = [f"  {command[0]}", *(f"    {line}" for line in command[1:])]
+    at = min(60, columns // 2)
+    if len(command) == 1 and len(lines[0]) < at and at + len(what) <= columns:
+        return [f"{lines[0]:<{at}}{what}"]
+    return [*lines, *textwrap.wrap(what, columns, initial_indent=" " * 8, subsequent_indent=" " * 8)]
 
 
 def topic(word: str) -> str:
     """One key of the run, one group with its options, or the file of one option, with the keys it does not spell."""
     group, _, option = word.partition("=")
     if group in scalars():
-        return _key(_rows()[group]).strip()
+        row = _rows()[group]
+        return f"{_given(row):<26} {row['comment']}"
     if group not in groups():
         raise ConfigError(f"no help on '{word}'. {suggest(group, [*groups(), *scalars()])}")
     files = options(group)
     if not files:
         return (CONF / group / "README.md").read_text().rstrip()
     if not option:
-        wide = max(map(len, files))
-        return "\n".join(f"{group}={name:<{wide}}  {summary(file)}" for name, file in files.items())
+        return "\n".join(
+            _listed({f"{group}={name}": summary(file) for name, file in files.items()}, _columns())
+        )
     if option not in files:
         raise ConfigError(f"unknown {group} '{option}'. {suggest(option, files)}")
     file = files[option]
@@ -121,8 +170,10 @@ def _rows() -> dict[str, re.Match[str]]:
     return {m["key"]: m for m in _COMMENTED.finditer((CONF / "config.yaml").read_text())}
 
 
-def _key(row: re.Match[str]) -> str:
-    return f"    {row['key'] + '=' + row['value']:<26} {row['comment']}"
+def _given(row: re.Match[str]) -> str:
+    """A key with its default; of a long one its beginning."""
+    value = row["value"]
+    return f"{row['key']}={value if len(value) <= _KEYS else value.partition(',')[0] + ', ...}'}"
 
 
 def _unspelt(file: Path, group: str) -> str:

@@ -18,6 +18,7 @@ from runner.__main__ import QUIET
 from runner.door import ROOT
 
 os.environ.update(QUIET)
+os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have one, by which every table would be narrower
 # An example that waits for a busy machine breaks no law.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")

@@ -111,7 +111,7 @@ def test_a_broken_yaml_file_is_named(tmp_path: Path, content: bytes) -> None:
 
 
 def test_help_names_every_option_with_its_summary() -> None:
-    page = usage.answer(["--help"]) or ""
+    page = " ".join((usage.answer(["--help"]) or "").split())
     for _, option, file in OPTIONS:
         assert f"{option} " in page and usage.summary(file) in page  # noqa: PT018 - one fact
     assert all(f"{key}=" in page for key in door.scalars())
@@ -122,6 +122,17 @@ def test_every_option_begins_with_what_it_is(group: str, option: str, file: Path
     said = usage.summary(file)
     assert len(said) > 10, f"{group}={option} lacks a first comment line"
     assert said.endswith("."), f"{group}={option}: help shows one line, and this one goes on"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_help_was_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """114 lines of it wrapped in the middle of words at 80 columns. Commands are broken as a shell takes them."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for words in (["--help"], ["--help", "agent"], ["--help", "job"]):
+        page = usage.answer(words) or ""
+        assert max(map(len, page.splitlines())) <= columns
+    page = (usage.answer(["--help"]) or "").replace(" \\\n   ", "")
+    assert all(f"python -m runner {words}".rstrip() in page for words in usage.EXAMPLES)
 
 
 def test_help_piped_to_head_ends_quietly() -> None:

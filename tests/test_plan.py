@@ -9,7 +9,7 @@ from typing import Any
 from runner.agents.bounds import Nop, Oracle
 from runner.cells import NO_MODEL, Cell
 from runner.plan import Plan, identity, make_plan, trial_key
-from runner.records import Budget, Environment, Model, VerifierSpec
+from runner.records import Budget, Environment, Model, Prices, PriceTier, VerifierSpec
 from runner.sandbox.docker import DockerSandboxes
 from tests.tasks_factory import dataset, make_task
 
@@ -129,6 +129,32 @@ def test_the_most_it_may_cost_is_unknown_without_a_cap_and_nominal_for_scripts(t
     assert plan(tmp_path, model=scripted, budget=capped).most_usd(nominal=False) == 0.0
     assert plan(tmp_path, model=scripted, budget=capped).most_usd(nominal=True) == 3.0
     assert plan(tmp_path, budget=capped).most_usd(nominal=True) == 0.0, "no model, no dollars"
+
+
+def test_a_free_model_was_said_to_cost_its_budget(tmp_path: Path) -> None:
+    """Prices of 0, and two dollars a trial in the plan. What the others of a sweep may cost is summed all the same."""
+    make_task(tmp_path, "a")
+    make_task(tmp_path, "b")
+    zero, paid = Prices(input=0, output=0), Prices(input=1, output=2)
+    own = Model(name="own", id="openai/x", prices=zero)
+    for budget in (Budget(usd=2.0), Budget()):
+        assert plan(tmp_path, model=own, budget=budget).most_usd(nominal=False) == 0.0
+    script = Model(name="s", backend="scripted", prices=zero)
+    assert plan(tmp_path, model=script, budget=Budget(usd=2.0)).most_usd(nominal=True) == 0.0
+    models = (own, script, Model(name="paid", id="openai/y", prices=paid))
+    cells = [
+        Cell(agent=Oracle(), model=model, dataset=dataset(tmp_path), budget=Budget(usd=2.0), attempts=1)
+        for model in models
+    ]
+    mixed = make_plan(cells, DockerSandboxes(), lambda _: ())
+    assert mixed.most_usd(nominal=False) == 4.0
+    dear = Prices(input=0, output=0, tiers=(PriceTier(above_input_tokens=9, input=1, output=0),))
+    assert (
+        plan(tmp_path, model=own.model_copy(update={"prices": dear}), budget=Budget(usd=2.0)).most_usd(
+            nominal=False
+        )
+        == 4.0
+    ), "long calls cost something"
 
 
 def test_cells_advance_together_first_attempts_first(tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ class ExecutionBench(Record):
             instruction=INSTRUCTION,
             environment=self._environment(project),
             verifier=VerifierSpec(mode="separate", tests=folder, timeout_seconds=project.test_seconds),
+            is_project=True,
             solution=self.cache / "set_up" / _short([scripts, known]) if recorded else None,
         )
 

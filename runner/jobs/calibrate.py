@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from runner.errors import ConfigError
 from runner.job import Job
+from runner.printing import width, wrapped
 from runner.records import TierScoring
 from runner.tiers import TiersFile
 from runner.yaml_files import write_yaml
@@ -83,7 +84,7 @@ class Calibrate(Job):
         write_yaml(
             path, tiers, f"Tiers of {tiers.dataset}. Written by job=calibrate; taken by scoring.tiers=."
         )
-        print(_said(tiers, path))
+        print(wrapped(_said(tiers, path), width()))
         return 0
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from runner.core_sets import AgreementFigures, CoreSetFile
 from runner.errors import ConfigError
 from runner.job import Job
+from runner.printing import width, wrapped
 from runner.yaml_files import write_yaml
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ class CoreSet(Job):
         write_yaml(
             path, core, f"Core set of {core.dataset}. Written by job=core_set; taken by dataset.core_set=."
         )
-        print(_said(core, found, trials["task"].nunique(), path))
+        print(wrapped(_said(core, found, trials["task"].nunique(), path), width()))
         for line in left_out(source.trials):
-            print(line)
+            print(wrapped(line, width()))
         return 0
 
 

@@ -19,6 +19,8 @@ from runner.errors import ConfigError
 from runner.job import Job
 from runner.jobs.sweep import SweepJob
 from runner.plan import make_plan
+from runner.printing import width, wrapped
+from runner.refusals import check_model
 from runner.store import Store, write_atomically
 
 if TYPE_CHECKING:
@@ -61,11 +63,14 @@ class SetUp(Job):
         folder = sweep.settings.outputs / sweep.settings.name / "environment" / name
         given_project.write_task(project, folder / "task" / name)
         ours = _of_task(sweep, cell, folder / "task", name)
-        ended = SweepJob().run(ours)
-        (trial,) = make_plan(ours.cells, sweep.settings.sandbox, lambda _: ()).trials
+        if sweep.settings.dry_run:
+            return SweepJob().run(ours)
         store = Store(sweep.settings.outputs)
+        ended = SweepJob().carry_out(ours, store, lambda _: None)  # a leaderboard of one trial means nothing
+        (trial,) = make_plan(ours.cells, sweep.settings.sandbox, lambda _: ()).trials
         record = store.load([trial.key]).get(trial.key)
-        if sweep.settings.dry_run or record is None:
+        if record is None:
+            print("Nothing was run.")
             return ended
         executed = _leave(folder, store.folder(trial.key), record)
         return 0 if executed else NO_TEST if record.status.finished else ended
@@ -77,8 +82,7 @@ def _only_cell(sweep: Sweep) -> Cell:
     if len(sweep.cells) != 1:
         raise ConfigError("job=environment is of one agent and one model: choose them, without -m.")
     (cell,) = sweep.cells
-    if cell.agent.uses_model and cell.model.backend == "none":
-        raise ConfigError(f"agent {cell.agent.name} needs a model: add model=NAME (--help model lists them).")
+    check_model(cell)
     if not isinstance(cell.dataset, ExecutionBench) or not cell.dataset.truthless:
         raise ConfigError("job=environment makes its own dataset: leave dataset= out.")
     return cell
@@ -93,7 +97,7 @@ def _of_task(sweep: Sweep, cell: Cell, root: Path, name: str) -> Sweep:
 
 def _leave(folder: Path, trial: Path, record: TrialRecord) -> bool:
     """Write what is wanted of the trial; whether a test was executed. What an earlier run left there is replaced."""
-    from runner.jobs.environment_account import account, said  # noqa: PLC0415 - only with a record
+    from runner.jobs.environment_account import account, faults, said  # noqa: PLC0415 - only with a record
     from runner.verifiers.execution import measured_in  # noqa: PLC0415
 
     measured = measured_in(trial)
@@ -108,7 +112,9 @@ def _leave(folder: Path, trial: Path, record: TrialRecord) -> bool:
             (folder / name).unlink(missing_ok=True)
         else:
             write_atomically(folder / name, text.encode())
-    print(f"\n{said(measured)}")
+    print(wrapped(said(measured), width()))
+    for line in faults(record, measured):
+        print(wrapped(line, width()))
     print(f"{', '.join(name for name, text in files.items() if text is not None)}: {folder}")
     return bool(measured and measured.outcomes)
 

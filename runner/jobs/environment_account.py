@@ -36,7 +36,7 @@ def account(name: str, record: TrialRecord, measured: Rerun | None, dockerfile: 
     if measured and measured.outcomes and dockerfile is not None:
         lines += [*_usage(name, dockerfile), ""]
     lines += [*_spent(record, measured), ""]
-    return "\n".join([*lines, *_faults(record, measured)]).rstrip() + "\n"
+    return "\n".join([*lines, *_what_went_wrong(record, measured)]).rstrip() + "\n"
 
 
 def _table(measured: Rerun) -> Iterator[str]:
@@ -70,14 +70,19 @@ def _spent(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
         yield f"Building it and running its tests from scratch took {measured.seconds:.0f} s."
 
 
-def _faults(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
-    """What went wrong, if anything did."""
-    faults = [measured.error if measured else None, record.error]
-    told = dict.fromkeys(_fault(fault) for fault in faults if fault)
-    if record.status is not Status.COMPLETED or told:
+def faults(record: TrialRecord, measured: Rerun | None) -> list[str]:
+    """What went wrong, a sentence each; empty if nothing did."""
+    errors = [measured.error if measured else None, record.error]
+    told = list(dict.fromkeys(_fault(error) for error in errors if error))
+    if record.status is Status.COMPLETED and not told:
+        return []
+    return [f"The trial ended as {record.status.value}.", *told]
+
+
+def _what_went_wrong(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
+    if told := faults(record, measured):
         yield "## What went wrong"
         yield ""
-        yield f"- The trial ended as {record.status.value}."
         yield from (f"- {fault}" for fault in told)
     if measured and not measured.outcomes and measured.output.strip():
         yield ""

@@ -23,10 +23,10 @@ from runner.job import Job
 from runner.lab import Lab
 from runner.plan import PlannedTrial, identity, make_plan
 from runner.plan_text import plan_text
-from runner.printing import one_line
-from runner.protocols import DrivingAgent
+from runner.printing import one_line, width, wrapped
 from runner.reach import Reach
 from runner.records import Prices, SpendLimits, Status, TrialRecord
+from runner.refusals import check_trials
 from runner.scratch import scratch_folder
 from runner.store import Store, write_atomically
 
@@ -64,8 +64,13 @@ class SweepJob(Job):
             _say_replaced(folder, plan)
             _say_damaged(plan, store)
             ended = {trial.key for trial in plan.trials} - {trial.key for trial in plan.todo}
-            print(plan_text(plan, settings, list(store.load(sorted(ended)).values())))
+            print(plan_text(plan, settings, list(store.load(sorted(ended)).values()), width()))
             return ALL_JUDGED
+        return self.carry_out(sweep, store)
+
+    def carry_out(self, sweep: Sweep, store: Store, show: Callable[[str], None] = print) -> int:
+        """Run what is not finished, and `show` its leaderboard. Exit code as of `run`."""
+        settings, folder = sweep.settings, sweep.settings.outputs / sweep.settings.name
         with store.locked(), _terminated_like_interrupted():
             plan = _plan(sweep, store)
             _say_replaced(folder, plan)
@@ -74,7 +79,7 @@ class SweepJob(Job):
             _say_damaged(plan, store)
             plan, capped = _run(sweep, plan, store) if plan.todo else (plan, False)
             records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
-            print(_project(sweep, folder, records))
+            show(_project(sweep, folder, records))
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
         judged = sum(record.judged for record in records.values())
@@ -91,6 +96,7 @@ def _plan(sweep: Sweep, store: Store) -> Plan:
     if labels and (unknown := {trial.task.name for trial in plan.trials} - labels.keys()):
         raise ConfigError(f"scoring.tiers: {', '.join(sorted(unknown))}: no tier in the tiers file.")
     _check_attempts(sweep)
+    check_trials(plan.todo, sweep.settings.sandbox)
     return plan
 
 
@@ -107,12 +113,17 @@ def _check_attempts(sweep: Sweep) -> None:
 
 def _say_refused(plan: Plan) -> None:
     for task in plan.refused:
-        print(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
+        _say(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
 
 
 def _say_damaged(plan: Plan, store: Store) -> None:
     for path in store.damaged(trial.key for trial in plan.todo):
-        print(f"damaged: {path} is no record any more: its trial is run again, and it is put aside.")
+        print(f"damaged: {path}")  # not broken: it is copied
+        _say("  It is not a record any more: its trial is run again, and the file is put aside.")
+
+
+def _say(text: str) -> None:
+    print(wrapped(text, width()))
 
 
 def _say_replaced(folder: Path, plan: Plan) -> None:
@@ -127,7 +138,7 @@ def _say_replaced(folder: Path, plan: Plan) -> None:
     if before.get("imported"):
         raise ConfigError(f"name: {folder.name} is an imported sweep; choose another name=.")
     if gone := cells - {trial.cell.name for trial in plan.trials}:
-        print(
+        _say(
             f"{folder.name} had other cells, which its tables no longer show: {', '.join(sorted(gone))}. Their records "
             "are kept: the command that planned them, with another name=, shows them again and runs nothing."
         )
@@ -159,7 +170,6 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
         bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
         for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
             dataset.prepare(progress.note)
-        _check_pairs(plan.todo)
         plan = _without_answers(sweep, plan, store, bundles, progress.note)
         progress.expect(len(plan.todo))
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
@@ -195,14 +205,6 @@ def _without_answers(
             note(f"refused: {task.dataset}/{task.name}: {task.refused}")
     _write_sweep(sweep, plan, sweep.settings.outputs / sweep.settings.name)
     return plan
-
-
-def _check_pairs(trials: Iterable[PlannedTrial]) -> None:
-    """Raises `ConfigError` for an agent that cannot work on a task at all: nobody means to run that."""
-    for trial in trials:
-        agent = trial.cell.agent
-        if isinstance(agent, DrivingAgent) and (reason := agent.refusal(trial.task)):
-            raise ConfigError(f"agent={agent.name} dataset={trial.cell.dataset.name}: {reason}")
 
 
 class _Affordable:
@@ -298,16 +300,22 @@ def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str
     plan.pop("created")
     ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())
     state = hashlib.sha256(json.dumps([ended, plan, identity(sweep.settings.tracker)]).encode()).hexdigest()
-    if stamp.exists():
-        before = json.loads(stamp.read_text())
-        if before["state"] == state:
-            return str(before["text"])
-    from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas
+    before = json.loads(stamp.read_text()) if stamp.exists() else {}
+    if before.get("state") == state and "tracked" in before:
+        text = before["text"]
+        if before["width"] != width():
+            from runner.report.projections import leaderboard  # noqa: PLC0415 - brings pandas
 
-    text = write_projections(folder, sweep.settings.outputs)
-    try:
-        text = f"{text}\n{sweep.settings.tracker.log(folder)}"
-    except TrackingError as error:
-        return f"{text}\n{error}"  # the records are safe, and nothing is stamped: the next run tries again
-    write_atomically(stamp, json.dumps({"state": state, "text": text}).encode())
-    return text
+            text = leaderboard(folder, sweep.settings.outputs)
+    else:
+        from runner.report.projections import write_projections  # noqa: PLC0415 - as above
+
+        text = write_projections(folder, sweep.settings.outputs)
+        try:
+            before = {"state": state, "tracked": sweep.settings.tracker.log(folder)}
+        except TrackingError as error:
+            return (
+                f"{text}\n{error}"  # the records are safe, and nothing is stamped: the next run tries again
+            )
+    write_atomically(stamp, json.dumps({**before, "width": width(), "text": text}).encode())
+    return f"{text}\n{before['tracked']}"

@@ -52,6 +52,12 @@ class Prices(Rates):
         """Whether there is a price for input and for output, whatever a call's length."""
         return all(rates.input is not None and rates.output is not None for rates in (self, *self.tiers))
 
+    @property
+    def free(self) -> bool:
+        """Whether every rate is zero: no call costs anything."""
+        rates = [getattr(each, name) for each in (self, *self.tiers) for name in Rates.model_fields]
+        return self.known and not any(rates)
+
 
 def name_told(model_id: str) -> str:
     """The last part of a litellm id: what the provider itself calls the model."""

@@ -110,6 +110,8 @@ class Task(Record):
     solution_env: dict[str, str] = {}
     solution_refused: str | None = None
     """Why the solution cannot be applied here; concerns `oracle` alone."""
+    is_project: bool = False
+    """Whether its image's build context holds a project to be set up, once the dataset is prepared."""
     host_env: tuple[str, ...] = ()
     """Names of this machine's environment variables whose values the task's machine, verifier or solution gets."""
     answer: Answer | None = None

@@ -19,10 +19,12 @@ from metrics.table import summary
 from metrics.uncertainty import BETTER
 from runner.door import suggest
 from runner.errors import ConfigError
+from runner.layout import Column, Laid, paragraph, table
+from runner.printing import width
 from runner.records import Record, Scoring
 from runner.report.competing import contenders, left_out
 from runner.report.csv_cells import to_csv
-from runner.report.rescoring import agreement_words, figures, labels, plain_table, written
+from runner.report.rescoring import AGREEMENT, agreement_words, figures, labels
 from runner.report.sources import Source, digest, labelled, read_source
 from runner.report.wording import number
 from runner.store import write_atomically
@@ -34,7 +36,6 @@ METRICS = {**BETTER, "mean_reward": 1, "turns": -1}
 _SHARES = {"AMS", "pass_rate", "mean_reward"}
 """Metrics in [0, 1], so that a difference between two of them has a meaning."""
 _CELL = ("agent", "model", "dataset", "budget")
-_AGREEMENT = ("Spearman", "Kendall", "top 1", "top 3", "MAE")
 
 
 class Side(NamedTuple):
@@ -128,15 +129,22 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
         right=right.said(outputs) | {"scoring": said[1]},
         agreement=figures(found),
     )
-    table = plain_table(f"{left.name} against {right.name}", ("cells", *_AGREEMENT))
-    table.add_row(str(found.cells), *agreement_words(found))
+    wide = width()
+    row = (str(found.cells), *agreement_words(found))
+    agreed = table((Column("cells"), *AGREEMENT), [row], wide, f"{left.name} against {right.name}")
     notes = [f"Scored by {said[0]}; on the right by {said[1]}."]
     notes += [f"Not all could be said: {found.why}."] if found.why else []
     notes += [f"{side.name}: {line}" for side in (left, right) for line in left_out(side.trials())]
     return (
         comparison,
         cells.reset_index(drop=True),
-        "\n".join([written(table, _table(cells, left, right)), *notes]),
+        "\n".join(
+            [
+                agreed.text,
+                _table(cells, left, right, wide).text,
+                *(line for note in notes for line in paragraph(note, wide)),
+            ]
+        ),
     )
 
 
@@ -208,14 +216,21 @@ def _cells(side: Side) -> pd.DataFrame:
     return cells.assign(score=scores)
 
 
-def _table(cells: pd.DataFrame, left: Side, right: Side) -> Any:
-    heads = ("cell", f"left: {left.metric}", "rank", f"right: {right.metric}", "rank", "difference")
-    table = plain_table("", heads)
+def _table(cells: pd.DataFrame, left: Side, right: Side, wide: int) -> Laid:
+    columns = (
+        Column("cell", is_name=True),
+        Column(f"left:\n{left.metric}"),
+        Column("rank"),
+        Column(f"right:\n{right.metric}"),
+        Column("rank"),
+        Column("difference", leaves=1),
+    )
+    rows = []
     for _, cell in cells.iterrows():
         ranks = [number(cell[name], ".0f") for name in ("left_rank", "right_rank")]
         values = [number(cell[name], ".4g") for name in ("left", "right", "difference")]
-        table.add_row(cell["cell"], values[0], ranks[0], values[1], ranks[1], values[2])
-    return table
+        rows.append((cell["cell"], values[0], ranks[0], values[1], ranks[1], values[2]))
+    return table(columns, rows, wide)
 
 
 def _slug(words: str) -> str:

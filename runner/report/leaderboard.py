@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from metrics.ams import ams, tier_scores
 from metrics.table import other_tasks, summary, valid
 from metrics.uncertainty import FEWEST_TASKS, Draws, bootstrap, intervals, wilson
-from runner.printing import printable
+from runner.layout import Column, Laid, paragraph, table
+from runner.printing import WIDTH
 from runner.records import Scoring
 from runner.report import verified
 from runner.report.competing import BOUNDS, left_out, without_bounds
@@ -36,8 +32,6 @@ from runner.report.verdicts import (
 )
 from runner.report.wording import CONTROL, MARKS, model_name, number, passes, short, span, spend, usd
 
-WIDTH = 100
-"""Characters a line of the text, whatever the terminal."""
 _SHOWN = 5
 """Reasons listed of each kind; the rest is in `trials.csv`."""
 _LONG = 3 * WIDTH
@@ -100,53 +94,59 @@ def _ranked(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(rank=ranks.mask(cells["bound"] | cells["other_tasks"] | (cells["valid"] == 0)))
 
 
-def leaderboard_text(trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, scoring: Scoring) -> str:
-    """Plain text of `WIDTH` columns: per dataset its cells and its winners, then what must be known to read it.
+def leaderboard_text(
+    trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, scoring: Scoring, width: int = WIDTH
+) -> str:
+    """Plain text for lines of this width: per dataset its cells and its winners, then what must be known to read it.
 
     `cells` is `cell_scores`'s, `draws` those of the same trials.
     """
-    parts: list[RenderableType] = []
+    parts: list[str] = []
     small = small_tiers(trials, scoring)
+    left_off: dict[str, None] = {}
     for name, of in cells.groupby("dataset"):
         counted = what_counts(trials[trials["dataset"] == name], scoring.attempts)
-        parts.append(_table(f"{name}: {counted}" if counted else str(name), of))
+        laid = _table(f"{name}: {counted}" if counted else str(name), of, width)
+        left_off |= dict.fromkeys(laid.left_out)
+        parts.append(laid.text)
         contenders, few = of[of["rank"].notna()], small.get(str(name), ())
         if best := winners(contenders, draws, scoring.confidence, few):
-            parts.append(_winners(best, of))
+            parts.append(_winners(best, of, width))
             called = {cell: f"{line['agent']} · {model_name(line)}" for cell, line in lines(of).items()}
-            if said := told_apart(best, called, few):
-                parts.append(Text(said))
-            if absent := not_in_the_running(best, len(contenders)):
-                parts.append(Text(absent))
-    notes = [Text(note) for note in _notes(trials, cells, scoring)]
-    written = io.StringIO()
-    Console(file=written, width=WIDTH, color_system=None, force_terminal=False).print(Group(*parts, *notes))
-    return "\n".join(
-        line.rstrip() for line in printable(written.getvalue().translate(CONTROL)).rstrip().split("\n")
-    )
+            said = (told_apart(best, called, few), not_in_the_running(best, len(contenders)))
+            parts += [line for text in said for line in paragraph(_without_control(text), width)]
+    notes = [f"No room here for {', '.join(left_off)}: leaderboard.csv has all columns."] if left_off else []
+    notes += _notes(trials, cells, scoring)
+    return "\n".join([*parts, *(line for note in notes for line in paragraph(_without_control(note), width))])
 
 
-def _table(title: str, cells: pd.DataFrame) -> Table:
+def _without_control(text: str) -> str:
+    """A text without what would steer a terminal."""
+    return text.translate(CONTROL)
+
+
+_COLUMNS = (
+    Column("#"),
+    Column("agent", is_name=True),
+    Column("model", is_name=True),
+    Column("AMS"),
+    Column("passed"),
+    Column("reward", leaves=2),
+    Column("tokens\n/pass", leaves=3),
+    Column("USD\n/pass"),
+    Column("inv.", leaves=5),
+    Column("USD\nspent", leaves=4),
+    Column("turns", leaves=1),
+)
+"""Of the leaderboard. Who it is, its scores with their intervals and its price never leave."""
+
+
+def _table(title: str, cells: pd.DataFrame, width: int) -> Laid:
     """Each cell on two lines: figures, and beneath them what qualifies them."""
     scored = headline(cells) == "AMS"
-    columns = (
-        "#",
-        "agent",
-        "model",
-        *(["AMS"] if scored else []),
-        "passed",
-        "reward",
-        "tokens\n/pass",
-        "USD\n/pass",
-        "inv.",
-        "USD\nspent",
-    )
-    table = Table(
-        title=Text(title), title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0
-    )
-    for name in (*columns, "turns"):
-        table.add_column(name, justify="left" if name in ("agent", "model") else "right", overflow="fold")
+    columns = [column for column in _COLUMNS if scored or column.head != "AMS"]
     budgets = len(set(cells["budget"])) > 1
+    rows = []
     for cell in lines(cells).values():
         beneath = [f"budget {cell['budget']}"] if budgets else []
         beneath += [f"({mark.replace('_', ' ')})" for mark in ("bound", "other_tasks") if cell[mark]]
@@ -163,33 +163,32 @@ def _table(title: str, cells: pd.DataFrame) -> Table:
             spend(cell["spend_usd"], cell["unpriced"], cell["ran"]),
             number(cell["turns"], ".1f"),
         )
-        table.add_row(*map(Text, words))  # as text: a name may look like rich's markup
-    return table
+        rows.append([_without_control(word) for word in words])
+    return table(columns, rows, width, _without_control(title))
 
 
-def _winners(best: Sequence[Winner], cells: pd.DataFrame) -> Table:
+_OF_WINNERS = (
+    *(Column(head, is_name=True) for head in ("best by", "cell")),
+    Column("value"),
+    Column("ahead of", is_name=True),
+    Column("lead, interval"),
+    Column("clear", is_name=True),
+)
+
+
+def _winners(best: Sequence[Winner], cells: pd.DataFrame, width: int) -> str:
     """Who is best by what, by how much, and whether that is more than chance; each name on two lines."""
     names = {cell: f"{of['agent']}\n{model_name(of)}" for cell, of in lines(cells).items()}
-
-    table = Table(
-        title=f"\n{verdict(best)}",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for head in ("best by", "cell", "value", "ahead of", "lead, interval", "clear"):
-        table.add_column(head, overflow="fold")
+    rows = []
     for winner in best:
         others = len(winner.best) - 1
         rival = names[winner.runner_up] if winner.runner_up else ""
         if others:
-            rival = f"tied with\n{names[winner.best[1]] if others == 1 else f'{others} others'}"
+            rival = f"tied with {names[winner.best[1]] if others == 1 else f'{others} others'}"
         lead = f"{winner.lead}\n{winner.interval}"
         words = (winner.criterion, names[winner.best[0]], winner.value, rival, lead, winner.clear)
-        table.add_row(*map(Text, words))
-    return table
+        rows.append([_without_control(word) for word in words])
+    return f"\n{table(_OF_WINNERS, rows, width, verdict(best)).text}"
 
 
 def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:

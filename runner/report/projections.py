@@ -10,10 +10,12 @@ from pathlib import Path
 import pandas as pd
 
 from runner.collector import uncollected
+from runner.layout import paragraph
 from runner.locks import exclusive
+from runner.printing import WIDTH, width
 from runner.records import TrialRecord
 from runner.report.csv_cells import to_csv
-from runner.report.findings import find
+from runner.report.findings import Findings, find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.sources import labelled, sweep_trials
 from runner.report.table import SweepFile, read_sweep
@@ -38,7 +40,7 @@ def load_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, pd.DataFrame]:
 
 
 def write_projections(sweep: Path, outputs: Path) -> str:
-    """Write `TABLES` and the report into the sweep's folder; returns the leaderboard for people.
+    """Write `TABLES` and the report into the sweep's folder; returns the leaderboard, as wide as standard output is.
 
     Raises `ConfigError` when the folder holds no readable plan, `OutputsError` when it cannot be written, and
     `TableError` for tasks that the scoring's tiers file does not know.
@@ -51,22 +53,39 @@ def write_projections(sweep: Path, outputs: Path) -> str:
         plan, records, trials = sweep_trials(sweep, outputs)
         trials = labelled(trials, plan.scoring)
         found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
-        whence = f"Imported: {plan.imported.text}." if plan.imported else f"Records: {outputs / 'trials'}"
-        text = (
-            f"{leaderboard_text(found.trials, found.cells, found.draws, found.scoring)}\n"
-            f"{whence}   Tables: {sweep}   Report: {sweep / REPORT}"
-        )
         contents = (
             to_csv(trials, index=False).encode(),
             trials.to_parquet(index=False),
             to_csv(found.cells, index=True).encode(),
             json.dumps(found.ran, indent=1).encode(),
-            text.encode(),
+            _text(found, outputs, WIDTH).encode(),
         )
         for name, content in zip(TABLES, contents, strict=True):
             write_atomically(sweep / name, content)
         write_report(found)
-        return text
+        return _text(found, outputs, width())
+
+
+def leaderboard(sweep: Path, outputs: Path) -> str:
+    """What `write_projections` returns, and nothing is written. Raises as it does."""
+    plan, _, trials = sweep_trials(sweep, outputs)
+    return _text(find(plan, sweep, labelled(trials, plan.scoring), {}), outputs, width())
+
+
+def _text(found: Findings, outputs: Path, wide: int) -> str:
+    """The leaderboard and where everything is. A path stands on a line of its own and is not broken: it is copied."""
+    imported = found.plan.imported
+    whence = (
+        paragraph(f"Imported: {imported.text}.", wide) if imported else [f"Records: {outputs / 'trials'}"]
+    )
+    return "\n".join(
+        [
+            leaderboard_text(found.trials, found.cells, found.draws, found.scoring, wide),
+            *whence,
+            f"Tables:  {found.folder}",
+            f"Report:  {found.folder / REPORT}",
+        ]
+    )
 
 
 def what_ran(records: Iterable[TrialRecord]) -> Mapping[str, dict[str, dict[str, list[str]]]]:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from metrics.ams import ams, tier_scores
 from metrics.checks import check
 from metrics.ranking import Agreement, agreement
 from metrics.table import select
-from runner.printing import printable
+from runner.layout import Column, paragraph, table
+from runner.printing import WIDTH, width
 from runner.records import Scoring
 from runner.report.competing import contenders, left_out
 from runner.report.csv_cells import to_csv
-from runner.report.leaderboard import WIDTH
 from runner.report.sources import digest, labelled, sweep_trials
 from runner.report.table import read_sweep
 from runner.report.wording import number
@@ -32,7 +28,20 @@ SENSITIVITY = ("sensitivity.csv", "sensitivity.json", "sensitivity.txt")
 """Files that `compare_scorings` leaves in a sweep's folder."""
 _IN_TITLE = {"name", "labels", "calibrated"}
 """Keys of a scoring that its title stands for."""
-_HEADS = ("scoring", "Spearman", "Kendall", "top 1", "top 3", "MAE", "moved", "best cell")
+AGREEMENT = (
+    Column("Spearman"),
+    Column("Kendall", leaves=1),
+    Column("top 1"),
+    Column("top 3", leaves=2),
+    Column("MAE", leaves=3),
+)
+"""What `agreement_words` says."""
+_COLUMNS = (
+    Column("scoring", is_name=True),
+    *AGREEMENT,
+    Column("moved"),
+    Column("best cell", is_name=True),
+)
 
 
 def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> str:
@@ -85,8 +94,11 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
         for dataset, of in parts.items()
     }
     called = cell_names(trials)
-    said = [_text(dataset, parts[dataset], agreements[dataset], called) for dataset in parts]
-    text = "\n".join([*said, *left_out(planned)])
+
+    def text(wide: int) -> str:
+        said = [_text(dataset, parts[dataset], agreements[dataset], called, wide) for dataset in parts]
+        return "\n".join([*said, *(line for each in left_out(planned) for line in paragraph(each, wide))])
+
     found = {
         "base": names[0],
         "digest": digest(labelled(planned, plan.scoring), plan.scoring),
@@ -95,10 +107,10 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
         },
         "agreement": {d: {name: figures(each) for name, each in of.items()} for d, of in agreements.items()},
     }
-    contents = (to_csv(pd.concat(_long(parts)), index=False), json.dumps(found, indent=1), text)
+    contents = (to_csv(pd.concat(_long(parts)), index=False), json.dumps(found, indent=1), text(WIDTH))
     for file, content in zip(SENSITIVITY, contents, strict=True):
         write_atomically(sweep / file, content.encode())
-    return f"{text}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
+    return f"{text(width())}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
 
 
 def ranked_anew(sweep: Path, state: str) -> list[Path]:
@@ -133,23 +145,6 @@ def agreement_words(found: Agreement) -> list[str]:
     return [number(found.spearman, ".3f"), number(found.kendall, ".3f"), *tops, number(found.mae, ".4f")]
 
 
-def written(*tables: Table) -> str:
-    """Tables as plain text of `WIDTH` columns."""
-    page = io.StringIO()
-    console = Console(file=page, width=WIDTH, color_system=None, force_terminal=False)
-    for table in tables:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in printable(page.getvalue()).split("\n")).rstrip("\n")
-
-
-def plain_table(title: str, heads: Sequence[str], words: int = 1) -> Table:
-    """An empty table whose first `words` columns hold words, and the others figures."""
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for at, head in enumerate(heads):
-        table.add_column(head, justify="left" if at < words else "right", overflow="fold")
-    return table
-
-
 def cell_names(trials: pd.DataFrame) -> dict[str, str]:
     """Cell -> what people call it within its dataset: its budget too where there are several."""
     words = ["agent", "model", *(["budget"] if len(set(trials["budget"])) > 1 else [])]
@@ -175,24 +170,33 @@ def _long(parts: dict[str, dict[str, pd.Series[float]]]) -> Iterator[pd.DataFram
 
 
 def _text(
-    dataset: str, scores: dict[str, pd.Series[float]], found: dict[str, Agreement], called: dict[str, str]
+    dataset: str,
+    scores: dict[str, pd.Series[float]],
+    found: dict[str, Agreement],
+    called: dict[str, str],
+    wide: int,
 ) -> str:
     """How each scoring agrees with the first, and where each cell stands by the first and by all."""
     ranks = pd.DataFrame({name: _ranks(of) for name, of in scores.items()})
     base = next(iter(scores))
-    table = plain_table(f"{dataset}: agreement with {base}", _HEADS)
+    agreements = []
     for name, of in scores.items():
         moved = int((ranks[name] != ranks[base]).sum())
         first, *tied = [called[str(cell)] for cell in of.index[of == of.max()]] or ["-"]
         best = f"{first} (tied with {len(tied)})" if tied else first
-        table.add_row(name, *agreement_words(found[name]), f"{moved}/{len(of)}", best)
-    cells = plain_table(
-        f"{dataset}: ranks under {len(scores)} scorings", ("cell", "AMS", "rank", "best", "worst")
-    )
+        agreements.append((name, *agreement_words(found[name]), f"{moved}/{len(of)}", best))
+    cells = []
     for cell in ranks[base].sort_values(kind="stable").index:
         places = [
             f"{place:.0f}" for place in (ranks.loc[cell, base], ranks.loc[cell].min(), ranks.loc[cell].max())
         ]
-        cells.add_row(called[str(cell)], number(float(scores[base][cell]), ".3f"), *places)
+        cells.append((called[str(cell)], number(float(scores[base][cell]), ".3f"), *places))
+    heads = (Column("cell", is_name=True), *map(Column, ("AMS", "rank", "best", "worst")))
     why = sorted({each.why for each in found.values() if each.why})
-    return "\n".join([written(table, cells), *(f"Missing above: {reason}." for reason in why)])
+    return "\n".join(
+        [
+            table(_COLUMNS, agreements, wide, f"{dataset}: agreement with {base}").text,
+            table(heads, cells, wide, f"{dataset}: ranks under {len(scores)} scorings").text,
+            *(line for reason in why for line in paragraph(f"Missing above: {reason}.", wide)),
+        ]
+    )

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from docker.errors import APIError, NotFound
 
@@ -29,6 +29,7 @@ from runner.errors import ConfigError, EngineError
 from runner.records import InstalledBundle
 from runner.sandbox import base
 from runner.sandbox.inside import ROOT
+from runner.sandbox.lock_files import checked_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -45,10 +46,6 @@ _CONTENT = Path(__file__).with_name("content.py")
 _SUPERVISE = Path(__file__).with_name("supervise.py")
 CONTENT_FILE = "/var/lib/assay-content"
 """Where an installation writes the digest of its content: in its container, and not in the volume that is mounted."""
-HOW_LOCKS_ARE_MADE = {
-    "pypi": "the command stands in the head of the shipped locks, conf/agent/locks/*.lock",
-    "npm": "npm install --package-lock-only --omit-lockfile-registry-resolved --save-exact PACKAGE@VERSION",
-}
 _CONFLICT = 409
 _PARALLEL = 4
 _POLL_SECONDS = 0.2
@@ -111,45 +108,14 @@ def _runtime() -> _Build:
 
 @cache
 def _build(recipe: BundleRecipe) -> _Build:
-    if recipe.lock is None:
-        raise ConfigError(
-            f"bundle {recipe.name}: it needs `lock`, a file with the hash of everything that is installed: "
-            f"{HOW_LOCKS_ARE_MADE[recipe.kind]}"
-        )
+    lock = checked_lock(recipe)
     if recipe.kind == "pypi":
-        inputs = {"requirements.lock": recipe.lock}
+        inputs = {"requirements.lock": lock}
         return _identified(recipe.name, _SCRIPTS / "pypi.sh", (recipe.name,), inputs)
-    _check_npm_lock(recipe.lock, recipe)
     arguments = (recipe.name, recipe.package, recipe.version, "yes" if recipe.node else "no")
     inputs = {name: _SCRIPTS / name for name in ("node.lock", "patchelf.lock", "ripgrep.lock")}
-    inputs["package-lock.json"] = recipe.lock
+    inputs["package-lock.json"] = lock
     return _identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs)
-
-
-def _check_npm_lock(lock: Path, recipe: BundleRecipe) -> None:
-    """Raise `ConfigError` unless a `package-lock.json` pins this version, and everything beneath it by its hash."""
-    how = HOW_LOCKS_ARE_MADE["npm"].replace("PACKAGE@VERSION", f"{recipe.package}@{recipe.version}")
-    try:
-        packages = json.loads(lock.read_text())["packages"]
-        version = packages[f"node_modules/{recipe.package}"]["version"]
-        unpinned = [path for path, package in packages.items() if path and not _is_pinned(package)]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        message = f"bundle {recipe.name}: {lock} is no package-lock.json of {recipe.package}: {error}"
-        raise ConfigError(f"{message}. Make one: {how}") from error
-    if version != recipe.version:
-        raise ConfigError(
-            f"bundle {recipe.name}: {lock} is of version {version} and not of {recipe.version}. Make a lock of that "
-            f"version ({how}) and name it: agent.bundle.lock=FILE"
-        )
-    if unpinned:
-        raise ConfigError(f"bundle {recipe.name}: {lock} has no sha512 of {unpinned[0]}. Make it anew: {how}")
-
-
-def _is_pinned(package: dict[str, Any]) -> bool:
-    """Whether an entry is a package of the registry with its SHA-512, or lies within one that is."""
-    if package.get("link"):
-        return False
-    return bool(package.get("inBundle")) or str(package.get("integrity", "")).startswith("sha512-")
 
 
 def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Mapping[str, Path]) -> _Build:

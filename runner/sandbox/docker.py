@@ -22,6 +22,7 @@ from runner.records import (
     SandboxSpec,
 )
 from runner.sandbox.limits import Limits
+from runner.sandbox.lock_files import checked_lock
 from runner.sandbox.network import canonical
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ class DockerSandboxes(Limits):
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
         """See `protocols.SandboxProvider`."""
         return self._connected().open(spec, self)
+
+    def check(self, bundles: Sequence[BundleRecipe]) -> None:
+        """See `protocols.SandboxProvider`: each needs a lock that pins it."""
+        for recipe in bundles:
+            checked_lock(recipe)
 
     def prepare(
         self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from runner.archives import unpack
-from runner.errors import EngineError, ImageError, WorkspaceTooLarge
+from runner.errors import ConfigError, EngineError, ImageError, WorkspaceTooLarge
 from runner.protocols import Sandbox
 from runner.records import (
     Build,
@@ -84,17 +84,21 @@ class LocalSandboxes(Caps):
         """Raises `EngineError`: there are no images here."""
         raise EngineError("sandbox=local cannot build images: use sandbox=docker.")
 
+    def check(self, bundles: Sequence[BundleRecipe]) -> None:
+        """Raises `ConfigError` when an agent needs a bundle: they are built for containers."""
+        if bundles:
+            names = ", ".join(bundle.name for bundle in bundles)
+            raise ConfigError(
+                f"sandbox=local cannot run agents that come as bundles ({names}): use sandbox=docker."
+            )
+
     def prepare(
         self,
         bundles: Sequence[BundleRecipe],
         say: Callable[[str], None],  # noqa: ARG002 - the protocol's
     ) -> dict[str, InstalledBundle]:
-        """Raises `EngineError` when an agent needs a bundle: they are built for containers."""
-        if bundles:
-            names = ", ".join(bundle.name for bundle in bundles)
-            raise EngineError(
-                f"sandbox=local cannot run agents that come as bundles ({names}): use sandbox=docker."
-            )
+        """Nothing to do. Raises as `check` does."""
+        self.check(bundles)
         return {}
 
     def reap(self) -> Reaped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,51 @@ def _keys(door: Door, words: tuple[str, ...]) -> list[PlannedRow]:
     checked = check([f"outputs={door.outputs}", "tracker=none", *words])
     sweep = load(compose(checked), checked)
     return [trial.row() for trial in make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ()).trials]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_plan_was_wider_than_the_terminal(door: Door, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`UPDATE_SNAPSHOTS=1` writes the snapshot anew."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    snapshot = Path(__file__).with_name(f"plan_{width}.txt")
+    text = door("experiment=quickstart", "dry_run=true").out
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        snapshot.write_text(text)
+    assert text == snapshot.read_text()
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["agent=execution_agent"], "decode-telemetry is not a project to set up: choose dataset=execution"),
+        (["agent=llm_scripts"], "decode-telemetry is not a project to set up: choose dataset=execution"),
+        (["model=none"], "agent mini_swe_agent needs a model: add model=NAME"),
+        (["model.policy=absent.yaml"], "Cannot read the scripted policy"),
+        (["agent=kimi_code", "agent.version=0.0.1"], "and not of 0.0.1. Make a lock of that version"),
+        (["agent=codex", "sandbox=local"], "sandbox=local cannot run agents that come as bundles (codex)"),
+    ],
+)
+def test_a_dry_run_accepted_what_the_run_refuses(door: Door, words: list[str], said: str) -> None:
+    planned, run = door(*words, "dry_run=true"), door(*words)
+    assert said in planned.err
+    assert (planned.code, planned.err) == (run.code, run.err) == (2, run.err)
+    assert not (door.outputs / "trials").exists(), "nothing was started"
+
+
+def test_a_project_need_not_be_fetched_for_a_dry_run(door: Door) -> None:
+    said = door("agent=execution_agent", "dataset=execution", "dry_run=true")
+    assert (said.code, "0 finished" in said.out) == (0, True), said.err
+
+
+def test_a_key_of_blanks_was_no_key_to_the_gateway_and_one_to_the_plan(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every trial ended as invalid."""
+    monkeypatch.setenv("OPENAI_API_KEY", " ")
+    words = ("agent=codex", "model=gpt")
+    assert "model gpt needs its API key: export OPENAI_API_KEY=..." in door(*words).err
+    assert "Not set: OPENAI_API_KEY, the API key of gpt." in door(*words, "dry_run=true").out
 
 
 def test_a_budget_without_a_limit_is_said_to_be_one(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ def test_cells_that_a_sweep_of_this_name_had_are_named(door: Door) -> None:
     assert said.code == 0, said.err
     assert (
         "full had other cells, which its tables no longer show: codex·glm·bench·default, codex·gpt·"
-        in said.out
+        in " ".join(said.out.split())
     )
     assert "with another name=, shows them again" in said.out
 

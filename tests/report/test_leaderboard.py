@@ -8,40 +8,76 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from metrics.uncertainty import bootstrap
+from runner.printing import WIDTH
 from runner.records import PlannedRow, Scoring, TrialRecord
 from runner.report import leaderboard
-from runner.report.leaderboard import WIDTH, cell_scores
+from runner.report.leaderboard import cell_scores
 from runner.report.projections import TABLES, write_projections
+from runner.report.projections import leaderboard as leaderboard_again
 from runner.report.table import trials_table
+from runner.report.wording import usd
 from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep
 
 
-def leaderboard_text(trials: pd.DataFrame, scoring: Scoring) -> str:
+def leaderboard_text(trials: pd.DataFrame, scoring: Scoring, width: int = WIDTH) -> str:
     """The text, from the trials alone."""
     draws = bootstrap(trials, scoring)
-    return leaderboard.leaderboard_text(trials, cell_scores(trials, scoring, draws), draws, scoring)
+    return leaderboard.leaderboard_text(trials, cell_scores(trials, scoring, draws), draws, scoring, width)
 
 
-SNAPSHOT = Path(__file__).with_name("leaderboard.txt")
+SNAPSHOTS = Path(__file__).parent
+WIDTHS = (60, 80, 100, 120, 200)
 
 
-def test_the_text_is_as_it_was() -> None:
+@pytest.mark.parametrize(
+    ("width", "file"),
+    [
+        (60, "leaderboard_60.txt"),
+        (80, "leaderboard_80.txt"),
+        (WIDTH, "leaderboard.txt"),
+        (120, "leaderboard_120.txt"),
+    ],
+)
+def test_the_text_is_as_it_was(width: int, file: str) -> None:
     """`UPDATE_SNAPSHOTS=1` writes it anew; read the difference before you commit it."""
-    text = leaderboard_text(trials_table(*sweep_of_four()), SCORING)
+    text = leaderboard_text(trials_table(*sweep_of_four()), SCORING, width)
     if os.environ.get("UPDATE_SNAPSHOTS"):
-        SNAPSHOT.write_text(text)
-    assert text == SNAPSHOT.read_text()
+        (SNAPSHOTS / file).write_text(text)
+    assert text == (SNAPSHOTS / file).read_text()
 
 
-def test_no_line_is_wider_than_the_page_and_none_is_coloured() -> None:
-    planned, records = some(
-        model="a_model_with_a_very_long_name_indeed_2026_01", agent="an_agent_of_thirty_letters_or_so"
+@settings(max_examples=4)
+@given(names=st.tuples(*[st.text(min_size=1, max_size=50)] * 4), cost=st.floats(0, 1e9))
+def test_the_leaderboard_was_wider_than_the_terminal(names: tuple[str, ...], cost: float) -> None:
+    """93 columns, whatever the terminal and the names."""
+    agent, model, dataset, budget = names
+    planned = [
+        row(who, task, model=model, dataset=dataset, budget=budget)
+        for who in (agent, "codex")
+        for task in TASKS
+    ]
+    records = {p.key: record(p, passed=p.task != "hard-1", cost_usd=cost) for p in planned}
+    trials = trials_table(planned, records)
+    draws = bootstrap(trials, SCORING)
+    cells = cell_scores(trials, SCORING, draws)
+    for width in WIDTHS:
+        text = leaderboard.leaderboard_text(trials, cells, draws, SCORING, width)
+        assert max(map(cell_len, text.split("\n"))) <= width
+        assert text.replace("\n", "").isprintable()
+        assert usd(float(cells["usd_per_pass"].iloc[0])) in text, "the price, at any width"
+
+
+def test_columns_without_room_are_named() -> None:
+    trials = trials_table(*sweep_of_four())
+    assert "No room here for reward, turns: leaderboard.csv has all columns." in leaderboard_text(
+        trials, SCORING, 80
     )
-    text = leaderboard_text(trials_table(planned, records), SCORING)
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert "\x1b" not in text
+    assert "No room" not in leaderboard_text(trials, SCORING, 100)
 
 
 def test_names_of_others_neither_steer_the_terminal_nor_break_the_table() -> None:
@@ -195,6 +231,7 @@ def test_a_reason_keeps_its_end_where_it_says_what_to_do() -> None:
 def test_projections_are_written_and_can_be_written_again(tmp_path: Path) -> None:
     sweep = write_sweep(tmp_path, *sweep_of_four())
     text = write_projections(sweep, tmp_path)
+    assert leaderboard_again(sweep, tmp_path) == text
     before = {name: (sweep / name).read_bytes() for name in TABLES}
     assert write_projections(sweep, tmp_path) == text == (sweep / "leaderboard.txt").read_text()
     assert before == {name: (sweep / name).read_bytes() for name in TABLES}

@@ -55,11 +55,9 @@ def prepare(
 def refusal(task: Task) -> str | None:
     """Why there is nothing to set up in a task, as `protocols.DrivingAgent` has it."""
     context = task.environment.context
-    if context and (context / PROJECT).is_dir():
+    if task.is_project or (context and (context / PROJECT).is_dir()):
         return None
-    return (
-        f"{task.name} is no project to set up: choose dataset=execution for this agent, or job=environment."
-    )
+    return f"{task.name} is not a project to set up: choose dataset=execution for this agent, or job=environment."
 
 
 def project_of(task: Task) -> Path:
