@@ -41,6 +41,10 @@ class Host:
         """Base image, runtime and bundles."""
         return bundles.ensure(self._client, recipes, say)
 
-    def reap(self) -> Reaped:
+    def reap(self, say: Callable[[str], None]) -> Reaped:
         """Dead owners' containers and snapshots."""
-        return reaper.reap(self._client.api)
+        return reaper.reap(self._client.api, say)
+
+    def release(self) -> None:
+        """This process's containers, over a connection that no thread of it is using."""
+        reaper.release(engine.connect().api)
