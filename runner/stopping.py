@@ -101,6 +101,10 @@ class Stopping:
         os.close(self._write)
         self._thread.join()
         os.close(self._read)
+        if (
+            self._interrupted
+        ):  # and no thread of the process may keep it for longer than what it has left to say
+            Thread(target=_end_late, daemon=True).start()
 
     def _interrupt(self, *_: object) -> None:
         """Interrupt the main thread, once."""
@@ -181,3 +185,9 @@ def _trials(number: int) -> str:
 def _end(*_: object) -> None:
     """End a process that has been stopped already and is on its way out."""
     os._exit(EXIT_CODE)
+
+
+def _end_late() -> None:
+    """End the process after a while, unless it has ended."""
+    time.sleep(START_SECONDS)
+    _end()

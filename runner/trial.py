@@ -25,6 +25,7 @@ from runner.errors import (
     TaskError,
     WorkspaceTooLarge,
 )
+from runner.printing import one_line
 from runner.protocols import DrivingAgent, Sandbox
 from runner.recording import Rollout, recorded
 from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord, Verdict
@@ -120,7 +121,7 @@ def _run(
     with state.timed("environment"):
         if isinstance(agent, DrivingAgent) and (refusal := agent.refusal(task)):
             raise TaskError(refusal)
-        making = partial(lab.watcher.making, trial.key, image=f"the image of {task.name}")
+        making = partial(lab.watcher.making, trial.key, image=f"the image of {one_line(task.name)}")
         state.image = lab.sandboxes.image(task.environment, making)
         state.session = _open_session(trial, lab, state.folder, stack)
         if isinstance(agent, DrivingAgent):

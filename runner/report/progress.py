@@ -145,7 +145,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Say something that stays on the screen."""
-        self.console.print(printable(text), markup=False, highlight=False)
+        self.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     @property
     def phases(self) -> Mapping[str, int]:

@@ -96,12 +96,15 @@ def test_the_time_left_rose_from_three_to_seven_minutes_on_one_slow_task(
     draws: Callable[[random.Random], float],
 ) -> None:
     """Over many sweeps a range falls by a second each second, and four of five hold the truth; "over" is no lie."""
-    draw, steps, held, over = random.Random(1), [], [], []
+    draw = random.Random(1)
+    steps: list[float] = []
+    held: list[bool] = []
+    over: list[bool] = []
     for _ in range(150):
         before = None
         lengths = [draws(draw) for _ in range(60)]
-        for *state, truth in states(lengths, 4, [60.0 * n for n in range(2, 12)]):
-            left = time_left(*state, 4)
+        for ended, running, waiting, truth in states(lengths, 4, [60.0 * n for n in range(2, 12)]):
+            left = time_left(ended, running, waiting, 4)
             middle = None
             if left and left.high is None:
                 over.append(left.low <= truth)
