@@ -47,6 +47,8 @@ class _Running(NamedTuple):
     name: str
     since: float
     phase: str
+    image: str = ""
+    """What is being made for it just now."""
 
 
 class Progress:
@@ -130,7 +132,7 @@ class Progress:
     @contextmanager
     def making(self, key: str, how: str, image: str) -> Iterator[None]:
         """The image of a running trial is being made, `how` being "building" or "pulling"; its end is noted."""
-        self._mark(key, how)
+        self._mark(key, how, image)
         try:
             with step(self.note, how, image, is_begin_said=self.quiet):
                 yield
@@ -182,16 +184,17 @@ class Progress:
         return (*(() if phases else self._doing), running, *kinds, *limits)
 
     def _fitting(self) -> str:
-        """The line for this terminal, with the name of the trial that began last where there is room."""
+        """The line for this terminal. Where there is room it says which image is being made, or what began last."""
         width = self.console.width
         used = CLOCK + (BAR + 1 if width >= WIDE else 0)
-        names = [one_line(trial.name) for trial in self._trials()[-1:]]
-        return fitted(self._figures(), self._details(), "".join(names), width - used)
+        trials = sorted(self._trials(), key=lambda trial: bool(trial.image))
+        latest = [f"{trial.phase} {trial.image}" if trial.image else trial.name for trial in trials[-1:]]
+        return fitted(self._figures(), self._details(), one_line("".join(latest)), width - used)
 
-    def _mark(self, key: str, phase: str) -> None:
+    def _mark(self, key: str, phase: str, image: str = "") -> None:
         with self._lock:
             if trial := self._running.get(key):
-                self._running[key] = trial._replace(phase=phase)
+                self._running[key] = trial._replace(phase=phase, image=image)
 
     def _say(self) -> None:
         self._said = self._ended.total()

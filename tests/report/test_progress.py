@@ -114,6 +114,7 @@ def test_minutes_passed_without_a_word_of_an_image_being_built() -> None:
         with progress.making(KEY, "building", "the image of a"):
             assert written.getvalue() == "Building the image of a\n"
             assert "1 running (1 building)" in progress.summary()
+            assert progress._fitting().endswith("building the image of a")
         with pytest.raises(OSError, match="full"), progress.making(KEY, "building", "the image of b"):
             raise OSError("full")
     assert written.getvalue().splitlines() == [
