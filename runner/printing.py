@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
@@ -84,6 +85,26 @@ def safe_streams() -> Iterator[None]:
     out, error = cast("TextIO", _Safe(sys.stdout)), cast("TextIO", _Safe(sys.stderr))
     with redirect_stdout(out), redirect_stderr(error):
         yield
+
+
+@contextmanager
+def step(say: Callable[[str], None], doing: str, what: str, *, is_begin_said: bool = True) -> Iterator[None]:
+    """A long step of this context, such as `building` `the image of x`: say that it begins, and how long it took."""
+    words, began, outcome = f"{doing[:1].upper()}{doing[1:]} {what}", time.monotonic(), "failed after"
+    if is_begin_said:
+        say(words)
+    try:
+        yield
+        outcome = "took"
+    finally:
+        say(f"{words} {outcome} {clock(time.monotonic() - began)}")
+
+
+def clock(seconds: float) -> str:
+    """A duration as minutes and seconds, with hours where there are any."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 class _Safe:

@@ -8,7 +8,7 @@ suite in `tests/conformance/` and a fake that ships (oracle and nop, the scripte
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, runtime_checkable
@@ -46,6 +46,9 @@ Ask = Callable[[str, str], str]
 
 Metered and recorded at the gateway, apart from the agent's calls. Raises `JudgeError` when there is no answer.
 """
+
+Making = Callable[[str], AbstractContextManager[object]]
+"""Opens the context within which an image is made; given how, "pulling" or "building"."""
 
 
 class Configured(Protocol):
@@ -267,10 +270,11 @@ class SandboxProvider(Configured, Protocol):
     def allowed_hosts(self) -> tuple[str, ...]:
         """What the mode allowlist lets through; see `sandbox.network`."""
 
-    def image(self, environment: Environment) -> Image:
+    def image(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
         """A usable image for an environment: local, pulled, or built. One build for all who ask at once.
 
-        Raises `ImageError`.
+        `making` is given "pulling" or "building" where that has to be done, for the one who does it. Raises
+        `ImageError`.
         """
 
     def build(
@@ -298,8 +302,17 @@ class SandboxProvider(Configured, Protocol):
         `say` hears of long steps. Raises `EngineError`.
         """
 
-    def reap(self) -> Reaped:
-        """Remove what dead owners left. What cannot be removed in time is named and left. Raises `EngineError`."""
+    def reap(self, say: Callable[[str], None] = lambda _: None) -> Reaped:
+        """Remove what dead owners left. What cannot be removed in time is named and left. Raises `EngineError`.
+
+        `say` hears how much it is, unless there is nothing.
+        """
+
+    def release(self) -> None:
+        """Remove the sandboxes of this process, which is about to end, while other threads may be using them.
+
+        What cannot be removed in a few seconds is left to the next `reap`.
+        """
 
 
 class Verifier(Protocol):

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from runner import reach_inside
 from runner.errors import EngineError, ImageError
 from runner.plan import Plan, identity
+from runner.printing import one_line, step
 from runner.reach_inside import normalised, pieces
 from runner.records import Answer, BundleRecipe, ExecSpec, Record, SandboxSpec
 from runner.sandbox.inside import PYTHON, ROOT
@@ -127,7 +128,9 @@ class Reach:
         sandboxes, installed, say = where
         task = next(iter(by_answer.values())).task
         try:
-            image = sandboxes.image(task.environment)
+            image = sandboxes.image(
+                task.environment, partial(step, say, what=f"the image of {one_line(task.name)}")
+            )
         except ImageError:
             return
         content, before = _content(part, image, installed), self._searched(part)

@@ -19,7 +19,7 @@ from runner.records import ErrorInfo, PhaseSeconds, Status, TrialRecord, Usage
 from runner.store import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from runner.gateway import Session
@@ -51,6 +51,8 @@ class Rollout:
     opened: float = field(default_factory=time.monotonic)
     """When it began, by a clock that is never set."""
     clock: dict[str, float] = field(default_factory=dict)
+    entered: Callable[[str], None] = lambda _: None
+    """Hears of each phase as it begins."""
     image: Image | None = None
     result: ExecResult | None = None
     session: Session | None = None
@@ -95,6 +97,7 @@ class Rollout:
         """The clock of one phase."""
         began = time.monotonic()
         self.clock[phase] = 0.0
+        self.entered(phase)
         try:
             yield
         finally:

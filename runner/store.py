@@ -27,6 +27,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -49,13 +50,15 @@ class Store:
 
     def __init__(self, outputs: Path) -> None:
         self.outputs = outputs
+        self._writing = Lock()
+        self._is_closed = False
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold `outputs/` against other runners.
 
         Raises `OutputsError` when it cannot be written or another runner holds it. The lock dies with the process,
-        however that ends.
+        however that ends. The store is closed before the lock is let go of.
         """
         path = self.outputs / ".lock"
         with ExitStack() as stack:
@@ -77,7 +80,14 @@ class Store:
                     "outputs=DIR."
                 )
                 raise OutputsError(message) from error
+            self._is_closed = False
+            stack.callback(self.close)
             yield
+
+    def close(self) -> None:
+        """Refuse trials and records from now on: another runner may be about to write them. Waits for a write."""
+        with self._writing:
+            self._is_closed = True
 
     @property
     def cache(self) -> Path:
@@ -143,6 +153,11 @@ class Store:
 
         Raises `OutputsError`.
         """
+        with self._writing:
+            self._check_open()
+            return self._begin(key)
+
+    def _begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
         folder = self.folder(key)
         try:
             record = self.read(key)
@@ -161,8 +176,16 @@ class Store:
         return folder, tuple(_retry(path) for path in earlier)
 
     def write(self, record: TrialRecord) -> None:
-        """Write one record; after a crash it is there whole or not at all."""
-        write_atomically(self.folder(record.key) / RECORD, record.model_dump_json(indent=1).encode())
+        """Write one record; after a crash it is there whole or not at all. Raises `OutputsError`."""
+        content = record.model_dump_json(indent=1).encode()
+        with self._writing:
+            self._check_open()
+            write_atomically(self.folder(record.key) / RECORD, content)
+
+    def _check_open(self) -> None:
+        """Raises `OutputsError` once the store is closed."""
+        if self._is_closed:
+            raise OutputsError(f"{self.outputs} is no longer this runner's; the same command resumes.")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

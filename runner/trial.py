@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from runner import workspace
@@ -24,6 +25,7 @@ from runner.errors import (
     TaskError,
     WorkspaceTooLarge,
 )
+from runner.printing import one_line
 from runner.protocols import DrivingAgent, Sandbox
 from runner.recording import Rollout, recorded
 from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord, Verdict
@@ -76,7 +78,7 @@ def run_to_the_end(
         until = time.monotonic() + BACK_OFF_SECONDS[min(number, len(BACK_OFF_SECONDS) - 1)]
         while time.monotonic() < until and not cancelled():
             time.sleep(0.1)
-        if not affordable():
+        if cancelled() or not affordable():
             break
     return record
 
@@ -85,7 +87,7 @@ def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> T
     """Run one try. Raises only `OutputsError`: if `outputs/` cannot be written there is no place for a record."""
     started = datetime.now(UTC)
     folder, retries = lab.store.begin(trial.key)
-    state = Rollout(folder)
+    state = Rollout(folder, entered=partial(lab.watcher.entered, trial.key))
     try:
         with ExitStack() as stack:
             _run(trial, lab, state, stack, cancelled)
@@ -119,7 +121,8 @@ def _run(
     with state.timed("environment"):
         if isinstance(agent, DrivingAgent) and (refusal := agent.refusal(task)):
             raise TaskError(refusal)
-        state.image = lab.sandboxes.image(task.environment)
+        making = partial(lab.watcher.making, trial.key, image=f"the image of {one_line(task.name)}")
+        state.image = lab.sandboxes.image(task.environment, making)
         state.session = _open_session(trial, lab, state.folder, stack)
         if isinstance(agent, DrivingAgent):
             work = _driven(trial, agent, lab, state, stack, cancelled)

@@ -253,3 +253,18 @@ def test_no_room_for_the_lock_ended_in_a_traceback(tmp_path: Path) -> None:
     (tmp_path / ".lock").symlink_to("/dev/full")
     with pytest.raises(OutputsError, match="Cannot write to"), Store(tmp_path).locked():
         pass
+
+
+def test_a_store_whose_lock_is_gone_writes_nothing(tmp_path: Path) -> None:
+    """A thread that outlived its runner's lock wrote over the records of the next runner."""
+    store = Store(tmp_path)
+    with store.locked():
+        store.begin(KEY)
+        store.write(trial_record())
+    before = (store.folder(KEY) / RECORD).read_bytes()
+    for late in (lambda: store.write(trial_record(reward=0.0)), lambda: store.begin(KEY)):
+        with pytest.raises(OutputsError, match="no longer this runner's"):
+            late()
+    assert (store.folder(KEY) / RECORD).read_bytes() == before
+    with store.locked():
+        store.write(trial_record())

@@ -290,6 +290,14 @@ def test_a_stopped_trial_is_cancelled_and_leaves_nothing(run: Callable[..., Tria
     assert record.wall_seconds < 45
 
 
+def test_a_failed_trial_of_a_stopped_sweep_was_tried_again(run: Callable[..., TrialRecord]) -> None:
+    class Broken(Oracle):
+        def command(self, task: Any, endpoint: Any) -> Any:
+            raise ZeroDivisionError(f"{task.name} {endpoint}")
+
+    assert run(agent=Broken(), retries=2, cancelled=lambda: True).retries == ()
+
+
 def test_a_bug_in_a_part_spoils_one_trial_and_is_written_down(run: Callable[..., TrialRecord]) -> None:
     class Broken(Oracle):
         def command(self, task: Any, endpoint: Any) -> Any:

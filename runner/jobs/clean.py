@@ -20,7 +20,7 @@ class Clean(Job):
 
     def run(self, sweep: Sweep) -> int:
         """Raises `ConfigError` if all is to go while a runner is at work, `EngineError`."""
-        reaped = sweep.settings.sandbox.reap()
+        reaped = sweep.settings.sandbox.reap(lambda text: print(text, flush=True))
         print(f"{reaped.removed} containers of dead runs removed")
         if reaped.complaint:
             print(reaped.complaint)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import signal
 import time
 from collections import deque
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 from runner import __version__
@@ -28,6 +26,7 @@ from runner.reach import Reach
 from runner.records import Prices, SpendLimits, Status, TrialRecord
 from runner.refusals import check_trials
 from runner.scratch import scratch_folder
+from runner.stopping import Stopping
 from runner.store import Store, write_atomically
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class SweepJob(Job):
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0: every planned trial is judged; 4: some are invalid or were refused; 5: the sweep's cap on USD
-        kept some from starting; 130: stopped by the user.
+        kept some from starting; 130: stopped by Ctrl-C or SIGTERM (`runner.stopping`).
         """
         settings = sweep.settings
         store = Store(settings.outputs)
@@ -71,13 +70,13 @@ class SweepJob(Job):
     def carry_out(self, sweep: Sweep, store: Store, show: Callable[[str], None] = print) -> int:
         """Run what is not finished, and `show` its leaderboard. Exit code as of `run`."""
         settings, folder = sweep.settings, sweep.settings.outputs / sweep.settings.name
-        with store.locked(), _terminated_like_interrupted():
+        with store.locked(), Stopping(store.close, settings.sandbox.release) as stopping:
             plan = _plan(sweep, store)
             _say_replaced(folder, plan)
             _write_sweep(sweep, plan, folder)
             _say_refused(plan)
             _say_damaged(plan, store)
-            plan, capped = _run(sweep, plan, store) if plan.todo else (plan, False)
+            plan, capped = _run(sweep, plan, store, stopping) if plan.todo else (plan, False)
             records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
             show(_project(sweep, folder, records))
             if settings.record:
@@ -144,7 +143,7 @@ def _say_replaced(folder: Path, plan: Plan) -> None:
         )
 
 
-def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
+def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Plan, bool]:
     """Run what is left to do.
 
     Returns the plan, less the trials that were found to have their answer in reach, and whether a budget of the sweep
@@ -155,13 +154,15 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
     from runner.trial import run_to_the_end  # noqa: PLC0415
 
     settings = sweep.settings
-    cancel = Event()
+    cancel = stopping.cancel
     with (
         scratch_folder() as folder,
         Gateway(folder, settings.gateway) as gateway,
         display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
-        reaped = settings.sandbox.reap()
+        stopping.display = progress
+        reaped = settings.sandbox.reap(progress.doing)
+        progress.doing("")
         if reaped.removed:
             progress.note(f"Removed {reaped.removed} containers that an earlier runner left.")
         if reaped.complaint:
@@ -172,12 +173,15 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
             dataset.prepare(progress.note)
         plan = _without_answers(sweep, plan, store, bundles, progress.note)
         progress.expect(len(plan.todo))
-        lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
+        lab = Lab(settings.sandbox, gateway, store, settings.name, bundles, progress)
         trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent)
 
         def work(trial: PlannedTrial) -> TrialRecord:
-            progress.started(trial.name)
-            return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set, trials.may_start)
+            progress.started(trial.key, trial.name)
+            try:
+                return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set, trials.may_start)
+            finally:
+                progress.left(trial.key)
 
         # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
         with closing(settings.executor.run(trials, work, cancel)) as records:
@@ -252,16 +256,6 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
         if len(failed_tasks) >= ENGINE_FAILURES and len(set(failed_tasks)) > 1:
             message = f"{len(failed_tasks)} trials in a row failed at the Docker Engine: {failed.message}"
             raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM ends a sweep as Ctrl-C does: containers gone, records whole."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:

@@ -4,24 +4,51 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
-from threading import Event, Lock, Thread
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event, RLock, Thread
 from time import monotonic
-from typing import Self
+from typing import NamedTuple, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TimeElapsedColumn
 from rich.progress import Progress as Bar
-from rich.table import Column
+from rich.text import Text
 
 from runner.printing import console as terminal
-from runner.printing import one_line, printable
+from runner.printing import one_line, printable, step
 from runner.records import TrialRecord
+from runner.report.time_left import spelled, time_left
 
 STEP = 0.1
 """Share of the trials after which a quiet display says something."""
 SILENCE_SECONDS = 30.0
 """It says something after so long in any case, so that nobody takes the job for dead."""
+WIDE = 100
+"""Columns of a terminal from which on there is room for a bar."""
+BAR, CLOCK = 20, 8
+"""Columns of the bar, and of the time that has passed with the space behind it."""
+SHORTEST_NAME = 8
+"""Characters of a name below which it says nothing."""
+REFRESHES = 4
+"""A second, in a terminal."""
+PHASES = {
+    "environment": "starting",
+    "agent": "agent",
+    "collect": "collecting",
+    "verify": "tests",
+}
+"""Phase of a trial -> the word for it."""
+
+
+class _Running(NamedTuple):
+    """A trial that runs."""
+
+    name: str
+    since: float
+    phase: str
+    image: str = ""
+    """What is being made for it just now."""
 
 
 class Progress:
@@ -35,21 +62,21 @@ class Progress:
         self._waiting = waiting
         self.console = console or terminal()
         self.quiet = not self.console.is_terminal or os.environ.get("CI", "").lower() in ("1", "true")
-        self._lock = Lock()
-        self._started_at = monotonic()
-        self._started = 0
+        # Guards changes. What is drawn is read without it: rich draws while it holds a lock of its own.
+        self._lock = RLock()
+        self._running: dict[str, _Running] = {}
+        self._at_once = 0
+        self._seconds: list[float] = []
         self._ended: Counter[str] = Counter()
         self._usd, self._unpriced = 0.0, 0
         self._said = 0
+        self._doing: tuple[str, ...] = ()
         self._over = Event()
         self._beat = Thread(target=self._say_now_and_then, name="progress", daemon=True)
-        one = Column(no_wrap=True, overflow="ellipsis", ratio=1)
-        columns = (
-            BarColumn(20),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False, table_column=one),
-        )
-        self._bar = Bar(*columns, console=self.console, disable=self.quiet, expand=True)
+        columns: list[ProgressColumn] = [TimeElapsedColumn(), _Line(self._fitting)]
+        if self.console.width >= WIDE:
+            columns.insert(0, BarColumn(BAR))
+        self._bar = Bar(*columns, console=self.console, disable=self.quiet, refresh_per_second=REFRESHES)
         self._line = self._bar.add_task("", total=total)
 
     def __enter__(self) -> Self:
@@ -64,51 +91,110 @@ class Progress:
             self._beat.join()
         self._bar.stop()
 
+    def close(self) -> None:
+        """Leave the terminal as it was, when nothing more is to be shown."""
+        self._bar.stop()
+
     def expect(self, total: int) -> None:
         """Change how many trials there are: some turned out to be refused."""
         with self._lock:
             self.total = total
             self._bar.update(self._line, total=total)
 
-    def started(self, name: str) -> None:
+    def started(self, key: str, name: str) -> None:
         """A trial begins; `name` says which, to people."""
         with self._lock:
-            self._started += 1
-            self._show(name)
+            self._running[key] = _Running(name, monotonic(), PHASES["environment"])
+            self._at_once = max(self._at_once, len(self._running))
+
+    def entered(self, key: str, phase: str) -> None:
+        """A running trial enters a phase, as its record names them."""
+        self._mark(key, PHASES.get(phase, phase))
+
+    def left(self, key: str) -> None:
+        """A trial no longer runs, whether or not there is a record of it."""
+        with self._lock:
+            if running := self._running.pop(key, None):
+                self._seconds.append(monotonic() - running.since)
 
     def ended(self, record: TrialRecord) -> None:
-        """A trial ended, however it did."""
+        """The record of a trial is here, however it ended."""
         with self._lock:
+            self.left(record.key)
             self._ended[_kind(record)] += 1
             self._usd += record.cost_usd or 0.0
             self._unpriced += record.cost_usd is None
             done = self._ended.total()
-            self._show()
+            self._bar.update(self._line, completed=done)
             if self.quiet and (done == self.total or done - self._said >= STEP * self.total):
                 self._say()
 
+    @contextmanager
+    def making(self, key: str, how: str, image: str) -> Iterator[None]:
+        """The image of a running trial is being made, `how` being "building" or "pulling"; its end is noted."""
+        self._mark(key, how, image)
+        try:
+            with step(self.note, how, image, is_begin_said=self.quiet):
+                yield
+        finally:
+            self._mark(key, PHASES["environment"])
+
+    def doing(self, text: str) -> None:
+        """Say what is being done before trials run, in the line too; with an empty text it is over."""
+        self._doing = (text,) if text else ()
+        if self.quiet and text:
+            self.note(f"{text[:1].upper()}{text[1:]}")
+
     def note(self, text: str) -> None:
         """Say something that stays on the screen."""
-        self.console.print(printable(text), markup=False, highlight=False)
+        self.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+
+    @property
+    def phases(self) -> Mapping[str, int]:
+        """Word for a phase -> number of trials that are in it."""
+        return Counter(trial.phase for trial in self._trials())
 
     def summary(self) -> str:
-        """One line: done of all, running, how they ended, USD, and the time left if the rest goes like this."""
-        done = self._ended.total()
-        counts = [f"{done}/{self.total} done", f"{self._started - done} running"]
-        if waiting := self._waiting():
-            counts.append(f"{waiting} waiting for the limits on calls")
-        counts += [
-            f"{self._ended[kind]} {kind}" for kind in ("passed", "failed", "invalid") if self._ended[kind]
-        ]
-        counts.append(f"{'>=' if self._unpriced else ''}{self._usd:.2f} USD")
-        if 0 < done < self.total:
-            left = (monotonic() - self._started_at) / done * (self.total - done)
-            counts.append(f"{_clock(left)} left")
-        return ", ".join(counts)
+        """All that is known, in one line: first what matters most."""
+        return ", ".join((*self._figures(), *self._details()))
 
-    def _show(self, name: str = "") -> None:
-        description = self.summary() + (f"  {one_line(name)}" if name else "")
-        self._bar.update(self._line, completed=self._ended.total(), description=description)
+    def _trials(self) -> tuple[_Running, ...]:
+        return tuple(self._running.values())
+
+    def _figures(self) -> tuple[str, ...]:
+        """Done of all, USD, and the time that is left: what is never cut."""
+        done, now = self._ended.total(), monotonic()
+        running = [now - trial.since for trial in self._trials()]
+        waiting = max(0, self.total - done - len(running))
+        left = spelled(time_left(tuple(self._seconds), running, waiting, self._at_once))
+        usd = f"{'>=' if self._unpriced else ''}{self._usd:.2f} USD"
+        return tuple(filter(None, (f"{done}/{self.total} done", usd, left)))
+
+    def _details(self) -> tuple[str, ...]:
+        """What is left out first where there is no room: the last of it."""
+        phases = self.phases
+        running = f"{sum(phases.values())} running"
+        if phases:
+            running += f" ({', '.join(f'{number} {phase}' for phase, number in sorted(phases.items()))})"
+        kinds = [
+            f"{self._ended[kind]} {kind}" for kind in ("invalid", "passed", "failed") if self._ended[kind]
+        ]
+        waiting = self._waiting()
+        limits = (f"{waiting} waiting for the limits on calls",) if waiting else ()
+        return (*(() if phases else self._doing), running, *kinds, *limits)
+
+    def _fitting(self) -> str:
+        """The line for this terminal. Where there is room it says which image is being made, or what began last."""
+        width = self.console.width
+        used = CLOCK + (BAR + 1 if width >= WIDE else 0)
+        trials = sorted(self._trials(), key=lambda trial: bool(trial.image))
+        latest = [f"{trial.phase} {trial.image}" if trial.image else trial.name for trial in trials[-1:]]
+        return fitted(self._figures(), self._details(), one_line("".join(latest)), width - used)
+
+    def _mark(self, key: str, phase: str, image: str = "") -> None:
+        with self._lock:
+            if trial := self._running.get(key):
+                self._running[key] = trial._replace(phase=phase, image=image)
 
     def _say(self) -> None:
         self._said = self._ended.total()
@@ -120,13 +206,43 @@ class Progress:
                 self._say()
 
 
+class _Line(ProgressColumn):
+    """The text of the live line, made anew whenever it is drawn: time passes though nothing ends."""
+
+    max_refresh = 1 / REFRESHES
+
+    def __init__(self, text: Callable[[], str]) -> None:
+        super().__init__()
+        self._text = text
+
+    def render(self, task: Task) -> Text:  # noqa: ARG002 - rich's
+        """See `ProgressColumn`."""
+        return Text(self._text(), no_wrap=True, overflow="crop")
+
+
+def fitted(figures: tuple[str, ...], details: tuple[str, ...], name: str, width: int) -> str:
+    """Join the figures, as many details as there is room for, and what there is room for of the name.
+
+    What a detail has in parentheses comes after all details.
+    """
+    parts = list(figures)
+    whole = {}
+    for detail in details:
+        brief = detail.partition(" (")[0]
+        if len(", ".join((*parts, brief))) <= width:
+            whole[len(parts)] = detail
+            parts.append(brief)
+    for place, detail in whole.items():
+        if len(", ".join((*parts[:place], detail, *parts[place + 1 :]))) <= width:
+            parts[place] = detail
+    line = ", ".join(parts)
+    room = width - len(line) - 2
+    if not name or room < SHORTEST_NAME:
+        return line
+    return f"{line}  {name if len(name) <= room else name[: room - 1] + '…'}"
+
+
 def _kind(record: TrialRecord) -> str:
     if not record.judged:
         return "invalid"
     return "passed" if record.passed else "failed"
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import PrivateAttr, field_validator, model_validator
 
 from runner.cases import CaseSide
-from runner.protocols import Sandbox
+from runner.protocols import Making, Sandbox
 from runner.records import (
     Build,
     BuildSpec,
@@ -53,9 +53,9 @@ class DockerSandboxes(Limits):
             raise ValueError("allowed_hosts needs network=allowlist")
         return self
 
-    def image(self, environment: Environment) -> Image:
+    def image(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
         """See `protocols.SandboxProvider`. An environment that is built must carry its digest, which tags the image."""
-        return self._connected().images.find(environment)
+        return self._connected().images.find(environment, making)
 
     def build(
         self, spec: BuildSpec, cancelled: Callable[[], bool] = lambda: False
@@ -82,9 +82,14 @@ class DockerSandboxes(Limits):
         """One side of a differential test, open within its context; its limits are its own. Needs `prepare`."""
         return self._connected().cases(side)
 
-    def reap(self) -> Reaped:
+    def reap(self, say: Callable[[str], None] = lambda _: None) -> Reaped:
         """See `protocols.SandboxProvider`."""
-        return self._connected().reap()
+        return self._connected().reap(say)
+
+    def release(self) -> None:
+        """See `protocols.SandboxProvider`."""
+        if self._host:
+            self._host.release()
 
     def _connected(self) -> Host:
         """The engine, from the first need on: an object made from YAML has touched nothing."""

@@ -66,7 +66,7 @@ def connect(base_url: str | None = None) -> DockerClient:
 
 
 def call(
-    api: APIClient, method: Literal["GET", "POST", "DELETE"], path: str, seconds: float, **params: int
+    api: APIClient, method: Literal["GET", "POST", "DELETE"], path: str, seconds: float, **params: int | str
 ) -> Response:
     """Make one request with a bound of its own; the client's methods all have the same one.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from runner.cases import CaseSide
+from runner.errors import EngineError
 from runner.records import Build, BuildSpec, BundleRecipe, InstalledBundle, Reaped, SandboxSpec
 from runner.sandbox import builds, bundles, engine, reaper
 from runner.sandbox.cases import CaseBox
@@ -20,19 +21,23 @@ class Host:
     def __init__(self) -> None:
         self._client = engine.connect()
         self.images = Images(self._client.api)
+        self._is_released = False
 
     def open(self, spec: SandboxSpec, limits: Limits) -> DockerSandbox:
         """A container that starts when it is entered."""
+        self._check()
         return DockerSandbox(self._client.api, self.images, spec, limits)
 
     def build(
         self, spec: BuildSpec, limits: Limits, cancelled: Callable[[], bool]
     ) -> AbstractContextManager[Build]:
         """An image as long as its context."""
+        self._check()
         return builds.built(self._client.api, spec, limits, cancelled)
 
     def cases(self, side: CaseSide) -> CaseBox:
         """Containers that start when it is entered."""
+        self._check()
         return CaseBox(self._client.api, side)
 
     def prepare(
@@ -41,6 +46,16 @@ class Host:
         """Base image, runtime and bundles."""
         return bundles.ensure(self._client, recipes, say)
 
-    def reap(self) -> Reaped:
+    def reap(self, say: Callable[[str], None]) -> Reaped:
         """Dead owners' containers and snapshots."""
-        return reaper.reap(self._client.api)
+        return reaper.reap(self._client.api, say)
+
+    def release(self) -> None:
+        """This process's containers, over a connection that no thread of it is using."""
+        self._is_released = True
+        reaper.release(engine.connect().api)
+
+    def _check(self) -> None:
+        """Raises `EngineError` once sandboxes are released: whoever lost one must not open the next."""
+        if self._is_released:
+            raise EngineError("This process is about to end; it starts no more sandboxes.")

@@ -8,7 +8,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from posixpath import normpath
 from threading import Lock
@@ -21,6 +21,7 @@ from docker.utils.build import tar as pack_context
 from requests import Response
 
 from runner.errors import ImageError
+from runner.protocols import Making
 from runner.records import Environment, Image
 from runner.sandbox import base
 from runner.sandbox.faults import ENGINE_FAULTS, engine_faults
@@ -60,7 +61,7 @@ class Images:
         self._pulls: defaultdict[str, Lock] = defaultdict(Lock)
         self._configs: dict[str, ImageConfig] = {}
 
-    def find(self, environment: Environment) -> Image:
+    def find(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
         """See `protocols.SandboxProvider.image`. Those who wait for another's attempt share its outcome."""
         arguments, tag = _recipe(environment)
         key = (environment.image, tag)  # of one name and two Dockerfiles, each may have to be built
@@ -70,7 +71,7 @@ class Images:
                 future = self._found[key] = Future()
         if mine:
             try:
-                future.set_result(self._obtain(environment, arguments, tag))
+                future.set_result(self._obtain(environment, arguments, tag, making))
             except BaseException as error:  # noqa: BLE001 - not swallowed: handed to all who wait, this call included
                 with self._lock:
                     del self._found[key]  # who asks later tries again
@@ -95,7 +96,7 @@ class Images:
         """The snapshot is gone."""
         del self._configs[image.id]
 
-    def _obtain(self, environment: Environment, arguments: dict[str, str], tag: str) -> Image:
+    def _obtain(self, environment: Environment, arguments: dict[str, str], tag: str, making: Making) -> Image:
         began, note = time.monotonic(), ""
         context = _buildable(environment)
         if environment.image:
@@ -104,7 +105,9 @@ class Images:
             with one_at_a_time:
                 if found := self._local(environment.image):
                     return Image(id=found, reference=environment.image)
-                reason = self._unpulled.get(environment.image) or self._pull(environment.image)
+                if not (reason := self._unpulled.get(environment.image)):
+                    with making("pulling"):
+                        reason = self._pull(environment.image)
                 if found := self._local(environment.image):
                     seconds = time.monotonic() - began
                     return Image(id=found, reference=environment.image, origin="pulled", seconds=seconds)
@@ -118,7 +121,9 @@ class Images:
             note = f"declared image {environment.image} could not be pulled; its Dockerfile was built instead"
         if context is None:
             raise ImageError(f"The task names no image, and there is no Dockerfile in {environment.context}.")
-        found = self._local(tag) or self._build(context, environment.build_timeout_seconds, arguments, tag)
+        if not (found := self._local(tag)):
+            with making("building"):
+                found = self._build(context, environment.build_timeout_seconds, arguments, tag)
         return Image(id=found, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)
 
     def _inspect(self, reference: str) -> dict[str, Any]:

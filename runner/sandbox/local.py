@@ -12,13 +12,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
+from weakref import WeakSet
+
+from pydantic import PrivateAttr
 
 from runner.archives import unpack
 from runner.errors import ConfigError, EngineError, ImageError, WorkspaceTooLarge
-from runner.protocols import Sandbox
+from runner.protocols import Making, Sandbox
 from runner.records import (
     Build,
     BuildSpec,
@@ -56,6 +59,8 @@ class LocalSandboxes(Caps):
     There are no images: every environment gives the same empty folder, or a copy of a snapshot.
     """
 
+    _sandboxes: WeakSet[LocalSandbox] = PrivateAttr(default_factory=WeakSet)
+    """Those that somebody still holds."""
     network: Literal["gateway", "open", "task"] = "open"
     """Said and not kept: commands have this machine's network."""
 
@@ -64,13 +69,19 @@ class LocalSandboxes(Caps):
         """None: there is no wall to open."""
         return ()
 
-    def image(self, environment: Environment) -> Image:  # noqa: ARG002 - the protocol's
+    def image(
+        self,
+        environment: Environment,  # noqa: ARG002 - the protocol's
+        making: Making = lambda _: nullcontext(),  # noqa: ARG002 - the protocol's
+    ) -> Image:
         """The empty folder."""
         return Image(id="", reference="", origin="none")
 
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
         """See `protocols.SandboxProvider`."""
-        return LocalSandbox(spec, self)
+        sandbox = LocalSandbox(spec, self)
+        self._sandboxes.add(sandbox)
+        return sandbox
 
     def cases(self, side: CaseSide) -> AbstractContextManager[CaseBox]:  # noqa: ARG002 - the protocol's
         """Raises `EngineError`: there is no clean machine for each case here."""
@@ -101,9 +112,14 @@ class LocalSandboxes(Caps):
         self.check(bundles)
         return {}
 
-    def reap(self) -> Reaped:
+    def reap(self, say: Callable[[str], None] = lambda _: None) -> Reaped:  # noqa: ARG002 - the protocol's
         """Nothing to do: a folder that a killed runner left lies among this machine's temporary files."""
         return Reaped()
+
+    def release(self) -> None:
+        """See `protocols.SandboxProvider`."""
+        for sandbox in list(self._sandboxes):
+            sandbox.__exit__()
 
 
 class LocalSandbox:

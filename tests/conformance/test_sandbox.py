@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import signal
 import tarfile
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
 from runner.sandbox.limits import MEGABYTE
 from runner.sandbox.local import LocalSandbox, LocalSandboxes
+from tests.waiting import until
 
 CAPS = {"output_mb": 1, "workspace_mb": 4, "workspace_files": 20}
 CLOCK = "(while :; do date +%N > clock; done) >/dev/null 2>&1 & until test -s clock; do sleep 0.01; done"
@@ -323,3 +326,14 @@ def test_leaving_removes_everything(
     with pytest.raises(ImageError, match=image.reference):
         provider.open(spec.model_copy(update={"image": image})).__enter__()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_process_about_to_end_releases_is_gone(tmp_path: Path) -> None:
+    """Locally only: the engine would lose what all tests of this process have there. See `test_stopping` for it."""
+    provider = LocalSandboxes()
+    with opened(provider) as sandbox, ThreadPoolExecutor(1) as pool:
+        mark = tmp_path / "alive"
+        running = pool.submit(sandbox.exec, ExecSpec(argv=("sh", "-c", f"touch {mark}; exec sleep 600")))
+        until(mark.exists)
+        provider.release()
+        assert running.result().exit_code == 128 + signal.SIGKILL

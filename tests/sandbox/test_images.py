@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from runner.errors import ImageError
+from runner.printing import step
 from runner.records import Environment
 from runner.sandbox import base, images
 from runner.sandbox.docker import DockerSandboxes
@@ -53,8 +56,14 @@ def test_a_dockerfile_is_built_once_for_all_who_ask_and_kept(
     provider: DockerSandboxes, tmp_path: Path, digest: str
 ) -> None:
     environment = on_base(tmp_path, "RUN sleep 1; cat /proc/sys/kernel/random/uuid > /id", digest)
+    heard: list[str] = []
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: provider.image(environment), range(4)))
+        found = list(
+            pool.map(lambda _: provider.image(environment, partial(step, heard.append, what="it")), range(4))
+        )
+    assert heard[0] == "Building it"
+    assert re.fullmatch(r"Building it took 0:\d\d", heard[1])
+    assert len(heard) == 2, "of those who ask at once, one builds"
     assert len({image.id for image in found}) == len({image.seconds for image in found}) == 1
     assert found[0].origin == "built"
     again = DockerSandboxes().image(environment)

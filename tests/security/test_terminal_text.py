@@ -99,7 +99,7 @@ def test_progress_shows_names_and_draws_nothing_of_theirs(name: str, *, terminal
     console = Console(file=file, force_terminal=terminal, width=300, color_system=None, legacy_windows=False)
     with Progress(1, console) as progress:
         progress.quiet = False
-        progress.started(f"<{text}>")
+        progress.started("key", f"<{text}>")
         progress.note(f"<{text}>")
     shown = file.getvalue()
     parts = shown.split("<")[1:]
