@@ -4,7 +4,8 @@ The authors publish their engine (`run_differential_test/DiffTestEngine.py` of t
 rules in words of our own. Each side is root in one container and starts in `/`. Before a case `/test_data` and the
 tool's folder are made anew. Before and after the command all regular files of both folders are listed by `find`, which
 leaves out 21 names wherever they stand: a line a file, path, size and checksum between tabs, which is then taken apart
-as text. What differs is ADD, MOD or DEL; the first two carry what a shell's `cat '<path>'` prints, in its first 2,000
+as text. (The checksum is the CRC-32 of `cksum`, for which zlib's, the same in another order of bits, stands here.)
+What differs is ADD, MOD or DEL; the first two carry what a shell's `cat '<path>'` prints, in its first 2,000
 characters. Standard output and error are one text, of which escapes are removed and here, as the paper's exact match
 has it, all white space. Two sides are the same if exit code, text and changes are.
 """
@@ -28,7 +29,14 @@ from runner.verifiers.reference_runs import observed
 from tests.cases_factory import prepared
 
 FILES = {"a": "a\n", "b": "b\n", "d/one": "1\n", "d/two": "2\n", "it's": "quoted\n"}
-PREP = "cd /test_data && mkdir empty && ln -s a link && printf '\\377' > bytes && printf 'x%.0s' $(seq 2001) > long"
+PREP = (
+    "cd /test_data && mkdir empty && ln -s a link && printf '\\377' > bytes && printf 'x%.0s' $(seq 2001) > long "
+    "&& printf '\\0\\0\\0\\0\\0' > five"
+)
+COLLISION = r"\101\006\161\333\001"
+"""The generator polynomial of CRC-32: five bytes whose checksum is that of five zeros."""
+READS_ANOTHER = "n'; cd test_data; cat dist; : '"
+"""A name which the authors' engine executes when it asks for the file's content; `dist` is an ignored name."""
 FLAT = "printf '\\0%.0s' $(seq 600000) | tr '\\0' o"
 
 AUTHORS = r'''
@@ -160,6 +168,9 @@ EFFECTS = (
            ruling="output beyond 1 MiB"),
     Effect("two names for one", "echo x > $(printf 'n\\377')", "echo x > $(printf 'n\\376')", same=True,
            ruling="names that are not UTF-8"),
+    Effect("a name that is an order", f'echo x > dist; echo > "{READS_ANOTHER}"',
+           f'echo y > dist; echo > "{READS_ANOTHER}"', same=False, ruling="names that are orders"),
+    Effect("a collision", f"printf '{COLLISION}' > five", "true", same=True, ruling="checksums"),
     Effect("a title", "printf '\\033]0;x\\007'", "true", same=False, ruling="escapes"),
     Effect("a flood", "head -c 68M /dev/zero", "head -c 68M /dev/zero", same=True, ruling="limits"),
 )  # fmt: skip
