@@ -66,6 +66,12 @@ class Change(NamedTuple):
     """Digest of a file's content, target of a link."""
     mode: int | None = None
     """Permission bits; None if deleted."""
+    was: str = ""
+    """Kind of what was there before; empty for nothing."""
+    head: str = ""
+    """Digest of the first 2,000 characters of a file's content, and of whether there are more."""
+    mode_only: bool = False
+    """Whether kind and content are as before."""
 
 
 class Observation(NamedTuple):
@@ -103,7 +109,7 @@ class Rules:
     """How observations are compared."""
 
     semantics: Literal["paper", "artifact"] = "paper"
-    """artifact: as the authors' runner does it: regular files below `roots` only, other paths ignored."""
+    """artifact: as the authors' runner does it, but for the rulings in docs/metrics.md."""
     tau: float = 0.8
     """τ: least similarity of a fuzzy match (section 3.2.1)."""
     compare_modes: bool = False
@@ -177,22 +183,43 @@ def effective(changes: Mapping[str, Change], rules: Rules) -> dict[str, Change]:
     """ΔS' = ΔS without ignored paths (section 2.3.3), and without what `rules` does not compare.
 
     paper: hidden paths, caches and bytecode are ignored, wherever they are. artifact: only regular files below
-    `roots` count, and deletions, which may have been of anything; its list of ignored names replaces the paper's.
+    `roots` count, before and after; its list of ignored names replaces the paper's.
     """
-    kept = {
-        path: change for path, change in changes.items() if not _ignored(PurePosixPath(path), change, rules)
+    if rules.semantics == "artifact":
+        listed = {path: change for path, change in changes.items() if _is_listed(path, rules)}
+        found = {path: _as_listed(path, change) for path, change in listed.items()}
+        return {path: change for path, change in found.items() if change}
+    return {
+        path: Change(change.kind, change.content, change.mode if rules.compare_modes else None)
+        for path, change in changes.items()
+        if not _is_hidden(PurePosixPath(path)) and (rules.compare_modes or not change.mode_only)
     }
-    modes = rules.compare_modes and rules.semantics == "paper"
-    return kept if modes else {path: change._replace(mode=None) for path, change in kept.items()}
 
 
-def _ignored(path: PurePosixPath, change: Change, rules: Rules) -> bool:
-    if rules.semantics == "paper":
-        return path.suffix == ".pyc" or any(part.startswith(".") or part in CACHES for part in path.parts)
-    inside = any(path.is_relative_to(root) for root in rules.roots)
-    return (
-        not inside or change.kind not in ("file", "deleted") or not _ARTIFACT_IGNORED.isdisjoint(path.parts)
-    )
+def _is_hidden(path: PurePosixPath) -> bool:
+    return path.suffix == ".pyc" or any(part.startswith(".") or part in CACHES for part in path.parts)
+
+
+def _is_listed(path: str, rules: Rules) -> bool:
+    """Whether a regular file at this path would be in the authors' list, which has a line a file and tabs in it."""
+    pure = PurePosixPath(path)
+    inside = any(pure.is_relative_to(root) for root in rules.roots)
+    return inside and _ARTIFACT_IGNORED.isdisjoint(pure.parts) and not {"\t", "\n"} & {*path}
+
+
+def _as_listed(path: str, change: Change) -> Change | None:
+    """What becomes of a path in the authors' list; None for nothing.
+
+    Contents are read by a shell command that holds the name in quotes. A name with a quote, a line break or bytes that
+    are not UTF-8 is not found that way, so the file has no content.
+    """
+    if change.kind != "file":
+        return Change("deleted") if change.was == "file" else None
+    if change.mode_only:
+        return None
+    is_plain = "'" not in path and "\\" not in path.replace("\\\\", "")
+    is_readable = is_plain and len(f"{path}/".splitlines()) == 1
+    return Change("changed" if change.was == "file" else "added", change.head if is_readable else "")
 
 
 def exact(reference: str, candidate: str) -> bool:

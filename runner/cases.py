@@ -20,6 +20,7 @@ How = Literal["overlay", "copy"]
 put back."""
 MOST_BYTES: Final = 1 << 63
 """The largest file that a kernel knows; no stream is longer."""
+SHA256: Final = r"^[0-9a-f]{64}$"
 MOST_SECONDS: Final = 1e6
 """No case takes longer, whatever its supervisor says."""
 LONGEST_NAME: Final = 255
@@ -41,6 +42,9 @@ class Case(Record):
     """Given to `sh -c` after the files are there and before the state is taken that `changes` refer to."""
     env: dict[str, str] = {}
     """On top of the side's own."""
+    start: Literal["/"] | None = None
+    """Folder in which prep and command start. None: the side's `workdir`. `/`: as in the authors' containers; the
+    case's user can add entries there, unless `CaseResult.how` is `copy`."""
     negative: bool = False
     """Whether the reference is meant to refuse it."""
 
@@ -95,7 +99,7 @@ class CaseLimits(Record):
     inodes: int = Field(default=20_000, ge=100)
     """Files, directories and links that it may make, its own files and those of prep included."""
     output_bytes: int = Field(default=1 << 20, ge=1)
-    """Kept of each of stdout and stderr; the rest is drained and counted."""
+    """Kept of each of stdout and stderr; the rest is read, counted and digested, up to a flood (`CaseResult.ended`)."""
     diff_entries: int = Field(default=2_000, ge=1)
     """Kept changes: the first, folder by folder."""
     diff_seconds: float = Field(default=5.0, gt=0)
@@ -133,11 +137,18 @@ class Change(Record):
     """Permission bits with setuid, setgid and sticky; None for what is deleted, and for links, which have none."""
     size: int | None = Field(default=None, ge=0, le=MOST_BYTES)
     """Bytes of a file."""
+    was: Literal["file", "directory", "symlink", "other"] | None = None
+    """Kind of what was there before; None for an added path."""
+    mode_only: bool = False
+    """Whether kind and content are as before, so that only the permission bits differ."""
     digest: str | None = None
     """Of a file's content, or of a link's target: 64 hex digits of SHA-256. None for the rest, for what is deleted,
     and where the time for looking had passed (`truncated`)."""
     text: str | None = None
     """Beginning of a file's content, or a link's target; bytes that are no UTF-8 written `\\xNN`."""
+    head_digest: str | None = Field(default=None, pattern=SHA256)
+    """Digest of a file's first 2,000 characters, bytes that are not UTF-8 replaced, and of whether there are more: what
+    `semantics=artifact` compares. None for the rest, and for a file that could not be read."""
 
 
 class CaseResult(Record):
@@ -145,9 +156,10 @@ class CaseResult(Record):
 
     exit_code: int | None = Field(ge=0, le=255)
     """The shell's own: 127 for a command that is not there, 128 + n when signal n ended it. None unless `exited`."""
-    ended: Literal["exited", "deadline", "prep", "lost"] = "exited"
-    """deadline: killed at `limits.seconds`. prep: the files or the prep script failed, so the command was never run,
-    and stdout and stderr are the script's. lost: twice in a row its supervisor died with it; stderr is then its own."""
+    ended: Literal["exited", "deadline", "flood", "prep", "lost"] = "exited"
+    """deadline: killed at `limits.seconds`. flood: killed after 64 MiB of stdout or of stderr. prep: the files or the
+    prep script failed, so the command was never run, and stdout and stderr are the script's. lost: twice in a row its
+    supervisor died with it; stderr is then its own."""
     stdout: str = ""
     """At most `limits.output_bytes` of it; see `binary`."""
     stderr: str = ""
@@ -156,6 +168,9 @@ class CaseResult(Record):
     stdout_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
     """What it really wrote."""
     stderr_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
+    stdout_digest: str | None = Field(default=None, pattern=SHA256)
+    """SHA-256 of everything that it wrote, also of what is not kept. None on a record from before."""
+    stderr_digest: str | None = Field(default=None, pattern=SHA256)
     changes: tuple[Change, ...] = ()
     """ΔS of the command alone, in the order of paths: files and prep are before it."""
     truncated: tuple[Literal["stdout", "stderr", "entries", "diff_seconds"], ...] = ()

@@ -88,6 +88,7 @@ def described(case: Any, names: dict[Any, str]) -> dict[str, Any]:
     node = {
         "class": names.get(case.category, str(case.category)),
         "command": case.command,
+        "start": "/",  # their engine sets no working directory, and their images none, but for Go's
         "prep": case.prep_script or "",
         # As their engine has it: a slash at either end of a path does not count.
         "files": {str(path).strip("/"): content for path, content in files.items()},

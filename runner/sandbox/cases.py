@@ -77,7 +77,7 @@ class CaseBox:
 
         Raises `EngineError` when the container cannot be reached.
         """
-        request = case.model_dump_json(include={"command", "files", "prep", "env"}).encode()
+        request = case.model_dump_json(include={"command", "files", "prep", "env", "start"}).encode()
         slot = self._free.get()
         try:
             why = ""
@@ -167,7 +167,7 @@ def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
     limits = side.limits
     fits = (
         result.how == how
-        and result.ended in ("exited", "deadline", "prep")
+        and result.ended in ("exited", "deadline", "flood", "prep")
         and (result.exit_code is not None) == (result.ended == "exited")
         and max(len(result.stdout), len(result.stderr)) <= _WRITTEN * limits.output_bytes
         and len(result.changes) <= limits.diff_entries

@@ -22,6 +22,7 @@ from metrics import differential as metric
 from runner.case_file import read_cases
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide, How
 from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
+from runner.printing import printable
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.sandbox import casebox
 from runner.sandbox.network import allowed
@@ -215,7 +216,7 @@ class DifferentialVerifier(Record):
     def _verdict(self, compared: Comparison, into: Path) -> Verdict:
         """The verdict; everything else goes to files in `into`."""
         scored = compared.scored()
-        text = compared.text(scored)
+        text = printable(compared.text(scored))  # a candidate's own words, which people read on a terminal
         (into / "verifier.stdout").write_text(text, encoding="utf-8", errors="replace")
         write_atomically(into / FOUND, json.dumps(compared.found(scored), indent=1).encode())
         reward = scored.metrics[self.reward]

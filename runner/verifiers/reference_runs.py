@@ -108,16 +108,25 @@ def _digest(case: Case) -> str:
 def observed(result: CaseResult) -> Observation:
     """What the metrics see of a result; of output that was cut or is no UTF-8, also that.
 
+    Outputs that were cut are the same only if they are so to their last byte.
     ΔS that was cut holds a change more for each reason, at a path that no file can have. So it is never equal to one
     that is complete; two that were cut for the same reasons are compared as far as they are kept, and files that there
     was no time to read by their sizes.
     """
-    notes = [f"{result.stdout_bytes} bytes"] if "stdout" in result.truncated else []
+    whole = f"{result.stdout_bytes} bytes, SHA-256 {result.stdout_digest}"
+    notes = [whole] if "stdout" in result.truncated else []
     notes += ["not UTF-8"] if "stdout" in result.binary else []
     changes = {
-        change.path: Change("deleted")
+        change.path: Change("deleted", was=change.was or change.kind)
         if change.change == "deleted"
-        else Change(change.kind, _content(change), change.mode)
+        else Change(
+            change.kind,
+            _content(change),
+            change.mode,
+            change.was or "",
+            change.head_digest or "",
+            change.mode_only,
+        )
         for change in result.changes
     }
     cut = {f"{FILES_ROOT}/\0{reason}": Change("file") for reason in result.truncated if reason in _CUT}

@@ -6,12 +6,15 @@ import hashlib
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Literal
 
 import pytest
 
+from metrics.differential import Phase, Rules, judge_case
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.records import Environment
 from runner.sandbox import base, cases_launch
+from runner.sandbox.casebox.command import FLOOD_BYTES
 from runner.sandbox.cases import CaseBox, stream, stream_pairs
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.inside import PYTHON
@@ -219,6 +222,19 @@ def test_a_change_tells_mode_size_content_and_target(run: Run) -> None:
     assert (gone.mode, gone.size, gone.digest, gone.text) == (None, None, None, None)
 
 
+def test_a_change_tells_what_was_there_and_whether_only_its_mode_differs(run: Run) -> None:
+    result = run("chmod 700 a d; rm b; mkdir b; rm d/one; echo x > n; chmod 600 d/two; echo x > d/two")
+    was = {c.path.removeprefix("/test_data/"): (c.was, c.kind, c.mode_only) for c in result.changes}
+    assert was == {
+        "a": ("file", "file", True),
+        "d": ("directory", "directory", True),
+        "b": ("file", "directory", False),
+        "d/one": ("file", "file", False),
+        "n": (None, "file", False),
+        "d/two": ("file", "file", False),
+    }
+
+
 def test_what_prep_did_is_the_state_that_the_command_finds(run: Run) -> None:
     prep = "echo p > p; rm a; mv d f; mkdir -p ~/q; echo t > /tmp/t; echo b > b; sleep 600 >/dev/null &"
     assert run("cat p f/one /tmp/t; ls; ls ~; pgrep sleep", prep=prep).stdout == "p\n1\nt\nb\nf\np\nq\n"
@@ -304,6 +320,48 @@ def test_output_beyond_the_cap_is_dropped_counted_and_said(run: Run) -> None:
     assert (len(result.stdout), result.stdout_bytes) == (10_000, 25_000)
     assert (len(result.stderr), result.stderr_bytes) == (10_000, 10_000)
     assert result.truncated == ("stdout",)
+    whole = [hashlib.sha256(sign * count).hexdigest() for sign, count in ((b"x", 25_000), (b"y", 10_000))]
+    assert [result.stdout_digest, result.stderr_digest] == whole
+
+
+@pytest.mark.parametrize("semantics", ["paper", "artifact"])
+def test_outputs_that_differ_beyond_the_cap_are_no_exact_match(
+    run: Run, semantics: Literal["paper", "artifact"]
+) -> None:
+    """They were one where the beginnings and the lengths are the same."""
+    long = "head -c 25000 /dev/zero | tr '\\0' x"
+    rules = Rules(semantics)
+    one, again, other = (observed(run(f"{long}; echo {end}")) for end in ("a", "a", "b"))
+    assert judge_case(one, again, rules).exact_match
+    assert (judge_case(one, other, rules).phase, one.stdout == other.stdout) == (Phase.OUTPUT, True)
+
+
+@pytest.mark.parametrize("stream", ["", " >&2"])
+def test_a_flood_of_output_ends_a_case_long_before_its_deadline_and_matches_nothing(
+    run: Run, stream: str
+) -> None:
+    flood = run(f"echo x > n; cat /dev/zero{stream}")
+    assert (flood.ended, flood.exit_code) == ("flood", None)
+    assert FLOOD_BYTES < max(flood.stdout_bytes, flood.stderr_bytes) < 2 * FLOOD_BYTES
+    assert [change.path for change in flood.changes] == ["/test_data/n"]
+    assert flood.seconds < LIMITS.seconds
+    just = run(f"head -c {FLOOD_BYTES} /dev/zero{stream}")
+    assert (just.ended, just.exit_code, just.stdout_bytes + just.stderr_bytes) == ("exited", 0, FLOOD_BYTES)
+    assert run(f"head -c {FLOOD_BYTES + 1} /dev/zero{stream}").ended == "flood"
+
+
+def test_a_case_may_start_in_the_root_and_write_there_where_that_is_its_own(run: Run, how: str) -> None:
+    """The authors' cases do: as root in `/`."""
+    result = run("pwd; cat test_data/a", prep="pwd", start="/")
+    assert (result.stdout, result.changes) == ("/\na\n", ())
+    writes = run("echo x > n; mkdir m; mv usr other", start="/")
+    assert "mv" in writes.stderr, "what is not its own stays where it is"
+    assert [change.path for change in writes.changes] == (["/m", "/n"] if how == "overlay" else [])
+    renames = run("mv test_data other && ln -s etc test_data", start="/")
+    links = [change.path for change in renames.changes if change.kind == "symlink"]
+    assert links == (["/test_data"] if how == "overlay" else [])
+    assert not any("passwd" in change.path for change in renames.changes), "no link is followed"
+    assert run("ls -d /n /m /other; cat a").stdout == "a\n"
 
 
 def test_an_order_may_be_larger_than_a_pipe(run: Run) -> None:

@@ -110,6 +110,7 @@ def test_a_repository_becomes_a_task_that_the_dataset_takes(imported: Path, tmp_
         f"tally {n} w{i}.txt" for n in ("count", "log") for i in range(3)
     ]
     assert all(case.files and not case.prep for case in cases)
+    assert {case.start for case in cases} == {"/"}
     (task,) = tally.tool_dataset(imported.parent, tmp_path).tasks()
     assert not task.refused
     fetch(tool.reference, "tally", imported, lambda _: tmp_path, print, tmp_path)

@@ -146,7 +146,8 @@ CHANGED = {
     "/usr/lib/m.pyc": FILE,
     "/test_data/dir": Change("directory", "", 0o755),
     "/test_data/link": Change("symlink", "a"),
-    "/test_data/gone": Change("deleted"),
+    "/test_data/gone": Change("deleted", was="file"),
+    "/test_data/gone_link": Change("deleted", was="symlink"),
     "/test_data/build/b": FILE,
     "/tmp/t": FILE,
 }
@@ -158,6 +159,7 @@ def test_the_paper_ignores_hidden_paths_and_caches() -> None:
         "/test_data/dir",
         "/test_data/link",
         "/test_data/gone",
+        "/test_data/gone_link",
         "/test_data/build/b",
         "/tmp/t",
     }
@@ -171,6 +173,14 @@ def test_the_artifact_sees_regular_files_of_two_folders_hidden_ones_too() -> Non
 def test_modes_count_only_if_asked_for() -> None:
     other = {"/test_data/out.txt": FILE._replace(mode=0o755)}
     candidate = REFERENCE._replace(changes=other)
+    assert judge_case(REFERENCE, candidate, PAPER).state
+    assert not judge_case(REFERENCE, candidate, Rules(compare_modes=True)).state
+
+
+def test_a_path_of_which_only_the_mode_changed_counts_only_if_modes_do() -> None:
+    candidate = REFERENCE._replace(
+        changes={**REFERENCE.changes, "/test_data/in.txt": FILE._replace(was="file", mode_only=True)}
+    )
     assert judge_case(REFERENCE, candidate, PAPER).state
     assert not judge_case(REFERENCE, candidate, Rules(compare_modes=True)).state
 

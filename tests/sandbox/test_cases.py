@@ -61,7 +61,9 @@ def test_a_case_that_cannot_be_run_is_refused_with_the_reason(fields: dict[str, 
 
 
 def test_a_case_is_the_line_of_the_file() -> None:
-    line = '{"class":"IO","command":"cat a","files":{"a":"b"},"prep":"","env":{},"negative":true}'
+    line = (
+        '{"class":"IO","command":"cat a","files":{"a":"b"},"prep":"","env":{},"start":null,"negative":true}'
+    )
     assert Case.model_validate_json(line).model_dump_json() == line
 
 

@@ -291,14 +291,16 @@ def test_another_command_than_asked_for_is_not_found(bench: Bench, tmp_path: Pat
 def test_the_first_difference_is_shown_readably_of_a_private_workspace_too(
     bench: Bench, tmp_path: Path
 ) -> None:
-    tool = mutant("words.count(word)", "len(word)").replace('"log/total.txt"', '"log/sum.txt"')
+    """What a candidate names or prints does nothing to the terminal on which somebody reads the file."""
+    tool = mutant("words.count(word)", "len(word)").replace('"log/total.txt"', r'"log/sum\x1b[2J.txt"')
     text = bench.judge(f"umask 077; {written(tool)} chmod 700 .", tmp_path).output
     assert "line 1, class COUNT, ended in output: tally count words.txt" in text
     assert "--- stdout of the reference\n+++ stdout of the candidate" in text
     assert "-two 2\n" in text
     assert "+two 3\n" in text
     assert "line 5, class LOG, ended in side_effects: tally log words.txt" in text
-    assert "-file /test_data/log/total.txt\n+file /test_data/log/sum.txt\n" in text
+    assert "-file /test_data/log/total.txt\n+file /test_data/log/sum\\x1b[2J.txt\n" in text
+    assert "\x1b" not in (tmp_path / "verifier.stdout").read_text()
     found = json.loads((tmp_path / FOUND).read_text())
     assert found["cases"][0]["phase"] == "output"
     assert found["classes"]["LOG"]["state"] == 0.0

@@ -224,5 +224,9 @@ def test_files_that_were_not_read_are_told_apart_by_size() -> None:
 
 
 def test_a_deletion_is_a_deletion_whatever_was_there() -> None:
-    gone = result(changes=changed(change="deleted", kind="directory", digest=None))
-    assert observed(gone).changes["/test_data/x"] == ("deleted", "", None)
+    folder, file = (
+        result(changes=changed(change="deleted", kind=kind, digest=None)) for kind in ("directory", "file")
+    )
+    one, other = (effective(observed(gone).changes, Rules()) for gone in (folder, file))
+    assert one == other
+    assert one["/test_data/x"].kind == "deleted"

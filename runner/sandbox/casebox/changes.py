@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 CHUNK = 1 << 16
+HEAD_CHARACTERS = 2_000
+"""What the authors of CLI-Tool-Bench compare of a file's content."""
+_HEAD_BYTES = 4 * (HEAD_CHARACTERS + 1)
+"""Enough for one character more, at four bytes each."""
 LONGEST_PATH = 4_000
 """Bytes of a path that is looked at, so that with a view's own before it the kernel still takes it."""
 
@@ -36,6 +40,8 @@ class Content(NamedTuple):
     digest: str | None
     """None when there was no time to read it, or it cannot be read."""
     text: str
+    head_digest: str | None = None
+    """See `runner.cases.Change`. None for a link."""
 
 
 class Side(Protocol):
@@ -113,13 +119,14 @@ class Tree:
             target = os.readlink(place)
             return Content(hashlib.sha256(target).hexdigest(), readable(target[: clock.text_bytes]))
         digest, beginning = hashlib.sha256(), b""
+        longest = max(clock.text_bytes, _HEAD_BYTES)
         with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW), "rb", buffering=0) as file:
             while data := file.read(CHUNK):
-                beginning += data[: clock.text_bytes - len(beginning)]
+                beginning += data[: longest - len(beginning)]
                 digest.update(data)
                 if clock.over:
-                    return Content(None, readable(beginning))
-        return Content(digest.hexdigest(), readable(beginning))
+                    return Content(None, readable(beginning[: clock.text_bytes]), head(beginning))
+        return Content(digest.hexdigest(), readable(beginning[: clock.text_bytes]), head(beginning))
 
 
 class Frozen:
@@ -204,12 +211,14 @@ class Changes:
         """Note what differs at this path alone."""
         if new is None:
             if old:
-                self._add(path, "deleted", old.kind)
+                self._add(path, "deleted", old.kind, was=old.kind)
             return
         content = self.after.content(path, self.clock) if new.kind in HOLDING else None
-        if old == new and (content is None or self._same(path, content)):
+        alike = old is not None and (old.kind, old.size) == (new.kind, new.size)
+        alike = alike and (content is None or self._same(path, content))
+        if alike and old == new:
             return
-        known = {"mode": new.mode, "size": new.size}
+        known = {"mode": new.mode, "size": new.size, "was": old.kind if old else None, "mode_only": alike}
         if content:
             known |= content._asdict()
         self._add(path, "changed" if old else "added", new.kind, **known)
@@ -237,6 +246,13 @@ def below(path: bytes, names: Iterable[bytes]) -> list[bytes]:
 def name(path: bytes) -> str:
     r"""A path as text: backslashes doubled, so that those of bytes that are no UTF-8, `\xNN`, are never mistaken."""
     return readable(path.replace(b"\\", b"\\\\"))
+
+
+def head(content: bytes) -> str:
+    """Digest of the first characters of a file, of which these are the first bytes, and of whether there are more."""
+    text = content.decode(errors="replace")
+    shown = f"{len(text) > HEAD_CHARACTERS} {text[:HEAD_CHARACTERS]}"
+    return hashlib.sha256(shown.encode()).hexdigest()
 
 
 def readable(content: bytes) -> str:

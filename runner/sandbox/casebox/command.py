@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import marshal
 import os
 import select
@@ -18,6 +19,9 @@ from typing import NoReturn
 from runner.sandbox.casebox import kernel, person
 
 CHUNK = 1 << 16
+FLOOD_BYTES = 64 << 20
+"""Longest stream that is read: a command that writes more is killed. Reading and digesting it is the supervisor's work,
+which no command may have without limit."""
 CANNOT_START = 126
 KILLED = 128 + signal.SIGKILL
 IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
@@ -28,16 +32,27 @@ _REPORT = struct.Struct("idd")
 
 
 class Stream:
-    """What a command wrote to stdout or stderr: the beginning, and how much it was."""
+    """What a command wrote to stdout or stderr: the beginning, the length, and the digest of the whole."""
 
     def __init__(self, cap: int) -> None:
-        self._cap, self._kept = cap, bytearray()
+        self._cap, self._kept, self._digest = cap, bytearray(), hashlib.sha256()
         self.total = 0
 
     def add(self, data: bytes) -> None:
         """Keep what there is room for."""
         self._kept += data[: self._cap - len(self._kept)]
+        self._digest.update(data)
         self.total += len(data)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that was read."""
+        return self._digest.hexdigest()
+
+    @property
+    def floods(self) -> bool:
+        """Whether there was more than anybody reads."""
+        return self.total > FLOOD_BYTES
 
     @property
     def text(self) -> str:
@@ -79,7 +94,9 @@ class Ending:
     """How it ended."""
 
     exit_code: int | None
-    """None after the deadline."""
+    """None unless `exited`."""
+    ended: str
+    """exited, deadline or flood: see `runner.cases.CaseResult`."""
     seconds: float
     cpu_seconds: float
     stdout: Stream
@@ -126,7 +143,7 @@ class Crew:
         with open(self._giving, "wb") as file:
             marshal.dump((order.script, order.workdir, dict(order.env)), file)
         streams = {self._out: Stream(order.output_bytes), self._err: Stream(order.output_bytes)}
-        late = _follow(self._report, streams, began + order.seconds)
+        in_time = _follow(self._report, streams, began + order.seconds)
         status = self._walls.end(self._parent)
         said = os.read(self._report, _REPORT.size)
         for descriptor, stream in streams.items():
@@ -135,11 +152,16 @@ class Crew:
         self._close()
         if not said and os.waitstatus_to_exitcode(status) > 0:
             raise RuntimeError("a case's walls could not be put up")
-        if late or not said:  # without a report: taken by the kernel when memory was short
-            return Ending(None if late else KILLED, time.monotonic() - began, 0.0, *streams.values())
-        ended, seconds, cpu = _REPORT.unpack(said)
-        code = os.waitstatus_to_exitcode(ended)
-        return Ending(code if code >= 0 else 128 - code, seconds, cpu, *streams.values())
+        # By the streams' lengths, and so the same however fast they were read.
+        flood = any(stream.floods for stream in streams.values())
+        if flood or not in_time:
+            ended = "flood" if flood else "deadline"
+            return Ending(None, ended, time.monotonic() - began, 0.0, *streams.values())
+        if not said:  # taken by the kernel when memory was short
+            return Ending(KILLED, "exited", time.monotonic() - began, 0.0, *streams.values())
+        status, seconds, cpu = _REPORT.unpack(said)
+        code = os.waitstatus_to_exitcode(status)
+        return Ending(code if code >= 0 else 128 - code, "exited", seconds, cpu, *streams.values())
 
     def dismiss(self) -> None:
         """End both without a command; instead of `run`."""
@@ -153,7 +175,10 @@ class Crew:
 
 
 def _follow(report: int, streams: Mapping[int, Stream], deadline: float) -> bool:
-    """Read output until the report is there or its writer is gone; True when the deadline came first."""
+    """Read output until the report is there or its writer is gone.
+
+    Returns False when the deadline or a flood of output came first.
+    """
     waiting = select.poll()
     for descriptor in (report, *streams):
         waiting.register(descriptor, select.POLLIN)
@@ -166,8 +191,10 @@ def _follow(report: int, streams: Mapping[int, Stream], deadline: float) -> bool
                 else:
                     waiting.unregister(descriptor)
         if report in ready:
+            return True
+        if any(stream.floods for stream in streams.values()):
             return False
-    return True
+    return False
 
 
 def _lead(walls: Walls, given: int, report: int, outputs: tuple[int, int]) -> NoReturn:

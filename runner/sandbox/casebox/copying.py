@@ -55,6 +55,9 @@ class Copy:
         self._copies = copies
         self._paths = [os.fsencode(folder.path) for folder in copies.watched]
 
+    def open_root(self) -> None:
+        """Do nothing: the root is that of all cases, and what was added to it would not be removed."""
+
     def prepare(self, order: command.Order) -> command.Ending:
         """Run the prep script."""
         return command.Crew(self._copies.walls).run(order)

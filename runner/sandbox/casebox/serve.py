@@ -69,7 +69,8 @@ def prepare(setting: Setting) -> None:
     else:
         ground.close()
     there = f"test -f {setting.files_root}/ready"
-    first = {"command": f"{there} && echo ready", "files": {"ready": ""}, "prep": there, "env": {}}
+    request = {"files": {"ready": ""}, "prep": there, "env": {}, "start": None}
+    first = {"command": f"{there} && echo ready", **request}
     with _stages(setting).fresh() as stage:
         found = handle(stage, setting, first)
     if found.get("stdout") != "ready\n":
@@ -127,8 +128,10 @@ def handle(stage: Overlay | Copy, setting: Setting, request: dict[str, Any]) -> 
     seconds, output_bytes = setting.limits["seconds"], setting.limits["output_bytes"]
 
     def order(script: str) -> command.Order:
-        return command.Order(script, setting.workdir, env, seconds, output_bytes)
+        return command.Order(script, request["start"] or setting.workdir, env, seconds, output_bytes)
 
+    if request["start"] == "/":
+        stage.open_root()
     if wrong := _write(stage, setting.files_root, request["files"]):
         return {"exit_code": None, "ended": "prep", "how": stage.how, "stderr": wrong}
     if request["prep"]:
@@ -177,9 +180,10 @@ def _result(ending: command.Ending) -> dict[str, Any]:
     streams = {"stdout": ending.stdout, "stderr": ending.stderr}
     return {
         "exit_code": ending.exit_code,
-        "ended": "deadline" if ending.exit_code is None else "exited",
+        "ended": ending.ended,
         **{name: stream.text for name, stream in streams.items()},
         **{f"{name}_bytes": stream.total for name, stream in streams.items()},
+        **{f"{name}_digest": stream.digest for name, stream in streams.items()},
         "binary": [name for name, stream in streams.items() if stream.binary],
         "truncated": [name for name, stream in streams.items() if stream.cut],
         "seconds": ending.seconds,
