@@ -288,8 +288,7 @@ def judge_case(
     if state is False:
         return replace(scored, phase=Phase.SIDE_EFFECTS)
     if varying:
-        unknown = dict.fromkeys(OUTPUT_METRICS)
-        return replace(scored, phase=Phase.UNDECIDED, **unknown)
+        return replace(scored, phase=Phase.UNDECIDED, exact_match=None, fuzzy_match=None, semantic_match=None)
     alike = reference.note == candidate.note
     equal = alike and exact(reference.stdout, candidate.stdout)
     return replace(
@@ -327,7 +326,9 @@ def score(cases: Mapping[str, Sequence[CaseScore]]) -> TaskScore:
 
 def _rates(cases: Sequence[CaseScore], names: Sequence[str]) -> dict[str, float]:
     """Share of each metric over the cases in which it is decided, if there are any."""
-    decided = {name: [value for case in cases if (value := getattr(case, name)) is not None] for name in names}
+    decided = {
+        name: [value for case in cases if (value := getattr(case, name)) is not None] for name in names
+    }
     return {name: fmean(values) for name, values in decided.items() if values}
 
 

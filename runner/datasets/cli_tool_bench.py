@@ -101,7 +101,8 @@ class CliToolBench(Record):
             tool = read_toml(folder / "task.toml", ToolTask)
             strata = {"tier": tool.tier, "category": tool.category, "language": tool.language}
             task = task.model_copy(update=strata)
-            return self._complete(task, tool)
+            task = self._complete(task, tool)
+            return task.model_copy(update={"refused": self.verifier.refusal(task)})
         except TaskError as error:
             return task.model_copy(update={"refused": str(error)})
 

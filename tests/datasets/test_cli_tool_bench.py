@@ -172,7 +172,9 @@ def test_a_folder_without_tasks_is_an_error(tmp_path: Path) -> None:
         tool_dataset(tmp_path, tmp_path).tasks()
 
 
-def test_only_the_tasks_of_include_are_the_dataset_which_four_other_datasets_could_say(tmp_path: Path) -> None:
+def test_only_the_tasks_of_include_are_the_dataset_which_four_other_datasets_could_say(
+    tmp_path: Path,
+) -> None:
     for name in ("one", "other", "third"):
         make_tool_task(tmp_path / "tasks", name)
     dataset = tool_dataset(tmp_path / "tasks", tmp_path)
