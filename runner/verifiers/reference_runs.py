@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -32,6 +33,8 @@ _FORMAT = 2
 """Of what is kept: another version looks again."""
 _MINUTES = 60
 """Of an hour."""
+_AT_ONCE = 3
+"""Runs of a case that show what varies within a moment."""
 _HURRIED = "diff_seconds"
 """In `CaseResult.truncated`: there was no time to look at all of ΔS."""
 _CUT = ("entries", _HURRIED)
@@ -131,21 +134,25 @@ class References:
         """
         with self._locked() as shelf:
             missing = list({_digest(case): case for case in cases if not shelf.find(case, how)}.values())
-            new: dict[str, Seen] = {}
-            stopped: set[str] = set()
+            new, lasting = self._first_looks(missing) if missing else ({}, {})
             if missing:
-                twice, now = self.run([*missing, *missing]), self.minute()
-                both = twice[: len(missing)], twice[len(missing) :]
-                for case, one, other in zip(missing, *both, strict=True):
-                    key = _key(case, one.how)
-                    moves = unlike(observed(one), observed(other), self.rules)
-                    new[key] = Seen(result=one, first=now, last=now, moves=moves)
-                    if not (is_lasting(one) and is_lasting(other)):
-                        stopped.add(key)
-                self._write(shelf, {key: seen for key, seen in new.items() if key not in stopped})
+                self._write(shelf, lasting)
             found = Shelf(cases=shelf.cases | new).of(cases, how)
         _as_promised(cases, found)
-        return found.model_copy(update={"whole": not stopped})
+        return found.model_copy(update={"whole": len(lasting) == len(new)})
+
+    def _first_looks(self, cases: Sequence[Case]) -> tuple[dict[str, Seen], dict[str, Seen]]:
+        """What two runs show, a while apart, by the key of each case; and as much of it as is to be kept."""
+        count, twice, now = len(cases), self.run([*cases, *cases]), self.minute()
+        keys = [_key(case, look.how) for case, look in zip(cases, twice[:count], strict=True)]
+        new, lasting = {}, set()
+        for key, one, other in zip(keys, twice[:count], twice[count:], strict=True):
+            moves = unlike(observed(one), observed(other), self.rules)
+            new[key] = Seen(result=one, first=now, last=now, moves=moves)
+            if is_lasting(one) and is_lasting(other):
+                lasting.add(key)
+        new |= self._settled(new, dict(zip(keys, cases, strict=True)))
+        return new, {key: new[key] for key in keys if key in lasting}
 
     def look_again(self, cases: Mapping[int, Case], how: How) -> list[int]:
         """Return which of these cases move, of which a candidate differs from what is kept.
@@ -165,6 +172,7 @@ class References:
                     update = {"moves": _joined(seen.moves, moves)} if moves else {"last": now}
                     new[_key(due[digest], how)] = seen.model_copy(update=update)
             if new:
+                new |= self._settled(new, {_key(case, how): case for case in due.values()})
                 self._write(shelf, new)
             found = Shelf(cases=shelf.cases | new)
             return [index for index, case in cases.items() if (seen := found.find(case, how)) and seen.open]
@@ -182,6 +190,31 @@ class References:
                     new[_key(cases[index], how)] = seen.model_copy(update=joined)
             if new:
                 self._write(shelf, new)
+
+    def _settled(self, new: Mapping[str, Seen], cases: Mapping[str, Case]) -> dict[str, Seen]:
+        """Those of what was seen to move that also vary within a moment. A minute may end in one, but not in two."""
+        moved = [key for key, seen in new.items() if seen.open]
+        once = dict(zip(moved, self._varying([cases[key] for key in moved]), strict=True))
+        wild = [key for key in moved if once[key]]
+        twice = zip(wild, self._varying([cases[key] for key in wild]), strict=True)
+        both = {key: tuple(level for level in again if level in once[key]) for key, again in twice}
+        return {
+            key: new[key].model_copy(update={"varies": _joined(new[key].varies, levels)})
+            for key, levels in both.items()
+        }
+
+    def _varying(self, cases: Sequence[Case]) -> list[tuple[Level, ...]]:
+        """What differs among runs of each case that follow upon each other; nothing where one was stopped."""
+        looks = iter(self.run([case for case in cases for _ in range(_AT_ONCE)]) if cases else ())
+        found: list[tuple[Level, ...]] = []
+        for _ in cases:
+            first, *others = islice(looks, _AT_ONCE)
+            levels: tuple[Level, ...] = ()
+            if all(map(is_lasting, (first, *others))):
+                for other in others:
+                    levels = _joined(levels, unlike(observed(first), observed(other), self.rules))
+            found.append(levels)
+        return found
 
     @contextmanager
     def _locked(self) -> Iterator[Shelf]:

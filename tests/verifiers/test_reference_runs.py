@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,11 +34,15 @@ def changed(**values: Any) -> tuple[Change, ...]:
 
 
 def runs(*second: CaseResult, first: Sequence[CaseResult] = ()) -> Run:
-    """Everything ends alike, but for the first cases of each of the two times."""
+    """Everything ends alike, but for the first cases of each of the first two times."""
+    times = [first, second]
 
     def run(cases: Sequence[Case]) -> list[CaseResult]:
+        if not times:
+            return [result()] * len(cases)
         count = len(cases) // 2
-        both = ([*given, *[result()] * (count - len(given))] for given in (first, second))
+        both = [[*given, *[result()] * (count - len(given))] for given in times]
+        times.clear()
         return [one for results in both for one in results]
 
     return run
@@ -231,6 +236,20 @@ def test_a_steady_reference_is_looked_at_again_once_an_hour_however_many_candida
         assert reference.again(EVENING + minute) == []
         counts.append(reference.asked // len(CASES))
     assert counts == [1, 2, 2, 2, 2, 3, 3, 3, 4]
+
+
+def test_what_differs_from_run_to_run_is_no_matter_of_the_clock(tmp_path: Path) -> None:
+    """It decides nothing; its exit code, which stays the same, does."""
+    lots = count()
+
+    def run(cases: Sequence[Case]) -> list[CaseResult]:
+        return [result(stdout=f"{next(lots)}" if case.command_class == "A" else "b") for case in cases]
+
+    references = References.of(tmp_path, ["image"], Rules(), run)
+    for _ in range(2):
+        found = references.seen(CASES, "overlay")
+        assert (found.varying, found.moving) == (dict.fromkeys(range(3), ("output",)), ())
+    assert next(lots) == 3 * (2 + 3 + 3), "looked at once and for all"
 
 
 def test_a_look_that_was_stopped_makes_nothing_move(tmp_path: Path) -> None:
