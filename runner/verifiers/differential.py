@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 from metrics import differential as metric
 from runner.case_file import read_cases
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide, How
-from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
+from runner.errors import EngineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.sandbox import casebox
 from runner.sandbox.network import allowed
@@ -95,7 +95,10 @@ class DifferentialVerifier(Record):
     def verify(
         self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, ask: Ask | None = None
     ) -> Verdict:
-        """See `protocols.Verifier`. Raises `VerifierError` when the reference itself is broken."""
+        """See `protocols.Verifier`.
+
+        Raises `VerifierError` when the reference itself is broken, `TaskError` when too few cases are valid.
+        """
         began = time.monotonic()
         cases = _cases(task)
         _reference(task)  # before anything is run in vain
@@ -111,18 +114,7 @@ class DifferentialVerifier(Record):
                 mode="separate",
                 error=ErrorInfo.of(error, "verify"),
             )
-        with ExitStack() as stack:
-            candidate, results = self._candidate(task, workspace, cases, sandboxes, stack)
-            how = results[0].how if results else None
-            installed = self._reference_image(task, sandboxes, stack)
-            references = self._references(task, sandboxes, installed, how)
-            reference = references.seen(cases, how)
-            compared = Comparison(self.rules, cases, reference, results, candidate.output)
-            if results and candidate.image:
-                images = installed, candidate.image
-                compared = self._looked_again(task, compared, references, images, sandboxes)
-        if refusal := self._counted(task, cases, compared.reference):
-            return refusal
+        compared = self._compared(task, workspace, cases, sandboxes)
         if self.judge and ask:
             semantic = SemanticJudge(self.judge, self.cache, ask)
             compared = compared.judged(semantic.verdicts(compared.questions.values()))
@@ -135,6 +127,22 @@ class DifferentialVerifier(Record):
                 "seconds": time.monotonic() - began,
             }
         )
+
+    def _compared(
+        self, task: Task, workspace: Path, cases: Sequence[Case], sandboxes: SandboxProvider
+    ) -> Comparison:
+        """Both sides of all cases, the clock's part taken out."""
+        with ExitStack() as stack:
+            candidate, results = self._candidate(task, workspace, cases, sandboxes, stack)
+            how = results[0].how if results else None
+            installed = self._reference_image(task, sandboxes, stack)
+            references = self._references(task, sandboxes, installed, how)
+            reference = references.seen(cases, how)
+            self._check_counts(task, cases, reference)
+            compared = Comparison(self.rules, cases, reference, results, candidate.output)
+            if not results or candidate.image is None:
+                return compared
+            return self._looked_again(task, compared, references, (installed, candidate.image), sandboxes)
 
     @property
     def rules(self) -> metric.Rules:
@@ -222,16 +230,16 @@ class DifferentialVerifier(Record):
         references.note(compared.cases, how, varying)
         return compared.beside(found)
 
-    def _counted(self, task: Task, cases: Sequence[Case], reference: ReferenceRun) -> Verdict | None:
-        """The refusal of a task that has too few valid cases, if it has; keeps how many there are."""
+    def _check_counts(self, task: Task, cases: Sequence[Case], reference: ReferenceRun) -> None:
+        """Raises `TaskError` if too few cases are valid; keeps how many are.
+
+        What is kept of the reference decides: no candidate can void its trial by what it brings to light.
+        """
         counts = valid_cases.ValidCases.of(cases, reference)
         if reference.whole:
             valid_cases.write(self._counts(task), counts)
-        refusal = counts.refusal(self.valid_share)
-        if refusal is None:
-            return None
-        error = ErrorInfo(type="TaskError", message=refusal, phase="verify")
-        return Verdict(reward=None, mode="separate", error=error)
+        if refusal := counts.refusal(self.valid_share):
+            raise TaskError(f"{task.name}: {refusal}")
 
     def refusal(self, task: Task) -> str | None:
         """Why a task is refused, by what an earlier trial found of its reference; None: it is not, or nobody knows."""

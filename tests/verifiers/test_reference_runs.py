@@ -48,6 +48,10 @@ def runs(*second: CaseResult, first: Sequence[CaseResult] = ()) -> Run:
     return run
 
 
+def always(look: CaseResult) -> Run:
+    return lambda cases: [look] * len(cases)
+
+
 def kept(
     folder: Path, run: Run, cases: Sequence[Case] = CASES, how: How | None = "overlay", **rules: Any
 ) -> tuple[int, ...]:
@@ -256,7 +260,7 @@ def test_a_look_that_was_stopped_makes_nothing_move(tmp_path: Path) -> None:
     """Else a candidate that keeps the machine busy could take cases out of its own comparison."""
     kept(tmp_path, runs())
     for spoiled in (result(exit_code=None, ended="deadline"), result(truncated=["diff_seconds"], stdout="")):
-        references = References.of(tmp_path, ["image"], Rules(), lambda cases, it=spoiled: [it] * len(cases))
+        references = References.of(tmp_path, ["image"], Rules(), always(spoiled))
         assert references.look_again(dict(enumerate(CASES)), "overlay") == []
 
 
@@ -323,7 +327,7 @@ def test_a_reference_that_prints_no_text_is_refused_with_its_line(tmp_path: Path
         kept(tmp_path, runs(*given, first=given))
 
 
-def exactly(reference: CaseResult, candidate: CaseResult) -> bool:
+def exactly(reference: CaseResult, candidate: CaseResult) -> bool | None:
     return judge_case(observed(reference), observed(candidate), Rules()).exact_match
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.errors import TaskError
 from runner.records import Verdict
 from runner.sandbox import base
 from runner.sandbox.docker import DockerSandboxes
@@ -73,14 +74,12 @@ def test_a_task_that_rests_on_few_cases_is_refused_and_a_crash_where_lots_are_dr
 ) -> None:
     """A script that printed a constant passed a task of which one case was left; a crash in the others was no loss."""
     bench = bench_of(LOTS)
-    nothing = bench.judge("true", tmp_path)
-    assert (nothing.reward, nothing.error and nothing.error.type) == (None, "TaskError")
+    with pytest.raises(TaskError) as refused:
+        bench.judge("true", tmp_path)
     said = "in 4 of 10 cases and in 1 of 2 classes (4 cases vary from run to run, it fails in 2); 50% of both"
-    assert said in str(nothing.error)
+    assert said in str(refused.value)
     (task,) = tool_dataset(tmp_path / "tasks", bench.cache).tasks()
-    assert task.refused == (nothing.error and nothing.error.message), (
-        "the next plan says so before anybody pays"
-    )
+    assert f"tally: {task.refused}" == str(refused.value), "the next plan says so before anybody pays"
     right = bench.judge(REFERENCE, tmp_path, valid_share=0.4)
     assert (right.reward, right.components["exec"], right.components["state"]) == (1.0, 1.0, 1.0)
     assert (found(right), right.components["ended_undecided"]) == ((1.0, 0, 4), 4)
