@@ -128,7 +128,7 @@ def _all(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
 
 
 def _looked_again(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
-    """What a candidate that differs in every case costs beside its own cases: in the first minute, in the next, then."""
+    """What a candidate that differs in every case costs beside its own cases: in three minutes of one hour."""
     with (
         CaseBox(client.api, CaseSide(name="bench", image=image, lanes=2)) as box,
         tempfile.TemporaryDirectory() as folder,
@@ -138,17 +138,19 @@ def _looked_again(client: DockerClient, image: Image, cases: Sequence[Case]) -> 
             found = dict(stream(box, cases))
             return [found[index] for index in range(len(cases))]
 
+        # Equal cases would be looked at once.
+        differing = {n: case.model_copy(update={"env": {"CASE": str(n)}}) for n, case in enumerate(cases)}
+        cases = list(differing.values())
         alone = _seconds(lambda: run(cases))
         references = References.of(Path(folder), [], Rules(), run)
         references.seen(cases, box.how)
         shares = []
         for minutes in (0, 1, 2):
             later = replace(references, minute=lambda: int(time.time() // 60) + minutes)  # noqa: B023
-            differing = dict(enumerate(cases))
             shares.append(_seconds(lambda: later.look_again(differing, box.how)) / alone)  # noqa: B023
     said = ", ".join(f"{share:.2f}" for share in shares)
     print(
-        f"a reference that is looked at again in every case, over the candidate's cases: {said} (bound 1.25)"
+        f"a reference that runs again in every case, over the candidate's cases: {said} (bounds 1.25, 1.25, 0)"
     )
 
 
