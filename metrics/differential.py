@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil, nan, sqrt
@@ -20,6 +20,9 @@ OUTPUT_METRICS = ("exact_match", "fuzzy_match", "semantic_match")
 """From strict to lenient (section 3.2.1)."""
 METRICS = ("exec", "state", *OUTPUT_METRICS)
 """What eq. 4 averages; `state` is no column of the paper's tables, but a gate of three that are."""
+Level = Literal["exit_code", "effects", "output"]
+LEVELS: tuple[Level, ...] = ("exit_code", "effects", "output")
+"""What two runs of one tool can differ in."""
 CACHES = frozenset({"__pycache__", "node_modules"})
 """Names of folders without a leading dot that tools fill behind their users' backs."""
 NOT_FOUND = (126, 127)
@@ -101,6 +104,8 @@ class Phase(StrEnum):
     SIDE_EFFECTS = "side_effects"
     OUTPUT = "output"
     """All but the strictest comparison of stdout may still have succeeded."""
+    UNDECIDED = "undecided"
+    """Nothing that the reference does the same each time differs, and the rest cannot be compared."""
     PASSED = "passed"
 
 
@@ -120,7 +125,10 @@ class Rules:
 
 @dataclass(frozen=True)
 class CaseScore:
-    """Indicators of one case (eq. 3). Of a case that is not valid only `agreed` counts."""
+    """Indicators of one case (eq. 3). Of a case that is not valid only `agreed` counts.
+
+    None: undecided, as the reference itself does not do that the same each time; such a value is in no mean.
+    """
 
     valid: bool
     """The reference ended with exit code 0 (section 2.3.3)."""
@@ -128,12 +136,12 @@ class CaseScore:
     """Both succeeded, or both failed as tools do: the candidate was found and ended by itself."""
     phase: Phase
     exec: bool = False
-    state: bool = False
+    state: bool | None = False
     """Equal ΔS. Asked whether or not `exec` holds; an output is compared only if both do."""
-    exact_match: bool = False
-    fuzzy_match: bool = False
+    exact_match: bool | None = False
+    fuzzy_match: bool | None = False
     semantic_match: bool | None = False
-    """None: not exact, and nobody has judged it."""
+    """None where `exact_match` is False: nobody has judged it."""
 
 
 class Robustness(NamedTuple):
@@ -154,10 +162,11 @@ class TaskScore(NamedTuple):
 
     build: float
     metrics: Mapping[str, float]
-    """Each of `METRICS`: mean over the classes that have a valid case, 0 if installation failed. NaN: no class has
-    one. `semantic_match` is absent if any case that needed a judge had none."""
+    """Each of `METRICS`: mean over the classes that have it, 0 if installation failed. NaN: no class has it.
+    `semantic_match` is absent if any case that needed a judge had none."""
     classes: Mapping[str, Mapping[str, float]]
-    """P_metric(c) (eq. 3) over the valid cases of each class; those of `left_out` are not in it."""
+    """P_metric(c) (eq. 3) over the valid cases of each class in which the metric is decided. A metric that is decided
+    in none of them is absent; classes of `left_out` are not in it."""
     left_out: tuple[str, ...]
     """Classes without a valid case, which no mean counts."""
 
@@ -256,14 +265,34 @@ def _bare(output: str) -> str:
     return "".join(unescaped(output).split())
 
 
+def unlike(one: Observation, other: Observation, rules: Rules) -> tuple[Level, ...]:
+    """Name what two runs of a case differ in."""
+    differs: dict[Level, bool] = {
+        "exit_code": one.exit_code != other.exit_code,
+        "effects": effective(one.changes, rules) != effective(other.changes, rules),
+        "output": one.note != other.note or not exact(one.stdout, other.stdout),
+    }
+    return tuple(level for level in LEVELS if differs[level])
+
+
 def judge_case(
-    reference: Observation, candidate: Observation | None, rules: Rules, *, same_meaning: bool | None = None
+    reference: Observation,
+    candidate: Observation | None,
+    rules: Rules,
+    *,
+    same_meaning: bool | None = None,
+    varying: Collection[Level] = (),
 ) -> CaseScore:
     """One case. `candidate` is None if it could not be installed. `same_meaning` is the judge model's word on outputs
-    that are no exact match; None: not asked.
+    that are no exact match; None: not asked. `varying` is what the reference does not do the same each time; a case
+    whose exit code varies says nothing, and is not to be judged.
 
     `fuzzy_match` is `similarity` ≥ τ, or an exact match. **Ruling:** the paper has no second clause; without it "abc"
     and "a b c" (0.6) would pass the strict metric and fail the lenient one.
+
+    **Ruling:** an indicator counts where what does not vary decides it. The paper compares outputs only where exit code
+    and ΔS are right, so a candidate that fails there has no match, whether or not the reference's output varies; one
+    that is right there is undecided. Failing never helps: it can only turn an undecided case into a 0.
     """
     valid = reference.exit_code == 0
     if candidate is None:
@@ -271,7 +300,11 @@ def judge_case(
     found = candidate.exit_code not in NOT_FOUND
     succeeded = candidate.exit_code == 0
     failed = candidate.exit_code is not None and found and not succeeded
-    state = effective(reference.changes, rules) == effective(candidate.changes, rules)
+    state = (
+        None
+        if "effects" in varying
+        else effective(reference.changes, rules) == effective(candidate.changes, rules)
+    )
     scored = CaseScore(
         valid=valid, agreed=succeeded if valid else failed, phase=Phase.PASSED, exec=succeeded, state=state
     )
@@ -279,8 +312,10 @@ def judge_case(
         return replace(scored, phase=Phase.NOT_FOUND)
     if not succeeded:
         return replace(scored, phase=Phase.CRASH)
-    if not state:
+    if state is False:
         return replace(scored, phase=Phase.SIDE_EFFECTS)
+    if varying:
+        return replace(scored, phase=Phase.UNDECIDED, exact_match=None, fuzzy_match=None, semantic_match=None)
     alike = reference.note == candidate.note
     equal = alike and exact(reference.stdout, candidate.stdout)
     return replace(
@@ -299,18 +334,29 @@ def score(cases: Mapping[str, Sequence[CaseScore]]) -> TaskScore:
     """
     installed = not any(case.phase is Phase.INSTALL for scored in cases.values() for case in scored)
     valid = {name: [case for case in scored if case.valid] for name, scored in cases.items()}
-    every = [case for scored in valid.values() for case in scored]
-    names = [name for name in METRICS if not any(getattr(case, name) is None for case in every)]
-    classes = {
-        name: {metric: fmean(getattr(case, metric) for case in scored) for metric in names}
-        for name, scored in valid.items()
-        if scored
-    }
-    none = nan if installed else 0.0
-    metrics = {name: fmean(rates[name] for rates in classes.values()) if classes else none for name in names}
-    return TaskScore(
-        float(installed), metrics, classes, tuple(name for name, scored in valid.items() if not scored)
+    unjudged = any(
+        case.exact_match is False and case.semantic_match is None
+        for scored in valid.values()
+        for case in scored
     )
+    names = [name for name in METRICS if not (unjudged and name == "semantic_match")]
+    classes = {name: _rates(scored, names) for name, scored in valid.items() if scored}
+    metrics = {name: [rates[name] for rates in classes.values() if name in rates] for name in names}
+    none = nan if installed else 0.0
+    return TaskScore(
+        float(installed),
+        {name: fmean(rates) if rates else none for name, rates in metrics.items()},
+        classes,
+        tuple(name for name, scored in valid.items() if not scored),
+    )
+
+
+def _rates(cases: Sequence[CaseScore], names: Sequence[str]) -> dict[str, float]:
+    """Share of each metric over the cases in which it is decided, if there are any."""
+    decided = {
+        name: [value for case in cases if (value := getattr(case, name)) is not None] for name in names
+    }
+    return {name: fmean(values) for name, values in decided.items() if values}
 
 
 def robustness(cases: Sequence[CaseScore]) -> Robustness:

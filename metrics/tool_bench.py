@@ -242,7 +242,7 @@ def robustness(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def unstable(trials: pd.DataFrame) -> dict[str, int]:
-    """Task -> its quarantined cases, in which the reference did not do the same twice; only tasks that have some."""
+    """Task -> its cases in which the reference does not do the same each time; only tasks that have some."""
     cases = trials.reindex(columns=["task", "unstable_cases"]).groupby("task")["unstable_cases"].max()
     return {str(task): int(count) for task, count in cases.items() if count > 0}
 

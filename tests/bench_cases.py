@@ -10,19 +10,23 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from docker import DockerClient
 
+from metrics.differential import Rules
 from runner.cases import FILES_ROOT, Case, CaseResult, CaseSide
 from runner.records import Image
 from runner.sandbox import archive, engine, inside
 from runner.sandbox.cases import CaseBox, stream, stream_pairs
 from runner.sandbox.cases_lane import Lane
 from runner.sandbox.cases_launch import arguments
+from runner.verifiers.reference_runs import References
 from tests.cases_factory import files_to_prompt, prepared
 
 BARE = """
@@ -55,6 +59,7 @@ def main() -> None:
     _against_containers(client, images[SMALL], some[:: max(1, len(some) // FRESH)])
     _by_size(client, images, some)
     _all(client, images[SMALL], cases)
+    _looked_again(client, images[SMALL], cases[:100])
 
 
 def _cases() -> list[Case]:
@@ -120,6 +125,33 @@ def _all(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
     print(f"{len(cases)} cases with a warm reference: {seconds:.1f} s (bound 60 s for 800 on two idle cores)")
     same = sum(_seen(reference[index]) == _seen(candidate[index]) for index in range(len(cases)))
     print(f"  of which a candidate that is the reference does the same: {same}")
+
+
+def _looked_again(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
+    """What a candidate that differs in every case costs beside its own cases: in three minutes of one hour."""
+    with (
+        CaseBox(client.api, CaseSide(name="bench", image=image, lanes=2)) as box,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+
+        def run(cases: Sequence[Case]) -> list[CaseResult]:
+            found = dict(stream(box, cases))
+            return [found[index] for index in range(len(cases))]
+
+        # Equal cases would be looked at once.
+        differing = {n: case.model_copy(update={"env": {"CASE": str(n)}}) for n, case in enumerate(cases)}
+        cases = list(differing.values())
+        alone = _seconds(lambda: run(cases))
+        references = References.of(Path(folder), [], Rules(), run)
+        references.seen(cases, box.how)
+        shares = []
+        for minutes in (0, 1, 2):
+            later = replace(references, minute=lambda: int(time.time() // 60) + minutes)  # noqa: B023
+            shares.append(_seconds(lambda: later.look_again(differing, box.how)) / alone)  # noqa: B023
+    said = ", ".join(f"{share:.2f}" for share in shares)
+    print(
+        f"a reference that runs again in every case, over the candidate's cases: {said} (bounds 1.25, 1.25, 0)"
+    )
 
 
 def _seen(result: CaseResult) -> object:

@@ -63,6 +63,8 @@ class CliToolBench(Record):
     """A trial passes when its reward reaches this."""
     check_names: bool = True
     """Refuse tasks whose prompt names the tool otherwise than their cases call it: nobody could pass them."""
+    include: tuple[str, ...] = ()
+    """Names of tasks: only these are the dataset. Empty: all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
     """What becomes of a trial whose reference lies in the agent's bundle, the runtime or the image (`runner.reach`)."""
     verifier: DifferentialVerifier
@@ -70,14 +72,16 @@ class CliToolBench(Record):
     def tasks(self) -> Sequence[Task]:
         """Every task, sorted by folder; those that cannot be run here have `refused` set.
 
-        Raises `ConfigError` when there is none.
+        Raises `ConfigError` when there is none, or `include` names one that is not there.
         """
         folders = sorted(path.parent for path in self.root.glob("*/task.toml"))
         if not folders:
             raise ConfigError(
                 f"dataset {self.name}: no folder with a task.toml in {self.root}. Set dataset.root."
             )
-        return [self._task(folder) for folder in folders]
+        if absent := sorted({*self.include} - {folder.name for folder in folders}):
+            raise ConfigError(f"dataset {self.name}: {self.root} has no task {absent[0]!r}.")
+        return [self._task(folder) for folder in folders if not self.include or folder.name in self.include]
 
     def prepare(self, say: Callable[[str], None]) -> None:
         """Fetch every task's reference and what images are made of. Raises `ConfigError` when a client fails."""
@@ -97,7 +101,8 @@ class CliToolBench(Record):
             tool = read_toml(folder / "task.toml", ToolTask)
             strata = {"tier": tool.tier, "category": tool.category, "language": tool.language}
             task = task.model_copy(update=strata)
-            return self._complete(task, tool)
+            task = self._complete(task, tool)
+            return task.model_copy(update={"refused": self.verifier.refusal(task)})
         except TaskError as error:
             return task.model_copy(update={"refused": str(error)})
 

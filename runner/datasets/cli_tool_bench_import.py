@@ -218,7 +218,7 @@ def write_task(
         remarks.append(f"{renamed}: refused unless dataset.check_names=false")
     if generated.masks:
         remarks.append(
-            "its script masks outputs, which is not taken over: what varies is quarantined as unstable"
+            "its script masks outputs, which is not taken over: what varies from run to run decides nothing"
         )
     return remarks
 

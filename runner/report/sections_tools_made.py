@@ -26,8 +26,12 @@ _ENDS = {
     Phase.CRASH: "exit code",
     Phase.SIDE_EFFECTS: "side effects",
     Phase.OUTPUT: "output",
+    Phase.UNDECIDED: "undecided",
     Phase.PASSED: "passed",
 }
+
+
+_UNDECIDED = "right in all that the reference does the same each time, which its output or effects are not"
 
 
 @of_tools
@@ -198,9 +202,12 @@ def funnel(found: Findings) -> Section | None:
     counts = counts[counts.sum(axis=1) > 0]
     if counts.empty:
         return None
+    if not counts[Phase.UNDECIDED].any():
+        counts = counts.drop(columns=Phase.UNDECIDED)
     shares = counts.div(counts.sum(axis=1), axis=0)
+    names = [_ENDS[Phase(phase)] for phase in counts.columns]
     columns = [AGENT, MODEL, Column("cases", "valid ones of all valid trials: the denominator")]
-    columns += [Column(name) for name in _ENDS.values()]
+    columns += [Column(name, _UNDECIDED if name == "undecided" else "") for name in names]
     values = lines(counts)
     rows = [
         [*about(found.cells.loc[at], found), figure(sum(of.values()), ".0f"),
@@ -211,12 +218,10 @@ def funnel(found: Findings) -> Section | None:
         "tool_funnel",
         "Share of valid cases by the phase in which they ended, the first in which it differs from the reference.",
         "Bars of shares by phase; their values are in the table beneath.",
-        partial(
-            figures.stacked, shares.rename(index=found.names), list(_ENDS.values()), "valid cases", ".0%", 1.0
-        ),
+        partial(figures.stacked, shares.rename(index=found.names), names, "valid cases", ".0%", 1.0),
     )
     blocks: list[Block] = [picture, Table("Where cases ended", columns, rows)]
     if quarantined := tool_bench.unstable(found.trials):
         tasks = ", ".join(f"{task} ({count})" for task, count in quarantined.items())
-        blocks.append(Text(f"Count nowhere, as their reference was not the same twice: cases of {tasks}."))
+        blocks.append(Text(f"Count only for what their reference does the same each time: cases of {tasks}."))
     return Section("tool-funnel", "Tools: where cases ended", blocks)

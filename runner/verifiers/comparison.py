@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import isnan, nan
 from statistics import fmean
 from typing import Any
 
 from metrics import differential as metric
-from runner.cases import Case, CaseResult
+from runner.cases import Case, CaseResult, How
+from runner.verifiers.beside import Beside
 from runner.verifiers.differences import difference
 from runner.verifiers.reference_runs import ReferenceRun, observed
 from runner.verifiers.semantic import JudgeVerdict, Pair
@@ -34,10 +35,33 @@ class Comparison:
         verdicts: Mapping[str, JudgeVerdict] | None = None,
     ) -> None:
         """`verdicts`: those of a judge model on `questions`, by `Pair.digest`; None: no model judges."""
-        self._rules, self._cases, self._reference, self._results = rules, cases, reference, results
+        self.cases, self.reference = cases, reference
+        self._rules, self._results = rules, results
         self._installation, self._verdicts = installation, verdicts
         self._scores = {
-            index: self._score(index) for index in range(len(cases)) if index not in reference.unstable
+            index: self._score(index)
+            for index in range(len(cases))
+            if "exit_code" not in reference.varying.get(index, ())
+        }
+
+    @property
+    def how(self) -> How:
+        """The way in which the cases were run."""
+        return self.reference.results[0].how
+
+    @property
+    def suspects(self) -> dict[int, Case]:
+        """Index and case of all that a candidate failed, where that may be the clock's doing.
+
+        A command that is not found is wrong at any hour; what is looked at beside each candidate needs no suspicion.
+        """
+        wrong = (metric.Phase.CRASH, metric.Phase.SIDE_EFFECTS, metric.Phase.OUTPUT)
+        return {
+            index: self.cases[index]
+            for index, score in self._scores.items()
+            if index not in self.reference.moving
+            and (score.phase in wrong if score.valid else not score.agreed)
+            and score.phase is not metric.Phase.NOT_FOUND
         }
 
     @property
@@ -48,20 +72,33 @@ class Comparison:
         return {
             index: self._pair(index, results)
             for index in ended
-            if results and observed(results[index]).note == observed(self._reference.results[index]).note
+            if results and observed(results[index]).note == observed(self.reference.results[index]).note
         }
+
+    def beside(self, found: Mapping[int, Beside]) -> Comparison:
+        """The same with both sides of these cases as they were within one moment."""
+        reference, results = list(self.reference.results), list(self._results or ())
+        varying = dict(self.reference.varying)
+        for index, one in found.items():
+            reference[index], results[index] = one.reference, one.candidate
+            if levels := {*varying.get(index, ()), *one.varying}:
+                varying[index] = tuple(level for level in metric.LEVELS if level in levels)
+        moment = self.reference.model_copy(
+            update={"results": tuple(reference), "varying": varying, "moving": tuple(found)}
+        )
+        return Comparison(self._rules, self.cases, moment, results, self._installation)
 
     def judged(self, verdicts: Mapping[str, JudgeVerdict]) -> Comparison:
         """The same with a judge model's verdicts."""
         return Comparison(
-            self._rules, self._cases, self._reference, self._results, self._installation, verdicts
+            self._rules, self.cases, self.reference, self._results, self._installation, verdicts
         )
 
     def scored(self) -> metric.TaskScore:
-        """The paper's scores; a class all of whose cases are unstable is left out as one without a valid case is."""
-        classes: dict[str, list[metric.CaseScore]] = {case.command_class: [] for case in self._cases}
+        """The paper's scores; a class without a valid case whose exit code is stable is left out."""
+        classes: dict[str, list[metric.CaseScore]] = {case.command_class: [] for case in self.cases}
         for index, score in self._scores.items():
-            classes[self._cases[index].command_class].append(score)
+            classes[self.cases[index].command_class].append(score)
         scored = metric.score(classes)
         if self._verdicts is not None:
             return scored
@@ -88,7 +125,8 @@ class Comparison:
             **{f"{TIMES[name]}_median": ratio.median for name, ratio in ratios.items()},
             "runtime_reference": reference,
             "runtime_candidate": candidate,
-            "unstable_cases": float(len(self._reference.unstable)),
+            "unstable_cases": float(len(self.reference.varying)),
+            "moving_cases": float(len(self.reference.moving)),
         }
         return known(figures) | funnel
 
@@ -99,7 +137,8 @@ class Comparison:
             "scores": known(scored.metrics),
             "classes": scored.classes,
             "left_out": scored.left_out,
-            "unstable_lines": [index + 1 for index in self._reference.unstable],
+            "unstable_lines": {index + 1: levels for index, levels in self.reference.varying.items()},
+            "moving_lines": [index + 1 for index in self.reference.moving],
             "robustness": known(metric.robustness(list(self._scores.values()))._asdict()),
             **{
                 TIMES[time]: {
@@ -109,11 +148,11 @@ class Comparison:
                 for time in TIMES
             },
             "how": {
-                "reference": self._reference.results[0].how,
+                "reference": self.reference.results[0].how,
                 "candidate": self._results[0].how if self._results else None,
             },
             "cases": [
-                {"line": index + 1, "class": self._cases[index].command_class, **asdict(score)}
+                {"line": index + 1, "class": self.cases[index].command_class, **asdict(score)}
                 for index, score in self._scores.items()
             ],
         }
@@ -124,17 +163,40 @@ class Comparison:
         lines = [f"{name} {value:.3f}" for name, value in {"build": scored.build, **scored.metrics}.items()]
         lines += [f"valid cases that ended in {phase}: {count}" for phase, count in counts.items() if count]
         lines += [
-            f"class {name} is left out: the reference succeeds in none of it" for name in scored.left_out
+            f"class {name} {self._why_undecided(name)}"
+            for name in dict.fromkeys(case.command_class for case in self.cases)
+            if "exact_match" not in scored.classes.get(name, {})
         ]
-        if self._reference.unstable:
-            numbers = ", ".join(str(index + 1) for index in self._reference.unstable)
-            lines.append(f"the reference is not the same twice in line {numbers}, which count nowhere")
+        lines += [
+            f"the {what.replace('_', ' ')} of the reference varies in line {numbers}, and decides nothing there"
+            for what in metric.LEVELS
+            if (numbers := _lines(at for at, levels in self.reference.varying.items() if what in levels))
+        ]
+        if self.reference.moving:
+            numbers = _lines(self.reference.moving)
+            lines.append(
+                f"the reference moves with the clock in line {numbers}: looked at beside the candidate"
+            )
         if self._results is None:
             return "\n".join([*lines, "", self._installation[-3000:]])
         return "\n".join([*lines, *self._differences(self._results)])
 
+    def _why_undecided(self, name: str) -> str:
+        """Why no output of a class is compared."""
+        of_class = [index for index, case in enumerate(self.cases) if case.command_class == name]
+        steady = [index for index in of_class if index in self._scores]
+        valid = sum(self._scores[index].valid for index in steady)
+        if valid:
+            return f"counts for exit codes alone: what the reference does varies in each of its {valid} valid cases"
+        if len(steady) == len(of_class):
+            return "is left out: the reference succeeds in none of it"
+        return (
+            f"is left out: the exit code of the reference varies in {len(of_class) - len(steady)} of its "
+            f"{len(of_class)} cases, and it fails in the others"
+        )
+
     def _score(self, index: int) -> metric.CaseScore:
-        reference = observed(self._reference.results[index])
+        reference = observed(self.reference.results[index])
         if not self._results:
             return metric.judge_case(reference, None, self._rules)
         verdict = (self._verdicts or {}).get(self._pair(index, self._results).digest)
@@ -143,36 +205,42 @@ class Comparison:
             observed(self._results[index]),
             self._rules,
             same_meaning=verdict.equivalent if verdict else None,
+            varying=self.reference.varying.get(index, ()),
         )
 
     def _pair(self, index: int, results: Sequence[CaseResult]) -> Pair:
-        return Pair.of(observed(self._reference.results[index]).stdout, observed(results[index]).stdout)
+        return Pair.of(observed(self.reference.results[index]).stdout, observed(results[index]).stdout)
 
     def _words(self, verdicts: Mapping[str, JudgeVerdict]) -> Iterator[dict[str, Any]]:
         """What the judge saw and said, as a person who labels the same pairs needs it."""
         for index, pair in self.questions.items():
-            case = {"line": index + 1, "class": self._cases[index].command_class}
+            case = {"line": index + 1, "class": self.cases[index].command_class}
             yield case | {"pair": pair.digest, **verdicts[pair.digest].model_dump(), **pair._asdict()}
 
     def _differences(self, results: Sequence[CaseResult]) -> Iterator[str]:
         """The first difference of each of the first classes that have one."""
         seen: dict[str, int] = {}
         for index, score in self._scores.items():
-            if score.phase is not metric.Phase.PASSED and score.valid:
-                seen.setdefault(self._cases[index].command_class, index)
+            if score.valid and score.phase not in (metric.Phase.PASSED, metric.Phase.UNDECIDED):
+                seen.setdefault(self.cases[index].command_class, index)
         for index in list(seen.values())[:SHOWN]:
-            case, phase = self._cases[index], self._scores[index].phase
+            case, phase = self.cases[index], self._scores[index].phase
             yield f"\nline {index + 1}, class {case.command_class}, ended in {phase}: {case.command}"
-            yield difference(self._reference.results[index], results[index], phase, self._rules)
+            yield difference(self.reference.results[index], results[index], phase, self._rules)
 
     def _pairs(self, time: str) -> dict[str, list[tuple[float, float]]]:
         """By class: such seconds of both sides in the cases in which both succeeded."""
         pairs: dict[str, list[tuple[float, float]]] = {}
         for index, score in self._scores.items():
             if score.valid and score.exec and self._results is not None:
-                pair = (getattr(self._reference.results[index], time), getattr(self._results[index], time))
-                pairs.setdefault(self._cases[index].command_class, []).append(pair)
+                pair = (getattr(self.reference.results[index], time), getattr(self._results[index], time))
+                pairs.setdefault(self.cases[index].command_class, []).append(pair)
         return pairs
+
+
+def _lines(indices: Iterable[int]) -> str:
+    """As they are in the cases' file, from 1."""
+    return ", ".join(str(index + 1) for index in indices)
 
 
 def _unjudged(scores: Mapping[str, float]) -> dict[str, float]:

@@ -1,8 +1,10 @@
 """The verifier of CLI-Tool-Bench: the agent's tool and the human-written one run the same cases (section 2.3).
 
 Only the workspace travels: it is installed in a fresh image that the agent never touched, and so is the reference's
-source. What the reference does is looked at twice, once and for all candidates; cases in which it is not the same
-both times are quarantined. The candidate's machine holds neither the reference nor any case but the one that runs.
+source. What the reference does is looked at twice, and kept for all candidates. Where a candidate differs the reference
+is looked at again, as it may print the time; where it moves with the clock both sides run within one moment. What it
+does not do the same each time even then decides nothing. The candidate's machine holds neither the reference nor any
+case but the one that runs.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -21,14 +24,16 @@ from pydantic import Field, model_validator
 from metrics import differential as metric
 from runner.case_file import read_cases
 from runner.cases import Case, CaseLimits, CaseResult, CaseSide, How
-from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
+from runner.errors import EngineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
 from runner.printing import printable
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.sandbox import casebox
 from runner.sandbox.network import allowed
 from runner.store import write_atomically
+from runner.verifiers import valid_cases
+from runner.verifiers.beside import Beside, beside, surviving
 from runner.verifiers.comparison import Comparison, known
-from runner.verifiers.reference_runs import ReferenceRun, reference_run
+from runner.verifiers.reference_runs import ReferenceRun, References
 from runner.verifiers.semantic import SemanticJudge, identity
 from runner.workspace import measure
 
@@ -70,6 +75,9 @@ class DifferentialVerifier(Record):
     """Cases that run at once."""
     install_seconds: float = Field(default=300.0, gt=0)
     """An installation that takes longer has failed."""
+    valid_share: float = Field(default=0.5, ge=0, le=1)
+    """A task is refused unless its reference succeeds, and does the same each time, in this share of its cases, and in
+    a case of this share of its classes."""
 
     @model_validator(mode="after")
     def _has_the_judge_it_needs(self) -> DifferentialVerifier:
@@ -80,7 +88,7 @@ class DifferentialVerifier(Record):
     @property
     def shaping(self) -> dict[str, Any]:
         """What of it can change a reward; the judge only where its word is the reward."""
-        rules = self.model_dump(mode="json", exclude={"cache", "lanes", "judge"})
+        rules = self.model_dump(mode="json", exclude={"cache", "lanes", "judge", "valid_share"})
         if self.judge and self.reward == "semantic_match":
             return rules | {"judge": identity(self.judge)}
         return rules
@@ -88,7 +96,10 @@ class DifferentialVerifier(Record):
     def verify(
         self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, ask: Ask | None = None
     ) -> Verdict:
-        """See `protocols.Verifier`. Raises `VerifierError` when the reference itself is broken."""
+        """See `protocols.Verifier`.
+
+        Raises `VerifierError` when the reference itself is broken, `TaskError` when too few cases are valid.
+        """
         began = time.monotonic()
         cases = _cases(task)
         _reference(task)  # before anything is run in vain
@@ -104,10 +115,7 @@ class DifferentialVerifier(Record):
                 mode="separate",
                 error=ErrorInfo.of(error, "verify"),
             )
-        results, output = self._candidate(task, workspace, cases, sandboxes)
-        how = results[0].how if results else None
-        reference = self._reference(task, cases, sandboxes, how)
-        compared = Comparison(self.rules, cases, reference, results, output)
+        compared = self._compared(task, workspace, cases, sandboxes)
         if self.judge and ask:
             semantic = SemanticJudge(self.judge, self.cache, ask)
             compared = compared.judged(semantic.verdicts(compared.questions.values()))
@@ -121,50 +129,127 @@ class DifferentialVerifier(Record):
             }
         )
 
+    def _compared(
+        self, task: Task, workspace: Path, cases: Sequence[Case], sandboxes: SandboxProvider
+    ) -> Comparison:
+        """Both sides of all cases, the clock's part taken out."""
+        with ExitStack() as stack:
+            candidate, results = self._candidate(task, workspace, cases, sandboxes, stack)
+            how = results[0].how if results else None
+            installed = self._reference_image(task, sandboxes, stack)
+            references = self._references(task, sandboxes, installed, how)
+            reference = references.seen(cases, how)
+            self._check_counts(task, cases, reference)
+            compared = Comparison(self.rules, cases, reference, results, candidate.output)
+            if not results or candidate.image is None:
+                return compared
+            return self._looked_again(task, compared, references, (installed, candidate.image), sandboxes)
+
     @property
     def rules(self) -> metric.Rules:
         """How observations are compared."""
         return metric.Rules(self.semantics, self.tau, self.compare_modes)
 
     def _candidate(
-        self, task: Task, workspace: Path, cases: Sequence[Case], sandboxes: SandboxProvider
-    ) -> tuple[list[CaseResult] | None, str]:
-        """Results, None if there is nothing that could run; and what the installation printed."""
-        image, output, results = sandboxes.image(task.environment), "", None
+        self,
+        task: Task,
+        workspace: Path,
+        cases: Sequence[Case],
+        sandboxes: SandboxProvider,
+        stack: ExitStack,
+    ) -> tuple[Installed, list[CaseResult] | None]:
+        """What the installation left, for as long as `stack` is open; results, None if nothing could run."""
+        image, candidate = sandboxes.image(task.environment), Installed(None, "")
         try:
-            with self._installed(task, (workspace, "/"), image, sandboxes) as candidate:
-                output = candidate.output
-                if candidate.image is not None:
-                    results = self._run(task, candidate.image, cases, sandboxes)
+            candidate = stack.enter_context(self._installed(task, (workspace, "/"), image, sandboxes))
+            results = self._run(task, candidate.image, cases, sandboxes) if candidate.image else None
         except (EngineError, SpoiledMachine) as error:
-            if results is not None:  # there was nothing of the candidate's left to do
-                raise
             # A workspace may be none that can be unpacked, and an installation can break its machine so that nothing
             # runs there. That is the agent's doing, or it could void a trial that it is losing; unless nothing runs on
             # the machine as it was, either.
             self._run(task, image, cases[:1], sandboxes)
-            output += f"\nThe workspace or its installation broke the machine: {error}"
-        return results, output
+            broken = f"{candidate.output}\nThe workspace or its installation broke the machine: {error}"
+            return Installed(None, broken), None
+        return candidate, results
 
-    def _reference(
-        self, task: Task, cases: Sequence[Case], sandboxes: SandboxProvider, how: How | None
-    ) -> ReferenceRun:
-        """What the reference did, now or at an earlier time, in the way in which the candidate's cases were run."""
-        reference, image = _reference(task), sandboxes.image(task.environment)
+    def _reference_image(
+        self, task: Task, sandboxes: SandboxProvider, stack: ExitStack
+    ) -> Callable[[], Image]:
+        """The installed reference: made when it is first asked for, and there for as long as `stack` is open."""
+        source, image = (_reference(task) / "source", WORKSPACE), sandboxes.image(task.environment)
+
+        @cache
+        def installed() -> Image:
+            try:
+                side = stack.enter_context(self._installed(task, source, image, sandboxes))
+            except SpoiledMachine as error:  # not the agent's: its tool has never been there
+                raise VerifierError(f"The reference of {task.name} spoils its machine: {error}") from error
+            if side.image is None:
+                raise VerifierError(
+                    f"The reference of {task.name} cannot be installed: {side.output[-1000:]}"
+                )
+            return side.image
+
+        return installed
+
+    def _references(
+        self, task: Task, sandboxes: SandboxProvider, installed: Callable[[], Image], how: How | None
+    ) -> References:
+        """What the reference does, in the way in which the candidate's cases were run."""
 
         def run(cases: Sequence[Case]) -> list[CaseResult]:
-            with self._installed(task, (reference / "source", WORKSPACE), image, sandboxes) as installed:
-                if installed.image is None:
-                    raise VerifierError(
-                        f"The reference of {task.name} cannot be installed: {installed.output[-1000:]}"
-                    )
-                return self._run(task, installed.image, cases, sandboxes, how or "auto")
+            return self._run(task, installed(), cases, sandboxes, how or "auto")
 
+        image, reference = sandboxes.image(task.environment), _reference(task)
         shaping = [image.id, reference.name, task.verifier.install, self.limits.model_dump(), _engine()]
-        try:
-            return reference_run(self.cache / "results", shaping, cases, self.rules, run, how)
-        except SpoiledMachine as error:  # not the agent's: its tool has never been there
-            raise VerifierError(f"The reference of {task.name} spoils its machine: {error}") from error
+        return References.of(self.cache / "results", shaping, self.rules, run)
+
+    def _looked_again(
+        self,
+        task: Task,
+        compared: Comparison,
+        references: References,
+        images: tuple[Callable[[], Image], Image],
+        sandboxes: SandboxProvider,
+    ) -> Comparison:
+        """The comparison without the clock's part in it. `images`: the reference's and the candidate's."""
+        how = compared.how
+        moving = sorted({*compared.reference.moving, *references.look_again(compared.suspects, how)})
+        if not moving:
+            return compared
+        # One case at a time: nothing of the candidate's runs while the reference is looked at.
+        ours, theirs = (
+            CaseSide(name=f"{task.name}-beside", image=side, limits=self.limits, how=how)
+            for side in (images[0](), images[1])
+        )
+        found: dict[int, Beside] = {}
+        with sandboxes.cases(ours) as reference, sandboxes.cases(theirs) as candidate:
+            for index in moving:
+                case = self._heard(compared.cases[index])
+                found[index] = beside(reference.run, surviving(candidate), case, self.rules)
+        varying = {index: one.varying for index, one in found.items() if one.lasting and one.varying}
+        references.note(compared.cases, how, varying)
+        return compared.beside(found)
+
+    def _check_counts(self, task: Task, cases: Sequence[Case], reference: ReferenceRun) -> None:
+        """Raises `TaskError` if too few cases are valid; keeps how many are.
+
+        What is kept of the reference decides: no candidate can void its trial by what it brings to light.
+        """
+        counts = valid_cases.ValidCases.of(cases, reference)
+        if reference.whole:
+            valid_cases.write(self._counts(task), counts)
+        if refusal := counts.refusal(self.valid_share):
+            raise TaskError(f"{task.name}: {refusal}")
+
+    def refusal(self, task: Task) -> str | None:
+        """Why a task is refused, by what an earlier trial found of its reference; None: it is not, or nobody knows."""
+        counts = valid_cases.read(self._counts(task))
+        return counts.refusal(self.valid_share) if counts else None
+
+    def _counts(self, task: Task) -> Path:
+        shaping = [task.digest, task.environment.digest, _engine()]
+        return valid_cases.path_of(self.cache / "valid", shaping)
 
     @contextmanager
     def _installed(
@@ -208,10 +293,13 @@ class DifferentialVerifier(Record):
 
         name = f"{task.name}-cases"
         side = CaseSide(name=name, image=image, limits=self.limits, lanes=self.lanes, how=how)
-        heard = cases if self.semantics == "paper" else [_merged(case) for case in cases]
         with sandboxes.cases(side) as box:
-            results = dict(stream(box, heard))
+            results = dict(stream(box, [self._heard(case) for case in cases]))
         return [results[index] for index in range(len(cases))]
+
+    def _heard(self, case: Case) -> Case:
+        """The case as it is run."""
+        return case if self.semantics == "paper" else _merged(case)
 
     def _verdict(self, compared: Comparison, into: Path) -> Verdict:
         """The verdict; everything else goes to files in `into`."""
@@ -222,8 +310,8 @@ class DifferentialVerifier(Record):
         reward = scored.metrics[self.reward]
         error = None
         if isnan(reward):
-            reason = "The reference succeeds in no stable case of any class, so there is no score."
-            error = ErrorInfo(type="VerifierError", message=reason, phase="verify")
+            reason = f"No case of any class decides {self.reward}, as the reference succeeds or stays the same in none."
+            error = ErrorInfo(type="TaskError", message=reason, phase="verify")
         return Verdict(
             reward=None if error else reward,
             components={"build": scored.build, **known(scored.metrics), **compared.components()},

@@ -172,6 +172,19 @@ def test_a_folder_without_tasks_is_an_error(tmp_path: Path) -> None:
         tool_dataset(tmp_path, tmp_path).tasks()
 
 
+def test_only_the_tasks_of_include_are_the_dataset_which_four_other_datasets_could_say(
+    tmp_path: Path,
+) -> None:
+    for name in ("one", "other", "third"):
+        make_tool_task(tmp_path / "tasks", name)
+    dataset = tool_dataset(tmp_path / "tasks", tmp_path)
+    chosen = dataset.model_copy(update={"include": ("third", "one")})
+    assert [task.name for task in chosen.tasks()] == ["one", "third"]
+    assert chosen.tasks()[0] == dataset.tasks()[0], "a choice is no part of a trial's key"
+    with pytest.raises(ConfigError, match="has no task 'on'"):
+        dataset.model_copy(update={"include": ("on",)}).tasks()
+
+
 def test_what_changes_a_result_changes_the_digest_and_nothing_else_does(tmp_path: Path) -> None:
     folder = make_tool_task(tmp_path / "tasks")
     dataset = tool_dataset(tmp_path / "tasks", tmp_path)

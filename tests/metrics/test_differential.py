@@ -28,6 +28,7 @@ from metrics.differential import (
     runtime_ratio,
     score,
     similarity,
+    unlike,
 )
 
 PAPER, ARTIFACT = Rules(), Rules(semantics="artifact")
@@ -224,6 +225,37 @@ def test_without_any_valid_case_there_is_no_score() -> None:
 def test_one_case_that_nobody_judged_leaves_the_semantic_score_out() -> None:
     scored = score({"A": [VALID], "B": [VALID, replace(VALID, exact_match=False, semantic_match=None)]})
     assert set(scored.metrics) == set(METRICS) - {"semantic_match"}
+
+
+def test_a_crash_where_the_references_output_varies_is_no_match_and_its_absence_is_undecided() -> None:
+    """A candidate that crashed on an option whose output prints the time had a match of 1 in all that was left."""
+    crash = judge_case(REFERENCE, REFERENCE._replace(exit_code=1), PAPER, varying=["output"])
+    deed = judge_case(REFERENCE, REFERENCE._replace(changes={}), PAPER, varying=["output"])
+    right = judge_case(REFERENCE, REFERENCE._replace(stdout="19:27"), PAPER, varying=["output"])
+    assert (crash.exec, crash.state, crash.exact_match, crash.phase) == (False, True, False, Phase.CRASH)
+    assert (deed.exec, deed.state, deed.exact_match, deed.phase) == (True, False, False, Phase.SIDE_EFFECTS)
+    assert (right.exec, right.state, right.phase) == (True, True, Phase.UNDECIDED)
+    assert {right.exact_match, right.fuzzy_match, right.semantic_match} == {None}
+    for cases, exec_, match in (([right], 1.0, 1.0), ([right, crash], 0.75, 0.5), ([right, deed], 1.0, 0.5)):
+        metrics = score({"A": [VALID, VALID], "OPTION": cases}).metrics
+        assert (metrics["exec"], metrics["exact_match"], metrics["semantic_match"]) == (exec_, match, match)
+
+
+def test_effects_that_vary_decide_neither_state_nor_output() -> None:
+    other = judge_case(REFERENCE, Observation(0, "other", {}), PAPER, varying=["effects"])
+    assert (other.exec, other.state, other.exact_match, other.phase) == (True, None, None, Phase.UNDECIDED)
+    scored = score({"A": [other]})
+    assert scored.classes == {"A": {"exec": 1.0}}
+    assert scored.metrics["exec"] == 1.0
+    assert math.isnan(scored.metrics["exact_match"])
+    crash = judge_case(REFERENCE, REFERENCE._replace(exit_code=None), PAPER, varying=["effects", "output"])
+    assert (crash.exec, crash.state, crash.exact_match) == (False, None, False)
+
+
+def test_levels_in_which_two_runs_differ() -> None:
+    assert unlike(REFERENCE, REFERENCE._replace(stdout=f" {REFERENCE.stdout}"), PAPER) == ()
+    assert unlike(REFERENCE, REFERENCE._replace(note="9 bytes"), PAPER) == ("output",)
+    assert unlike(REFERENCE, Observation(1, "other", {}), PAPER) == ("exit_code", "effects", "output")
 
 
 def test_robustness_tells_both_kinds_apart() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from runner.records import Verdict
 from runner.report import sections_tools, sections_tools_made
-from runner.report.blocks import Section, Table, Text
+from runner.report.blocks import Picture, Section, Table, Text
 from runner.report.findings import Findings
 from runner.report.page import chapters_of, write_report
 from tests.report.conftest import findings
@@ -158,6 +160,20 @@ def test_quarantined_cases_are_listed_by_task(tmp_path: Path) -> None:
     assert section
     (text,) = [block.text for block in section.blocks if isinstance(block, Text)]
     assert text.endswith("easy-1 (2), easy-2 (2), easy-3 (2), hard-1 (2), hard-2 (2), hard-3 (2).")
+
+
+@pytest.mark.parametrize("count", [0.0, 5.0])
+def test_cases_that_nothing_decides_have_a_column_where_there_are_some(tmp_path: Path, count: float) -> None:
+    verdict = Verdict(reward=0.5, components=components(0.5, 900, ended_undecided=count))
+    planned, records = sweep_of_tools({"codex": 0.5}, reward=0.5, passed=False, verdict=verdict)
+    section = sections_tools_made.funnel(findings(tmp_path, planned, records))
+    assert section
+    (table,) = [block for block in section.blocks if isinstance(block, Table)]
+    (picture,) = [block for block in section.blocks if isinstance(block, Picture)]
+    picture.draw()
+    titles = [column.title for column in table.columns]
+    assert ("undecided" in titles) is (count > 0)
+    assert {len(row) for row in table.rows} == {len(titles)}
 
 
 def test_hostile_names_end_no_section(tmp_path: Path) -> None:

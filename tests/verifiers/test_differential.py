@@ -196,7 +196,7 @@ def test_each_mutant_of_the_little_tool_lands_where_the_funnel_says(
 ) -> None:
     lands = MUTANTS[name]
     given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
-    reference = ReferenceRun(results=tuple(behaviour["the reference"]), unstable=())
+    reference = ReferenceRun(results=tuple(behaviour["the reference"]))
     compared = Comparison(Rules(), given, reference, behaviour[name], "")
     asked = {pair.digest: JudgeVerdict(equivalent=True) for pair in compared.questions.values()}
     assert len(asked) == lands.phases.get("output", 0)
@@ -213,7 +213,7 @@ def test_a_slow_candidate_passes_and_its_time_is_said(
     bench: Bench, behaviour: dict[str, list[CaseResult]]
 ) -> None:
     given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
-    reference = ReferenceRun(results=tuple(behaviour["the reference"]), unstable=())
+    reference = ReferenceRun(results=tuple(behaviour["the reference"]))
     said = Comparison(Rules(), given, reference, behaviour["slow"], "").components()
     assert said["runtime_candidate"] >= SLOW_SECONDS
     assert said["runtime_median"] > 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +13,9 @@ import pytest
 
 from metrics.differential import Rules, effective, judge_case
 from runner.cases import Case, CaseResult, Change, How
-from runner.errors import VerifierError
-from runner.verifiers.reference_runs import Run, observed, reference_run
+from runner.errors import EngineError, VerifierError
+from runner.verifiers.beside import beside, surviving
+from runner.verifiers.reference_runs import ReferenceRun, References, Run, observed
 
 CASES = [
     Case.model_validate({"class": name, "command": f"tally {name} {number}", "negative": False})
@@ -31,23 +34,37 @@ def changed(**values: Any) -> tuple[Change, ...]:
 
 
 def runs(*second: CaseResult, first: Sequence[CaseResult] = ()) -> Run:
-    """Everything ends alike, but for the first cases of each of the two times."""
+    """Everything ends alike, but for the first cases of each of the first two times."""
+    times = [first, second]
 
     def run(cases: Sequence[Case]) -> list[CaseResult]:
+        if not times:
+            return [result()] * len(cases)
         count = len(cases) // 2
-        both = ([*given, *[result()] * (count - len(given))] for given in (first, second))
+        both = [[*given, *[result()] * (count - len(given))] for given in times]
+        times.clear()
         return [one for results in both for one in results]
 
     return run
 
 
+def always(look: CaseResult) -> Run:
+    return lambda cases: [look] * len(cases)
+
+
 def kept(
     folder: Path, run: Run, cases: Sequence[Case] = CASES, how: How | None = "overlay", **rules: Any
 ) -> tuple[int, ...]:
-    return reference_run(folder, ["image"], cases, Rules(**rules), run, how).unstable
+    return looked(folder, run, cases, how, **rules).moving
 
 
-def test_a_case_that_is_not_the_same_twice_is_quarantined(tmp_path: Path) -> None:
+def looked(
+    folder: Path, run: Run, cases: Sequence[Case] = CASES, how: How | None = "overlay", **rules: Any
+) -> ReferenceRun:
+    return References.of(folder, ["image"], Rules(**rules), run).seen(cases, how)
+
+
+def test_a_case_that_is_not_the_same_twice_is_looked_at_beside_each_candidate(tmp_path: Path) -> None:
     """White space and hidden files are no difference, as they are none between two tools."""
     second = [
         result(),
@@ -87,7 +104,7 @@ def test_one_new_case_runs_alone_and_equal_cases_once(tmp_path: Path) -> None:
     run, asked = asking()
     kept(tmp_path, run)
     new = Case.model_validate({"class": "A", "command": "tally new"})
-    found = reference_run(tmp_path, ["image"], [new, *CASES, new], Rules(), run, "overlay")
+    found = looked(tmp_path, run, [new, *CASES, new])
     assert asked[1:] == [["tally new"] * 2]
     assert [one.stdout for one in found.results] == [
         "tally new",
@@ -165,8 +182,134 @@ def test_a_look_that_was_lost_or_had_no_time_for_every_change_is_not_kept(tmp_pa
     hurried = result(truncated=["diff_seconds"])
     place = tmp_path / "twice"
     assert kept(place, runs(hurried, first=[hurried])) == ()
-    again = reference_run(place, ["image"], CASES, Rules(), runs(), "overlay")
-    assert again.results[0].truncated == ()
+    again = looked(place, runs())
+    assert (again.results[0].truncated, again.whole) == ((), True)
+
+
+class Clocked:
+    """A reference that prints a part of the time, over a clock of this test's own; the runs that it was asked for."""
+
+    def __init__(self, folder: Path, minutes: int, of: Callable[[int], object] = lambda _: "always") -> None:
+        self.now, self.asked, self.of = minutes, 0, of
+        found = References.of(folder, ["image"], Rules(), self.run)
+        self.references = replace(found, minute=lambda: self.now)
+
+    def run(self, cases: Sequence[Case]) -> list[CaseResult]:
+        self.asked += len(cases)
+        return [result(stdout=f"{self.of(self.now)}") for _ in cases]
+
+    def again(self, at: int) -> list[int]:
+        """Cases that are found to move, when a candidate differs in all of them at this minute."""
+        self.now = at
+        return self.references.look_again(dict(enumerate(CASES)), "overlay")
+
+
+EVENING = 60 * (24 * 20_000 + 19)
+"""Minutes since 1970, of some day at 19:00."""
+
+
+@pytest.mark.parametrize(
+    ("prints", "later"),
+    [(lambda now: now % 60, 1), (lambda now: now // 60 % 24, 60), (lambda now: now // 1440, 24 * 60)],
+    ids=["minute", "hour", "day"],
+)
+def test_a_reference_that_prints_the_time_was_kept_for_ever(
+    tmp_path: Path, prints: Callable[[int], object], later: int
+) -> None:
+    """It was worth 1.0 in the minute in which it was looked at, and 0.0 to everybody from then on."""
+    reference = Clocked(tmp_path, EVENING + 26, prints)
+    assert reference.references.seen(CASES, "overlay").moving == ()
+    if later > 1:
+        assert reference.again(EVENING + 27) == []
+    everything = list(range(len(CASES)))
+    assert reference.again(EVENING + 26 + later) == everything
+    asked = reference.asked
+    assert reference.again(EVENING + 28 + later) == everything, "it is kept"
+    assert reference.references.seen(CASES, "overlay").moving == tuple(everything)
+    assert reference.asked == asked, "and costs nothing more"
+
+
+def test_a_steady_reference_is_looked_at_again_once_an_hour_however_many_candidates_differ(
+    tmp_path: Path,
+) -> None:
+    reference = Clocked(tmp_path, EVENING)
+    reference.references.seen(CASES, "overlay")
+    reference.asked = 0
+    counts = []
+    for minute in (0, 1, 2, 30, 59, 60, 61, 119, 24 * 60 + 61):
+        assert reference.again(EVENING + minute) == []
+        counts.append(reference.asked // len(CASES))
+    assert counts == [1, 2, 2, 2, 2, 3, 3, 3, 4]
+
+
+def test_what_differs_from_run_to_run_is_no_matter_of_the_clock(tmp_path: Path) -> None:
+    """It decides nothing; its exit code, which stays the same, does."""
+    lots = count()
+
+    def run(cases: Sequence[Case]) -> list[CaseResult]:
+        return [result(stdout=f"{next(lots)}" if case.command_class == "A" else "b") for case in cases]
+
+    references = References.of(tmp_path, ["image"], Rules(), run)
+    for _ in range(2):
+        found = references.seen(CASES, "overlay")
+        assert (found.varying, found.moving) == (dict.fromkeys(range(3), ("output",)), ())
+    assert next(lots) == 3 * (2 + 3 + 3), "looked at once and for all"
+
+
+def test_a_look_that_was_stopped_makes_nothing_move(tmp_path: Path) -> None:
+    """Else a candidate that keeps the machine busy could take cases out of its own comparison."""
+    kept(tmp_path, runs())
+    for spoiled in (result(exit_code=None, ended="deadline"), result(truncated=["diff_seconds"], stdout="")):
+        references = References.of(tmp_path, ["image"], Rules(), always(spoiled))
+        assert references.look_again(dict(enumerate(CASES)), "overlay") == []
+
+
+def in_turn(*stdouts: str, **changed: Any) -> Callable[[Case], CaseResult]:
+    left = iter(stdouts)
+    return lambda _: result(stdout=next(left), **changed)
+
+
+@pytest.mark.parametrize(
+    ("looks", "says", "varying"),
+    [
+        (["19:27"] * 3, "19:27", ()),
+        (["19:27", "19:27", "19:28", *["19:28"] * 3], "19:28", ()),
+        (["a", "b", "c", "d", "e", "f"], "d", ("output",)),
+    ],
+    ids=["within a minute", "as a minute ends", "lots"],
+)
+def test_both_sides_are_compared_within_one_moment(
+    looks: list[str], says: str, varying: tuple[str, ...]
+) -> None:
+    found = beside(in_turn(*looks), in_turn("x", "y"), CASES[0], Rules())
+    assert (found.reference.stdout, found.varying, found.lasting) == (says, varying, True)
+    assert found.candidate.stdout == "xy"[len(looks) > 3]
+
+
+def test_a_reference_that_is_stopped_beside_a_candidate_decides_nothing_and_is_not_kept() -> None:
+    late = in_turn(*"aaaaaa", exit_code=None, ended="deadline")
+    found = beside(late, in_turn("a", "a"), CASES[0], Rules())
+    assert (found.varying, found.lasting) == (("exit_code", "effects", "output"), False)
+
+
+def test_a_candidate_that_ends_its_machine_beside_the_reference_has_failed_the_case() -> None:
+    class Gone:
+        how = "copy"
+
+        def run(self, case: Case) -> CaseResult:
+            raise EngineError(f"no container for {case.command}")
+
+    found = beside(in_turn(*"aaa"), surviving(Gone()), CASES[0], Rules())  # type: ignore[arg-type]
+    assert (found.candidate.ended, found.candidate.exit_code, found.varying) == ("lost", None, ())
+
+
+def test_what_varies_within_a_moment_is_kept_and_not_looked_at_again(tmp_path: Path) -> None:
+    run = runs(result(stdout="other"), result(stdout="other", changes=changed()))
+    references = References.of(tmp_path, ["image"], Rules(), run)
+    assert references.seen(CASES, "overlay").moving == (0, 1)
+    references.note(CASES, "overlay", {0: ("output",), 1: ("output",)})
+    found = references.seen(CASES, "overlay")
+    assert (found.varying, found.moving) == ({0: ("output",), 1: ("output",)}, (1,))
 
 
 def test_a_case_that_promises_nothing_may_end_as_it_likes(tmp_path: Path) -> None:
@@ -184,7 +327,7 @@ def test_a_reference_that_prints_no_text_is_refused_with_its_line(tmp_path: Path
         kept(tmp_path, runs(*given, first=given))
 
 
-def exactly(reference: CaseResult, candidate: CaseResult) -> bool:
+def exactly(reference: CaseResult, candidate: CaseResult) -> bool | None:
     return judge_case(observed(reference), observed(candidate), Rules()).exact_match
 
 
