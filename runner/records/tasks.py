@@ -99,7 +99,8 @@ class Task(Record):
     instruction: str = ""
     environment: Environment = Environment()
     agent_timeout_seconds: float | None = None
-    """The task's own limit on the rollout; the smaller of this and the budget's wall clock holds."""
+    """The task's own limit on the rollout. The smaller of this and the budget's wall clock holds, but for agents without
+    a model, which have the whole of it."""
     agent_user: str | None = None
     """User of the rollout; None means the image's. A non-root user gets no capability at all."""
     verifier: VerifierSpec = VerifierSpec()
