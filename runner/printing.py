@@ -7,6 +7,7 @@ through `printable`.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -15,6 +16,8 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 if TYPE_CHECKING:
     from rich.console import Console
 
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
+"""What terminals are told in the middle of a text: colours, places of the cursor, titles."""
 _KEPT = frozenset("\n\t")
 _SPACE = "\N{NO-BREAK SPACE}"
 
@@ -27,6 +30,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() or sign in _KEPT else _escape(sign) for sign in text)
+
+
+def uncoloured(text: str) -> str:
+    """The text that a program printed for a terminal, `printable`, without what it told the terminal."""
+    return printable(_SEQUENCE.sub("", text))
 
 
 def one_line(text: str) -> str:

@@ -62,7 +62,9 @@ def test_a_budget_cut_a_tasks_time_limit_unsaid_and_for_the_oracle_too(tmp_path:
     make_task(tmp_path, "long", toml="[agent]\ntimeout_sec = 3600\n")
     make_task(tmp_path, "short", toml="[agent]\ntimeout_sec = 60\n")
     budget = Budget(wall_seconds=1800)
-    tested = plan(tmp_path, agent=LlmScripts(), model=Model(name="m", backend="scripted"), budget=budget).trials
+    tested = plan(
+        tmp_path, agent=LlmScripts(), model=Model(name="m", backend="scripted"), budget=budget
+    ).trials
     assert [(trial.seconds, trial.is_cut) for trial in tested] == [(1800, True), (60, False)]
     bounds = plan(tmp_path, budget=budget).trials
     assert [(trial.seconds, trial.is_cut) for trial in bounds] == [(3600, False), (60, False)]

@@ -219,6 +219,9 @@ class HarborDataset(Record):
                 f"There is neither {context.name}/Dockerfile nor a docker_image: add one of them."
             )
         environment = Environment(
+            name=context.parent.name
+            if context.name == "environment"
+            else f"{context.parent.name}-{context.name}",
             context=context if built else None,
             image=table.docker_image or None,
             build_args=self.build_args,

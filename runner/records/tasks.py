@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from runner.records.base import Record
 
@@ -16,6 +16,8 @@ Name = Annotated[str, BeforeValidator(lambda name: str(name).encode(errors="back
 class Environment(Record):
     """What a sandbox of a task is made of (`[environment]` of a Harbor task)."""
 
+    name: str = Field(default="", exclude=True)
+    """What the image is made for, for people: part of its tag, and of no digest."""
     context: Path | None = None
     """Folder with a Dockerfile, the build context. None: `image` must be pulled or be local."""
     image: str | None = None
@@ -99,8 +101,8 @@ class Task(Record):
     instruction: str = ""
     environment: Environment = Environment()
     agent_timeout_seconds: float | None = None
-    """The task's own limit on the rollout. The smaller of this and the budget's wall clock holds, but for agents without
-    a model, which have the whole of it."""
+    """The task's own limit on the rollout. The smaller of this and the budget's wall clock holds; agents without a
+    model have the whole of it."""
     agent_user: str | None = None
     """User of the rollout; None means the image's. A non-root user gets no capability at all."""
     verifier: VerifierSpec = VerifierSpec()
