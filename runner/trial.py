@@ -241,6 +241,8 @@ def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: Rollout) -> SandboxSpec:
         bundles=(agent.bundle,) if agent.bundle else (),
         runtime=isinstance(agent, DrivingAgent),
         fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
+        open_dirs=task.open_dirs,
+        entrypoint=task.entrypoint,
         network="open" if allowed(lab.sandboxes, task.environment) is None else "none",
         labels={"assay.sweep": lab.sweep, "assay.trial": trial.key},
     )

@@ -266,7 +266,7 @@ class TrialRecord(TrialName):
     answer_in_reach (the agent could have copied the answer out of its own installation), calls_undescribed (what a call
     holds could not be read: no tool calls are counted), commands_cut (some commands are longer than what is read of
     them, so `programs` may lack some), time_limit_cut (the budget's wall clock is shorter than the task's own limit),
-    ..."""
+    entrypoint_ended (the image's ENTRYPOINT did not come up again where the tests ran), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()

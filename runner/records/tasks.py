@@ -113,6 +113,10 @@ class Task(Record):
     solution_env: dict[str, str] = {}
     solution_refused: str | None = None
     """Why the solution cannot be applied here; concerns `oracle` alone."""
+    entrypoint: bool = False
+    """Whether its image's ENTRYPOINT runs in the agent's machine."""
+    open_dirs: tuple[str, ...] = ()
+    """Folders of the agent's machine that are made for it, if need be, and that everybody may write to."""
     host_env: tuple[str, ...] = ()
     """Names of this machine's environment variables whose values the task's machine, verifier or solution gets."""
     answer: Answer | None = None

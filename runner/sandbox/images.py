@@ -25,6 +25,7 @@ from runner.errors import ImageError
 from runner.printing import uncoloured
 from runner.records import Environment, Image
 from runner.sandbox import base
+from runner.sandbox.entrypoint import Entrypoint
 from runner.sandbox.faults import ENGINE_FAULTS, engine_faults
 
 REPOSITORY = "assay-task"
@@ -50,6 +51,8 @@ class ImageConfig(NamedTuple):
     workdir: str
     volumes: Mapping[str, str | None]
     """Paths that are volumes; of a snapshot, with the name of the volume that goes with it."""
+    entrypoint: Entrypoint | None = None
+    """Of a snapshot, that of the image which its machine was started from."""
 
 
 class Images:
@@ -84,13 +87,15 @@ class Images:
         return future.result()
 
     def config(self, image: Image) -> ImageConfig:
-        """Its user, working directory and volumes; asked of the engine once."""
+        """Its user, working directory, volumes and ENTRYPOINT; asked of the engine once."""
         if image.id not in self._configs:
             with engine_faults(f"looking at image {image.reference}"):
                 found = self._inspect(image.id)["Config"]
             # As the engine names its mounts.
             volumes = dict.fromkeys(map(normpath, found.get("Volumes") or ()))
-            self._configs[image.id] = ImageConfig(found["User"], found["WorkingDir"] or "/", volumes)
+            user, workdir, argv = found["User"], found["WorkingDir"] or "/", found.get("Entrypoint")
+            entrypoint = Entrypoint(tuple(argv), user, workdir) if argv else None
+            self._configs[image.id] = ImageConfig(user, workdir, volumes, entrypoint)
         return self._configs[image.id]
 
     def remember(self, image: Image, config: ImageConfig) -> None:

@@ -15,6 +15,12 @@ What each mode cannot exclude:
   reward while they run. What lay in `/tests` and `/logs/verifier` before does not count: that they are empty and closed
   is looked at from outside right before the tests begin. All processes are ended before the reward is read.
 
+An image's ENTRYPOINT runs in the agent's machine and in a verifier's, as in Harbor. Harbor judges shared tasks in the
+machine where it still runs. A snapshot has no processes, so the ENTRYPOINT is started anew there, from the files that
+the agent left and with the rights of the agent or of the tests, whichever are fewer. If it ends, the tests decide
+without it and the verdict has the flag `entrypoint_ended`. A task whose ENTRYPOINT must not run twice, or needs root
+where the agent is somebody else, is one for `dataset.keep_processes`.
+
 What cannot be judged counts against the agent (reward 0, with an error): tests without an end or a usable reward, and a
 machine that does not start. All of them rest on what the agent left, and whoever is losing a trial would spoil it if
 that paid. A task that is broken shows in `agent=oracle`, which then gets 0 as well.
@@ -35,7 +41,7 @@ from runner.errors import EngineError, ImageError, VerifierError, WorkspaceTooLa
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
 from runner.sandbox.inside import proxied
 from runner.sandbox.network import allowed
-from runner.verifiers.artifacts import MOST_FETCHED, RESERVED, Fetch, carry, paths_of
+from runner.verifiers.artifacts import MOST_FETCHED, PUBLISHED, RESERVED, Fetch, carry, paths_of
 from runner.verifiers.machine_changes import changed_programs, shown
 from runner.verifiers.pristine import lay_over
 from runner.verifiers.reward_files import NAMES, only_file, read_reward
@@ -121,7 +127,7 @@ class HarborVerifier(Record):
         commands = _test_commands(task, proxy=bool(hosts))
         changes = sandbox.changes()
         try:
-            with _opened(task, sandbox.snapshot(), sandboxes, hosts) as judge:
+            with _opened(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
                 verdict = self._judge(commands, judge, into, "shared")
         except ImageError as error:  # the agent left a machine that cannot even start
             verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
@@ -183,7 +189,10 @@ class HarborVerifier(Record):
             image=judge.image.id,
             output=(result.stdout + result.stderr)[-4000:],
             error=error,
-            flags=(NO_VERDICT,) if error else (),
+            flags=(
+                *([NO_VERDICT] if error else []),
+                *(["entrypoint_ended"] if judge.entrypoint_ended else []),
+            ),
         )
 
 
@@ -228,7 +237,11 @@ def _try_engine(task: Task, sandboxes: SandboxProvider) -> None:
 
 @contextmanager
 def _opened(
-    task: Task, image: Image, sandboxes: SandboxProvider, hosts: tuple[str, ...] | None
+    task: Task,
+    image: Image,
+    sandboxes: SandboxProvider,
+    hosts: tuple[str, ...] | None,
+    entrypoint_user: str | None = None,
 ) -> Iterator[Sandbox]:
     """The judge's sandbox: an open network where `hosts` is None, else none but a proxy to them."""
     with ExitStack() as stack:
@@ -244,9 +257,20 @@ def _opened(
             user="root",  # of the container; the tests' own user is the command's
             gateway_dir=sockets,
             fresh_dirs=FRESH,
+            entrypoint=True,
+            entrypoint_user=entrypoint_user,
             network="open" if hosts is None else "none",
         )
         yield stack.enter_context(sandboxes.open(spec))
+
+
+def _lesser_user(task: Task) -> str | None:
+    """Who runs the ENTRYPOINT of a machine that the agent left: the agent or the tests, if they are not root.
+
+    It may be, or load, what the agent has written: as the image's user it could do more than the tests would.
+    """
+    users = (task.agent_user, task.verifier.user)
+    return next((user for user in users if user not in (None, "root", "0")), None)
 
 
 def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
@@ -278,7 +302,7 @@ def _carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -
     Returns what was left out. Raises `WorkspaceTooLarge`.
     """
     left_out: list[str] = []
-    for number, path in enumerate(dict.fromkeys((*task.artifacts, "/logs/artifacts"))):
+    for number, path in enumerate(dict.fromkeys((*task.artifacts, PUBLISHED))):
         tar = into / f"artifact-{number}.tar"
         with suppress(FileNotFoundError), tempfile.TemporaryDirectory(dir=into) as folder:
             sandbox.get(path, tar)  # an artifact that the agent did not make is for the tests to miss
