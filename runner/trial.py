@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from runner import workspace
+from runner.compressed import compress_archives
 from runner.driving import Clock, Machine, Workbench, drive
 from runner.errors import (
     AssayError,
@@ -30,6 +31,8 @@ from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status,
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
 from runner.store import JUDGE_LEDGER, LEDGER, NO_ROOM, no_room
+from runner.verifiers.artifacts import PUBLISHED
+from runner.verifiers.carrying import keep_published
 from runner.verifiers.harbor import LIVE_FRESH
 
 if TYPE_CHECKING:
@@ -102,6 +105,7 @@ def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> T
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise no_room(folder, error) from error
         state.error = ErrorInfo.of(error, state.phase, unexpected=True)
+    compress_archives(folder)
     return recorded(trial, state, lab.bundles, retries, started)
 
 
@@ -283,6 +287,8 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: R
         state.result = result.model_copy(update={"exit_code": None, "ended": sandbox.excess})
     (state.folder / "agent.stdout").write_text(result.stdout, "utf-8")
     (state.folder / "agent.stderr").write_text(result.stderr, "utf-8")
+    if PUBLISHED in trial.task.open_dirs and not keep_published(sandbox, state.folder):
+        state.flags.append("artifacts_not_kept")
     if sandbox.workdir != "/":  # a task that works in / is judged whole; its workspace is the machine
         try:
             sandbox.get(sandbox.workdir, state.folder / "workspace.tar")

@@ -266,7 +266,8 @@ class TrialRecord(TrialName):
     answer_in_reach (the agent could have copied the answer out of its own installation), calls_undescribed (what a call
     holds could not be read: no tool calls are counted), commands_cut (some commands are longer than what is read of
     them, so `programs` may lack some), time_limit_cut (the budget's wall clock is shorter than the task's own limit),
-    entrypoint_ended (the image's ENTRYPOINT did not come up again where the tests ran), ..."""
+    entrypoint_ended (the image's ENTRYPOINT did not come up again where the tests ran),
+    artifacts_not_kept (what lay in `/logs/artifacts` is not, or not as a whole, in the trial's folder), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()

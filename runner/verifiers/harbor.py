@@ -29,11 +29,8 @@ that paid. A task that is broken shows in `agent=oracle`, which then gets 0 as w
 from __future__ import annotations
 
 import tarfile
-import tempfile
 import time
-from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -41,7 +38,8 @@ from runner.errors import EngineError, ImageError, VerifierError, WorkspaceTooLa
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
 from runner.sandbox.inside import proxied
 from runner.sandbox.network import allowed
-from runner.verifiers.artifacts import MOST_FETCHED, PUBLISHED, RESERVED, Fetch, carry, paths_of
+from runner.verifiers.artifacts import RESERVED
+from runner.verifiers.carrying import carry_artifacts
 from runner.verifiers.machine_changes import changed_programs, shown
 from runner.verifiers.pristine import lay_over
 from runner.verifiers.reward_files import NAMES, only_file, read_reward
@@ -112,7 +110,7 @@ class HarborVerifier(Record):
         image = sandboxes.image(_environment(task))
         with _opened(task, image, sandboxes, hosts) as judge:
             try:
-                left_out = _carry_artifacts(task, sandbox, judge, into)
+                left_out = carry_artifacts(task, sandbox, judge, into)
             except WorkspaceTooLarge as error:
                 return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
             verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, into, "separate")
@@ -294,52 +292,6 @@ def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
         argv=("chown", "-R", user, *LIVE_FRESH), user="root", uploads=uploads, timeout_seconds=60.0
     )
     return give, judge
-
-
-def _carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
-    """Copy each declared artifact, and `/logs/artifacts`, to its own path in the judge's sandbox.
-
-    Returns what was left out. Raises `WorkspaceTooLarge`.
-    """
-    left_out: list[str] = []
-    for number, path in enumerate(dict.fromkeys((*task.artifacts, PUBLISHED))):
-        tar = into / f"artifact-{number}.tar"
-        with suppress(FileNotFoundError), tempfile.TemporaryDirectory(dir=into) as folder:
-            sandbox.get(path, tar)  # an artifact that the agent did not make is for the tests to miss
-            carried, fetch = Path(folder, "carried.tar"), _fetching(sandbox, Path(folder))
-            left_out += carry(tar, path, carried, fetch, partial(_present, judge, path, Path(folder)))
-            judge.put(carried, "/")
-    return tuple(left_out)
-
-
-def _fetching(sandbox: Sandbox, folder: Path) -> Fetch:
-    """Takes what an artifact's links lead to out of the agent's machine; nothing more once it was too much."""
-    names = iter([f"fetched-{number}.tar" for number in range(MOST_FETCHED)])
-
-    def fetch(path: str) -> Path | None:
-        if (name := next(names, None)) is None:
-            return None
-        try:
-            sandbox.get(path, folder / name)
-        except FileNotFoundError:
-            return None
-        except WorkspaceTooLarge:
-            deque(names, maxlen=0)
-            return None
-        return folder / name
-
-    return fetch
-
-
-def _present(judge: Sandbox, path: str, folder: Path) -> frozenset[str] | None:
-    """What the judge's machine has at an artifact's path before it comes."""
-    try:
-        judge.get(path, folder / "present.tar")
-    except FileNotFoundError:
-        return frozenset()
-    except WorkspaceTooLarge:
-        return None
-    return paths_of(folder / "present.tar", path)
 
 
 def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:
