@@ -147,7 +147,7 @@ class Images:
         found = self._local(_tag("", digest))
         if found:
             with engine_faults(f"naming image {tag}"):
-                self._api.tag(found, *tag.split(":"))
+                self._api.tag(found, REPOSITORY, tag.partition(":")[2])
         return found
 
     def _pull(self, reference: str) -> str:

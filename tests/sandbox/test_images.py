@@ -176,7 +176,7 @@ def test_an_images_name_is_its_tasks_and_one_from_before_gets_it(
     assert after.reference.startswith(f"{images.REPOSITORY}:org-Some-task-xxx")
     assert len(after.reference.partition(":")[2]) <= 128
     assert named.model_dump() == unnamed.model_dump()
-    tags = connect().api.inspect_image(after.reference)["RepoTags"]
+    tags = connect().images.get(after.reference).tags
     assert {before.reference, after.reference} <= set(tags)
 
 
