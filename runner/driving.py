@@ -152,6 +152,11 @@ class Machine:
         """See `protocols.Sandbox`."""
         return self._sandbox.counted()
 
+    @property
+    def entrypoint_ended(self) -> bool:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.entrypoint_ended
+
     def changes(self) -> Changes | None:
         """See `protocols.Sandbox`."""
         return self._sandbox.changes()

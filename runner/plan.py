@@ -44,9 +44,20 @@ class PlannedTrial(Record):
 
     @property
     def seconds(self) -> float | None:
-        """Of its rollout at most: the smaller of the task's own limit and the budget's; None without either."""
-        limits = [self.task.agent_timeout_seconds, self.cell.budget.wall_seconds]
-        return min((limit for limit in limits if limit is not None), default=None)
+        """Longest rollout: the smaller of the task's own limit and the budget's; None without either.
+
+        An agent without a model has the task's own limit: it measures the task, and spends no budget.
+        """
+        own, budget = self.task.agent_timeout_seconds, self.cell.budget.wall_seconds
+        if _keeps_its_limit(self.cell, self.task):
+            return own
+        return min((limit for limit in (own, budget) if limit is not None), default=None)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its budget gives the rollout less time than the task does."""
+        own, seconds = self.task.agent_timeout_seconds, self.seconds
+        return own is not None and seconds is not None and seconds < own
 
     @property
     def most_usd(self) -> float | None:
@@ -127,9 +138,10 @@ def make_plan(
             read[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)
         trials += [
-            PlannedTrial(key=trial_key(configured, task, attempt), cell=cell, task=task, attempt=attempt)
+            PlannedTrial(key=key, cell=cell, task=task, attempt=attempt)
             for task in read[dataset]
             for attempt in range(1, cell.attempts + 1)
+            for key in [trial_key(configured, task, attempt, own_limit=_keeps_its_limit(cell, task))]
         ]
     order = {name: n for n, name in enumerate(dict.fromkeys((t.task.dataset, t.task.name) for t in trials))}
     trials.sort(key=lambda t: (t.attempt, order[t.task.dataset, t.task.name]))
@@ -145,10 +157,20 @@ def cell_digest(cell: Cell, sandbox: Configured) -> str:
     return _digest([SEMANTICS, *parts, cell.dataset.pass_threshold])
 
 
-def trial_key(cell: str, task: Task, attempt: int) -> str:
-    """Digest (32 hex digits) of everything that can change how this trial ends; `cell` is its `cell_digest`."""
+def trial_key(cell: str, task: Task, attempt: int, *, own_limit: bool = False) -> str:
+    """Digest (32 hex digits) of everything that can change how this trial ends; `cell` is its `cell_digest`.
+
+    `own_limit` says that the task's limit on time holds although the budget's is shorter.
+    """
     judge = task.verifier.environment.digest if task.verifier.environment else None
-    return _digest([cell, task.digest, task.environment.digest, judge, attempt])[:32]
+    parts = [cell, task.digest, task.environment.digest, judge, attempt]
+    return _digest([*parts, "own_limit"] if own_limit else parts)[:32]
+
+
+def _keeps_its_limit(cell: Cell, task: Task) -> bool:
+    """Whether the task's own limit on time holds although the budget's is shorter."""
+    own, budget = task.agent_timeout_seconds, cell.budget.wall_seconds
+    return not cell.agent.uses_model and own is not None and budget is not None and own > budget
 
 
 def identity(configured: Configured) -> str:

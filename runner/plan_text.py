@@ -39,6 +39,7 @@ def plan_text(
     after = [
         *_tiers(plan, settings.scoring),
         *_takes(plan, settings, finished),
+        *_cut(plan),
         *_images(plan),
         *(f"  refused: {task.name}: {task.refused}" for task in plan.refused),
     ]
@@ -127,6 +128,22 @@ def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> I
         yield (
             f"Disk, at most: {wide * disk / 1000:.1f} GB in sandboxes at work, {len(plan.todo) * kept / 1000:.1f} GB "
             "of workspaces kept; images beside that."
+        )
+
+
+def _cut(plan: Plan) -> Iterator[str]:
+    """A line for each budget that gives tasks less time than they ask for themselves."""
+    cut: dict[str, dict[str, PlannedTrial]] = {}
+    for trial in plan.todo:
+        if trial.is_cut:
+            cut.setdefault(trial.cell.budget.name, {})[trial.task.name] = trial
+    for budget, trials in cut.items():
+        longest = max(trial.task.agent_timeout_seconds or 0 for trial in trials.values())
+        limit = next(iter(trials.values())).seconds
+        tasks = "1 task's time limit is" if len(trials) == 1 else f"{len(trials)} tasks' time limits are"
+        yield (
+            f"{tasks} cut from up to {longest:g} s to {limit:g} s by budget={budget}; budget.wall_seconds=null keeps "
+            "the tasks' own (flag time_limit_cut)."
         )
 
 

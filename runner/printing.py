@@ -8,6 +8,7 @@ through `printable`.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 import time
@@ -22,6 +23,8 @@ WIDTH = 100
 """Characters a line outside a terminal, in files for instance."""
 NARROWEST = 40
 """A narrower terminal is written to as if it were this wide."""
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
+"""What terminals are told in the middle of a text: colours, places of the cursor, titles."""
 _KEPT = frozenset("\n\t")
 _SPACE = "\N{NO-BREAK SPACE}"
 
@@ -34,6 +37,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() or sign in _KEPT else _escape(sign) for sign in text)
+
+
+def uncoloured(text: str) -> str:
+    """The text that a program printed for a terminal, `printable`, without what it told the terminal."""
+    return printable(_SEQUENCE.sub("", text))
 
 
 def one_line(text: str) -> str:

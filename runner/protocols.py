@@ -238,6 +238,10 @@ class Sandbox(Protocol):
     def counted(self) -> Counted:
         """What the kernel counted of it, until now or until `kill`."""
 
+    @property
+    def entrypoint_ended(self) -> bool:
+        """Whether the image's ENTRYPOINT was to run and ended at once, in a machine that an agent had left so."""
+
     def changes(self) -> Changes | None:
         """What differs in its file system from its image, until now; mounts and the runner's own files aside.
 

@@ -238,6 +238,7 @@ def _flags(trial: PlannedTrial, state: Rollout, retries: Sequence[Retry]) -> lis
             "unjudged": verdict is not None and verdict.reward is None,
             "output_truncated": state.result is not None and state.result.output_cut,
             "no_wall_limit": trial.seconds is None,
+            "time_limit_cut": trial.is_cut,
         }.items()
         if holds
     ]

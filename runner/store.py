@@ -8,7 +8,8 @@
     │   ├── judge.jsonl                every call of the verifier's judge model, if it has one
     │   ├── ledger.sent  judge.sent    while they run: numbers of calls sent, which a killed runner leaves
     │   ├── trajectory.json            ATIF, made from the ledger
-    │   ├── agent.stdout  agent.stderr verifier.tar  workspace.tar
+    │   ├── agent.stdout  agent.stderr verifier.tar.gz  workspace.tar.gz
+    │   ├── artifacts.tar.gz           what the agent left in `/logs/artifacts`, if anything
     │   ├── again/                     what a second verdict's tests printed and wrote, if one was asked for
     │   ├── earlier/<n>/               tries that our side spoiled: same files, their spend is counted
     │   └── superseded/<n>/            finished trials replaced by `fresh=true`: their spend is not counted

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runner import workspace
+from runner.compressed import compress_archives
 from runner.driving import Clock, Machine, Workbench, drive
 from runner.errors import (
     AssayError,
@@ -32,6 +33,8 @@ from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status,
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
 from runner.store import JUDGE_LEDGER, LEDGER, NO_ROOM, no_room
+from runner.verifiers.artifacts import PUBLISHED
+from runner.verifiers.carrying import keep_published
 from runner.verifiers.harbor import LIVE_FRESH
 
 if TYPE_CHECKING:
@@ -104,6 +107,7 @@ def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> T
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise no_room(folder, error) from error
         state.error = ErrorInfo.of(error, state.phase, unexpected=True)
+    compress_archives(folder)
     return recorded(trial, state, lab.bundles, retries, started)
 
 
@@ -244,6 +248,8 @@ def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: Rollout) -> SandboxSpec:
         bundles=(agent.bundle,) if agent.bundle else (),
         runtime=isinstance(agent, DrivingAgent),
         fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
+        open_dirs=task.open_dirs,
+        entrypoint=task.entrypoint,
         network="open" if allowed(lab.sandboxes, task.environment) is None else "none",
         labels={"assay.sweep": lab.sweep, "assay.trial": trial.key},
     )
@@ -284,6 +290,8 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: R
         state.result = result.model_copy(update={"exit_code": None, "ended": sandbox.excess})
     (state.folder / "agent.stdout").write_text(result.stdout, "utf-8")
     (state.folder / "agent.stderr").write_text(result.stderr, "utf-8")
+    if PUBLISHED in trial.task.open_dirs and not keep_published(sandbox, state.folder):
+        state.flags.append("artifacts_not_kept")
     if sandbox.workdir != "/":  # a task that works in / is judged whole; its workspace is the machine
         try:
             sandbox.get(sandbox.workdir, state.folder / "workspace.tar")

@@ -114,7 +114,9 @@ def _overhead(folder: Path) -> None:
             toml="[agent]\ntimeout_sec = 60\n",
         )
     made = dataset(folder / "tasks").tasks()
-    ours_tags = {f"assay-task:{task.environment.digest.removeprefix('sha256:')[:24]}" for task in made}
+    ours_tags = {
+        f"assay-task:{task.name}-{task.environment.digest.removeprefix('sha256:')[:24]}" for task in made
+    }
     ratios = []
     for pair in range(PAIRS):
         _remove_images(client, {"assay-bench"} | ours_tags)

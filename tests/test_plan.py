@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.agents.bounds import Nop, Oracle
+from runner.agents.llm_scripts import LlmScripts
 from runner.cells import NO_MODEL, Cell
-from runner.plan import Plan, identity, make_plan, trial_key
+from runner.plan import Plan, cell_digest, identity, make_plan, trial_key
 from runner.records import Budget, Environment, Model, Prices, PriceTier, VerifierSpec
 from runner.sandbox.docker import DockerSandboxes
 from tests.tasks_factory import dataset, make_task
@@ -55,6 +56,27 @@ def test_whatever_can_change_a_result_changes_the_key(tmp_path: Path) -> None:
     (tmp_path / "a" / "tests" / "test.sh").write_text("#!/bin/bash\necho 0 > /logs/verifier/reward.txt\n")
     found.append(keys(tmp_path))
     assert len({tuple(one) for one in found}) == len(found)
+
+
+def test_a_budget_cut_a_tasks_time_limit_unsaid_and_for_the_oracle_too(tmp_path: Path) -> None:
+    make_task(tmp_path, "long", toml="[agent]\ntimeout_sec = 3600\n")
+    make_task(tmp_path, "short", toml="[agent]\ntimeout_sec = 60\n")
+    budget = Budget(wall_seconds=1800)
+    tested = plan(
+        tmp_path, agent=LlmScripts(), model=Model(name="m", backend="scripted"), budget=budget
+    ).trials
+    assert [(trial.seconds, trial.is_cut) for trial in tested] == [(1800, True), (60, False)]
+    bounds = plan(tmp_path, budget=budget).trials
+    assert [(trial.seconds, trial.is_cut) for trial in bounds] == [(3600, False), (60, False)]
+
+
+def test_a_bounds_key_changes_where_its_time_limit_does(tmp_path: Path) -> None:
+    make_task(tmp_path, "long", toml="[agent]\ntimeout_sec = 3600\n")
+    make_task(tmp_path, "short", toml="[agent]\ntimeout_sec = 60\n")
+    short = Budget(wall_seconds=1800)
+    for trial in plan(tmp_path, budget=short).trials:
+        plain = trial_key(cell_digest(trial.cell, DockerSandboxes()), trial.task, 1)
+        assert (trial.key == plain) is (trial.task.name == "short")
 
 
 def test_the_same_file_elsewhere_is_the_same_model(tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ class CliToolBench(Record):
             )
         parts = [tree_digest(self.images / language), self.build_args]
         return Environment(
+            name=f"cli-{language}",
             context=context(self.images, language, self.verifier.cache),
             build_args=self.build_args,
             network="no-network",

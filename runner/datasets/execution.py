@@ -160,15 +160,16 @@ class ExecutionBench(Record):
             digest=digest(shaping),
             **_strata(project),
             instruction=INSTRUCTION,
-            environment=self._environment(project),
+            environment=self._environment(project, folder.name),
             verifier=VerifierSpec(mode="separate", tests=folder, timeout_seconds=project.test_seconds),
             is_project=True,
             solution=self.cache / "set_up" / _short([scripts, known]) if recorded else None,
         )
 
-    def _environment(self, project: Project) -> Environment:
+    def _environment(self, project: Project, name: str) -> Environment:
         context = projects.context(project, self.image, self.cache)
         return Environment(
+            name=name,
             context=context,
             build_args=self.build_args,
             build_timeout_seconds=project.build_seconds,

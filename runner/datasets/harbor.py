@@ -7,6 +7,7 @@ so that it stays in every denominator.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -28,14 +29,20 @@ from runner.datasets.task_files import (
 from runner.datasets.task_toml import EnvironmentTable, NetworkTable, TaskToml, read_task_toml
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Healthcheck, Record, Task, VerifierSpec
+from runner.verifiers.artifacts import PUBLISHED
 from runner.verifiers.harbor import HarborVerifier
 
+OPEN = ("/logs/agent", PUBLISHED)
+"""Folders that agents and solutions of Harbor's find in their machine."""
 _LANGUAGES = """
     bash c c++ c# clojure cobol cpp css elixir erlang fortran go golang haskell html java javascript julia kotlin lean
     lisp lua ocaml perl php prolog python r ruby rust scala scheme shell sql swift typescript verilog zig
 """
 LANGUAGES = frozenset(_LANGUAGES.split())
 """Tags that are taken for a task's language when its metadata names none."""
+
+ENTRYPOINT = re.compile(r"^\s*ENTRYPOINT\s", re.IGNORECASE | re.MULTILINE)
+"""The instruction of a Dockerfile."""
 
 
 class HarborDataset(Record):
@@ -153,6 +160,7 @@ class HarborDataset(Record):
             "verifier": declared.model_dump(mode="json", exclude={"tests": True, "environment": {"context"}}),
             "solution_env": table.solution.env,
             **({"host_env": host_env} if host_env else {}),
+            **({"entrypoint": True} if _sets_entrypoint(environment, verifier.environment) else {}),
             "pass_threshold": self.pass_threshold,
             "reading": self.verifier.model_dump(mode="json", exclude_none=True),
         }
@@ -165,6 +173,8 @@ class HarborDataset(Record):
             agent_user=table.agent.user,
             verifier=verifier,
             artifacts=table.artifact_paths(),
+            entrypoint=True,
+            open_dirs=OPEN,
             solution=folder / "solution" if (folder / "solution" / "solve.sh").is_file() else None,
             solution_env=solution_env,
             solution_refused=solution_refused,
@@ -219,6 +229,9 @@ class HarborDataset(Record):
                 f"There is neither {context.name}/Dockerfile nor a docker_image: add one of them."
             )
         environment = Environment(
+            name=context.parent.name
+            if context.name == "environment"
+            else f"{context.parent.name}-{context.name}",
             context=context if built else None,
             image=table.docker_image or None,
             build_args=self.build_args,
@@ -235,6 +248,16 @@ class HarborDataset(Record):
         declared = environment.model_dump(mode="json", exclude={"context"}) | {"env": table.env}
         content = {"files": tree_digest(context), **declared}
         return environment.model_copy(update={"digest": digest(content)})
+
+
+def _sets_entrypoint(*environments: Environment | None) -> bool:
+    """Whether a Dockerfile sets an ENTRYPOINT: records from when it was dropped are not taken for its trials."""
+    contexts = [environment.context for environment in environments if environment]
+    return any(
+        ENTRYPOINT.search((context / "Dockerfile").read_text("utf-8", "replace"))
+        for context in contexts
+        if context
+    )
 
 
 def _solution_env(table: TaskToml, host: HostEnvironment) -> tuple[dict[str, str], str | None]:

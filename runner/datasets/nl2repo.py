@@ -233,6 +233,7 @@ class Nl2RepoBench(Record):
             tests,
         ]
         return Environment(
+            name=task.name,
             context=self.verifier.cache / "nl2repo_images" / _short(parts),
             build_args=build_args,
             network="no-network",

@@ -1,4 +1,4 @@
-"""`task.toml` of a Harbor task, schema 1.0 to 1.4, as it is found in the wild.
+"""`task.toml` of a Harbor task, read as schema 1.4 whatever version it names, as it is found in the wild.
 
 Unknown keys are ignored, older names are accepted. Everything else that is wrong, or asks for what cannot be had
 here, is a `TaskError` of one sentence.
@@ -181,9 +181,8 @@ class NameTable(Table):
 class TaskToml(Table):
     """A whole `task.toml`."""
 
-    schema_version: Annotated[Literal["1.0", "1.1", "1.2", "1.3", "1.4"], BeforeValidator(str)] = Field(
-        default="1.4", validation_alias=AliasChoices("schema_version", "version")
-    )
+    schema_version: Text = Field(default="1.4", validation_alias=AliasChoices("schema_version", "version"))
+    """Any text, as in Harbor: published tasks say 0.0, 1.0 or their own edition, and it decides nothing."""
     task: NameTable | None = None
     metadata: dict[str, Any] = {}
     environment: EnvironmentTable = EnvironmentTable()
@@ -237,7 +236,7 @@ class TaskToml(Table):
 
 
 def read_task_toml(path: Path) -> TaskToml:
-    """Parse one file. Raises `TaskError` for one that is missing, malformed or of an unknown schema."""
+    """Parse one file. Raises `TaskError` for one that is missing or malformed."""
     if not path.is_file():
         raise TaskError("It looks like a task and has no task.toml: add one.")
     return read_toml(path, TaskToml)

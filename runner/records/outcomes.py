@@ -265,7 +265,9 @@ class TrialRecord(TrialName):
     some calls cost is not known), collect_unfinished (the task's own collecting was ended by its time limit),
     answer_in_reach (the agent could have copied the answer out of its own installation), calls_undescribed (what a call
     holds could not be read: no tool calls are counted), commands_cut (some commands are longer than what is read of
-    them, so `programs` may lack some), ..."""
+    them, so `programs` may lack some), time_limit_cut (the budget's wall clock is shorter than the task's own limit),
+    entrypoint_ended (the image's ENTRYPOINT did not come up again where the tests ran),
+    artifacts_not_kept (what lay in `/logs/artifacts` is not, or not as a whole, in the trial's folder), ..."""
     agent_exit_code: int | None = None
 
     usage: Usage = Usage()

@@ -167,8 +167,15 @@ class SandboxSpec(Record):
     """Mounted read-only below `/opt/assay`; the `python` runtime with the supervisor always is."""
     fresh_dirs: tuple[str, ...] = ()
     """Paths that are new, empty and root-only (0700) whatever the image holds there: `/tests`, `/logs/verifier`."""
+    open_dirs: tuple[str, ...] = ()
+    """Paths that are made where the image has none, and that everybody may write to: `/logs/agent`, `/logs/artifacts`.
+    """
+    entrypoint: bool = False
+    """Run the image's ENTRYPOINT, if it has one, before the first command. See `runner.sandbox.entrypoint`."""
+    entrypoint_user: str | None = None
+    """Who runs it; None means the image's user."""
     runtime: bool = False
-    """Mount the `python` runtime although no agent runs in it. Nothing of the image's runs before the first command, or
-    is loaded into it by itself."""
+    """Mount the `python` runtime although no agent runs in it. Nothing else of the image's runs before the first
+    command, or is loaded into it by itself."""
     network: Literal["none", "open"] = "none"
     labels: dict[str, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from runner.records.base import Record
 
@@ -16,6 +16,8 @@ Name = Annotated[str, BeforeValidator(lambda name: str(name).encode(errors="back
 class Environment(Record):
     """What a sandbox of a task is made of (`[environment]` of a Harbor task)."""
 
+    name: str = Field(default="", exclude=True)
+    """What the image is made for, for people: part of its tag, and of no digest."""
     context: Path | None = None
     """Folder with a Dockerfile, the build context. None: `image` must be pulled or be local."""
     image: str | None = None
@@ -99,7 +101,8 @@ class Task(Record):
     instruction: str = ""
     environment: Environment = Environment()
     agent_timeout_seconds: float | None = None
-    """The task's own limit on the rollout; the smaller of this and the budget's wall clock holds."""
+    """The task's own limit on the rollout. The smaller of this and the budget's wall clock holds; agents without a
+    model have the whole of it."""
     agent_user: str | None = None
     """User of the rollout; None means the image's. A non-root user gets no capability at all."""
     verifier: VerifierSpec = VerifierSpec()
@@ -112,6 +115,10 @@ class Task(Record):
     """Why the solution cannot be applied here; concerns `oracle` alone."""
     is_project: bool = False
     """Whether its image's build context holds a project to be set up, once the dataset is prepared."""
+    entrypoint: bool = False
+    """Whether its image's ENTRYPOINT runs in the agent's machine."""
+    open_dirs: tuple[str, ...] = ()
+    """Folders of the agent's machine that are made for it, if need be, and that everybody may write to."""
     host_env: tuple[str, ...] = ()
     """Names of this machine's environment variables whose values the task's machine, verifier or solution gets."""
     answer: Answer | None = None

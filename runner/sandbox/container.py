@@ -17,7 +17,7 @@ from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError, SpoiledMachine
 from runner.records import Changes, Counted, ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive, builds, counters, launch, open_network, stuck, usage
+from runner.sandbox import archive, builds, counters, entrypoint, launch, open_network, stuck, usage
 from runner.sandbox.attached import Attached
 from runner.sandbox.execution import DiskWatch, Excess, Output, Stop, follow, stopper
 from runner.sandbox.faults import ENGINE_FAULTS, engine_faults, explanation
@@ -73,6 +73,7 @@ class DockerSandbox:
         self._files = Files(api, "")
         self._was_used = spec.image.reference.startswith(UNTRUSTED)
         """Whether something ran in it that may be hostile."""
+        self._entrypoint_ended = False
         self._killed = False
         self._layer: usage.Layer | None = None
         self._counted = Counted()
@@ -102,6 +103,7 @@ class DockerSandbox:
                     self._files.mend_users()
                 self._api.start(self._id)
                 self._pid = int(self._api.inspect_container(self._id)["State"]["Pid"])
+                self._run_entrypoint()
             except APIError as error:
                 self._remove()
                 if isinstance(error, NotFound):  # the image, a bundle or the network is gone
@@ -208,6 +210,11 @@ class DockerSandbox:
         with self._faults("measuring a sandbox"):
             return self._written().excess
 
+    @property
+    def entrypoint_ended(self) -> bool:
+        """See `protocols.Sandbox`."""
+        return self._entrypoint_ended
+
     def changes(self) -> Changes | None:
         """See `protocols.Sandbox`. The engine cannot list a path that is longer than the system takes."""
         try:
@@ -232,9 +239,22 @@ class DockerSandbox:
             tag = secrets.token_hex(8)
             found = self._api.commit(self._id, repository=SNAPSHOTS, tag=tag, pause=False)["Id"]
             snapshot = Image(id=found, reference=f"{SNAPSHOTS}:{tag}", origin="built")
-            self._images.remember(snapshot, ImageConfig(self._user, self.workdir, self._volumes()))
+            of_snapshot = ImageConfig(self._user, self.workdir, self._volumes(), self._home.entrypoint)
+            self._images.remember(snapshot, of_snapshot)
         self._snapshots.append(snapshot)
         return snapshot
+
+    def _run_entrypoint(self) -> None:
+        """Raises `ImageError` if it ends. One that an agent may have changed may end: its machine is judged without."""
+        home = self._home.entrypoint if self._spec.entrypoint else None
+        if home is None:
+            return
+        user = launch.engine_user(self._spec.entrypoint_user or home.user)
+        self._prepare(ExecSpec(argv=home.argv, user=user))
+        ended = entrypoint.run(self._api, self._id, home, user)
+        if ended and not self.image.reference.startswith(UNTRUSTED):
+            raise ImageError(f"{self.image.reference} cannot be used: {ended}")
+        self._entrypoint_ended = bool(ended)
 
     @contextmanager
     def _faults(self, doing: str) -> Iterator[None]:
@@ -280,9 +300,13 @@ class DockerSandbox:
         self._is_ready = True
 
     def _ready(self, pack: archive.Packer) -> None:
-        """Close the fresh directories to all but root, and say what a machine without a network knows of names."""
+        """Close the fresh directories to all but root, open others, and say what a machine without a network knows of
+        names.
+        """
         for path in self._spec.fresh_dirs:
             pack.directory(path, 0o700)
+        for path in self._spec.open_dirs:
+            pack.directory(path, 0o777)
         for path, text in ({} if self._spec.network == "open" else launch.NAMES).items():
             pack.file(path, text, "root")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
@@ -21,14 +22,18 @@ from docker.utils.build import tar as pack_context
 from requests import Response
 
 from runner.errors import ImageError
+from runner.printing import uncoloured
 from runner.protocols import Making
 from runner.records import Environment, Image
 from runner.sandbox import base
+from runner.sandbox.entrypoint import Entrypoint
 from runner.sandbox.faults import ENGINE_FAULTS, engine_faults
 
 REPOSITORY = "assay-task"
-"""Of built images; the tag is the environment's digest. It also finds them again: a label would be one more step of
-every build, of which the engine makes a container and a layer."""
+"""Of built images; the tag is the task's name and the environment's digest. It also finds them again: a label would be
+one more step of every build, of which the engine makes a container and a layer."""
+NAME_LENGTH = 60
+"""Longest part of a task's name in a tag; the engine takes 128 characters in all."""
 BASE_ARGUMENT = "assay-base"
 """A build argument of this value means the base image of this machine."""
 PULL_SECONDS = 30.0
@@ -47,6 +52,8 @@ class ImageConfig(NamedTuple):
     workdir: str
     volumes: Mapping[str, str | None]
     """Paths that are volumes; of a snapshot, with the name of the volume that goes with it."""
+    entrypoint: Entrypoint | None = None
+    """Of a snapshot, that of the image which its machine was started from."""
 
 
 class Images:
@@ -58,34 +65,38 @@ class Images:
         self._found: dict[tuple[str | None, str], Future[Image]] = {}
         self._unpulled: dict[str, str] = {}
         """Image that could not be pulled, in favour of a Dockerfile -> why."""
+        self._unbuilt: dict[str, str] = {}
+        """Tag of an image whose Dockerfile could not be built -> why."""
         self._pulls: defaultdict[str, Lock] = defaultdict(Lock)
         self._configs: dict[str, ImageConfig] = {}
 
     def find(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
         """See `protocols.SandboxProvider.image`. Those who wait for another's attempt share its outcome."""
-        arguments, tag = _recipe(environment)
-        key = (environment.image, tag)  # of one name and two Dockerfiles, each may have to be built
+        arguments, digest = _recipe(environment)
+        key = (environment.image, digest)  # of one name and two Dockerfiles, each may have to be built
         with self._lock:
             future = self._found.get(key)
             if mine := future is None:
                 future = self._found[key] = Future()
         if mine:
             try:
-                future.set_result(self._obtain(environment, arguments, tag, making))
+                future.set_result(self._obtain(environment, arguments, digest, making))
             except BaseException as error:  # noqa: BLE001 - not swallowed: handed to all who wait, this call included
                 with self._lock:
-                    del self._found[key]  # who asks later tries again
+                    del self._found[key]  # who asks later tries again, but for a build that failed
                 future.set_exception(error)
         return future.result()
 
     def config(self, image: Image) -> ImageConfig:
-        """Its user, working directory and volumes; asked of the engine once."""
+        """Its user, working directory, volumes and ENTRYPOINT; asked of the engine once."""
         if image.id not in self._configs:
             with engine_faults(f"looking at image {image.reference}"):
                 found = self._inspect(image.id)["Config"]
             # As the engine names its mounts.
             volumes = dict.fromkeys(map(normpath, found.get("Volumes") or ()))
-            self._configs[image.id] = ImageConfig(found["User"], found["WorkingDir"] or "/", volumes)
+            user, workdir, argv = found["User"], found["WorkingDir"] or "/", found.get("Entrypoint")
+            entrypoint = Entrypoint(tuple(argv), user, workdir) if argv else None
+            self._configs[image.id] = ImageConfig(user, workdir, volumes, entrypoint)
         return self._configs[image.id]
 
     def remember(self, image: Image, config: ImageConfig) -> None:
@@ -96,7 +107,9 @@ class Images:
         """The snapshot is gone."""
         del self._configs[image.id]
 
-    def _obtain(self, environment: Environment, arguments: dict[str, str], tag: str, making: Making) -> Image:
+    def _obtain(
+        self, environment: Environment, arguments: dict[str, str], digest: str, making: Making
+    ) -> Image:
         began, note = time.monotonic(), ""
         context = _buildable(environment)
         if environment.image:
@@ -121,7 +134,9 @@ class Images:
             note = f"declared image {environment.image} could not be pulled; its Dockerfile was built instead"
         if context is None:
             raise ImageError(f"The task names no image, and there is no Dockerfile in {environment.context}.")
-        if not (found := self._local(tag)):
+        tag = _tag(environment.name, digest)
+        found = self._local(tag) or self._renamed(digest, tag)
+        if not found:
             with making("building"):
                 found = self._build(context, environment.build_timeout_seconds, arguments, tag)
         return Image(id=found, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)
@@ -133,6 +148,14 @@ class Images:
         with engine_faults(f"looking for image {reference}"), suppress(ImageNotFound):
             return str(self._inspect(reference)["Id"])
         return None
+
+    def _renamed(self, digest: str, tag: str) -> str | None:
+        """The image of this digest that was built when tags had no names, under its new tag."""
+        found = self._local(_tag("", digest))
+        if found:
+            with engine_faults(f"naming image {tag}"):
+                self._api.tag(found, REPOSITORY, tag.partition(":")[2])
+        return found
 
     def _pull(self, reference: str) -> str:
         """Try to pull; returns why it did not work, if it did not."""
@@ -151,8 +174,11 @@ class Images:
         """Build with the engine's own builder; returns the image's id.
 
         `seconds` is looked at whenever the build prints, and a silence may last as long: twice that at the very most.
-        Raises `ImageError` with the end of the output.
+        Raises `ImageError` with the end of the output. What failed once is not tried again: a task's trials would each
+        wait for the same failure.
         """
+        if tag in self._unbuilt:
+            raise ImageError(f"{self._unbuilt[tag]}\nIt was tried once, for all trials of this run.")
         params = {
             "t": tag,
             "rm": True,
@@ -175,7 +201,9 @@ class Images:
         found = None if failed else self._local(tag)
         if found is None:
             late = f" within its limit of {seconds:g} s" if time.monotonic() > deadline else ""
-            raise ImageError(f"{context} could not be built{late}: {failed}\n" + "\n".join(log))
+            reason = uncoloured(f"{context} could not be built{late}: {failed}\n" + "\n".join(log))
+            self._unbuilt[tag] = reason
+            raise ImageError(reason)
         return found
 
     @contextmanager
@@ -235,10 +263,16 @@ def _build_headers() -> dict[str, str | bytes]:
 
 
 def _recipe(environment: Environment) -> tuple[dict[str, str], str]:
-    """Build arguments, and the tag that a build of exactly this has on exactly this base image."""
+    """Build arguments, and the end of the tag that a build of exactly this has on exactly this base image."""
     arguments = arguments_of(environment)
     on_base = f"-{base.tag().rpartition(':')[2]}" if arguments != environment.build_args else ""
-    return arguments, f"{REPOSITORY}:{environment.digest.removeprefix('sha256:')[:24]}{on_base}"
+    return arguments, f"{environment.digest.removeprefix('sha256:')[:24]}{on_base}"
+
+
+def _tag(name: str, digest: str) -> str:
+    """The tag of a build. Images with different digests have different tags, whatever tasks are called."""
+    readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:NAME_LENGTH]
+    return f"{REPOSITORY}:{readable}-{digest}" if readable else f"{REPOSITORY}:{digest}"
 
 
 def arguments_of(environment: Environment) -> dict[str, str]:

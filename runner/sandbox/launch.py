@@ -46,9 +46,9 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
     """Everything that the engine is told about a new container.
 
     Root keeps the engine's default capabilities less `NO_TASK_NEEDS`; another user, and with it everybody in the
-    container, has none. Nothing of this process's environment goes in.
+    container, has none, unless the image's ENTRYPOINT runs as root. Nothing of this process's environment goes in.
     """
-    is_root = is_roots(spec.user or home.user)
+    is_root = is_roots(spec.user or home.user) or _has_roots_entrypoint(spec, home)
     is_open = spec.network == "open"
     host = api.create_host_config(
         init=True,
@@ -69,7 +69,7 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
         "image": spec.image.id,
         "name": f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', spec.name)[:60]}-{secrets.token_hex(4)}",
         "hostname": HOSTNAME,
-        # with it the engine drops the image's own entrypoint and command
+        # with it the engine drops the image's own command and entrypoint, which is run later where it is asked for
         "entrypoint": list(IDLE) if spec.runtime else ["sleep", "infinity"],
         "healthcheck": {"test": ["NONE"]},
         "user": engine_user(spec.user),
@@ -91,6 +91,13 @@ def is_roots(user: str) -> bool:
     """Whether this user is root; a name other than `root` is taken for somebody else."""
     owner = numeric(user)
     return owner is not None and owner.uid == 0
+
+
+def _has_roots_entrypoint(spec: SandboxSpec, home: ImageConfig) -> bool:
+    """Whether the image's ENTRYPOINT runs as root: such scripts change owners, and give up rights for servers."""
+    if home.entrypoint is None or not spec.entrypoint:
+        return False
+    return is_roots(spec.entrypoint_user or home.entrypoint.user)
 
 
 def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:

@@ -159,7 +159,8 @@ class LocalSandbox:
         for path in self._spec.fresh_dirs:
             shutil.rmtree(self._host(path), ignore_errors=True)
             self._host(path).mkdir(mode=0o700, parents=True)
-        self._host(self.workdir).mkdir(parents=True, exist_ok=True)
+        for path in (self.workdir, *self._spec.open_dirs):
+            self._host(path).mkdir(parents=True, exist_ok=True)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -248,6 +249,11 @@ class LocalSandbox:
             changed=frozenset(path for path in now.keys() & before.keys() if now[path] != before[path]),
             deleted=frozenset(path for path in gone if str(Path(path).parent) not in gone),
         )
+
+    @property
+    def entrypoint_ended(self) -> bool:
+        """There are no images here, and so no ENTRYPOINT."""
+        return False
 
     @property
     def excess(self) -> None:

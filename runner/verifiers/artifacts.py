@@ -16,6 +16,8 @@ from pathlib import Path
 from posixpath import dirname, normpath, relpath
 from typing import NamedTuple
 
+PUBLISHED = "/logs/artifacts"
+"""Folder of the agent's machine that is always an artifact."""
 RESERVED = ("/tests", "/solution", "/logs/verifier")
 """Folders of the verifier: nothing of the agent's lands there."""
 MOST_HOPS = 40

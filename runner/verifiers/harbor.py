@@ -15,6 +15,12 @@ What each mode cannot exclude:
   reward while they run. What lay in `/tests` and `/logs/verifier` before does not count: that they are empty and closed
   is looked at from outside right before the tests begin. All processes are ended before the reward is read.
 
+An image's ENTRYPOINT runs in the agent's machine and in a verifier's, as in Harbor. Harbor judges shared tasks in the
+machine where it still runs. A snapshot has no processes, so the ENTRYPOINT is started anew there, from the files that
+the agent left and with the rights of the agent or of the tests, whichever are fewer. If it ends, the tests decide
+without it and the verdict has the flag `entrypoint_ended`. A task whose ENTRYPOINT must not run twice, or needs root
+where the agent is somebody else, is one for `dataset.keep_processes`.
+
 What cannot be judged counts against the agent (reward 0, with an error): tests without an end or a usable reward, and a
 machine that does not start. All of them rest on what the agent left, and whoever is losing a trial would spoil it if
 that paid. A task that is broken shows in `agent=oracle`, which then gets 0 as well.
@@ -23,11 +29,8 @@ that paid. A task that is broken shows in `agent=oracle`, which then gets 0 as w
 from __future__ import annotations
 
 import tarfile
-import tempfile
 import time
-from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -35,7 +38,8 @@ from runner.errors import EngineError, ImageError, VerifierError, WorkspaceTooLa
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
 from runner.sandbox.inside import proxied
 from runner.sandbox.network import allowed
-from runner.verifiers.artifacts import MOST_FETCHED, RESERVED, Fetch, carry, paths_of
+from runner.verifiers.artifacts import RESERVED
+from runner.verifiers.carrying import carry_artifacts
 from runner.verifiers.machine_changes import changed_programs, shown
 from runner.verifiers.pristine import lay_over
 from runner.verifiers.reward_files import NAMES, only_file, read_reward
@@ -106,7 +110,7 @@ class HarborVerifier(Record):
         image = sandboxes.image(_environment(task))
         with _opened(task, image, sandboxes, hosts) as judge:
             try:
-                left_out = _carry_artifacts(task, sandbox, judge, into)
+                left_out = carry_artifacts(task, sandbox, judge, into)
             except WorkspaceTooLarge as error:
                 return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
             verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, into, "separate")
@@ -121,7 +125,7 @@ class HarborVerifier(Record):
         commands = _test_commands(task, proxy=bool(hosts))
         changes = sandbox.changes()
         try:
-            with _opened(task, sandbox.snapshot(), sandboxes, hosts) as judge:
+            with _opened(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
                 verdict = self._judge(commands, judge, into, "shared")
         except ImageError as error:  # the agent left a machine that cannot even start
             verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
@@ -183,7 +187,10 @@ class HarborVerifier(Record):
             image=judge.image.id,
             output=(result.stdout + result.stderr)[-4000:],
             error=error,
-            flags=(NO_VERDICT,) if error else (),
+            flags=(
+                *([NO_VERDICT] if error else []),
+                *(["entrypoint_ended"] if judge.entrypoint_ended else []),
+            ),
         )
 
 
@@ -228,7 +235,11 @@ def _try_engine(task: Task, sandboxes: SandboxProvider) -> None:
 
 @contextmanager
 def _opened(
-    task: Task, image: Image, sandboxes: SandboxProvider, hosts: tuple[str, ...] | None
+    task: Task,
+    image: Image,
+    sandboxes: SandboxProvider,
+    hosts: tuple[str, ...] | None,
+    entrypoint_user: str | None = None,
 ) -> Iterator[Sandbox]:
     """The judge's sandbox: an open network where `hosts` is None, else none but a proxy to them."""
     with ExitStack() as stack:
@@ -244,9 +255,20 @@ def _opened(
             user="root",  # of the container; the tests' own user is the command's
             gateway_dir=sockets,
             fresh_dirs=FRESH,
+            entrypoint=True,
+            entrypoint_user=entrypoint_user,
             network="open" if hosts is None else "none",
         )
         yield stack.enter_context(sandboxes.open(spec))
+
+
+def _lesser_user(task: Task) -> str | None:
+    """Who runs the ENTRYPOINT of a machine that the agent left: the agent or the tests, if they are not root.
+
+    It may be, or load, what the agent has written: as the image's user it could do more than the tests would.
+    """
+    users = (task.agent_user, task.verifier.user)
+    return next((user for user in users if user not in (None, "root", "0")), None)
 
 
 def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
@@ -270,52 +292,6 @@ def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
         argv=("chown", "-R", user, *LIVE_FRESH), user="root", uploads=uploads, timeout_seconds=60.0
     )
     return give, judge
-
-
-def _carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
-    """Copy each declared artifact, and `/logs/artifacts`, to its own path in the judge's sandbox.
-
-    Returns what was left out. Raises `WorkspaceTooLarge`.
-    """
-    left_out: list[str] = []
-    for number, path in enumerate(dict.fromkeys((*task.artifacts, "/logs/artifacts"))):
-        tar = into / f"artifact-{number}.tar"
-        with suppress(FileNotFoundError), tempfile.TemporaryDirectory(dir=into) as folder:
-            sandbox.get(path, tar)  # an artifact that the agent did not make is for the tests to miss
-            carried, fetch = Path(folder, "carried.tar"), _fetching(sandbox, Path(folder))
-            left_out += carry(tar, path, carried, fetch, partial(_present, judge, path, Path(folder)))
-            judge.put(carried, "/")
-    return tuple(left_out)
-
-
-def _fetching(sandbox: Sandbox, folder: Path) -> Fetch:
-    """Takes what an artifact's links lead to out of the agent's machine; nothing more once it was too much."""
-    names = iter([f"fetched-{number}.tar" for number in range(MOST_FETCHED)])
-
-    def fetch(path: str) -> Path | None:
-        if (name := next(names, None)) is None:
-            return None
-        try:
-            sandbox.get(path, folder / name)
-        except FileNotFoundError:
-            return None
-        except WorkspaceTooLarge:
-            deque(names, maxlen=0)
-            return None
-        return folder / name
-
-    return fetch
-
-
-def _present(judge: Sandbox, path: str, folder: Path) -> frozenset[str] | None:
-    """What the judge's machine has at an artifact's path before it comes."""
-    try:
-        judge.get(path, folder / "present.tar")
-    except FileNotFoundError:
-        return frozenset()
-    except WorkspaceTooLarge:
-        return None
-    return paths_of(folder / "present.tar", path)
 
 
 def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:

@@ -160,8 +160,8 @@ def trial(
     return Outcome(
         record=record,
         calls=tuple(ModelCall.model_validate_json(line) for line in ledger.read_text().splitlines()),
-        seen=_file(ledger.parent / "workspace.tar", "seen"),
-        made=_file(ledger.parent / "workspace.tar", "done"),
+        seen=_file(ledger.parent / "workspace.tar.gz", "seen"),
+        made=_file(ledger.parent / "workspace.tar.gz", "done"),
         served=sum(upstream.served, Usage()),
         hung_up=upstream.hung_up,
         trajectory=json.loads((ledger.parent / "trajectory.json").read_text()),

@@ -144,3 +144,18 @@ def test_tiers_are_those_of_the_scoring(door: Door) -> None:
     Path("tiers.yaml").write_text(json.dumps(tiers))
     words = ("agent=oracle", "dataset=harbor", f"dataset.root={door.outputs / 'tasks'}", "dry_run=true")
     assert "1 tasks (hard 1)" in door(*words, "scoring.tiers=tiers.yaml").out
+
+
+def test_tasks_whose_time_a_budget_cuts_are_counted_before_the_run(door: Door) -> None:
+    for name, seconds in (("long", 3600), ("longer", 12000), ("short", 60)):
+        make_task(door.outputs / "tasks", name, toml=f"[agent]\ntimeout_sec = {seconds}\n")
+    words = (
+        "model=scripted_hasty",
+        "dataset=harbor",
+        f"dataset.root={door.outputs / 'tasks'}",
+        "dry_run=true",
+    )
+    said = door("agent=mini_swe_agent", *words).out
+    assert "2 tasks' time limits are cut from up to 12000 s to 1800 s by budget=default; budget.wall" in said
+    assert "cut" not in door("agent=mini_swe_agent", *words, "budget.wall_seconds=null").out
+    assert "cut" not in door("agent=oracle", *words[1:]).out

@@ -31,7 +31,7 @@ def digest() -> Iterator[str]:
     api = connect().api
     for image in api.images(images.REPOSITORY):
         if any(digest[:24] in tag for tag in image["RepoTags"]):
-            api.remove_image(image["RepoTags"][0], force=True)
+            api.remove_image(image["Id"], force=True)
 
 
 def context(folder: Path, dockerfile: str) -> Path:
@@ -144,9 +144,10 @@ def test_neither_image_nor_dockerfile_is_an_error(provider: DockerSandboxes, tmp
         provider.image(Environment(context=tmp_path))
 
 
-def test_those_who_wait_for_a_failing_build_fail_with_it_and_the_next_tries_again(
+def test_a_broken_dockerfile_was_built_anew_for_every_trial(
     provider: DockerSandboxes, tmp_path: Path, digest: str
 ) -> None:
+    """Who waits fails with it, who asks later in the same run hears the same, and another run tries again."""
     environment = on_base(tmp_path, "COPY start /start\nRUN sleep 1; cat /nothing", digest)
     (tmp_path / "start").write_text(digest)
     with ThreadPoolExecutor(3) as pool:
@@ -154,7 +155,38 @@ def test_those_who_wait_for_a_failing_build_fail_with_it_and_the_next_tries_agai
         failures = {id(future.exception()) for future in waiting}
     assert len(failures) == 1
     on_base(tmp_path, "RUN true", digest)
-    assert provider.image(environment).origin == "built"
+    with pytest.raises(ImageError, match=r"cat /nothing(.|\n)*tried once, for all trials of this run"):
+        provider.image(environment)
+    assert DockerSandboxes().image(environment).origin == "built"
+
+
+def test_what_a_build_tells_a_terminal_is_no_part_of_its_error(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    coloured = on_base(
+        tmp_path, r"RUN printf '\033[31mred\033[0m \033]0;title\007plain \033(B\a\n'; exit 7", digest
+    )
+    with pytest.raises(ImageError) as caught:
+        provider.image(coloured)
+    assert r"red plain \x07" in str(caught.value).splitlines()
+    assert "\x1b" not in str(caught.value)
+
+
+def test_an_images_name_is_its_tasks_and_one_from_before_gets_it(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    """Trials and their keys are as before: the name is in no digest."""
+    unnamed = on_base(tmp_path, "RUN true", digest)
+    before = provider.image(unnamed)
+    assert before.reference.startswith(f"{images.REPOSITORY}:{digest.removeprefix('sha256:')[:24]}-")
+    named = unnamed.model_copy(update={"name": f"org/Some task!{'x' * 200}"})
+    after = DockerSandboxes().image(named)
+    assert after.id == before.id
+    assert after.reference.startswith(f"{images.REPOSITORY}:org-Some-task-xxx")
+    assert len(after.reference.partition(":")[2]) <= 128
+    assert named.model_dump() == unnamed.model_dump()
+    tags = connect().images.get(after.reference).tags
+    assert {before.reference, after.reference} <= set(tags)
 
 
 @pytest.mark.parametrize("instruction", ["RUN sleep 600", "RUN while :; do echo still; sleep 0.2; done"])

@@ -26,12 +26,14 @@ def trial(
     *,
     seconds: int = 20,
     mode: str = "shared",
+    user: str = "root",
     **parts: Any,
 ) -> TrialRecord:
     """Run one task whose tests have a file `secret`; `seconds` is the limit of its tests, `toml` more of its file."""
     toml = f"""
 [agent]
 timeout_sec = 60
+user = "{user}"
 [environment]
 network_mode = "no-network"
 [verifier]

@@ -145,7 +145,7 @@ def test_links_out_of_the_workspace_are_never_followed_here(
     """
     record, folder = run(script)
     assert (record.status, record.reward) == (Status.COMPLETED, 1.0), record
-    with tarfile.open(folder / "workspace.tar") as archive:
+    with tarfile.open(folder / "workspace.tar.gz") as archive:
         kinds = {member.name: member.type for member in archive}
         links = {member.name for member in archive if member.issym()}
     assert links == {"app/shadow", "app/root", "app/up", "app/loop", "app/d/environ"}
