@@ -88,7 +88,7 @@ def test_a_plan_was_wider_than_the_terminal(door: Door, width: int, monkeypatch:
     """`UPDATE_SNAPSHOTS=1` writes the snapshot anew."""
     monkeypatch.setenv("COLUMNS", str(width))
     snapshot = Path(__file__).with_name(f"plan_{width}.txt")
-    text = door("experiment=quickstart", "dry_run=true").out
+    text = door("experiment=quickstart", "executor.workers=2", "dry_run=true").out
     if os.environ.get("UPDATE_SNAPSHOTS"):
         snapshot.write_text(text)
     assert text == snapshot.read_text()
