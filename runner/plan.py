@@ -20,7 +20,7 @@ from runner.cells import Cell
 from runner.records import PlannedRow, Record, Task
 
 if TYPE_CHECKING:
-    from runner.protocols import Configured
+    from runner.protocols import Configured, SandboxProvider
 
 SEMANTICS = 1
 """Raised when the meaning of running a trial changes so much that old records must not be taken for new ones."""
@@ -35,6 +35,10 @@ class PlannedTrial(Record):
     cell: Cell
     task: Task
     attempt: int
+    memory_mb: int | None = None
+    """MiB that its rollout's sandbox may use; None: there is no limit."""
+    memory_raised: bool = False
+    """Whether its agent needs more memory than its task allows, so that it has more than other agents may have."""
 
     @property
     def name(self) -> str:
@@ -101,7 +105,7 @@ class Plan(Record):
 
 
 def make_plan(
-    cells: Iterable[Cell], sandbox: Configured, finished: Callable[[Sequence[str]], Collection[str]]
+    cells: Iterable[Cell], sandbox: SandboxProvider, finished: Callable[[Sequence[str]], Collection[str]]
 ) -> Plan:
     """Cells × tasks × attempts, interleaved by task so that cells advance together and share image builds.
 
@@ -115,7 +119,7 @@ def make_plan(
             read[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)
         trials += [
-            PlannedTrial(key=trial_key(configured, task, attempt), cell=cell, task=task, attempt=attempt)
+            _planned(cell, task, attempt, configured, sandbox.memory_of(task.environment))
             for task in read[dataset]
             for attempt in range(1, cell.attempts + 1)
         ]
@@ -127,16 +131,33 @@ def make_plan(
     )
 
 
+def _planned(cell: Cell, task: Task, attempt: int, configured: str, limit: int | None) -> PlannedTrial:
+    """`configured` is the cell's digest, `limit` the MiB that its task allows. What its agent needs beyond that counts
+    for the rollout alone: every agent's work is judged under the task's own limit.
+    """
+    need = cell.agent.memory_mb
+    raised = need if need is not None and limit is not None and need > limit else None
+    return PlannedTrial(
+        key=trial_key(configured, task, attempt, raised),
+        cell=cell,
+        task=task,
+        attempt=attempt,
+        memory_mb=raised or limit,
+        memory_raised=raised is not None,
+    )
+
+
 def cell_digest(cell: Cell, sandbox: Configured) -> str:
     """Digest of what a cell's trials have in common: agent, model, budget, sandbox, and what counts as passed."""
     parts = [identity(part) for part in (cell.agent, cell.model, cell.budget, sandbox)]
     return _digest([SEMANTICS, *parts, cell.dataset.pass_threshold])
 
 
-def trial_key(cell: str, task: Task, attempt: int) -> str:
+def trial_key(cell: str, task: Task, attempt: int, raised_memory_mb: int | None = None) -> str:
     """Digest (32 hex digits) of everything that can change how this trial ends; `cell` is its `cell_digest`."""
     judge = task.verifier.environment.digest if task.verifier.environment else None
-    return _digest([cell, task.digest, task.environment.digest, judge, attempt])[:32]
+    raised = [] if raised_memory_mb is None else [{"memory_mb": raised_memory_mb}]
+    return _digest([cell, task.digest, task.environment.digest, judge, attempt, *raised])[:32]
 
 
 def identity(configured: Configured) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from runner import preflight
 from runner.printing import one_line
 from runner.records import SpendLimits
 
@@ -28,12 +29,14 @@ def plan_text(plan: Plan, settings: Settings, finished: Sequence[TrialRecord] = 
     lines = [
         f"{cells} cells, {len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.",
         *_price(plan, settings.sweep_budget),
+        *(preflight.plan_lines(preflight.routes(plan.todo)) if settings.gateway.preflight else ()),
         *_missing_keys(plan),
         "",
         *_cells(plan),
         "",
         *_tiers(plan, settings.scoring),
         *_takes(plan, settings, finished),
+        *_memory(plan),
         *_images(plan),
         *(f"  refused: {task.name}: {task.refused}" for task in plan.refused),
     ]
@@ -135,6 +138,20 @@ def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> I
         yield (
             f"Disk, at most: {wide * disk / 1000:.1f} GB in sandboxes at work, {len(plan.todo) * kept / 1000:.1f} GB "
             "of workspaces kept; images beside that."
+        )
+
+
+def _memory(plan: Plan) -> Iterator[str]:
+    """Name the agents that get more memory than their tasks allow, and so maybe more than others."""
+    raised = Counter(
+        (trial.cell.agent.name, trial.cell.dataset.name, trial.memory_mb)
+        for trial in plan.trials
+        if trial.memory_raised
+    )
+    for (agent, dataset, memory_mb), count in raised.items():
+        yield (
+            f"Memory: {agent} needs {memory_mb} MiB (agent.memory_mb) and gets it in {count} trials of {dataset}, "
+            "whose tasks allow less; they are flagged memory_raised. sandbox.task_memory_mb sets one limit for all."
         )
 
 

@@ -65,6 +65,9 @@ Exit codes
 _COMMENTED = re.compile(
     r'^(?:  - )?(?:optional )?(?P<key>\w+): "?(?P<value>[^#\n]*?)"? +# (?P<comment>.+)$', re.MULTILINE
 )
+_NESTED = re.compile(r"^  (?P<key>\w+): (?P<value>[^#\n]*?) +# (?P<comment>.+)$", re.MULTILINE)
+_BLOCK = re.compile(r"(?:\n  .*)+")
+"""The indented lines beneath a key."""
 
 
 def answer(argv: Sequence[str]) -> str | None:
@@ -122,7 +125,13 @@ def _rows() -> dict[str, re.Match[str]]:
 
 
 def _key(row: re.Match[str]) -> str:
-    return f"    {row['key'] + '=' + row['value']:<26} {row['comment']}"
+    """A key of the run with its comment, and beneath it each key that its mapping spells out."""
+    nested = _BLOCK.match(row.string, row.end())
+    rows = [
+        (row["key"], row),
+        *((f"{row['key']}.{m['key']}", m) for m in _NESTED.finditer(nested[0] if nested else "")),
+    ]
+    return "\n".join(f"    {key + '=' + m['value']:<32} {m['comment']}" for key, m in rows)
 
 
 def _unspelt(file: Path, group: str) -> str:

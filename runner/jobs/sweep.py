@@ -13,9 +13,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from runner import __version__
+from runner import __version__, preflight
+from runner.breaker import Breaker
 from runner.config import to_yaml
 from runner.door import AXES
 from runner.errors import ConfigError, EngineError, TrackingError
@@ -42,6 +44,7 @@ ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
 VERSIONS_OF = ("hydra-core", "litellm", "docker", "mlflow")
 """Packages whose version can change a result or what is shown of it."""
+_AGAIN = "Once that is mended, the same command runs them."
 ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
 
@@ -155,6 +158,9 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
             progress.note(f"Removed {reaped.removed} containers that an earlier runner left.")
         if reaped.complaint:
             progress.note(reaped.complaint)
+        folder_of_sweep = settings.outputs / settings.name
+        if settings.gateway.preflight:
+            preflight.check(preflight.routes(plan.todo), gateway, folder_of_sweep, progress.note)
         recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
         bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
         for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
@@ -163,7 +169,8 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
         plan = _without_answers(sweep, plan, store, bundles, progress.note)
         progress.expect(len(plan.todo))
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles)
-        trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent)
+        breaker = Breaker(plan.todo, settings.gateway.refusals)
+        trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent, breaker)
 
         def work(trial: PlannedTrial) -> TrialRecord:
             progress.started(trial.name)
@@ -171,10 +178,15 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
 
         # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
         with closing(settings.executor.run(trials, work, cancel)) as records:
-            _watch(records, progress)
+            _watch(records, progress, breaker)
         if trials.capped:
             left = f"{len(trials.left)} trials were not started; the same command goes on."
             progress.note(f"{trials.capped}: {left}")
+        if breaker.held:
+            _write_sweep(sweep, plan, folder_of_sweep, breaker.held)
+            progress.note(
+                f"{len(breaker.held)} trials were not started: their model's provider refuses. {_AGAIN}"
+            )
         return plan, bool(trials.capped)
 
 
@@ -209,16 +221,22 @@ class _Affordable:
     """Trials left to do, the next one whenever a worker is free, until a budget of the sweep is spent."""
 
     def __init__(
-        self, todo: Iterable[PlannedTrial], cap: SpendLimits, spent: Callable[[], Mapping[str, float]]
+        self,
+        todo: Iterable[PlannedTrial],
+        cap: SpendLimits,
+        spent: Callable[[], Mapping[str, float]],
+        breaker: Breaker,
     ) -> None:
-        self.left = deque(todo)
+        self.left, self._breaker = deque(todo), breaker
         self.capped = ""
         """The budget that has kept a trial from starting, or from being repeated."""
         self._cap, self._spent, self._began = cap, spent, time.monotonic()
 
     def __iter__(self) -> Iterator[PlannedTrial]:
         while self.left and self.may_start():
-            yield self.left.popleft()
+            trial = self.left.popleft()
+            if not self._breaker.holds(trial):
+                yield trial
 
     def may_start(self) -> bool:
         """Whether the cap allows another trial, or another try at one."""
@@ -229,7 +247,7 @@ class _Affordable:
         return not over
 
 
-def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
+def _watch(records: Iterable[TrialRecord], progress: Progress, breaker: Breaker) -> None:
     """Show trials as they end. Raises `EngineError` when the Docker Engine spoils one after the other.
 
     All of one task are not enough: then it may be the task, and others go on.
@@ -237,6 +255,8 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
     failed_tasks: list[tuple[str, str]] = []
     for record in records:
         progress.ended(record)
+        if news := breaker.ended(record):
+            progress.note(one_line(news))
         if record.error and record.error.traceback:
             where = f"its traceback is in trials/{record.key[:2]}/{record.key}/record.json"
             progress.note(
@@ -262,7 +282,9 @@ def _terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
+def _write_sweep(
+    sweep: Sweep, plan: Plan, folder: Path, not_started: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """`sweep.json`: the denominator, the scoring and what runs; `config.yaml`: every composed cell."""
     lock = {
         "schema_version": 1,
@@ -275,6 +297,7 @@ def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
             for cell in sweep.cells
             if cell.model.prices != Prices()
         },
+        "not_started": dict(not_started),
         "versions": {"assay": __version__, "python": platform.python_version()}
         | {name: version(name) for name in VERSIONS_OF},
     }

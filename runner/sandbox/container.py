@@ -70,7 +70,9 @@ class DockerSandbox:
         self._api = api
         self._images = images
         self._spec = spec
-        self._limits = limits.of_task(spec.environment)
+        of_task = limits.of_task(spec.environment)
+        memory_mb = max(of_task.memory_mb, spec.least_memory_mb or 0)
+        self._limits = of_task.model_copy(update={"memory_mb": memory_mb})
         self._home = images.config(spec.image)
         self._user = spec.user or self._home.user
         self._id = ""
