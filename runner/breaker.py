@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from runner.ending import REFUSED
+from runner.printing import one_line
 
 if TYPE_CHECKING:
     from runner.plan import PlannedTrial
@@ -32,7 +33,14 @@ class Breaker:
             self.held[trial.key] = reason
         return reason is not None
 
-    def ended(self, record: TrialRecord) -> str:
+    def watching(self, records: Iterable[TrialRecord], note: Callable[[str], None]) -> Iterator[TrialRecord]:
+        """Pass on trials as they end, after `note` has heard what is new about their models."""
+        for record in records:
+            if news := self._news(record):
+                note(one_line(news))
+            yield record
+
+    def _news(self, record: TrialRecord) -> str:
         """Count a trial that is over; returns what to tell the user, empty if there is nothing new."""
         route = self._routes[record.key]
         error = record.error
@@ -40,11 +48,12 @@ class Breaker:
             self._refused[route] = 0
             return ""
         self._refused[route] += 1
+        news = []
+        if self._refused[route] == 1:
+            news.append(f"{record.agent} · {record.model} · {record.task}: {error.message}")
         if self._refused[route] == self._limit:
-            self._open[route] = f"{self._limit} trials before it were refused. {error.message}"
-            return f"{' '.join(route)}: no more trials are started (gateway.refusals={self._limit})."
-        return (
-            f"{record.agent} · {record.model} · {record.task}: {error.message}"
-            if self._refused[route] == 1
-            else ""
-        )
+            self._open[route] = f"{self._limit} trial(s) before it were refused. {error.message}"
+            news.append(
+                f"No more trials of {' by '.join(route)} are started (gateway.refusals={self._limit})."
+            )
+        return " ".join(news)

@@ -127,11 +127,10 @@ def _rows() -> dict[str, re.Match[str]]:
 def _key(row: re.Match[str]) -> str:
     """A key of the run with its comment, and beneath it each key that its mapping spells out."""
     nested = _BLOCK.match(row.string, row.end())
-    rows = [
-        (row["key"], row),
-        *((f"{row['key']}.{m['key']}", m) for m in _NESTED.finditer(nested[0] if nested else "")),
-    ]
-    return "\n".join(f"    {key + '=' + m['value']:<32} {m['comment']}" for key, m in rows)
+    inner = _NESTED.finditer(nested[0] if nested else "")
+    rows = [(row["key"], row), *((f"{row['key']}.{m['key']}", m) for m in inner)]
+    wide = 26 if nested is None else 34
+    return "\n".join(f"    {key + '=' + m['value']:<{wide}} {m['comment']}" for key, m in rows)
 
 
 def _unspelt(file: Path, group: str) -> str:

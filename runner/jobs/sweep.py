@@ -178,7 +178,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store) -> tuple[Plan, bool]:
 
         # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
         with closing(settings.executor.run(trials, work, cancel)) as records:
-            _watch(records, progress, breaker)
+            _watch(breaker.watching(records, progress.note), progress)
         if trials.capped:
             left = f"{len(trials.left)} trials were not started; the same command goes on."
             progress.note(f"{trials.capped}: {left}")
@@ -247,7 +247,7 @@ class _Affordable:
         return not over
 
 
-def _watch(records: Iterable[TrialRecord], progress: Progress, breaker: Breaker) -> None:
+def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
     """Show trials as they end. Raises `EngineError` when the Docker Engine spoils one after the other.
 
     All of one task are not enough: then it may be the task, and others go on.
@@ -255,8 +255,6 @@ def _watch(records: Iterable[TrialRecord], progress: Progress, breaker: Breaker)
     failed_tasks: list[tuple[str, str]] = []
     for record in records:
         progress.ended(record)
-        if news := breaker.ended(record):
-            progress.note(one_line(news))
         if record.error and record.error.traceback:
             where = f"its traceback is in trials/{record.key[:2]}/{record.key}/record.json"
             progress.note(

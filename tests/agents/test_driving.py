@@ -18,6 +18,7 @@ from runner.lab import Lab
 from runner.plan import make_plan
 from runner.protocols import Bench, DrivingAgent, Sandbox
 from runner.records import (
+    ApiName,
     Budget,
     ExecResult,
     ExecSpec,
@@ -48,6 +49,8 @@ class Driver(Record):
     version: str = "1"
     uses_model: bool = True
     needs: tuple[str, ...] = ()
+    api: ApiName = "chat"
+    memory_mb: None = None
     bundle: None = None
     tools: ClassVar[dict[str, tuple[str, ...]]] = {"execute": ("shell",), "finish": ("done",)}
     work: Callable[[Bench], int]
