@@ -91,7 +91,9 @@ def test_a_model_is_held_back_after_refusals_in_a_row_by_one_api() -> None:
     trials = [
         planned(*agent, task) for task in "abcdef" for agent in (("codex", "responses"), ("mini", "chat"))
     ]
-    breaker, notes, started = Breaker(trials, 2), [], []
+    breaker = Breaker(trials, 2)
+    notes: list[str] = []
+    started: list[str] = []
     for trial in trials:
         if not breaker.holds(trial):
             started.append(trial.key)
