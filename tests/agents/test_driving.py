@@ -211,7 +211,9 @@ def test_a_request_that_the_provider_rejects_is_the_agents_own_error(run: Callab
         bench.ask(QUESTION)
         return 0
 
-    record = run(work, Behaviour(status_code=400, message="Too long.")).record
+    record = run(
+        work, Behaviour(status_code=400, message="Too long."), Behaviour(text="Short enough.")
+    ).record
     assert record.status is Status.AGENT_ERROR, record
     assert record.error
     assert "Too long." in record.error.message
