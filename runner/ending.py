@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Final
 
-from runner.records import ErrorInfo, ExecResult, ModelCall, Status
+from runner.records import HUNG_UP, ErrorInfo, ExecResult, ModelCall, Status
 from runner.sandbox.inside import DEADLINE_EXIT_CODE
 
-PROVIDER_FAILED = (401, 403, 429)
-"""Upstream answers, beside all from 500 on, that say something about our account and nothing about the model."""
+REFUSED: Final = "ProviderRefused"
+"""Type of the error of a trial whose provider serves nobody: the key, the account or the configuration is at fault."""
 KILLED_FOR = {
     "disk": "It filled its disk (sandbox.disk_mb).",
     "files": "It made more files than sandbox.files allows, or folders nested too deeply to count them.",
@@ -18,19 +19,42 @@ KILLED_FOR = {
 }
 
 
+def refused_call(calls: Sequence[ModelCall]) -> ModelCall | None:
+    """Find the last call that the provider refused (4xx) since it last answered one; None if there is none.
+
+    Whether it refused the agent's request or refuses everybody is not known from the call.
+    """
+    for call in reversed(calls):
+        if call.response is not None:
+            return None
+        sent = call.error is not None and call.attempts > 0 and not call.replayed and not call.refused
+        if sent and HTTPStatus.BAD_REQUEST <= call.status_code < HUNG_UP:
+            return call
+    return None
+
+
 def ending(
-    result: ExecResult, calls: Sequence[ModelCall], refusal: str | None, limit: float | None
+    result: ExecResult,
+    calls: Sequence[ModelCall],
+    refusal: str | None,
+    limit: float | None,
+    unserved: ErrorInfo | None = None,
 ) -> tuple[Status, ErrorInfo | None]:
     """Status and error of a rollout; the agent's exit code decides nothing but its own error.
 
-    In order: the user's stop; a provider that failed us on the last call (`infra_invalid`: it says nothing about the
-    configuration); the deadline of `limit` seconds; a refused budget; what the sandbox was killed for; the exit code.
+    `unserved` is why the provider serves nobody, if our own smallest call failed as the agent's did.
+
+    In order: the user's stop; a provider that serves nobody, or failed us on the last call (`infra_invalid`: it says
+    nothing about the configuration); the deadline of `limit` seconds; a refused budget; what the sandbox was killed
+    for; the exit code.
     """
     last = calls[-1] if calls else None
     if result.ended == "cancelled":
         return Status.CANCELLED, None
-    if last and last.error and not last.refused and _providers_fault(last.status_code):
-        return Status.INFRA_INVALID, last.error.model_copy(update={"phase": "gateway"})
+    if last and last.error and not last.refused and _providers_fault(last):
+        unserved = unserved or last.error.model_copy(update={"phase": "gateway"})
+    if unserved:
+        return Status.INFRA_INVALID, unserved
     struck = result.exit_code == DEADLINE_EXIT_CODE and limit is not None and result.seconds >= limit
     if result.ended == "deadline" or refusal == "deadline" or struck:
         return Status.TIMEOUT, None
@@ -46,5 +70,8 @@ def ending(
     )
 
 
-def _providers_fault(status_code: int) -> bool:
-    return status_code in PROVIDER_FAILED or status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
+def _providers_fault(call: ModelCall) -> bool:
+    """Whether a call failed as no request can make it fail: on its way, or for want of a recording."""
+    unrecorded = call.replayed and call.status_code == HTTPStatus.FORBIDDEN
+    too_many = call.status_code == HTTPStatus.TOO_MANY_REQUESTS
+    return unrecorded or too_many or call.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR

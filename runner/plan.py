@@ -20,7 +20,7 @@ from runner.cells import Cell
 from runner.records import PlannedRow, Record, Task
 
 if TYPE_CHECKING:
-    from runner.protocols import Configured
+    from runner.protocols import Configured, SandboxProvider
 
 SEMANTICS = 1
 """Raised when the meaning of running a trial changes so much that old records must not be taken for new ones."""
@@ -35,6 +35,10 @@ class PlannedTrial(Record):
     cell: Cell
     task: Task
     attempt: int
+    memory_mb: int | None = None
+    """MiB that its rollout's sandbox may use; None: there is no limit."""
+    memory_raised: bool = False
+    """Whether its agent needs more memory than its task allows, so that it has more than other agents may have."""
 
     @property
     def name(self) -> str:
@@ -124,7 +128,7 @@ class Plan(Record):
 
 
 def make_plan(
-    cells: Iterable[Cell], sandbox: Configured, finished: Callable[[Sequence[str]], Collection[str]]
+    cells: Iterable[Cell], sandbox: SandboxProvider, finished: Callable[[Sequence[str]], Collection[str]]
 ) -> Plan:
     """Cells × tasks × attempts, interleaved by task so that cells advance together and share image builds.
 
@@ -138,10 +142,9 @@ def make_plan(
             read[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)
         trials += [
-            PlannedTrial(key=key, cell=cell, task=task, attempt=attempt)
+            _planned(cell, task, attempt, configured, sandbox.memory_of(task.environment))
             for task in read[dataset]
             for attempt in range(1, cell.attempts + 1)
-            for key in [trial_key(configured, task, attempt, own_limit=_keeps_its_limit(cell, task))]
         ]
     order = {name: n for n, name in enumerate(dict.fromkeys((t.task.dataset, t.task.name) for t in trials))}
     trials.sort(key=lambda t: (t.attempt, order[t.task.dataset, t.task.name]))
@@ -151,20 +154,49 @@ def make_plan(
     )
 
 
+def _planned(cell: Cell, task: Task, attempt: int, configured: str, limit: int | None) -> PlannedTrial:
+    """`configured` is the cell's digest, `limit` the MiB that its task allows. What its agent needs beyond that counts
+    for the rollout alone: every agent's work is judged under the task's own limit.
+    """
+    need = cell.agent.memory_mb
+    raised = need if need is not None and limit is not None and need > limit else None
+    return PlannedTrial(
+        key=trial_key(
+            configured,
+            task,
+            attempt,
+            own_limit=_keeps_its_limit(cell, task),
+            raised_memory_mb=raised,
+        ),
+        cell=cell,
+        task=task,
+        attempt=attempt,
+        memory_mb=raised or limit,
+        memory_raised=raised is not None,
+    )
+
+
 def cell_digest(cell: Cell, sandbox: Configured) -> str:
     """Digest of what a cell's trials have in common: agent, model, budget, sandbox, and what counts as passed."""
     parts = [identity(part) for part in (cell.agent, cell.model, cell.budget, sandbox)]
     return _digest([SEMANTICS, *parts, cell.dataset.pass_threshold])
 
 
-def trial_key(cell: str, task: Task, attempt: int, *, own_limit: bool = False) -> str:
+def trial_key(
+    cell: str, task: Task, attempt: int, *, own_limit: bool = False, raised_memory_mb: int | None = None
+) -> str:
     """Digest (32 hex digits) of everything that can change how this trial ends; `cell` is its `cell_digest`.
 
-    `own_limit` says that the task's limit on time holds although the budget's is shorter.
+    `own_limit` says that the task's limit on time holds although the budget's is shorter. `raised_memory_mb` is what
+    the agent gets beyond the task's limit on memory.
     """
     judge = task.verifier.environment.digest if task.verifier.environment else None
-    parts = [cell, task.digest, task.environment.digest, judge, attempt]
-    return _digest([*parts, "own_limit"] if own_limit else parts)[:32]
+    parts: list[Any] = [cell, task.digest, task.environment.digest, judge, attempt]
+    if own_limit:
+        parts.append("own_limit")
+    if raised_memory_mb is not None:
+        parts.append({"memory_mb": raised_memory_mb})
+    return _digest(parts)[:32]
 
 
 def _keeps_its_limit(cell: Cell, task: Task) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from runner import preflight
 from runner.layout import Column, paragraph, table
 from runner.printing import WIDTH, one_line
 from runner.records import SpendLimits
@@ -34,12 +35,14 @@ def plan_text(
     before = [
         f"{cells} cells, {len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.",
         *_price(plan, settings.sweep_budget),
+        *(preflight.plan_lines(preflight.routes(plan.todo)) if settings.gateway.preflight else ()),
         *_missing_keys(plan),
     ]
     after = [
         *_tiers(plan, settings.scoring),
         *_takes(plan, settings, finished),
         *_cut(plan),
+        *_memory(plan),
         *_images(plan),
         *(f"  refused: {task.name}: {task.refused}" for task in plan.refused),
     ]
@@ -144,6 +147,20 @@ def _cut(plan: Plan) -> Iterator[str]:
         yield (
             f"{tasks} cut from up to {longest:g} s to {limit:g} s by budget={budget}; budget.wall_seconds=null keeps "
             "the tasks' own (flag time_limit_cut)."
+        )
+
+
+def _memory(plan: Plan) -> Iterator[str]:
+    """Name the agents that get more memory than their tasks allow, and so maybe more than others."""
+    raised = Counter(
+        (trial.cell.agent.name, trial.cell.dataset.name, trial.memory_mb)
+        for trial in plan.trials
+        if trial.memory_raised
+    )
+    for (agent, dataset, memory_mb), count in raised.items():
+        yield (
+            f"Memory: {agent} needs {memory_mb} MiB (agent.memory_mb) and gets it in {count} trials of {dataset}, "
+            "whose tasks allow less; they are flagged memory_raised. sandbox.task_memory_mb sets one limit for all."
         )
 
 

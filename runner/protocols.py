@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from runner.cases import CaseSide
     from runner.environments import Rerun
     from runner.records import (
+        ApiName,
         Build,
         BuildSpec,
         BundleRecipe,
@@ -104,6 +105,14 @@ class Agent(Configured, Protocol):
     @property
     def needs(self) -> tuple[str, ...]:
         """Fields of `records.Model` without which it cannot work; a model that lacks one is refused at the door."""
+
+    @property
+    def api(self) -> ApiName:
+        """The API by which it asks its model, and by which the model is asked before the first trial."""
+
+    @property
+    def memory_mb(self) -> int | None:
+        """MiB that a sandbox must have for it, below which a task's limit is raised; None: any limit will do."""
 
     @property
     def tools(self) -> Mapping[Any, tuple[str, ...]]:
@@ -273,6 +282,9 @@ class SandboxProvider(Configured, Protocol):
     @property
     def allowed_hosts(self) -> tuple[str, ...]:
         """What the mode allowlist lets through; see `sandbox.network`."""
+
+    def memory_of(self, environment: Environment) -> int | None:
+        """MiB that a sandbox of this environment may use; None: there is no limit."""
 
     def image(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
         """A usable image for an environment: local, pulled, or built. One build for all who ask at once.

@@ -61,6 +61,8 @@ class Rollout:
     """Host folder with what its sandbox may reach of the gateway; None: nothing."""
     asking: Asking | None = None
     verdict: Verdict | None = None
+    unserved: ErrorInfo | None = None
+    """Why the model's provider serves nobody, if our own smallest call failed as the agent's did."""
     error: ErrorInfo | None = None
     warnings: list[ErrorInfo] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
@@ -143,6 +145,7 @@ def recorded(
             *(verdict.flags if verdict else ()),
         ),
         agent_exit_code=state.result.exit_code if state.result else None,
+        memory_mb=trial.memory_mb,
         **_spent(state, retries),
         **behaviour,
         started_at=started,
@@ -171,7 +174,7 @@ def _ended(trial: PlannedTrial, state: Rollout) -> tuple[Status, ErrorInfo | Non
     if state.result is None or (state.error is not None and not is_unfit):
         return Status.INFRA_INVALID, state.error
     refusal = state.session.refusal if state.session else None
-    status, error = ending(state.result, state.calls, refusal, trial.seconds)
+    status, error = ending(state.result, state.calls, refusal, trial.seconds, state.unserved)
     if verdict and is_unfit and status is Status.COMPLETED and "no_verdict" not in verdict.flags:
         return Status.AGENT_ERROR, verdict.error
     return status, error
@@ -239,6 +242,7 @@ def _flags(trial: PlannedTrial, state: Rollout, retries: Sequence[Retry]) -> lis
             "output_truncated": state.result is not None and state.result.output_cut,
             "no_wall_limit": trial.seconds is None,
             "time_limit_cut": trial.is_cut,
+            "memory_raised": trial.memory_raised,
         }.items()
         if holds
     ]

@@ -41,6 +41,8 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """Errors of a disk on which nothing more can be kept."""
 SENT = ".sent"
 """Ending of the file beside a ledger that names the calls sent so far; gone when its session ends."""
+PROBE_LEDGER = "probe.jsonl"
+"""Our own smallest call after a provider's refusal: whether it refuses us as well. Not part of the trial's spend."""
 SHARED = "shared.jsonl"
 """Calls of other trials whose answers this one was given: kept for replays, and nobody's spend."""
 _KEPT = ("earlier", "superseded")

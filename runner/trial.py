@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from runner import workspace
 from runner.compressed import compress_archives
 from runner.driving import Clock, Machine, Workbench, drive
+from runner.ending import REFUSED, refused_call
 from runner.errors import (
     AssayError,
     ConfigError,
@@ -32,7 +33,7 @@ from runner.recording import Rollout, recorded
 from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord, Verdict
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
-from runner.store import JUDGE_LEDGER, LEDGER, NO_ROOM, no_room
+from runner.store import JUDGE_LEDGER, LEDGER, NO_ROOM, PROBE_LEDGER, no_room
 from runner.verifiers.artifacts import PUBLISHED
 from runner.verifiers.carrying import keep_published
 from runner.verifiers.harbor import LIVE_FRESH
@@ -48,7 +49,11 @@ if TYPE_CHECKING:
     from runner.protocols import CommandAgent
 
 LASTING = frozenset(
-    {ImageError.__name__, ConfigError.__name__, TaskError.__name__, JudgeError.__name__, "CassetteMismatch"}
+    {
+        *(kind.__name__ for kind in (ImageError, ConfigError, TaskError, JudgeError)),
+        "CassetteMismatch",
+        REFUSED,
+    }
 )
 """Failures of ours that a repetition cannot mend, or not at its price: a judge's would pay for the rollout again."""
 COLLECT_SECONDS = 60.0
@@ -143,12 +148,37 @@ def _run(
             raise state.session.unwritten
     with state.timed("collect"):
         _collect(trial, sandbox, result, state)
-    if result.ended != "cancelled":
+        state.unserved = _unserved(trial, lab, state, cancelled) if result.ended != "cancelled" else None
+    if result.ended != "cancelled" and not state.unserved:
         with state.timed("verify"):
             verifier = trial.cell.dataset.verifier
             state.asking = asking = _open_asking(trial, lab, state.folder, stack)
             ask = asking.ask if asking else None
             state.verdict = verifier.verify(task, sandbox, lab.sandboxes, state.folder, ask)
+
+
+def _unserved(
+    trial: PlannedTrial, lab: Lab, state: Rollout, cancelled: Callable[[], bool]
+) -> ErrorInfo | None:
+    """Why the provider serves nobody, where it refused the agent and refuses our own smallest call as well.
+
+    The call goes by the API that the agent is configured to speak, so nothing that the agent asks can make it fail.
+    """
+    call, model = refused_call(state.calls), trial.cell.model
+    if call is None or call.error is None or model.backend != "provider":
+        return None
+    from runner.gateway.probing import probe  # noqa: PLC0415 - as for sessions: only when a model is used
+
+    own = probe(lab.gateway, model, trial.cell.agent.api, state.folder / PROBE_LEDGER, cancelled)
+    if own.error is None:
+        return None
+    kind = REFUSED if own.refused else own.error.type
+    message = (
+        f"The provider of {model.name} refused this agent's call ({call.status_code}) and our own smallest call by the "
+        f"{trial.cell.agent.api} API ({own.status_code}): {own.error.message}"
+    )
+    cause = f"{call.error.type}: {call.error.message}"[:1000]
+    return ErrorInfo(type=kind, message=message, cause=cause, phase="gateway")
 
 
 def _commanded(
@@ -247,6 +277,7 @@ def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: Rollout) -> SandboxSpec:
         gateway_dir=state.sockets,
         bundles=(agent.bundle,) if agent.bundle else (),
         runtime=isinstance(agent, DrivingAgent),
+        least_memory_mb=trial.memory_mb if trial.memory_raised else None,
         fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
         open_dirs=task.open_dirs,
         entrypoint=task.entrypoint,

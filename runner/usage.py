@@ -73,6 +73,9 @@ _KEYS = 31
 _COMMENTED = re.compile(
     r'^(?:  - )?(?:optional )?(?P<key>\w+): "?(?P<value>[^#\n]*?)"? +# (?P<comment>.+)$', re.MULTILINE
 )
+_NESTED = re.compile(r"^  (?P<key>\w+): (?P<value>[^#\n]*?) +# (?P<comment>.+)$", re.MULTILINE)
+_BLOCK = re.compile(r"(?:\n  .*)+")
+"""The indented lines beneath a key."""
 
 
 def answer(argv: Sequence[str]) -> str | None:
@@ -102,7 +105,8 @@ def overview() -> str:
         }
         lines += _listed(marked, columns)
     lines += ["", "Keys of the run (those of a group: --help GROUP=OPTION)"]
-    lines += _listed({f"    {_given(rows[key])}": rows[key]["comment"] for key in scalars()}, columns, _KEYS)
+    given = {f"    {key}": comment for name in scalars() for key, comment in _given(rows[name]).items()}
+    lines += _listed(given, columns, _KEYS)
     lines += ["", "Examples", *(line for each in EXAMPLES.items() for line in _example(*each, columns))]
     lines += ["", _prose(HINTS), *(f"  {line}" for line in COMPLETION)]
     lines += ["", "Exit codes", *_listed({f"  {code}": what for code, what in EXIT_CODES.items()}, columns)]
@@ -148,8 +152,7 @@ def topic(word: str) -> str:
     """One key of the run, one group with its options, or the file of one option, with the keys it does not spell."""
     group, _, option = word.partition("=")
     if group in scalars():
-        row = _rows()[group]
-        return f"{_given(row):<26} {row['comment']}"
+        return "\n".join(f"{key:<26} {comment}" for key, comment in _given(_rows()[group]).items())
     if group not in groups():
         raise ConfigError(f"no help on '{word}'. {suggest(group, [*groups(), *scalars()])}")
     files = options(group)
@@ -170,10 +173,17 @@ def _rows() -> dict[str, re.Match[str]]:
     return {m["key"]: m for m in _COMMENTED.finditer((CONF / "config.yaml").read_text())}
 
 
-def _given(row: re.Match[str]) -> str:
-    """A key with its default; of a long one its beginning."""
-    value = row["value"]
-    return f"{row['key']}={value if len(value) <= _KEYS else value.partition(',')[0] + ', ...}'}"
+def _given(row: re.Match[str]) -> dict[str, str]:
+    """A key with its default, and each key that its mapping spells out beneath it; their comments."""
+    block = _BLOCK.match(row.string, row.end())
+    nested = _NESTED.finditer(block[0] if block else "")
+    rows = [(row["key"], row), *((f"{row['key']}.{inner['key']}", inner) for inner in nested)]
+    return {f"{key}={_short(row['value'])}": row["comment"] for key, row in rows}
+
+
+def _short(value: str) -> str:
+    """A default; of a long one its beginning."""
+    return value if len(value) <= _KEYS else value.partition(",")[0] + ", ...}"
 
 
 def _unspelt(file: Path, group: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.ending import ending
+from runner.ending import ending, refused_call
 from runner.records import ErrorInfo, ExecResult, ModelCall, Status
 from tests.records_factory import model_call
 
@@ -49,7 +49,7 @@ def test_endings(rollout: ExecResult, calls: list[ModelCall], refusal: str | Non
     assert ending(rollout, calls, refusal, limit=60.0)[0] is status
 
 
-@pytest.mark.parametrize("status_code", [401, 403, 429, 500, 502, 503])
+@pytest.mark.parametrize("status_code", [429, 500, 502, 503])
 @pytest.mark.parametrize("exit_code", [0, 1])
 def test_a_provider_that_failed_to_the_end_is_not_held_against_the_agent(
     status_code: int, exit_code: int
@@ -59,11 +59,42 @@ def test_a_provider_that_failed_to_the_end_is_not_held_against_the_agent(
     assert error == FAILED
 
 
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_a_provider_that_serves_nobody_is_not_held_against_the_agent(exit_code: int) -> None:
+    """Only 401, 403 and 429 were: a server without the agent's API (404) made it an `agent_error` with a rank."""
+    status, error = ending(result(exit_code=exit_code), [failed(404)], None, 60.0, unserved=FAILED)
+    assert (status, error) == (Status.INFRA_INVALID, FAILED)
+
+
+@pytest.mark.parametrize("status_code", [400, 401, 402, 403, 404, 405, 410, 422])
+def test_any_refusal_since_the_last_answer_is_looked_into(status_code: int) -> None:
+    refused = failed(status_code)
+    hung_up = failed(499, index=1)
+    assert refused_call([model_call(), refused, hung_up]) == refused
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [],
+        [failed(404), model_call()],  # it passed, and the agent went on
+        [failed(403, refused="usd")],  # our own refusal
+        [failed(400, attempts=0)],  # the gateway's: nothing was sent
+        [failed(403, replayed=True)],  # not recorded
+        [failed(502)],  # a failure, and no refusal
+        [failed(499)],  # the agent hung up
+    ],
+)
+def test_what_is_not_the_providers_refusal_is_not_looked_into(calls: list[ModelCall]) -> None:
+    assert refused_call(calls) is None
+
+
 @pytest.mark.parametrize(
     "calls",
     [
         [failed(502), model_call()],  # it passed, and the agent went on
         [failed(400)],  # the request itself was wrong
+        [failed(403)],  # our own smallest call was answered: it was the request
         [failed(403, refused="usd")],  # our own refusal
     ],
 )

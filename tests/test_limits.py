@@ -6,14 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from runner import trial
 from runner.agents.cli import CliAgent
 from runner.cells import Cell, Settings, Sweep
+from runner.errors import ConfigError
 from runner.executors.threads import ThreadExecutor
+from runner.gateway import provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
-from runner.jobs.sweep import ALL_JUDGED, CAPPED, SweepJob
+from runner.jobs.sweep import ALL_JUDGED, CAPPED, SOME_INVALID, SweepJob
 from runner.pricing import Pricing
 from runner.records import (
     Budget,
@@ -41,6 +44,8 @@ for _ in range(int(sys.argv[4])):
     urllib.request.urlopen(asked)
 """
 COST = 0.0019
+UNASKED = CallLimits(preflight=False)
+"""The tests count what trials ask."""
 Run = Callable[..., int]
 
 
@@ -73,7 +78,7 @@ def run(tmp_path: Path) -> Run:
             executor=ThreadExecutor(workers=workers),
             tracker=NoTracker(),
             job=SweepJob(),
-            **{"record": None, "fresh": False, "dry_run": False, **settings},
+            **{"record": None, "fresh": False, "dry_run": False, "gateway": UNASKED, **settings},
         )
         return chosen.job.run(Sweep(cells=(cell,), settings=chosen, composed=()))
 
@@ -121,9 +126,10 @@ def test_a_spoiled_trial_is_not_repeated_once_the_cap_is_spent(
     """A repetition starts with a trial's whole budget, so the sweep's cap holds it back as it does a new trial."""
     monkeypatch.setattr(trial, "BACK_OFF_SECONDS", (0.1,))
     make_task(tmp_path / "tasks", "a")
-    with FakeUpstream(Behaviour(text="ok"), Behaviour(status_code=401)) as upstream:
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
+    with FakeUpstream(Behaviour(text="ok"), Behaviour(status_code=500)) as upstream:
         assert run(upstream.url, agent=asker(times=2), sweep_budget=SpendLimits(usd=0.5 * COST)) == CAPPED
-        assert len(upstream.requests) == 2
+        assert len(upstream.requests) == 1 + provider.ATTEMPTS
     (record,) = _records(tmp_path)
     assert (record.status, record.retries) == (Status.INFRA_INVALID, ())
     assert record.cost_usd == pytest.approx(COST)
@@ -134,7 +140,7 @@ def test_waiting_for_other_trials_calls_is_not_the_agents_time(run: Run, tmp_pat
     for name in ("a", "b"):
         make_task(tmp_path / "tasks", name, toml='[agent]\nuser = "1000"\ntimeout_sec = 13\n')
     with FakeUpstream(Behaviour(text="ok", seconds=8.0)) as upstream:
-        assert run(upstream.url, workers=2, gateway=CallLimits(concurrency=1)) == ALL_JUDGED
+        assert run(upstream.url, workers=2, gateway=CallLimits(concurrency=1, preflight=False)) == ALL_JUDGED
         assert upstream.most_at_once == 1
     first, second = sorted(_records(tmp_path), key=lambda record: record.seconds.waiting)
     assert (first.status, second.status) == (Status.COMPLETED, Status.COMPLETED)
@@ -146,7 +152,40 @@ def test_waiting_for_other_trials_calls_is_not_the_agents_time(run: Run, tmp_pat
 def test_an_agent_that_hangs_ends_on_time_though_calls_are_limited(run: Run, tmp_path: Path) -> None:
     make_task(tmp_path / "tasks", "a", toml='[agent]\nuser = "1000"\ntimeout_sec = 2\n')
     with FakeUpstream(Behaviour(text="ok", seconds=30.0)) as upstream:
-        assert run(upstream.url, gateway=CallLimits(concurrency=1)) == ALL_JUDGED
+        assert run(upstream.url, gateway=CallLimits(concurrency=1, preflight=False)) == ALL_JUDGED
     (record,) = _records(tmp_path)
     assert record.status is Status.TIMEOUT
     assert record.seconds.agent < 25
+
+
+def test_a_wrong_key_spoiled_every_trial_of_a_sweep_three_times(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nobody saw why. What was not started is not run, for a reason, and runs once the key is right."""
+    for name in ("a", "b"):
+        make_task(tmp_path / "tasks", name)
+    made = tmp_path / "outputs/made"
+    with FakeUpstream(Behaviour(status_code=401, message="No such key.")) as upstream:
+        assert run(upstream.url, gateway=CallLimits(preflight=False, refusals=1)) == SOME_INVALID
+        assert len(upstream.requests) == 2, "the first trial's, and our own after it"
+        said = " ".join(capsys.readouterr().out.split())
+        assert "asker · fake · a: The provider of fake refused this agent's call (401)" in said
+        assert "No more trials of fake by chat are started (gateway.refusals=1)." in said
+        assert "1 trials were not started: their model's provider refuses." in said
+        kinds = {(record.error and record.error.type, record.retries) for record in _records(tmp_path)}
+        assert kinds == {("ProviderRefused", ())}
+        table = pd.read_csv(made / "trials.csv")
+        assert table["outcome"].tolist() == ["infra_invalid", "not run"]
+        assert table["reason"][1].startswith(
+            "not run: 1 trial(s) before it were refused. The provider of fake"
+        )
+        page = " ".join((made / "report/index.html").read_text().split())
+        assert "1 trials not run, of 1 tasks: b. 1 trial(s) before it were refused." in page
+        with pytest.raises(ConfigError, match="No such key"):
+            run(upstream.url, gateway=CallLimits())
+        assert len(_records(tmp_path)) == 1, "nothing was started"
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        assert run(upstream.url, gateway=CallLimits()) == ALL_JUDGED
+        assert len(upstream.requests) == 3, "one before the first trial"
+    table = pd.read_csv(made / "trials.csv")
+    assert (len(table), set(table["status"])) == (2, {"completed"})

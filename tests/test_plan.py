@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from runner.agents.bounds import Nop, Oracle
+from runner.agents.cli import CliAgent
 from runner.agents.llm_scripts import LlmScripts
 from runner.cells import NO_MODEL, Cell
 from runner.plan import Plan, cell_digest, identity, make_plan, trial_key
 from runner.records import Budget, Environment, Model, Prices, PriceTier, VerifierSpec
 from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.local import LocalSandboxes
 from tests.tasks_factory import dataset, make_task
 
 
-def plan(root: Path, *, sandboxes: DockerSandboxes | None = None, **changed: Any) -> Plan:
+def plan(root: Path, *, sandboxes: DockerSandboxes | LocalSandboxes | None = None, **changed: Any) -> Plan:
     values = {
         "agent": Oracle(),
         "model": NO_MODEL,
@@ -35,6 +37,26 @@ def test_a_key_is_made_of_contents_and_not_of_places(tmp_path: Path) -> None:
     before = keys(tmp_path / "here")
     shutil.copytree(tmp_path / "here", tmp_path / "there")
     assert keys(tmp_path / "there") == before
+
+
+def needing(memory_mb: int | None) -> CliAgent:
+    return CliAgent(
+        name="needing", version="1", argv=("work", "{prompt}"), memory_mb=memory_mb, api="messages"
+    )
+
+
+def test_memory_that_a_task_has_anyway_is_no_part_of_a_key(tmp_path: Path) -> None:
+    make_task(tmp_path, "a", toml="[environment]\nmemory_mb = 1024\n")
+    (usual,) = plan(tmp_path, agent=needing(None)).trials
+    (enough,) = plan(tmp_path, agent=needing(1024)).trials
+    (raised,) = plan(tmp_path, agent=needing(3072)).trials
+    (given,) = plan(tmp_path, sandboxes=DockerSandboxes(task_memory_mb=3072), agent=needing(3072)).trials
+    assert usual.key == enough.key
+    assert len({usual.key, raised.key, given.key}) == 3
+    assert [one.memory_mb for one in (usual, enough, raised, given)] == [1024, 1024, 3072, 3072]
+    assert [one.memory_raised for one in (usual, enough, raised, given)] == [False, False, True, False]
+    (unlimited,) = plan(tmp_path, sandboxes=LocalSandboxes(), agent=needing(3072)).trials
+    assert (unlimited.memory_mb, unlimited.memory_raised) == (None, False)
 
 
 def test_whatever_can_change_a_result_changes_the_key(tmp_path: Path) -> None:

@@ -73,8 +73,10 @@ def gateway() -> Iterator[Gateway]:
 
 @pytest.fixture
 def run(tmp_path: Path, gateway: Gateway) -> Callable[..., tuple[TrialRecord, list[ModelCall]]]:
-    def run(agent: Any, model: Model, budget: Budget = NO_LIMIT) -> tuple[TrialRecord, list[ModelCall]]:
-        make_task(tmp_path / "tasks", "made", toml='[agent]\nuser = "1000"\ntimeout_sec = 120\n')
+    def run(
+        agent: Any, model: Model, budget: Budget = NO_LIMIT, toml: str = ""
+    ) -> tuple[TrialRecord, list[ModelCall]]:
+        make_task(tmp_path / "tasks", "made", toml='[agent]\nuser = "1000"\ntimeout_sec = 120\n' + toml)
         cell = Cell(agent=agent, model=model, dataset=dataset(tmp_path / "tasks"), budget=budget, attempts=1)
         sandboxes = DockerSandboxes()
         (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
@@ -128,6 +130,22 @@ def test_an_agent_that_ends_well_without_asking_its_model_is_flagged(
     record, calls = run(asking("pass"), scripted)
     assert (record.status, record.reward, record.flags) == (Status.COMPLETED, 0.0, ("no_model_call",)), record
     assert calls == []
+
+
+@pytest.mark.parametrize("memory_mb", [None, 512])
+def test_an_agent_ran_out_of_memory_and_into_the_last_rank(
+    run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model, memory_mb: int | None
+) -> None:
+    """It states what it needs, and a task that allows less gives it that, on the record."""
+    agent = asking("len(bytearray(300 << 20))").model_copy(update={"memory_mb": memory_mb})
+    record, _ = run(agent, scripted, toml="[environment]\nmemory_mb = 128\n")
+    flags = {"memory_raised", "out_of_memory"}.intersection(record.flags)
+    if memory_mb:
+        assert (record.status, record.memory_mb, flags) == (Status.COMPLETED, 512, {"memory_raised"}), record
+    else:
+        assert (record.status, record.memory_mb, flags) == (Status.AGENT_ERROR, 128, {"out_of_memory"}), (
+            record
+        )
 
 
 def test_an_agent_that_asks_and_uses_no_tool_is_flagged(

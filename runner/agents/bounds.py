@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.errors import TaskError
 from runner.protocols import Sandbox
-from runner.records import BundleRecipe, Endpoint, ExecResult, ExecSpec, Record, Task
+from runner.records import ApiName, BundleRecipe, Endpoint, ExecResult, ExecSpec, Record, Task
 
 SOLUTION_DIR = "/solution"
 
@@ -15,6 +15,15 @@ class Bound(Record):
     version: str = "1"
     uses_model: bool = False
     bundle: BundleRecipe | None = None
+
+    @property
+    def api(self) -> ApiName:
+        """Any: it calls no model."""
+        return "chat"
+
+    @property
+    def memory_mb(self) -> None:
+        """Any limit will do."""
 
     @property
     def needs(self) -> tuple[str, ...]:

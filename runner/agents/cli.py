@@ -29,7 +29,17 @@ from pydantic import Field, model_validator
 from runner.agents import own_usage
 from runner.errors import ConfigError
 from runner.protocols import Sandbox
-from runner.records import BundleRecipe, Endpoint, ExecResult, ExecSpec, OwnUsage, Record, Task, UsageReport
+from runner.records import (
+    ApiName,
+    BundleRecipe,
+    Endpoint,
+    ExecResult,
+    ExecSpec,
+    OwnUsage,
+    Record,
+    Task,
+    UsageReport,
+)
 from runner.sandbox.inside import AGENT_DIR, fed
 
 ToolKind = Literal["edit", "execute", "plan", "read", "search", "finish", "other"]
@@ -64,6 +74,12 @@ class CliAgent(Record):
     """Absolute container path -> content, both templates; written before the start."""
     stdin: str | None = None
     """Template of a container path that the CLI reads as standard input; None means /dev/null."""
+    api: ApiName = Field(default="chat", exclude=True)
+    """API by which it asks its model; the model is asked by it before the first trial. A provider's refusal of a call
+    by another API counts as the agent's failure. Like `needs`, not part of a trial's key."""
+    memory_mb: int | None = Field(default=None, ge=1, exclude=True)
+    """MiB that a sandbox must have for the CLI and the commands it runs. A task's lower limit is raised to it, and the
+    trial flagged `memory_raised`; only then it is part of a trial's key. None: any limit will do."""
     tools: dict[ToolKind, tuple[str, ...]] = {}
     """Kind -> names under which this agent's tools appear in its calls; what is not named is `other`."""
     needs: tuple[Literal["context_window", "max_output_tokens"], ...] = Field(default=(), exclude=True)

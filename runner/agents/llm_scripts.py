@@ -9,7 +9,7 @@ from runner.agents.execution.guidelines import once
 from runner.agents.execution.languages import languages, main_languages
 from runner.agents.execution.preparation import project_of, refusal
 from runner.environments import DOCKERFILE, PROJECT, SCRIPT, WORKSPACE
-from runner.records import BundleRecipe, ExecResult, ExecSpec, Record, Task
+from runner.records import ApiName, BundleRecipe, ExecResult, ExecSpec, Record, Task
 
 if TYPE_CHECKING:
     from runner.protocols import Bench, Sandbox
@@ -41,6 +41,15 @@ class LlmScripts(Record):
     version: str = "1"
     uses_model: bool = True
     bundle: BundleRecipe | None = None
+
+    @property
+    def api(self) -> ApiName:
+        """Chat, which `Bench.ask` speaks."""
+        return "chat"
+
+    @property
+    def memory_mb(self) -> None:
+        """Any limit will do: it works outside of the sandbox."""
 
     @property
     def needs(self) -> tuple[str, ...]:

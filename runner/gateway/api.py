@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from runner.records import Record, ToolCall, Usage
+from runner.records import ApiName, Record, ToolCall, Usage
 
 Json = dict[str, Any]
 ABSURD = 2**53
@@ -44,7 +44,7 @@ class Api(Protocol):
     """One wire format, pure but for `send`."""
 
     @property
-    def name(self) -> Literal["chat", "responses", "messages"]:
+    def name(self) -> ApiName:
         """As the ledger has it."""
 
     @property

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from runner.gateway import fake_stream
-from runner.records import Record, Usage
+from runner.records import ApiName, Record, Usage
 
 POLL_SECONDS = 0.02
 """Between two looks whether a client has left, and whether the server's end is wanted."""
@@ -64,8 +64,10 @@ class Behaviour(Record):
 class FakeUpstream:
     """Serves behaviours in order, the last one for ever. A context manager; the server lives in its own thread."""
 
-    def __init__(self, *behaviours: Behaviour) -> None:
-        """At least one behaviour is needed."""
+    def __init__(
+        self, *behaviours: Behaviour, apis: Sequence[ApiName] = ("chat", "responses", "messages")
+    ) -> None:
+        """At least one behaviour is needed. The paths of other `apis` are not found (404)."""
         self._behaviours: Sequence[Behaviour] = behaviours
         self.requests: list[dict[str, Any]] = []
         """Bodies received, in order."""
@@ -81,13 +83,17 @@ class FakeUpstream:
         """Requests under way, now and at most."""
         self._released = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
-        routes = [
-            Route("/v1/chat/completions", self._chat, methods=["POST"]),
-            Route("/v1/responses", self._responses, methods=["POST"]),
-            Route("/v1/messages", self._messages, methods=["POST"]),
-            Route("/anthropic/v1/messages", self._messages, methods=["POST"]),  # where DeepSeek has it
-        ]
-        app = Starlette(routes=routes)
+        served = {
+            "/v1/chat/completions": ("chat", self._chat),
+            "/v1/responses": ("responses", self._responses),
+            "/v1/messages": ("messages", self._messages),
+            "/anthropic/v1/messages": ("messages", self._messages),  # where DeepSeek has it
+        }
+        app = Starlette(
+            routes=[
+                Route(path, serve, methods=["POST"]) for path, (api, serve) in served.items() if api in apis
+            ]
+        )
         self._server = _Server(
             uvicorn.Config(
                 app, log_config=None, log_level="critical", lifespan="off", timeout_keep_alive=IDLE_SECONDS

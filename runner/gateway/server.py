@@ -21,7 +21,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from runner.errors import ConfigError, GatewayError
-from runner.gateway.api import Json
+from runner.gateway.api import Api, Json
 from runner.gateway.cassette import Cassette
 from runner.gateway.http import APIS, CHAT, application
 from runner.gateway.limits import Gates
@@ -83,14 +83,20 @@ class Gateway:
         opening = self._open(spec, cassette or Provider(spec.model, key, script, self._litellm))
         return asyncio.run_coroutine_threadsafe(opening, self._loop).result()
 
-    def ask(self, session: Session, request: Json, given_up: Callable[[], bool] = lambda: False) -> Answer:
-        """Our own side's chat call, served, metered and recorded as an agent's is; waits for its answer.
+    def ask(
+        self,
+        session: Session,
+        request: Json,
+        given_up: Callable[[], bool] = lambda: False,
+        api: Api = CHAT,
+    ) -> Answer:
+        """Our own side's call, served, metered and recorded as an agent's is; waits for its answer.
 
         Raises `CancelledError` once it is `given_up`: nobody waits then, as after an agent that hung up.
         """
 
         async def served() -> Answer:
-            return await session.start(CHAT, request, streamed=False).task
+            return await session.start(api, request, streamed=False).task
 
         answer = asyncio.run_coroutine_threadsafe(served(), self._loop)
         while not wait((answer,), PATIENCE_SECONDS).done:

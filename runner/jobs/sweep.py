@@ -11,9 +11,11 @@ from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from runner import __version__
+from runner import __version__, preflight
+from runner.breaker import Breaker
 from runner.config import to_yaml
 from runner.door import AXES
 from runner.errors import ConfigError, EngineError, TrackingError
@@ -41,6 +43,7 @@ ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
 VERSIONS_OF = ("hydra-core", "litellm", "docker", "mlflow")
 """Packages whose version can change a result or what is shown of it."""
+_AGAIN = "Once that is mended, the same command runs them."
 ENGINE_FAILURES = 3
 """So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
 
@@ -167,6 +170,9 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
             progress.note(f"Removed {reaped.removed} containers that an earlier runner left.")
         if reaped.complaint:
             progress.note(reaped.complaint)
+        folder_of_sweep = settings.outputs / settings.name
+        if settings.gateway.preflight:
+            preflight.check(preflight.routes(plan.todo), gateway, folder_of_sweep, progress.note)
         recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
         bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
         for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
@@ -174,7 +180,8 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
         plan = _without_answers(sweep, plan, store, bundles, progress.note)
         progress.expect(len(plan.todo))
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles, progress)
-        trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent)
+        breaker = Breaker(plan.todo, settings.gateway.refusals)
+        trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent, breaker)
 
         def work(trial: PlannedTrial) -> TrialRecord:
             progress.started(trial.key, trial.name)
@@ -185,10 +192,15 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
 
         # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
         with closing(settings.executor.run(trials, work, cancel)) as records:
-            _watch(records, progress)
+            _watch(breaker.watching(records, progress.note), progress)
         if trials.capped:
             left = f"{len(trials.left)} trials were not started; the same command goes on."
             progress.note(f"{trials.capped}: {left}")
+        if breaker.held:
+            _write_sweep(sweep, plan, folder_of_sweep, breaker.held)
+            progress.note(
+                f"{len(breaker.held)} trials were not started: their model's provider refuses. {_AGAIN}"
+            )
         return plan, bool(trials.capped)
 
 
@@ -215,16 +227,22 @@ class _Affordable:
     """Trials left to do, the next one whenever a worker is free, until a budget of the sweep is spent."""
 
     def __init__(
-        self, todo: Iterable[PlannedTrial], cap: SpendLimits, spent: Callable[[], Mapping[str, float]]
+        self,
+        todo: Iterable[PlannedTrial],
+        cap: SpendLimits,
+        spent: Callable[[], Mapping[str, float]],
+        breaker: Breaker,
     ) -> None:
-        self.left = deque(todo)
+        self.left, self._breaker = deque(todo), breaker
         self.capped = ""
         """The budget that has kept a trial from starting, or from being repeated."""
         self._cap, self._spent, self._began = cap, spent, time.monotonic()
 
     def __iter__(self) -> Iterator[PlannedTrial]:
         while self.left and self.may_start():
-            yield self.left.popleft()
+            trial = self.left.popleft()
+            if not self._breaker.holds(trial):
+                yield trial
 
     def may_start(self) -> bool:
         """Whether the cap allows another trial, or another try at one."""
@@ -258,7 +276,9 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
             raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
 
 
-def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
+def _write_sweep(
+    sweep: Sweep, plan: Plan, folder: Path, not_started: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """`sweep.json`: the denominator, the scoring and what runs; `config.yaml`: every composed cell."""
     lock = {
         "schema_version": 1,
@@ -271,6 +291,7 @@ def _write_sweep(sweep: Sweep, plan: Plan, folder: Path) -> None:
             for cell in sweep.cells
             if cell.model.prices != Prices()
         },
+        "not_started": dict(not_started),
         "versions": {"assay": __version__, "python": platform.python_version()}
         | {name: version(name) for name in VERSIONS_OF},
     }

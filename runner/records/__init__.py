@@ -7,6 +7,7 @@ schema fails loudly. Missing is `None`, never 0. A field's meaning stands beneat
 from runner.records.base import ErrorInfo, Record
 from runner.records.outcomes import (
     HUNG_UP,
+    ApiName,
     ChangedPrograms,
     EgressAttempt,
     ModelCall,
@@ -36,6 +37,7 @@ from runner.records.sandboxes import (
 )
 from runner.records.settings import (
     BOUNDS,
+    PREFLIGHT_SMALLEST,
     Budget,
     CallLimit,
     CallLimits,
@@ -55,7 +57,9 @@ from runner.records.tasks import Answer, Environment, Healthcheck, Task, Verifie
 __all__ = [
     "BOUNDS",
     "HUNG_UP",
+    "PREFLIGHT_SMALLEST",
     "Answer",
+    "ApiName",
     "Budget",
     "Build",
     "BuildSpec",

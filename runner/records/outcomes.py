@@ -71,6 +71,8 @@ class OwnUsage(Record):
         )
 
 
+ApiName = Literal["chat", "responses", "messages"]
+"""Wire formats that agents speak: `/v1/chat/completions`, `/v1/responses`, `/v1/messages`."""
 HUNG_UP = 499
 """Status on the ledger of a call whose agent did not wait for the answer."""
 
@@ -80,7 +82,7 @@ class ModelCall(Record):
 
     index: int
     """0, 1, 2.. in the order in which calls arrived at the trial's socket."""
-    api: Literal["chat", "responses", "messages"]
+    api: ApiName
     model: str
     """What was asked of the provider (litellm id), not what the agent named."""
     scripted: bool = False
@@ -261,7 +263,8 @@ class TrialRecord(TrialName):
     agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
     suite's judge was tampered with), no_verdict (tests ended without a usable reward, which counts as failed),
     programs_changed and programs_unknown (`Verdict.programs`), verdicts_differ (`Verdict.again`), artifacts_left_out
-    (`Verdict.left_out`), out_of_memory (the kernel ended a process of the rollout's for want of it), calls_cut (what
+    (`Verdict.left_out`), out_of_memory (the kernel ended a process of the rollout's for want of it),
+    memory_raised (the task allows less than its agent needs, and the rollout had `memory_mb`), calls_cut (what
     some calls cost is not known), collect_unfinished (the task's own collecting was ended by its time limit),
     answer_in_reach (the agent could have copied the answer out of its own installation), calls_undescribed (what a call
     holds could not be read: no tool calls are counted), commands_cut (some commands are longer than what is read of
@@ -269,6 +272,8 @@ class TrialRecord(TrialName):
     entrypoint_ended (the image's ENTRYPOINT did not come up again where the tests ran),
     artifacts_not_kept (what lay in `/logs/artifacts` is not, or not as a whole, in the trial's folder), ..."""
     agent_exit_code: int | None = None
+    memory_mb: int | None = None
+    """MiB that the rollout's sandbox could use; None without a limit, and in records of earlier versions."""
 
     usage: Usage = Usage()
     """All model calls made for it, those of retries included."""

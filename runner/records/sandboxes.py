@@ -177,5 +177,7 @@ class SandboxSpec(Record):
     runtime: bool = False
     """Mount the `python` runtime although no agent runs in it. Nothing else of the image's runs before the first
     command, or is loaded into it by itself."""
+    least_memory_mb: int | None = None
+    """MiB that it has at least, whatever the task's limit; None leaves that as it is."""
     network: Literal["none", "open"] = "none"
     labels: dict[str, str] = {}

@@ -64,6 +64,10 @@ def name_told(model_id: str) -> str:
     return model_id.rpartition("/")[2]
 
 
+PREFLIGHT_SMALLEST: Final = 16
+"""Output tokens that a smallest call asks for at most. Fewer are refused by some providers."""
+PREFLIGHT_OUTPUT: Final = 16_384
+"""The same where a provider refuses that bound, as for models that think first."""
 BOUNDS: Final = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens", "n"})
 """Parameters by which a model writes more or less."""
 
@@ -108,6 +112,11 @@ class Model(Record):
                 f"{', '.join(named)} would undo what a budget allows; set model.max_output_tokens"
             )
         return params
+
+    @property
+    def preflight_output(self) -> int:
+        """Output tokens of a smallest call at most, if the model must think first."""
+        return min(self.max_output_tokens or PREFLIGHT_OUTPUT, PREFLIGHT_OUTPUT)
 
     @property
     def scripted(self) -> bool:
@@ -170,10 +179,15 @@ class CallLimit(Record):
 
 
 class CallLimits(CallLimit):
-    """Limits of the calls of all trials of a run together, and of each provider's."""
+    """How a run treats model providers: limits of the calls of all trials together, and what a refusal leads to."""
 
     providers: dict[str, CallLimit] = {}
     """First part of a model's id (`openai`, `zai`) -> limit of all models of that provider."""
+    preflight: bool = True
+    """Ask each model once, by each API that its agents speak, before the first trial; refuse the run if one fails."""
+    refusals: int | None = Field(default=3, ge=1)
+    """Consecutive trials that a model's provider refuses, after which the model's remaining trials are not started.
+    None starts them all."""
 
 
 class Endpoint(Record):

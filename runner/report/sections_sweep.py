@@ -74,13 +74,17 @@ def audit(found: Findings) -> Section | None:
         shown = f", {len(rows)} of them shown" if len(rows) < len(spoiled) else ""
         caption = f"{len(spoiled)} of {len(found.trials)} trials{shown}; they spent {usd(known)} USD{more}"
         blocks.append(Table(caption, columns, rows))
-    for kind, of in found.trials[kinds.isin(["refused", "not run"])].groupby(kinds):
+    held = found.trials["reason"].str.startswith("not run: ")
+    labels = kinds.mask(kinds.eq("not run") & held, found.trials["reason"])
+    for label, of in found.trials[kinds.isin(["refused", "not run"])].groupby(labels):
+        kind, _, why = str(label).partition(": ")
         tasks = of.drop_duplicates(["task", "reason"])
         names = "; ".join(
             f"{task}: {reason.removeprefix('refused: ')}" if kind == "refused" else task
             for task, reason in zip(tasks["task"], tasks["reason"], strict=True)
         )
-        blocks.append(Text(f"{len(of)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."))
+        said = f"{len(of)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."
+        blocks.append(Text(f"{said} {why}" if why else said))
     return Section("audit", "Invalid trials", blocks)
 
 

@@ -85,7 +85,7 @@ def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, Trial
         return plan, {}, _numbered(pd.read_parquet(sweep / IMPORTED))
     store = Store(outputs)
     records = store.load([row.key for row in plan.planned])
-    trials = trials_table(plan.planned, records)
+    trials = trials_table(plan.planned, records, plan.not_started)
     damaged = [path.parent.name for path in store.damaged(trials.loc[~trials["ran"], "key"])]
     trials.loc[trials["key"].isin(damaged), ["outcome", "reason"]] = "record damaged"
     return plan, records, _numbered(trials)

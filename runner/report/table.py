@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import pandas as pd
@@ -29,6 +30,7 @@ _TYPES = {
             "agent_tokens_difference",
             "workspace_files",
             "workspace_lines",
+            "memory_mb",
             "retries",
         ),
         "Int64",
@@ -85,6 +87,8 @@ class SweepFile(Record):
     """Empty for an import, whose table holds its plan."""
     scoring: Scoring
     versions: dict[str, str]
+    not_started: dict[str, str] = {}
+    """Key of a trial -> why it was not started: the provider refused its model's trials before it."""
     prices: dict[str, Prices] = {}
     """Model -> what its tokens cost, whatever became of the snapshot since; not said of models without prices."""
     imported: Imported | None = None
@@ -115,7 +119,11 @@ def read_sweep(folder: Path) -> SweepFile:
         ) from error
 
 
-def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecord]) -> pd.DataFrame:
+def trials_table(
+    planned: Sequence[PlannedRow],
+    records: Mapping[str, TrialRecord],
+    not_started: Mapping[str, str] = MappingProxyType({}),
+) -> pd.DataFrame:
     """One row per planned trial, in the plan's order.
 
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
@@ -123,14 +131,14 @@ def trials_table(planned: Sequence[PlannedRow], records: Mapping[str, TrialRecor
     `agent_tokens_difference` (input and output as the agent itself says, less what the gateway counted),
     `interactions`, `tool_kinds`, `tool_phases`, `programs` (`;` between), `own_finish`, `retries`, `retry_cost_usd`
     (part of `cost_usd`), `judge_usd` (no part of it), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace
-    sizes, `verified` (the verdict's mode), `second_reward`, `changed_programs` (paths, as on the record), and each
-    component that a verifier reported, under its own name or, where a column has that name already, as
+    sizes, `memory_mb`, `verified` (the verdict's mode), `second_reward`, `changed_programs` (paths, as on the record),
+    and each component that a verifier reported, under its own name or, where a column has that name already, as
     `verifier_<name>`.
 
-    A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason. What is missing is
-    NA, never 0. `planned` must not be empty.
+    A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason, and why if it is in
+    `not_started`. What is missing is NA, never 0. `planned` must not be empty.
     """
-    table = pd.DataFrame([_row(row, records.get(row.key)) for row in planned])
+    table = pd.DataFrame([_row(row, records.get(row.key), not_started.get(row.key)) for row in planned])
     moments = {name: pd.to_datetime(table[name], utc=True) for name in ("started_at", "finished_at")}
     return table.assign(**moments).astype(_TYPES)
 
@@ -151,18 +159,20 @@ def never_run(identity: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**moments).astype(_TYPES)
 
 
-def _row(planned: PlannedRow, record: TrialRecord | None) -> dict[str, Any]:
+def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | None) -> dict[str, Any]:
     identity = planned.model_dump(exclude={"refused"})
     cell = f"{planned.agent}·{planned.model}·{planned.dataset}·{planned.budget}"
     if record is None or planned.refused:  # refused since: what it measured counts no more
-        reason = f"refused: {planned.refused}" if planned.refused else "not run"
+        never = f"not run: {not_started}" if not_started else "not run"
+        reason = f"refused: {planned.refused}" if planned.refused else never
+        outcome = reason if planned.refused else "not run"
         missing = dict.fromkeys((*_TYPES, "started_at", "finished_at"))
         return {
             **identity,
             "cell": cell,
             "ran": False,
             "status": "infra_invalid",
-            "outcome": reason,
+            "outcome": outcome,
             "reason": reason,
             **missing,
         }
@@ -204,6 +214,7 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         **{f"seconds_{phase}": seconds for phase, seconds in record.seconds},
         "workspace_files": record.workspace_files,
         "workspace_lines": record.workspace_lines,
+        "memory_mb": record.memory_mb,
         "retries": len(record.retries),
         "retry_cost_usd": None if None in retried else sum(cost or 0.0 for cost in retried),
     }

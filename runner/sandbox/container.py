@@ -65,7 +65,9 @@ class DockerSandbox:
         self._api = api
         self._images = images
         self._spec = spec
-        self._limits = limits.of_task(spec.environment)
+        of_task = limits.of_task(spec.environment)
+        memory_mb = max(of_task.memory_mb, spec.least_memory_mb or 0)
+        self._limits = of_task.model_copy(update={"memory_mb": memory_mb})
         self._home = images.config(spec.image)
         self._user = spec.user or self._home.user
         self._id = ""
@@ -274,7 +276,9 @@ class DockerSandbox:
         """What it has written. It is measured once in a dead container, in which nothing changes."""
         if self._layer:
             return self._layer
-        is_final = self._killed  # before it is measured: a look that began in a living one may end after its death
+        is_final = (
+            self._killed
+        )  # before it is measured: a look that began in a living one may end after its death
         layer = usage.layer(self._api, self._id, self._limits, self._volume_bytes)
         if is_final:
             self._layer = layer

@@ -30,6 +30,9 @@ class Limits(Caps):
     """Cores; a task that asks for more than this machine has gets all of them."""
     memory_mb: int = Field(default=2048, ge=1)
     """MiB, tmpfs included; there is no swap beside it."""
+    task_memory_mb: int | None = Field(default=None, ge=1, exclude_if=lambda mb: mb is None)
+    """MiB for every sandbox of a task, in place of what the task declares; None: as declared. An agent that needs more
+    gets more. Part of a trial's key only if it is set."""
     disk_mb: int = Field(default=4096, ge=1)
     """MiB in the container's writable layer, and the largest single file. Holes in files count as if they were full."""
     files: int = Field(default=500_000, ge=1)
@@ -37,9 +40,13 @@ class Limits(Caps):
     pids: int = Field(default=512, ge=1)
     """Processes and threads."""
 
+    def memory_of(self, environment: Environment) -> int:
+        """See `protocols.SandboxProvider`."""
+        return self.task_memory_mb or environment.memory_mb or self.memory_mb
+
     def of_task(self, environment: Environment) -> Self:
         """The same, with what the task declares in their place."""
         cpus = min(environment.cpus or self.cpus, float(os.cpu_count() or 1))
-        memory_mb = environment.memory_mb or self.memory_mb
+        memory_mb = self.memory_of(environment)
         disk_mb = environment.storage_mb or self.disk_mb
         return self.model_copy(update={"cpus": cpus, "memory_mb": memory_mb, "disk_mb": disk_mb})

@@ -77,6 +77,9 @@ class LocalSandboxes(Caps):
         """The empty folder."""
         return Image(id="", reference="", origin="none")
 
+    def memory_of(self, environment: Environment) -> None:
+        """No limit: processes have this machine's memory."""
+
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
         """See `protocols.SandboxProvider`."""
         sandbox = LocalSandbox(spec, self)

@@ -18,6 +18,7 @@ from runner.lab import Lab
 from runner.plan import make_plan
 from runner.protocols import Bench, DrivingAgent, Sandbox
 from runner.records import (
+    ApiName,
     Budget,
     ExecResult,
     ExecSpec,
@@ -48,6 +49,8 @@ class Driver(Record):
     version: str = "1"
     uses_model: bool = True
     needs: tuple[str, ...] = ()
+    api: ApiName = "chat"
+    memory_mb: None = None
     bundle: None = None
     tools: ClassVar[dict[str, tuple[str, ...]]] = {"execute": ("shell",), "finish": ("done",)}
     work: Callable[[Bench], int]
@@ -208,7 +211,9 @@ def test_a_request_that_the_provider_rejects_is_the_agents_own_error(run: Callab
         bench.ask(QUESTION)
         return 0
 
-    record = run(work, Behaviour(status_code=400, message="Too long.")).record
+    record = run(
+        work, Behaviour(status_code=400, message="Too long."), Behaviour(text="Short enough.")
+    ).record
     assert record.status is Status.AGENT_ERROR, record
     assert record.error
     assert "Too long." in record.error.message

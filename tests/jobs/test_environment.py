@@ -65,7 +65,7 @@ def test_a_project_is_set_up_and_what_comes_of_it_is_accounted_for(
     with FakeUpstream(*steps) as upstream:
         words = [f"model.api_base={upstream.url}", "model.api_key_env=FAKE_API_KEY", "name=mine"]
         agent = ["agent.preparation=false", "agent.attempts=1", "agent.commands=4", "model=gpt"]
-        limits = ["job.build_seconds=400", "job.test_seconds=100"]
+        limits = ["job.build_seconds=400", "job.test_seconds=100", "gateway.preflight=false"]
         ended = door("job=environment", f"project={project}", *agent, *words, *limits)
         assert ended.code == 0, ended.err
         again = door("job=environment", f"project={project}", *agent, *words, *limits)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from runner.agents.cli import CliAgent
+from runner.breaker import Breaker
+from runner.cells import Cell
 from runner.errors import EngineError, HealthError, ImageError
 from runner.jobs.sweep import _watch
-from runner.records import ErrorInfo, Status, TrialRecord
+from runner.plan import PlannedTrial
+from runner.records import ApiName, Budget, ErrorInfo, Model, Status, Task, TrialRecord
 from runner.report.progress import Progress
 from tests.records_factory import trial_record
+from tests.tasks_factory import dataset
 
 
 def ended(task: str, error: str | None = None) -> TrialRecord:
@@ -66,3 +72,40 @@ def test_an_unexpected_error_says_where_its_traceback_is() -> None:
     said = watch([broken])
     assert "unexpected KeyError" in said
     assert f"trials/{broken.key[:2]}/{broken.key}/record.json" in said
+
+
+def test_a_model_is_held_back_after_refusals_in_a_row_by_one_api() -> None:
+    """A server may lack the API of one agent and serve all others."""
+
+    def planned(agent: str, api: ApiName, task: str) -> PlannedTrial:
+        spoken = CliAgent(name=agent, version="1", argv=("{prompt}",), api=api)
+        made = Cell(agent=spoken, model=Model(name="m"), dataset=dataset(Path()), budget=Budget(), attempts=1)
+        return PlannedTrial(
+            key=f"{agent} {task}",
+            cell=made,
+            task=Task(name=task, dataset="made", directory=Path()),
+            attempt=1,
+        )
+
+    refused = ErrorInfo(type="ProviderRefused", message="No such path:\n404")
+    trials = [
+        planned(*agent, task) for task in "abcdef" for agent in (("codex", "responses"), ("mini", "chat"))
+    ]
+    breaker = Breaker(trials, 2)
+    notes: list[str] = []
+    started: list[str] = []
+    for trial in trials:
+        if not breaker.holds(trial):
+            started.append(trial.key)
+            spoiled = trial.key in ("codex a", "codex c", "codex d", "mini c")
+            record = trial_record(key=trial.key, agent=trial.cell.agent.name, task=trial.task.name)
+            if spoiled:
+                lost = {"status": Status.INFRA_INVALID, "reward": None, "passed": None, "error": refused}
+                record = record.model_copy(update=lost)
+            assert list(breaker.watching([record], notes.append)) == [record]
+    assert [key for key in started if key.startswith("codex")] == ["codex a", "codex b", "codex c", "codex d"]
+    assert len([key for key in started if key.startswith("mini")]) == 6
+    assert list(breaker.held) == ["codex e", "codex f"]
+    assert breaker.held["codex e"] == "2 trial(s) before it were refused. No such path:\n404"
+    assert notes[-1] == "No more trials of m by responses are started (gateway.refusals=2)."
+    assert notes[0] == "codex · glm · a: No such path:\\n404"

@@ -13,7 +13,7 @@ from runner.agents.execution.terminal import write_file
 from runner.agents.execution.web import Search
 from runner.environments import DOCKERFILE, SCRIPT, WORKSPACE
 from runner.protocols import Bench, Sandbox
-from runner.records import ExecResult, Record, Task
+from runner.records import ApiName, ExecResult, Record, Task
 
 GAVE_UP = 1
 """Exit code."""
@@ -53,6 +53,15 @@ class ExecutionAgent(Record):
     """False: the preparation reads no scripts of CI and asks no search engine (Table 3)."""
     search: Search | None = None
     """Search engine for hints from the web; None asks none."""
+
+    @property
+    def api(self) -> ApiName:
+        """Chat, which `Bench.ask` speaks."""
+        return "chat"
+
+    @property
+    def memory_mb(self) -> None:
+        """Any limit will do: it works outside of the sandbox."""
 
     @property
     def needs(self) -> tuple[str, ...]:

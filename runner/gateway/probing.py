@@ -1,0 +1,84 @@
+"""The smallest call of a model: whether its provider serves us at all, whatever an agent would ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from runner.gateway.http import APIS
+from runner.gateway.session import SessionSpec
+from runner.records import HUNG_UP, PREFLIGHT_SMALLEST, ApiName, ErrorInfo, Model, Record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runner.gateway.api import Api
+    from runner.gateway.server import Gateway
+
+SECONDS = 120.0
+"""Longest wait for the answer, repetitions included: a local server may load its model first."""
+BOUNDS: Final[dict[ApiName, str]] = {
+    "chat": "max_completion_tokens",
+    "responses": "max_output_tokens",
+    "messages": "max_tokens",
+}
+"""API -> field of a request that bounds the answer."""
+OF_THE_REQUEST = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Statuses by which a provider may mean the bound."""
+
+
+class Probe(Record):
+    """How a model's smallest call ended."""
+
+    status_code: int
+    """What an agent would have got; 502 for a provider that did not answer."""
+    error: ErrorInfo | None = None
+    """Why there is no answer; None if there is one."""
+    cost_usd: float | None = 0.0
+    """USD of the answer; None if the model has no price."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the provider answered with a refusal, which another try does not cure."""
+        return self.error is not None and HTTPStatus.BAD_REQUEST <= self.status_code < HUNG_UP
+
+
+def probe(
+    gateway: Gateway,
+    model: Model,
+    api: ApiName,
+    ledger: Path,
+    given_up: Callable[[], bool] = lambda: False,
+) -> Probe:
+    """Ask a model for as little as possible, as an agent of this API would.
+
+    The call has a session and a ledger of its own: it is priced and counted by the caps of the sweep, and is not part
+    of any trial. Raises `ConfigError` when the model's key is missing and `GatewayError` when there is no socket.
+    """
+    (chosen,) = (one for one in APIS if one.name == api)
+    spec = SessionSpec(trial="preflight", task="preflight", model=model, seconds=SECONDS, ledger=ledger)
+    with gateway.open(spec) as session:
+        for request in _requests(chosen, model):
+            try:
+                answer = gateway.ask(session, request, given_up, chosen)
+            except CancelledError:
+                stopped = ErrorInfo(type="Cancelled", message="The run was stopped.", phase="gateway")
+                return Probe(status_code=HUNG_UP, error=stopped)
+            if answer.status_code not in OF_THE_REQUEST:
+                break
+        call = session.calls[-1]
+        if call.response is not None:
+            return Probe(status_code=call.status_code, cost_usd=session.cost_usd)
+        if call.refused:
+            late = ErrorInfo(type="Timeout", message=f"no answer within {SECONDS:g} s", phase="gateway")
+            return Probe(status_code=HTTPStatus.GATEWAY_TIMEOUT, error=late)
+        return Probe(status_code=call.status_code, error=call.error)
+
+
+def _requests(api: Api, model: Model) -> Iterator[dict[str, object]]:
+    """The smallest request, and the same with room to think, for a provider that refuses the first."""
+    most = model.preflight_output
+    for tokens in (min(PREFLIGHT_SMALLEST, most), most):
+        yield api.shortest | {BOUNDS[api.name]: tokens}

@@ -1,0 +1,116 @@
+"""No agent makes a trial invalid by having its model's provider refuse it.
+
+A provider that refuses is ours to answer for where it refuses our own smallest call as well, by the API that the agent
+is configured to speak: no request of an agent's can bring that about.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.agents.cli import CliAgent
+from runner.cells import Cell
+from runner.gateway import Gateway
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.lab import Lab
+from runner.plan import make_plan
+from runner.records import ApiName, Budget, Model, Prices, Status, TrialRecord
+from runner.sandbox.docker import DockerSandboxes
+from runner.store import LEDGER, PROBE_LEDGER, Store
+from runner.trial import run_to_the_end
+from tests.tasks_factory import dataset, make_task
+
+pytestmark = pytest.mark.docker
+
+ASK = """
+import json, sys, urllib.request
+url, key, path, body = sys.argv[1:5]
+headers = {"authorization": "Bearer " + key, "content-type": "application/json"}
+urllib.request.urlopen(urllib.request.Request(url + path, body.encode(), headers))
+"""
+CHAT = ("/v1/chat/completions", '{"messages": [{"role": "user", "content": "hi"}]}')
+RESPONSES = ("/v1/responses", '{"input": "hi"}')
+OK, REFUSES = Behaviour(text="ok"), Behaviour(status_code=403, message="Your prompt was flagged.")
+
+
+def asking(api: ApiName, path: str, body: str) -> CliAgent:
+    """An agent that asks once, whatever it is configured to speak."""
+    script, body = (text.replace("{", "{{").replace("}", "}}") for text in (ASK, body))
+    argv = ("/opt/assay/python/bin/python3", "-c", script, "{base_url}", "{key}", path, body, "{prompt}")
+    return CliAgent(name="asking", version="1", argv=argv, api=api)
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[Gateway]:
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder, Gateway(Path(folder)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def run(tmp_path: Path, gateway: Gateway) -> Callable[..., TrialRecord]:
+    """A trial, which is repeated if that could help; the ledgers stay in `tmp_path`."""
+
+    def run(agent: CliAgent, upstream: FakeUpstream) -> TrialRecord:
+        make_task(tmp_path / "tasks", "made")
+        prices = Prices(input=2.0, output=10.0, cache_hit=0.5)
+        model = Model(name="fake", id="openai/x", api_base=upstream.url, prices=prices)
+        made = dataset(tmp_path / "tasks")
+        cell = Cell(agent=agent, model=model, dataset=made, budget=Budget(), attempts=1)
+        sandboxes, store = DockerSandboxes(), Store(tmp_path / "outputs")
+        sandboxes.prepare((), print)
+        (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
+        return run_to_the_end(planned, Lab(sandboxes, gateway, store, "test", {}), 2, lambda: False)
+
+    return run
+
+
+def test_a_server_without_the_agents_api_was_an_error_of_the_agents(
+    run: Callable[..., TrialRecord],
+) -> None:
+    with FakeUpstream(OK, apis=("chat",)) as upstream:
+        record = run(asking("responses", *RESPONSES), upstream)
+    assert (record.status, record.reward, record.retries) == (Status.INFRA_INVALID, None, ()), record
+    assert record.error
+    assert record.error.type == "ProviderRefused"
+    assert (
+        "refused this agent's call (404) and our own smallest call by the responses API (404)"
+        in record.error.message
+    )
+    assert (record.cost_usd, record.turns) == (0.0, 0)
+
+
+def test_a_key_that_is_revoked_midway_is_ours(run: Callable[..., TrialRecord]) -> None:
+    with FakeUpstream(Behaviour(status_code=401)) as upstream:
+        record = run(asking("chat", *CHAT), upstream)
+        assert len(upstream.requests) == 2, "and is not tried again"
+    assert (record.status, record.retries) == (Status.INFRA_INVALID, ())
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "apis", "ask"),
+    [
+        ([OK], ("chat",), RESPONSES),  # an API that it is not configured to speak, and that the server lacks
+        ([REFUSES, OK], ("chat",), CHAT),  # words that the provider does not serve
+        ([Behaviour(status_code=400), OK], ("chat",), CHAT),  # a request that makes no sense to the provider
+        ([Behaviour(status_code=404), OK], ("chat",), CHAT),
+    ],
+    ids=["another API", "flagged words", "a bad request", "something that is not there"],
+)
+def test_a_loser_that_has_its_provider_refuse_it_has_lost(
+    run: Callable[..., TrialRecord],
+    tmp_path: Path,
+    behaviours: list[Behaviour],
+    apis: tuple[ApiName, ...],
+    ask: tuple[str, str],
+) -> None:
+    with FakeUpstream(*behaviours, apis=apis) as upstream:
+        record = run(asking("chat", *ask), upstream)
+    assert (record.status, record.reward) == (Status.AGENT_ERROR, 0.0), record
+    assert (record.turns, record.cost_usd) == (0, 0.0), "our own call is no part of its spend"
+    (ledger,) = tmp_path.glob(f"outputs/trials/*/*/{LEDGER}")
+    assert len(ledger.read_bytes().splitlines()) == 1
+    assert len((ledger.parent / PROBE_LEDGER).read_bytes().splitlines()) == 1
