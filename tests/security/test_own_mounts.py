@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runner.sandbox.container import _forget
+from runner.records import Changes
 from runner.sandbox.inside import PRELOADED
+from runner.sandbox.usage import without
 
 ETC = "/etc"
 
@@ -24,6 +25,6 @@ ETC = "/etc"
 def test_nothing_but_the_place_of_the_mount_is_left_out(
     changed: set[str], added: set[str], deleted: set[str], left: set[str]
 ) -> None:
-    kinds = (changed, added, deleted)
-    _forget(PRELOADED, kinds)
-    assert set().union(*kinds) == left
+    changes = Changes(changed=frozenset(changed), added=frozenset(added), deleted=frozenset(deleted))
+    kept = without(PRELOADED, changes)
+    assert kept.changed | kept.added | kept.deleted == left
