@@ -20,7 +20,11 @@ RUN chmod 755 /start.sh
 ENTRYPOINT ["/start.sh"]
 """
 """A clock that goes as long as its service runs, which prints all the time."""
-GOES = 'a=$(cat /tmp/clock); sleep 0.3; test -n "$a" && test "$a" != "$(cat /tmp/clock)"'
+GOES = """
+a=$(cat /tmp/clock)
+for _ in $(seq 100); do b=$(cat /tmp/clock); test "$a" != "$b" && break; sleep 0.05; done
+test "$a" != "$b"
+""".rstrip()
 JUDGED = (
     f"{GOES} && test -e /app/done && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt"
 )
