@@ -155,7 +155,7 @@ def test_tasks_whose_time_a_budget_cuts_are_counted_before_the_run(door: Door) -
         f"dataset.root={door.outputs / 'tasks'}",
         "dry_run=true",
     )
-    said = door("agent=mini_swe_agent", *words).out
+    said = " ".join(door("agent=mini_swe_agent", *words).out.split())  # lines break at the terminal's width
     assert "2 tasks' time limits are cut from up to 12000 s to 1800 s by budget=default; budget.wall" in said
     assert "cut" not in door("agent=mini_swe_agent", *words, "budget.wall_seconds=null").out
     assert "cut" not in door("agent=oracle", *words[1:]).out
