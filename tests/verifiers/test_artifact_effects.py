@@ -37,7 +37,7 @@ COLLISION = r"\101\006\161\333\001"
 """The generator polynomial of CRC-32: five bytes whose checksum is that of five zeros."""
 READS_ANOTHER = "n'; cd test_data; cat dist; : '"
 """A name which the authors' engine executes when it asks for the file's content; `dist` is an ignored name."""
-FLAT = "printf '\\0%.0s' $(seq 600000) | tr '\\0' o"
+FLAT = "head -c 600000 /dev/zero | tr '\\0' o"
 
 AUTHORS = r'''
 import json, os, re, shutil, subprocess, sys, zlib
