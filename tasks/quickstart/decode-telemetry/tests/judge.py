@@ -13,8 +13,10 @@ What remains possible: code that knows it is being judged can answer well here a
 """
 
 import json
+import math
 import os
 import resource
+import signal
 import stat
 import subprocess
 import tempfile
@@ -26,6 +28,8 @@ APP = Path("/app")
 LOGS = Path("/logs/verifier")
 NOBODY = 65534
 OUTPUT_BYTES = 16 << 20
+PATIENCE = 4
+"""Wall-clock seconds for each second of processor time: a busy machine is not the agent's fault."""
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -33,21 +37,29 @@ class Result(NamedTuple):
     """How a command of the agent's ended."""
 
     code: int | None
-    """None when it was killed at its deadline."""
+    """None when it was killed, at its deadline most likely."""
     out: str
     err: str
 
 
 def run(*argv, stdin="", seconds=6.0):
-    """Run a command in /app as nobody; everything that it started is dead afterwards."""
+    """Run a command in /app as nobody for so many seconds of processor time at most.
+
+    Everything that it started is dead afterwards.
+    """
+
+    def limit():
+        _limit(seconds)
+
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode())
         given.seek(0)
         process = subprocess.Popen(
-            argv, stdin=given, stdout=out, stderr=err, preexec_fn=_limit, **_as_nobody(cwd=APP, env=ENVIRONMENT)
+            argv, stdin=given, stdout=out, stderr=err, preexec_fn=limit, **_as_nobody(cwd=APP, env=ENVIRONMENT)
         )
         try:
-            code = process.wait(seconds)
+            code = process.wait(PATIENCE * seconds)
+            code = None if -code in (signal.SIGXCPU, signal.SIGKILL) else code
         except subprocess.TimeoutExpired:
             code = None
         subprocess.run(["bash", "-c", "kill -KILL -1"], stderr=subprocess.DEVNULL, **_as_nobody(cwd="/", env=ENVIRONMENT))
@@ -127,7 +139,8 @@ def _as_nobody(**more):
     return {"user": NOBODY, "group": NOBODY, "extra_groups": (), "start_new_session": True, **more}
 
 
-def _limit():
+def _limit(seconds):
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_BYTES, OUTPUT_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
