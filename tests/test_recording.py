@@ -17,7 +17,9 @@ NO_VERDICT = Verdict(
 )
 UNFIT = Verdict(reward=0.0, error=ErrorInfo(type="ImageError", message="does not start"))
 FAILED = Verdict(reward=0.0)
-PROVIDER = SimpleNamespace(error=ErrorInfo(type="APIError", message="down"), refused=None, status_code=503)
+PROVIDER = SimpleNamespace(
+    error=ErrorInfo(type="APIError", message="down"), refused=None, status_code=503, replayed=False
+)
 
 
 def _state(
