@@ -8,8 +8,10 @@ through `printable`.
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ def safe_streams() -> Iterator[None]:
     out, error = cast("TextIO", _Safe(sys.stdout)), cast("TextIO", _Safe(sys.stderr))
     with redirect_stdout(out), redirect_stderr(error):
         yield
+
+
+def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write the traceback of what nobody expected. As `sys.excepthook` it is called when `safe_streams` has ended."""
+    sys.stderr.write(printable("".join(traceback.format_exception(kind, error, trace))))
 
 
 class _Safe:
