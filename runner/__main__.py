@@ -8,7 +8,7 @@ import sys
 from metrics.errors import TableError
 from runner import door, usage
 from runner.errors import AssayError, ConfigError
-from runner.printing import safe_streams, width, wrapped
+from runner.printing import safe_streams, show_exception, width, wrapped
 
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # or importing litellm asks the network, and hangs without one
@@ -64,4 +64,5 @@ def _fail(error: Exception, code: int) -> int:
 
 
 if __name__ == "__main__":
+    sys.excepthook = show_exception
     sys.exit(main(sys.argv[1:]))

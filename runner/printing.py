@@ -12,8 +12,10 @@ import re
 import sys
 import textwrap
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
@@ -113,6 +115,11 @@ def clock(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write the traceback of what nobody expected. As `sys.excepthook` it is called when `safe_streams` has ended."""
+    sys.stderr.write(printable("".join(traceback.format_exception(kind, error, trace))))
 
 
 class _Safe:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 FLAG = "answer_in_reach"
-CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".go")
+CODE = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go")
 """Endings of files that can be an answer's. One without an ending counts if it names its interpreter."""
 BESIDE = {"test", "tests", "testing", "testdata", "doc", "docs", "example", "examples", "benchmarks"}
 """Folders of an answer's source that are not the answer."""
@@ -316,7 +316,7 @@ def _names(lock: Path, kind: str) -> frozenset[str]:
     try:
         text = lock.read_text()
         if kind == "pypi":
-            found = re.findall(r"^([A-Za-z0-9][\w.-]*)==", text, re.MULTILINE)
+            found = re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]\n]*\])? *==", text, re.MULTILINE)
             return frozenset(normalised(kind, name) for name in found)
         packages = json.loads(text)["packages"]
         return frozenset(

@@ -1,4 +1,4 @@
-"""Looks for the answers of tasks in folders of a sandbox: by names of packages and by content of files.
+r"""Looks for the answers of tasks in folders of a sandbox: by names of packages and by content of files.
 
 Runs in a sandbox, on the `python` runtime (standard library only), and is imported by `runner.reach`, so that answers
 and what is searched are cut into the same pieces.
@@ -9,11 +9,13 @@ and what is searched are cut into the same pieces.
     prints {PART: {KEY: {"path": .., "what": ..}}}: the first place where an answer was found, and what that is to it
 
 A *piece* is a run of at least `LEAST` characters between quotes, backslashes, braces, `$`, `%`, backquotes and line
-ends. Code has the same pieces however it is quoted, and what a bundler writes keeps the pieces of its literals.
-Bytecode without a source is read for its constants, and compressed files are opened.
+ends, written as such or as `\n`, `\r` and `\t`. Code has the same pieces however it is quoted, also as a string in a
+source map, and what a bundler writes keeps the pieces of its literals. Bytecode without a source is read for its
+constants, and compressed files and git's objects are opened.
 
 Limits: of machine code, only text between control characters is seen, and a copy whose lines and literals were all
-rewritten is another program. Files in archives within archives are not opened.
+rewritten is another program. Files in archives within archives, in base64, and what git stores as a difference are not
+opened.
 """
 
 import bz2
@@ -35,6 +37,7 @@ LEAST = 12
 """Characters of a piece."""
 _OUT = rb"\x00-\x1f\x7f\"'`\\{}$%"
 PIECE = re.compile(rb"[^ " + _OUT + rb"][^" + _OUT + rb"]{%d,}" % (LEAST - 1))
+_ESCAPES = (rb"\n", rb"\r", rb"\t")
 CHUNK = 1 << 22
 """Bytes that are searched at once."""
 MOST = 1 << 28
@@ -49,15 +52,27 @@ _MANIFESTS = {
     "PKG-INFO": ("pypi", re.compile(rb"^Name: *(\S+)", re.MULTILINE)),
     "go.mod": ("go", re.compile(rb"^module +(\S+)", re.MULTILINE)),
     "modules.txt": ("go", re.compile(rb"^# (\S+) v", re.MULTILINE)),
-    "status": ("debian", re.compile(rb"^Package: *(\S+)", re.MULTILINE)),
+    "status": ("debian", re.compile(rb"^(?:Package|Source): *(\S+)", re.MULTILINE)),
 }
 _PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+_LOOSE = (b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")
+"""First bytes of what zlib packed, as objects of git's."""
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_OFFSET_DELTA, _NAMED_DELTA = 6, 7
+"""Kinds of objects in a pack of git's that are differences to another one."""
+_PACK_CHUNK = 1 << 14
 _BROKEN = (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
 def pieces(content: bytes) -> Iterator[bytes]:
     """Yield the pieces of a text, equal ones as often as they come."""
-    return (piece for piece in map(bytes.rstrip, PIECE.findall(content)) if len(piece) >= LEAST)
+    return (piece for piece in _runs(content) if len(piece) >= LEAST)
+
+
+def _runs(content: bytes) -> Iterator[bytes]:
+    for escape in _ESCAPES:
+        content = content.replace(escape, b"\n")
+    return map(bytes.rstrip, PIECE.findall(content))
 
 
 def normalised(ecosystem: str, name: str) -> str:
@@ -99,12 +114,11 @@ class _Sought:
     """What is looked for, in the form in which one pass over a file finds all of it."""
 
     def __init__(self, answers: dict[str, Any]) -> None:
-        self._names = {
-            (ecosystem, normalised(ecosystem, name)): key
-            for key, answer in answers.items()
-            for ecosystem, names in answer["packages"].items()
-            for name in names
-        }
+        self._names: dict[tuple[str, str], list[str]] = {}
+        for key, answer in answers.items():
+            for ecosystem, names in answer["packages"].items():
+                for name in names:
+                    self._names.setdefault((ecosystem, normalised(ecosystem, name)), []).append(key)
         self._files = [
             (key, name, *({piece.encode("latin-1") for piece in part} for part in parts))
             for key, answer in answers.items()
@@ -132,9 +146,10 @@ class _Sought:
         if base == "package.json" and "/node_modules/" in path:
             try:
                 names = [("npm", str(json.loads(start)["name"]))]
-            except (ValueError, LookupError, TypeError):
+            except (ValueError, LookupError, TypeError, RecursionError):
                 names = []
-        else:
+        else:  # setuptools once wrote a file where it writes a folder now
+            base = "PKG-INFO" if base.endswith(".egg-info") else base
             ecosystem, pattern = _MANIFESTS.get(base, ("", None))
             names = (
                 [(ecosystem, name.decode(errors="replace")) for name in pattern.findall(start)]
@@ -142,13 +157,13 @@ class _Sought:
                 else []
             )
         for ecosystem, name in names:
-            if key := self._names.get((ecosystem, normalised(ecosystem, name))):
+            for key in self._names.get((ecosystem, normalised(ecosystem, name)), ()):
                 yield key, f"belongs to the package {name}"
 
     def _held(self, chunks: Iterable[bytes]) -> Iterator[tuple[str, str]]:
         hits: set[bytes] = set()
         for chunk in chunks:
-            hits |= self._pieces.intersection(map(bytes.rstrip, PIECE.findall(chunk)))
+            hits |= self._pieces.intersection(_runs(chunk))
         if len(hits) < FEWEST_LITERALS:
             return
         for key, name, all_of_it, literals in self._files:
@@ -187,10 +202,43 @@ def _texts(path: str, file: Any, start: bytes) -> Iterator[Iterable[bytes]]:
                 for member in archive.infolist():
                     with archive.open(member) as unpacked:
                         yield [unpacked.read(MOST)]
-    except (*_BROKEN, TypeError):
+        elif start.startswith(_UTF_16):
+            yield [(start + file.read(MOST)).decode("utf-16").encode()]
+        elif start.startswith(_LOOSE):
+            yield [zlib.decompressobj().decompress(start + file.read(MOST), MOST)]
+        elif start.startswith(b"PACK"):
+            for content in _of_pack(memoryview(start + file.read(MOST))):
+                yield [content]
+    except (*_BROKEN, TypeError, LookupError):
         return  # not what it looks like
     finally:
         file.seek(len(start))
+
+
+def _of_pack(pack: memoryview) -> Iterator[bytes]:
+    """Yield the objects in a pack of git's; of one that is stored as a difference, what is new in it."""
+    at = 12
+    for _ in range(int.from_bytes(pack[8:12])):
+        kind = pack[at] >> 4 & 7
+        at = _after_number(pack, at)
+        if kind == _OFFSET_DELTA:
+            at = _after_number(pack, at)
+        elif kind == _NAMED_DELTA:
+            at += 20
+        stream, parts = zlib.decompressobj(), []
+        while not stream.eof:
+            parts.append(stream.decompress(pack[at : at + _PACK_CHUNK]))
+            if at >= len(pack):
+                return
+            at += _PACK_CHUNK
+        at = min(at, len(pack)) - len(stream.unused_data)
+        yield b"".join(parts)
+
+
+def _after_number(pack: memoryview, at: int) -> int:
+    while pack[at] & 0x80:
+        at += 1
+    return at + 1
 
 
 def _constants(code: Any) -> Iterator[str]:

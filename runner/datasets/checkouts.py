@@ -48,6 +48,7 @@ def listed(folder: Path) -> Listed:
     """
     try:
         git_dir = _git_dir(folder)
+        _check_patterns(folder)
         own = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
         with _repository(sha256=_is_sha256(git_dir)) as ours:
             # git reads a missing index as an empty one.
@@ -203,6 +204,15 @@ def _regular(path: Path) -> Path:
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise _NoRepositoryError(f"its {path.name} is not a file.")
     return path.absolute()
+
+
+def _check_patterns(folder: Path) -> None:
+    """Raise for a `.gitignore` that git would wait for. One that is a link is not followed by git."""
+    for top, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".git"]
+        place = Path(top, ".gitignore")
+        if place.name in files and not place.is_symlink() and not place.is_file():
+            raise _NoRepositoryError(f"{place.relative_to(folder)} is not a file.")
 
 
 def _check(folder: Path, path: str) -> None:

@@ -22,6 +22,8 @@ _NPM_VERSION = re.compile(rf"{_SEMANTIC}(\+[0-9A-Za-z.-]+)?", re.ASCII)
 _GO = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+(/[A-Za-z0-9_~][A-Za-z0-9._~-]*)*", re.ASCII)
 _GO_VERSION = re.compile(rf"v{_SEMANTIC}(\+incompatible)?", re.ASCII)
 _POOL = re.compile(r"pool(/[a-z0-9][A-Za-z0-9.+~-]*){3}/[A-Za-z0-9][A-Za-z0-9.+~_-]*", re.ASCII)
+_MARKER = re.compile(r"[ -\[\]-~]*")
+"""Printable ASCII without backslashes. A marker's literals may hold escapes, of which its parser makes line ends."""
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -143,6 +145,8 @@ def _parsed(text: str) -> Requirement:
         raise ValueError(f"{text[:200]!r} is not a requirement of a Python package") from None
     if requirement.url:
         raise ValueError(f"{text[:200]!r} names an address, and only packages of the index are taken")
+    if requirement.marker and not _MARKER.fullmatch(str(requirement.marker)):
+        raise ValueError(f"{text[:200]!r} is not a requirement: its marker is not one line of plain text")
     return requirement
 
 

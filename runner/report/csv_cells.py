@@ -1,7 +1,8 @@
 """Tables as CSV: what a stranger named is never a formula where people open them, nor a control sequence.
 
 A text that a spreadsheet would take for a formula gets an apostrophe in front, unless it is a number; one that has
-apostrophes before such a sign gets one more, so that `read_cell` gives back what was. Control characters become escapes
+apostrophes before such a sign gets one more, so that `read_cell` gives back what was. What follows a semicolon is
+treated alike: where a comma is the decimal sign, spreadsheets split lines there. Control characters become escapes
 (`runner.printing.one_line`) and stay so. Parquet and JSON hold texts as they are.
 """
 
@@ -15,8 +16,8 @@ import pandas as pd
 from runner.printing import one_line
 
 _SIGNS = "=+\\-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
-_FORMULA = re.compile(rf"'*\s*[{_SIGNS}|%]")
-_WRITTEN = re.compile(rf"''*\s*[{_SIGNS}|%]")
+_FORMULA = re.compile(rf"(\A|;)(?='*\s*[{_SIGNS}|%])")
+_WRITTEN = re.compile(rf"(\A|;)'(?='*\s*[{_SIGNS}|%])")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)|[+-]", re.ASCII)
 
 
@@ -25,12 +26,12 @@ def cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = one_line(value)
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    return text if _NUMBER.fullmatch(text) else _FORMULA.sub(r"\1'", text)
 
 
 def read_cell(value: Any) -> Any:
     """What was written as this by `cell`."""
-    return value[1:] if isinstance(value, str) and _WRITTEN.match(value) else value
+    return _WRITTEN.sub(r"\1", value) if isinstance(value, str) else value
 
 
 def to_csv(table: pd.DataFrame, *, index: bool) -> str:

@@ -3,7 +3,7 @@
 A deliverable is what it holds in the agent's machine, wherever it is opened. A link travels as a link only where it
 names a file that travels too, or a folder that holds the same in both machines. Any other link is replaced by a copy of
 what it leads to in the agent's machine, and left out where it leads nowhere. Pipes, sockets and devices are left out,
-as is whatever would land in a folder of the verifier's own. AbstractSet-user bits and extended attributes are dropped.
+as is whatever would land in a folder of the verifier's own. Set-user bits and extended attributes are dropped.
 """
 
 from __future__ import annotations

@@ -27,14 +27,22 @@ PASSING = (
     "/run",
     "/var/run",
     "/var/log",
-    "/var/cache",
+    "/var/cache/apt/pkgcache.bin",
+    "/var/cache/apt/srcpkgcache.bin",
+    "/var/cache/apt/archives/lock",
+    "/var/cache/apt/archives/partial",
+    "/var/cache/debconf",
+    "/var/cache/fontconfig",
+    "/var/cache/ldconfig",
+    "/var/cache/man",
     "/var/lib/apt/lists",
     "/logs",
     "/dev",
     "/proc",
     "/sys",
 )
-"""State of running programs, logs, caches of the package manager and the kernel's own: neither programs nor work."""
+"""State of running programs, logs, caches that install nothing and the kernel's own: neither programs nor work. A
+package in apt's cache is no such thing: apt installs it where the lists, which an agent can write, say it is newer."""
 OURS = (
     "/opt/assay", "/.dockerenv", "/etc/hosts", "/etc/resolv.conf", "/etc/hostname", "/etc/mtab",
     "/usr/sbin/docker-init", "/sbin/docker-init",
@@ -56,11 +64,17 @@ FILES = (
     "*.pth", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc", ".pdbrc", "pyvenv.cfg",
     ".pydistutils.cfg", "pip.conf", "uv.toml", ".condarc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".bashrc", ".bash_*",
     ".profile", ".zshenv", ".zshrc", ".zprofile", ".inputrc", ".curlrc", ".wgetrc", ".gitconfig",
+    "jest.config.*", "vitest.config.*", ".mocharc*", ".babelrc*", "babel.config.*", ".nycrc*", "bunfig.toml",
+    ".rspec", ".irbrc", ".gemrc", ".Rprofile", ".Renviron", "phpunit.xml*", ".gdbinit", ".my.cnf", ".psqlrc",
+    ".sqliterc", ".mavenrc", "go.work", "rust-toolchain*", ".tool-versions", ".python-version", ".ruby-version",
 )  # fmt: skip
 """Names of files that are read at a start."""
 FOLDERS = (
     ".config/pip", ".config/uv", ".config/git", ".config/fish", ".cache/pip", ".cache/uv", ".local/bin", ".local/lib",
     ".local/share/uv", ".npm", ".cargo/bin", ".cargo/config*", ".pip", ".nvm", ".pyenv", ".git/hooks",
+    ".cargo/env", ".cargo/registry", ".cargo/git", ".rustup", ".config/go", ".cache/go-build", "go/pkg/mod", "go/bin",
+    ".node_modules", ".node_libraries", ".yarn", ".deno", ".bun", ".gradle", ".m2", ".mvn", ".ipython", ".gem",
+    ".bundle", ".rbenv", ".asdf", ".sdkman", ".julia", ".cpan", ".ssh/config", ".ssh/rc", ".ssh/environment",
 )  # fmt: skip
 """Folders of which everything is run, read at a start, or installed from."""
 IF_PYTEST = ("pyproject.toml", "setup.cfg", "tox.ini")

@@ -144,6 +144,13 @@ NAMED = {
     "go module": ("go", "example.org/x", "src/go.mod", "module example.org/x\n\ngo 1.22\n"),
     "go vendor": ("go", "example.org/x", "vendor/modules.txt", "# example.org/x v1.2.3\nexample.org/x/y\n"),
     "debian": ("debian", "goawk", "var/lib/dpkg/status", "Package: mawk\nStatus: ok\n\nPackage: goawk\n"),
+    "debian, by its source": (
+        "debian",
+        "gron",
+        "var/lib/dpkg/status",
+        "Package: gron-bin\nStatus: ok\nSource: gron (0.7)\n",
+    ),
+    "egg-info that is a file": ("pypi", "six", "six-1.16.egg-info", "Metadata-Version: 1.1\nName: six\n"),
 }
 
 
@@ -160,6 +167,17 @@ def test_a_package_is_found_by_its_name(installation: Path, case: tuple[str, str
     assert hit["what"].startswith("belongs to the package ")
 
 
+def test_two_tasks_of_one_library_are_both_found(installation: Path) -> None:
+    """The name was looked up for the last of them only."""
+    text("Name: six", "x.dist-info/METADATA")(installation)
+    answers = {
+        key: reach._described(Answer(packages={"pypi": names}))
+        for key, names in (("one", ("six", "rich")), ("other", ("six",)))
+    }
+    found = search({"answers": answers, "parts": {"part": str(installation)}, "without": []})
+    assert set(found["part"]) == {"one", "other"}
+
+
 OTHERS = {
     "another registry": ("npm", "semver", "x.dist-info/METADATA", "Name: semver"),
     "a name that begins alike": ("pypi", "dotenv", "x.dist-info/METADATA", "Name: dotenv-linter"),
@@ -167,6 +185,7 @@ OTHERS = {
     "required only": ("pypi", "six", "x.dist-info/METADATA", "Name: x\nRequires-Dist: six"),
     "npm of no installation": ("npm", "json5", "docs/package.json", '{"name": "json5"}'),
     "npm broken": ("npm", "json5", "node_modules/json5/package.json", '{"name": "jso'),
+    "npm deep": ("npm", "json5", "node_modules/json5/package.json", "[" * 200_000),
     "npm list": ("npm", "json5", "node_modules/json5/package.json", '["json5"]'),
     "go required only": ("go", "example.org/x", "go.mod", "module example.org/y\nrequire example.org/x v1"),
 }
@@ -239,6 +258,26 @@ def linked(installation: Path) -> None:
     (installation / "reading.py").symlink_to(installation / ".cache/deep/er/blob")
 
 
+def escaped(name: str) -> Hide:
+    """Write the answer as a string of JSON, as source maps and `eval` have it."""
+    return text(json.dumps({"version": 3, "sourcesContent": [OTHER, LIBRARY]}), name)
+
+
+def in_git(*, packed: bool) -> Hide:
+    """Commit the answer and remove it from the checkout."""
+
+    def hide(installation: Path) -> None:
+        text(LIBRARY, "clone/reading.py")(installation)
+        text(OTHER, "clone/other.py")(installation)
+        name = ("-c", "user.name=x", "-c", "user.email=x@host.example")
+        commands = [("init", "-q"), ("add", "."), ("commit", "-qm", "x")]
+        for words in [*commands, ("gc", "-q")] if packed else commands:
+            subprocess.run(["git", *name, "-C", str(installation / "clone"), *words], check=True)
+        (installation / "clone/reading.py").unlink()
+
+    return hide
+
+
 LINES = LIBRARY.splitlines()
 HIDDEN: dict[str, Hide] = {
     "as it is": text(LIBRARY, "site-packages/harbours/reading.py"),
@@ -268,6 +307,10 @@ HIDDEN: dict[str, Hide] = {
     ),
     "at the border of two chunks": text("#\n" * (reach_inside.CHUNK // 2 - 300) + LIBRARY),
     "behind a long line": data(b"x" * (reach_inside.CHUNK + 7) + b"\n" + LIBRARY.encode(), "cli.js"),
+    "source map": escaped("cli.js.map"),
+    "UTF-16": data(LIBRARY.encode("utf-16")),
+    "git's objects": in_git(packed=False),
+    "git's pack": in_git(packed=True),
     "wheel": wheel("cache/harbours-1-py3-none-any.whl"),
     "wheel, stored": wheel("cache/wheel", how=zipfile.ZIP_STORED),
     "wheel, packed well": wheel("cache/wheel", how=zipfile.ZIP_LZMA),
@@ -292,6 +335,16 @@ def test_a_copy_is_found_by_its_content(source: Path, installation: Path, hide: 
     hit = found(installation, answer)
     assert hit
     assert hit["what"].endswith("harbours/reading.py")
+
+
+def test_a_source_map_of_code_without_literals_is_a_copy(source: Path, installation: Path) -> None:
+    r"""Each line of a string began with the `n` of its `\\n`."""
+    code = OTHER.replace(": return", ":\n\treturn").replace("function", "method")
+    (source / "harbours" / "reading.py").write_text(code)
+    text(json.dumps({"sourcesContent": [code]}), "cli.js.map")(installation)
+    hit = found(installation, Answer(source=source))
+    assert hit
+    assert hit["what"] == "is a copy of harbours/reading.py"
 
 
 def bytecode_beside(installation: Path) -> None:
@@ -452,6 +505,16 @@ def test_an_npm_lock_is_read_as_npm_does(tmp_path: Path, entry: str, name: str) 
     recipe = BundleRecipe(name="x", kind="npm", package="x", version="1", lock=lock)
     assert reach._locked(recipe, Answer(packages={"npm": (name,)})) == name
     assert not reach._locked(recipe, Answer(packages={"pypi": (name,)}))
+
+
+@pytest.mark.parametrize(
+    "line", ["six==1.17.0 \\", "Six[all]==1.17.0 ; os_name == 'posix' \\", "six == 1.17.0"]
+)
+def test_a_lock_is_read_with_extras_and_blanks(tmp_path: Path, line: str) -> None:
+    lock = tmp_path / "x.lock"
+    lock.write_text(f"# six==0\nrich==1\n{line}\n    --hash=sha256:0\n")
+    recipe = BundleRecipe(name="x", kind="pypi", package="x", version="1", lock=lock)
+    assert reach._locked(recipe, Answer(packages={"pypi": ("six",)}))
 
 
 def test_a_debian_reference_is_known_by_its_source_package() -> None:

@@ -32,13 +32,21 @@ _PROGRAMS = """
 /app/pip.conf
 /app/json.py /app/pytest.py /app/os.so /app/_pytest /app/pluggy.py /app/.git/hooks/post-checkout /app/pyvenv.cfg
 /app/pyproject.toml /app/setup.cfg /app/tox.ini /data/bin/x
+/root/.node_modules/assert.js /root/.config/go/env /root/go/pkg/mod/example.org/x@v1/x.go /root/go/bin/gotestsum
+/root/.cache/go-build/ab/cd /root/.cargo/registry/src/x /root/.cargo/env /root/.rustup/toolchains/x/bin/rustc
+/root/.gradle/init.gradle /root/.gradle/init.d/x.gradle /root/.m2/settings.xml /root/.m2/repository/junit/x.jar
+/root/.ipython/profile_default/startup/x.py /root/.gem/ruby/x /root/.Rprofile /root/.irbrc /root/.julia/config/x.jl
+/var/cache/apt/archives/x.deb /var/cache/uv/wheels/x /var/cache/x
+/root/.ssh/config /root/.ssh/rc /app/jest.config.js /app/vitest.config.ts /app/.mocharc.yml /app/.rspec /app/go.work
+/app/.mvn/jvm.config /app/rust-toolchain.toml /app/.bundle/config
 """
 _WORK = """
 /app/out.txt /app/src/main.py /app/src/json.py /app/README.md /app/node_modules/x/index.js /app/.venv/bin/python
 /app/.git/config /app/.git/objects/ab/cd /app/.git/hooks/pre-commit.sample /app/result.json /app/setup.py /app/Makefile
 /app/tests/test_x.py /app/package.json /root/notes.txt /root/project/main.py /root/.bash_history.d/x /root/.viminfo
 /home/agent/x /home/agent/.ssh/known_hosts /tmp/x /tmp/deep/y /var/tmp/x /srv/www/index.html /mnt/x /media/x
-/results/out.csv /results/deep/x /run/x.pid /var/run/x /var/log/x.log /var/cache/apt/archives/x.deb
+/results/out.csv /results/deep/x /run/x.pid /var/run/x /var/log/x.log /var/cache/apt/pkgcache.bin
+/var/cache/debconf/x.dat /var/cache/apt/archives/lock
 /var/lib/apt/lists/x /logs/agent/x /logs/artifacts/x /logs/verifier/reward.json /tests/test.sh /solution/solve.sh
 /dev/x /proc/x /sys/x /etc/hosts /etc/resolv.conf /etc/hostname /opt/assay/python/x /.dockerenv
 /usr/sbin/docker-init /app/quiet/pyproject.toml

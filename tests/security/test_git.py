@@ -208,6 +208,17 @@ def test_a_repository_of_pipes_and_links_is_not_waited_for(clone: Path, path: st
             kept(clone)
 
 
+@pytest.mark.parametrize("path", [".gitignore", "deep/er/.gitignore"])
+@pytest.mark.timeout(30)
+def test_a_pipe_for_a_list_of_ignored_files_is_not_waited_for(clone: Path, path: str) -> None:
+    """Git waited for somebody to write into it, until its time was up."""
+    write(clone, {"deep/er/new.py": ""})
+    (clone / path).unlink(missing_ok=True)
+    os.mkfifo(clone / path)
+    with pytest.raises(TaskError, match=rf"git cannot list the files .*: {path} is not a file"):
+        kept(clone)
+
+
 def test_pipes_in_a_checkout_are_left_out(clone: Path, tmp_path: Path) -> None:
     os.mkfifo(clone / "pipe")
     (clone / "a.py").unlink()

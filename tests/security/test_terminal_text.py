@@ -147,6 +147,23 @@ def test_a_dry_run_of_hostile_folders_is_plain_text(
     assert harmless(ended.stderr.replace("\n", ""))
 
 
+UNEXPECTED = """
+import runpy, sys
+from runner import door
+def fail(words): raise ValueError("\\x1b]0;owned\\x07")
+door.check, sys.argv = fail, ["runner", "x=1"]
+runpy.run_module("runner", run_name="__main__")
+"""
+
+
+def test_the_traceback_of_an_unexpected_error_is_plain_text() -> None:
+    """The interpreter wrote it to the terminal as it was."""
+    ended = subprocess.run([sys.executable, "-c", UNEXPECTED], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert harmless(ended.stderr.replace("\n", ""))
+    assert ended.stderr.endswith("ValueError: \\x1b]0;owned\\x07\n")
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 FORMULAS = [
@@ -181,6 +198,22 @@ def test_a_formula_is_a_text_in_a_table_and_is_read_back_as_it_was(text: str, tm
     (tmp_path / "t.csv").write_text(to_csv(table, index=False))
     read = read_table(tmp_path / "t.csv")
     assert read.to_dict("list") == {"agent": [text], "task": ["x"], text: [text]}
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a;=1+1;b", "a;'=1+1;b"),
+        ("a; @x;;-1", "a;' @x;;'-1"),
+        ("=1;=1", "'=1;'=1"),
+        ("a;'=1", "a;''=1"),
+        ("-1;-2", "'-1;'-2"),
+        ("a; b;'c", "a; b;'c"),
+    ],
+)
+def test_a_formula_behind_a_semicolon_is_a_text_where_lines_are_split_there(text: str, written: str) -> None:
+    assert cell(text) == written
+    assert read_cell(written) == text
 
 
 @pytest.mark.parametrize("text", ["\t=1", "\r=1", "\n=1", "\x00=1"])
