@@ -181,6 +181,8 @@ REQUEST = record(
 )
 """All that is passed on. litellm reads every unknown argument as its own or the provider's, and `api_base` in a request
 would send the provider's key wherever an agent likes."""
+MOST_CALLS = 1000
+"""Tool calls of one answer. A stream says the number of each: an enormous one would be a list of that length."""
 DONE = b"data: [DONE]\n\n"
 WRITTEN = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments"})
 """What comes in pieces; all else of a delta comes whole."""
@@ -311,6 +313,8 @@ def _extend(known: Json, delta: Json) -> None:
 def _extend_calls(known: list[Json], deltas: Iterable[Json]) -> None:
     for delta in deltas:
         index = delta.get("index", _unnumbered(known, delta.get("id")))
+        if not 0 <= index < MOST_CALLS:
+            raise ValueError(f"there is no tool call number {index}")
         while len(known) <= index:
             known.append({"type": "function", "function": {"arguments": ""}})
         _extend(known[index], {key: value for key, value in delta.items() if key != "index"})

@@ -52,7 +52,7 @@ def _source(*kinds: str) -> Shape:
     return record("source", required, closed=INLINE)
 
 
-TEXT = record("text", {"type": word, "text": text}, CACHED)
+TEXT = record("text", {"type": one_of("text"), "text": text}, CACHED)
 SHOWN = {
     "text": TEXT,
     "image": record("image", {"type": word, "source": _source(*IMAGE_KINDS)}, CACHED, closed=INLINE),

@@ -254,7 +254,9 @@ class DockerSandbox:
         """What it has written. It is measured once in a dead container, in which nothing changes."""
         if self._layer:
             return self._layer
-        is_final = self._killed  # before it is measured: a look that began in a living one may end after its death
+        is_final = (
+            self._killed
+        )  # before it is measured: a look that began in a living one may end after its death
         layer = usage.layer(self._api, self._id, self._limits, self._volume_bytes)
         if is_final:
             self._layer = layer
