@@ -109,11 +109,11 @@ def countable(answer: Json, api: str) -> Json:
 
 
 def with_arguments(answer: Json, api: str, *, objects: bool) -> Json:
-    """The same; with arguments of tool calls that litellm can read. They are the model's, and a model can be asked for
-    any: an answer that it wrote is no failure of its provider.
+    """The same; with arguments of tool calls that litellm can read.
 
-    Arguments that are nested too deeply are cut to so many characters as there may be levels. With `objects`, for an API in which arguments are an object, all
-    others are wrapped in one.
+    Arguments are the model's, and a model can be asked for any: what it wrote is no failure of its provider. Those that
+    are nested too deeply are cut to as many characters as there may be levels. With `objects`, for an API in which
+    arguments are an object, all others are wrapped in one.
     """
     for call in _calls(answer, api):
         if isinstance(call.get("arguments"), str):

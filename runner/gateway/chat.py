@@ -11,6 +11,7 @@ from runner.gateway.api import (
     COMMENT,
     Json,
     Outbound,
+    append,
     event,
     made,
     numbers,
@@ -304,8 +305,10 @@ def _extend(known: Json, delta: Json) -> None:
             _extend_calls(known.setdefault("tool_calls", []), value or ())
         elif isinstance(value, dict):
             _extend(known.setdefault(key, {}), value)
+        elif key in WRITTEN and value is None:
+            known.setdefault(key)
         elif key in WRITTEN:
-            known[key] = (known.get(key) or "") + value if value is not None else known.get(key)
+            append(known, key, value)
         elif value is not None:
             known[key] = value
 

@@ -356,6 +356,27 @@ def test_what_follows_a_packed_answer_is_not_gathered(session: Open, http: Http,
     assert (answer.status_code, _said(answer)) == (200, True)
 
 
+@pytest.mark.parametrize("name", ["chat", "messages"])
+def test_many_small_pieces_are_not_copied_again_with_each_of_them(name: str) -> None:
+    """Ten megabytes of them kept the loop of all trials busy for minutes."""
+    begun: dict[str, dict[str, object]] = {
+        "chat": {"choices": []},
+        "messages": {"type": "message_start", "message": {"content": [{"type": "text", "text": ""}]}},
+    }
+    delta = {"type": "text_delta", "text": "x" * 100}
+    pieces: dict[str, dict[str, object]] = {
+        "chat": {"choices": [{"index": 0, "delta": {"content": "x" * 100}}]},
+        "messages": {"type": "content_block_delta", "index": 0, "delta": delta},
+    }
+    came = APIS[name][0].stream({})
+    came.pass_on(begun[name])
+    began = time.process_time()
+    for _ in range(40_000):
+        came.pass_on(pieces[name])
+    assert time.process_time() - began < 5
+    assert APIS[name][0].text(came.answer) == "x" * 4_000_000
+
+
 MODELS_ARGUMENTS = {
     "a list": "[1]",
     "null": "null",
