@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.sandbox.container import _forget
+from runner.records import Changes
+from runner.sandbox import usage
 from runner.sandbox.inside import PRELOADED
 
 ETC = "/etc"
@@ -24,6 +25,6 @@ ETC = "/etc"
 def test_nothing_but_the_place_of_the_mount_is_left_out(
     changed: set[str], added: set[str], deleted: set[str], left: set[str]
 ) -> None:
-    kinds = (changed, added, deleted)
-    _forget(PRELOADED, kinds)
-    assert set().union(*kinds) == left
+    made = Changes(added=frozenset(added), changed=frozenset(changed), deleted=frozenset(deleted))
+    found = usage.without(PRELOADED, made)
+    assert found.added | found.changed | found.deleted == left
