@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import httpx
 
 from runner.gateway.api import Json, is_count
+from runner.gateway.shapes import DEEPEST, RequestError, anything
 
 SHOWN_CHARACTERS = 1000
 """Of what came instead of an answer, as errors and the ledger show it."""
@@ -27,6 +28,8 @@ PARTS: dict[str, dict[str, type]] = {
 }
 """Type of a part of an answer -> what it must have. Parts of other types are passed on and not read. A tool call may
 name no tool: that is the model's failure, and not its provider's."""
+NESTED = {"message": "content", "reasoning": "summary"}
+"""Type of a part -> where it has parts of its own."""
 COUNTS: dict[str, tuple[str, str]] = {
     CHAT: ("prompt_tokens", "completion_tokens"),
     RESPONSES: ("input_tokens", "output_tokens"),
@@ -48,6 +51,9 @@ NO_COUNTS: dict[str, Json | None] = {
     MESSAGES: {"input_tokens": 0, "output_tokens": 0},
 }
 """API -> a usage that says nothing, in the form in which litellm takes it."""
+
+MALFORMED = "malformed_arguments"
+"""Argument that holds, as text, what a model wrote in the place of an object of arguments."""
 
 
 class NotAnAnswer(httpx.RequestError):
@@ -102,6 +108,19 @@ def countable(answer: Json, api: str) -> Json:
     return answer | {"usage": NO_COUNTS[api]}
 
 
+def with_arguments(answer: Json, api: str, *, objects: bool) -> Json:
+    """The same; with arguments of tool calls that litellm can read.
+
+    Arguments are the model's, and a model can be asked for any: what it wrote is no failure of its provider. Those that
+    are nested too deeply are cut to as many characters as there may be levels. With `objects`, for an API in which
+    arguments are an object, all others are wrapped in one.
+    """
+    for call in _calls(answer, api):
+        if isinstance(call.get("arguments"), str):
+            call["arguments"] = _arguments(call["arguments"], objects=objects)
+    return answer
+
+
 def is_crowded(body: Json, most: int) -> bool:
     """Whether there are more values in it than that."""
     values: list[object] = [body]
@@ -113,6 +132,27 @@ def is_crowded(body: Json, most: int) -> bool:
             return True
         values.extend(within)
     return False
+
+
+def _calls(answer: Json, api: str) -> list[Json]:
+    """What holds the arguments of each tool call, of an answer that was checked."""
+    if api == CHAT:
+        messages = [choice["message"] for choice in answer["choices"]]
+        return [call["function"] for message in messages for call in message.get("tool_calls") or ()]
+    return [item for item in answer.get("output") or () if item.get("type") == "function_call"]
+
+
+def _arguments(text: str, *, objects: bool) -> str:
+    value: object = None
+    try:
+        value = anything(json.loads(text), set())
+    except (RecursionError, RequestError):
+        text = text[:DEEPEST]
+    except ValueError:
+        pass
+    if not objects or isinstance(value, dict):
+        return text
+    return json.dumps({MALFORMED: text}) if text.strip() else ""
 
 
 def _chat(answer: Json) -> str | None:
@@ -137,8 +177,8 @@ def _responses(answer: Json) -> str | None:
     output = answer.get("output")
     if _reports_error(answer) or not isinstance(output, list):
         return "it has no output"
-    if not output and answer.get("status") not in ("completed", "incomplete"):
-        return "it has no output, and does not say that it is complete"
+    if answer.get("status") not in ("completed", "incomplete", *([None] if output else [])):
+        return "it does not say that it is complete"
     return next(_faults(output), None)
 
 
@@ -160,8 +200,11 @@ def _faults(parts: list[object]) -> Iterator[str]:
         for name, needed in PARTS.get(kind, {}).items():
             if not isinstance(part.get(name), needed):
                 yield f"a {kind} has no {name}"
-        if kind == "message" and isinstance(part.get("content"), list):
-            yield from _faults(part["content"])
+        within = part.get(NESTED.get(kind, ""))
+        if isinstance(within, list):
+            yield from _faults(within)
+        elif within is not None:
+            yield f"a {kind} has parts that are no list"
 
 
 def _reports_error(answer: Json) -> bool:

@@ -128,6 +128,15 @@ def plain(content: object) -> str:
     return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("text"))
 
 
+def append(record: dict[Any, Any], key: object, piece: str) -> None:
+    """Add a piece to a text of a record. While nobody else holds the text, Python lengthens it in place: else each of
+    many pieces would copy all that came before it.
+    """
+    text = record.pop(key, None) or ""
+    text += piece
+    record[key] = text
+
+
 def made(id_: object, name: object, arguments: object) -> ToolCall:
     """A tool call of an answer, whatever its provider has in these places: all of it is text on the record."""
     said = ("" if value is None else value for value in (id_, name, arguments))

@@ -11,6 +11,7 @@ from runner.gateway.api import (
     COMMENT,
     Json,
     Outbound,
+    append,
     event,
     made,
     numbers,
@@ -181,6 +182,8 @@ REQUEST = record(
 )
 """All that is passed on. litellm reads every unknown argument as its own or the provider's, and `api_base` in a request
 would send the provider's key wherever an agent likes."""
+MOST_CALLS = 1000
+"""Tool calls of one answer. A stream says the number of each: an enormous one would be a list of that length."""
 DONE = b"data: [DONE]\n\n"
 WRITTEN = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments"})
 """What comes in pieces; all else of a delta comes whole."""
@@ -302,8 +305,10 @@ def _extend(known: Json, delta: Json) -> None:
             _extend_calls(known.setdefault("tool_calls", []), value or ())
         elif isinstance(value, dict):
             _extend(known.setdefault(key, {}), value)
+        elif key in WRITTEN and value is None:
+            known.setdefault(key)
         elif key in WRITTEN:
-            known[key] = (known.get(key) or "") + value if value is not None else known.get(key)
+            append(known, key, value)
         elif value is not None:
             known[key] = value
 
@@ -311,6 +316,8 @@ def _extend(known: Json, delta: Json) -> None:
 def _extend_calls(known: list[Json], deltas: Iterable[Json]) -> None:
     for delta in deltas:
         index = delta.get("index", _unnumbered(known, delta.get("id")))
+        if not 0 <= index < MOST_CALLS:
+            raise ValueError(f"there is no tool call number {index}")
         while len(known) <= index:
             known.append({"type": "function", "function": {"arguments": ""}})
         _extend(known[index], {key: value for key, value in delta.items() if key != "index"})

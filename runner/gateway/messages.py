@@ -11,6 +11,7 @@ from typing import Literal
 from runner.gateway.api import (
     Json,
     Outbound,
+    append,
     event,
     made,
     numbers,
@@ -52,7 +53,7 @@ def _source(*kinds: str) -> Shape:
     return record("source", required, closed=INLINE)
 
 
-TEXT = record("text", {"type": word, "text": text}, CACHED)
+TEXT = record("text", {"type": one_of("text"), "text": text}, CACHED)
 SHOWN = {
     "text": TEXT,
     "image": record("image", {"type": word, "source": _source(*IMAGE_KINDS)}, CACHED, closed=INLINE),
@@ -281,13 +282,13 @@ class MessagesStream:
         block = self.answer["content"][index]
         match delta:
             case {"type": "input_json_delta", "partial_json": piece}:
-                self._inputs[index] = self._inputs.get(index, "") + piece
+                append(self._inputs, index, piece)
             case {"type": "citations_delta", "citation": citation}:
                 block["citations"] = [*(block.get("citations") or ()), citation]
             case _:
                 for key, piece in delta.items():
                     if key != "type":
-                        block[key] = (block.get(key) or "") + piece
+                        append(block, key, piece)
 
 
 def _compacts(management: object) -> bool:

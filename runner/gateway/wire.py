@@ -20,7 +20,7 @@ from types import ModuleType
 import aiohttp
 import httpx
 
-from runner.gateway.answers import NotAnAnswer, api_of, check, countable, read, shown
+from runner.gateway.answers import NotAnAnswer, api_of, check, countable, read, shown, with_arguments
 from runner.gateway.api import Api, Json, Stream
 
 NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
@@ -183,7 +183,8 @@ class Flight:
                 return _handed_on(response, kept, content)
             answer = read(content.replace(self.secret, b"[key]") if self.secret else content)
         check(answer, str(api))
-        content = json.dumps(countable(answer, str(api))).encode()
+        carried = with_arguments(countable(answer, str(api)), str(api), objects=self._api.name == "messages")
+        content = json.dumps(carried).encode()
         return _handed_on(response, kept | {"content-type": "application/json"}, content)
 
     async def _passed(self, response: httpx.Response, outlet: Outlet) -> Json:
@@ -285,12 +286,14 @@ async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
     unpacking = zlib.decompressobj(bits)
     async for piece in response.aiter_raw():
         rest = piece
-        while rest:
+        while rest and not unpacking.eof:
             try:
                 yield unpacking.decompress(rest, PIECE_BYTES)
             except zlib.error as error:
                 raise NotAnAnswer(f"it cannot be unpacked: {error}") from None
             rest = unpacking.unconsumed_tail
+        if unpacking.eof:  # what follows would be gathered in memory, and copied with each piece
+            return
     yield unpacking.flush()
 
 

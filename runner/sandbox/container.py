@@ -17,7 +17,7 @@ from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError, SpoiledMachine
 from runner.records import Changes, Counted, ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive, builds, counters, entrypoint, launch, open_network, stuck, usage
+from runner.sandbox import anew, archive, builds, counters, entrypoint, launch, open_network, stuck, usage
 from runner.sandbox.attached import Attached
 from runner.sandbox.execution import DiskWatch, Excess, Output, Stop, follow, stopper
 from runner.sandbox.faults import ENGINE_FAULTS, engine_faults, explanation
@@ -384,8 +384,13 @@ class DockerSandbox:
         return False
 
     def _lost(self, death: int) -> Literal["lost"]:
-        """Raises `ImageError` if the container died because its image cannot even sleep."""
-        if death == NO_SUCH_COMMAND:
+        """Raises `ImageError` if the container died because its image cannot even sleep.
+
+        The exit code alone does not tell: root can make the container's first process end with any.
+        """
+        if death == NO_SUCH_COMMAND and not anew.lives(
+            self._api, launch.arguments(self._api, self._spec, self._limits, self._home)
+        ):
             raise ImageError(
                 f"{self.image.reference} has no `sleep`: a task's image needs a shell and coreutils."
             )

@@ -95,6 +95,9 @@ NO_ANSWERS: dict[str, Lie] = {
     "list of lists": _with(choices=[[]], output=[[]], content=[[]]),
     "empty parts": _with(choices=[{}], output=[{}], content=[{}]),
     "types that are none": _with(choices=[{"message": 5}], output=[{"type": []}], content=[{"type": {}}]),
+    "thoughts that are no list": _with(choices=5, content=5, output=[{"type": "reasoning", "summary": "x"}]),
+    "thoughts that are texts": _with(choices=5, content=5, output=[{"type": "reasoning", "summary": ["x"]}]),
+    "an answer that is still to come": _with(choices=[], content=[], stop_reason=None, status="queued"),
     "no choice": _with(choices=[], output=[], status="in_progress", content=[], stop_reason=None),
     "error beside the answer": _with(error={"message": "Overloaded"}),
     "error of OpenAI's": response(json.dumps({"error": {"message": "Overloaded", "code": 529}}).encode()),
@@ -145,6 +148,10 @@ NO_STREAMS: dict[str, Lie] = {
     "bottomless event": stream(b"data: " + b'{"a":' * 100_000 + b"\n\n"),
     "events of no shape": stream(
         b'data: {"choices": 5, "type": "content_block_delta", "index": 7, "delta": [], "response": 5}\n\n'
+    ),
+    "a tool call of an enormous number": stream(
+        b'data: {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 50000000}]}}], '
+        b'"type": "content_block_delta", "index": 50000000, "delta": {}, "response": 5}\n\n'
     ),
     "too long a line": stream(b'data: {"a": "' + b"x" * (2 * MOST) + b'"}\n\n'),
     "page for a stream": response(PAGE, kind="text/html"),
@@ -331,6 +338,96 @@ def test_a_line_of_ten_megabytes_is_read_once(
         assert time.process_time() - began < 10
     assert _said(answer)
     assert len(liar.requests) == 1
+
+
+@pytest.mark.parametrize("model", ["openai/x", "anthropic/x"])
+def test_what_follows_a_packed_answer_is_not_gathered(session: Open, http: Http, model: str) -> None:
+    """It was added to what had come before, piece by piece: 300 MB kept the loop of all trials busy for minutes."""
+    name = "messages" if model == "anthropic/x" else "chat"
+
+    def lie(api: str) -> Answer:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n\r\n"
+        return Answer(head, gzip.compress(_true(api)), *[bytes(2**20)] * 300)
+
+    with lying(lie, for_ever=True) as liar:
+        began = time.process_time()
+        answer = _ask(http, session(liar.url, id=model), name)
+        assert time.process_time() - began < 2
+    assert (answer.status_code, _said(answer)) == (200, True)
+
+
+@pytest.mark.parametrize("name", ["chat", "messages"])
+def test_many_small_pieces_are_not_copied_again_with_each_of_them(name: str) -> None:
+    """Ten megabytes of them kept the loop of all trials busy for minutes."""
+    begun: dict[str, dict[str, object]] = {
+        "chat": {"choices": []},
+        "messages": {"type": "message_start", "message": {"content": [{"type": "text", "text": ""}]}},
+    }
+    delta = {"type": "text_delta", "text": "x" * 100}
+    pieces: dict[str, dict[str, object]] = {
+        "chat": {"choices": [{"index": 0, "delta": {"content": "x" * 100}}]},
+        "messages": {"type": "content_block_delta", "index": 0, "delta": delta},
+    }
+    came = APIS[name][0].stream({})
+    came.pass_on(begun[name])
+    began = time.process_time()
+    for _ in range(40_000):
+        came.pass_on(pieces[name])
+    assert time.process_time() - began < 5
+    assert APIS[name][0].text(came.answer) == "x" * 4_000_000
+
+
+MODELS_ARGUMENTS = {
+    "a list": "[1]",
+    "null": "null",
+    "a number": "5",
+    "a text": '"x"',
+    "not a number": "NaN",
+    "no JSON": "rm -rf",
+    "half an object": '{"command": "rm -rf /tmp',
+    "NUL": "\0",
+    "two objects": "{}{}",
+    "half a pair": '{"a": "\\ud800"}',
+    "3000 levels": "[" * 3000,
+    "levels within an object": '{"a":' * 3000,
+    "nothing": "",
+    "a blank": " ",
+}
+
+
+def _calling(api: str, arguments: str) -> bytes:
+    whole = body(api, TRUTH)
+    if api == "chat":
+        call = {"id": "c", "type": "function", "function": {"name": "x", "arguments": arguments}}
+        whole["choices"][0]["message"] = {"role": "assistant", "content": None, "tool_calls": [call]}
+    else:
+        whole["output"] = [{"type": "function_call", "call_id": "c", "name": "x", "arguments": arguments}]
+    return json.dumps(whole).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [(name, model) for model in ("openai/x", "zai/x") for name in ("chat", "responses", "messages")],
+)
+@pytest.mark.parametrize("arguments", MODELS_ARGUMENTS)
+def test_arguments_that_make_no_sense_are_the_models_and_no_failure_of_its_provider(
+    session: Open, http: Http, arguments: str, name: str, model: str
+) -> None:
+    """A model does what an agent asks it to: four tries, each paid for, and then a trial that was invalid."""
+    with lying(lambda api: response(_calling(api, MODELS_ARGUMENTS[arguments])), for_ever=True) as liar:
+        trial = session(liar.url, id=model)
+        answers_of = [_ask(http, trial, name, streamed=streamed) for streamed in (False, True)]
+        assert len(liar.requests) == 2
+    assert [answer.status_code for answer in answers_of] == [200, 200]
+    assert [(call.status_code, call.usage) for call in trial.calls] == [(200, TRUTH.usage)] * 2
+
+
+def test_what_a_model_wrote_for_arguments_is_kept(session: Open, http: Http) -> None:
+    with lying(lambda api: response(_calling(api, "rm -rf")), for_ever=True) as liar:
+        answer = _ask(http, session(liar.url, id="zai/x"), "messages").json()
+    assert [block["input"] for block in answer["content"] if block["type"] == "tool_use"] == [
+        {"malformed_arguments": "rm -rf"}
+    ]
 
 
 WORST_OUTPUT = 64

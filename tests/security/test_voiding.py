@@ -29,6 +29,21 @@ ROOT = '[agent]\nuser = "root"\ntimeout_sec = 20\n'
 SEPARATE = 'artifacts = ["/app/done"]\n' + ROOT + '[verifier]\nenvironment_mode = "separate"\n'
 FIFO = "rm -rf {0}; mkfifo {0}; "
 DEEP = "python3 -c \"import os\nos.chdir('/srv')\nfor n in range(3000): os.mkdir('d'); os.chdir('d')\""
+NO_SLEEP = """
+import ctypes, os
+ptrace = ctypes.CDLL(None).ptrace
+ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+registers = (ctypes.c_ulonglong * 27)()
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    if open(f"/proc/{pid}/cmdline").read().startswith("sleep"):
+        ptrace(16, int(pid), None, None)
+        os.waitpid(int(pid), 0x40000000)
+        ptrace(12, int(pid), None, ctypes.addressof(registers))
+        registers[10], registers[14], registers[15], registers[16] = 231, 127, 2**64 - 1, registers[16] - 2
+        ptrace(13, int(pid), None, ctypes.addressof(registers))
+        ptrace(17, int(pid), None, None)
+"""
+"""Brings what the container sleeps with to call `exit_group(127)`: so ends one whose image has no `sleep`."""
 SPOILED = {
     "pipes for users": FIFO.format("/etc/passwd") + FIFO.format("/etc/group"),
     "a workspace that is a pipe": "cd /; " + FIFO.format("/app"),
@@ -41,6 +56,7 @@ SPOILED = {
     "holes": "cd /srv; for i in 1 2 3 4 5; do truncate -s 1G $i; done",
     "etc a loop": "mv /etc /e; ln -s etc /etc",
     "a crowd that stays": "for i in $(seq 200); do sleep 600 & done",
+    "no sleep, as it seems": f"python3 - <<'EOF'\n{NO_SLEEP}EOF\nsleep 5",
     "noise": "head -c 2000000 /dev/urandom | tee /dev/stderr",
 }
 
