@@ -97,7 +97,7 @@ def overview() -> str:
     """All of the command line on one page: `config.yaml` gives the order, the defaults and a comment on each."""
     rows, columns = _rows(), _columns()
     lines = [_prose(INTRODUCTION), "", wrapped(USAGE, columns), "", "Groups (* is the default)"]
-    for group in (key for key in rows if key in groups() and options(key)):
+    for group in (key for key in rows if key in groups() and not _is_derived(rows[key])):
         lines.append(wrapped(f"  {group}: {rows[group]['comment']}", columns))
         marked = {
             f"   {'*' if rows[group]['value'] == option else ' '} {option}": summary(file)
@@ -156,8 +156,8 @@ def topic(word: str) -> str:
     if group not in groups():
         raise ConfigError(f"no help on '{word}'. {suggest(group, [*groups(), *scalars()])}")
     files = options(group)
-    if not files:
-        return (CONF / group / "README.md").read_text().rstrip()
+    if not option and (guide := CONF / group / "README.md").exists():
+        return guide.read_text().rstrip()
     if not option:
         return "\n".join(
             _listed({f"{group}={name}": summary(file) for name, file in files.items()}, _columns())
@@ -171,6 +171,11 @@ def topic(word: str) -> str:
 def _rows() -> dict[str, re.Match[str]]:
     """Key of `config.yaml` -> its line."""
     return {m["key"]: m for m in _COMMENTED.finditer((CONF / "config.yaml").read_text())}
+
+
+def _is_derived(row: re.Match[str]) -> bool:
+    """Whether a group's option follows from those of others, so that nobody chooses it."""
+    return row["value"].startswith("${")
 
 
 def _given(row: re.Match[str]) -> dict[str, str]:

@@ -112,7 +112,7 @@ def test_a_broken_yaml_file_is_named(tmp_path: Path, content: bytes) -> None:
 
 def test_help_names_every_option_with_its_summary() -> None:
     page = " ".join((usage.answer(["--help"]) or "").split())
-    for _, option, file in OPTIONS:
+    for _, option, file in (one for one in OPTIONS if one[0] != "agent_model"):  # which nobody chooses
         assert f"{option} " in page and usage.summary(file) in page  # noqa: PT018 - one fact
     assert all(f"{key}=" in page for key in door.scalars())
 
@@ -154,7 +154,9 @@ def test_help_on_a_group_and_on_an_option() -> None:
     assert "budget=tight" in (usage.answer(["--help", "budget"]) or "")
     assert "wall_seconds: 300" in (usage.answer(["budget=tight", "-h"]) or "")
     assert usage.answer(["--help", "attempts"]) == "attempts=1                 independent trials per task"
-    assert "AGENT_MODEL.yaml" in (usage.answer(["--help", "agent_model"]) or ""), "a group without an option"
+    assert "AGENT_MODEL.yaml" in (usage.answer(["--help", "agent_model"]) or ""), (
+        "a group that nobody chooses"
+    )
     with pytest.raises(ConfigError, match="Did you mean 'budget'"):
         usage.answer(["--help", "budgets"])
 

@@ -95,7 +95,9 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert (record.status, record.reward, record.agent_exit_code) == (Status.COMPLETED, 1.0, 0), record
     assert outcome.made == "two\n"
     assert [call.status_code for call in calls] == [200, 200, 200, 200]
-    assert {call.api for call in calls} == {agent.api}, "what it declares, by which its model is asked first"
+    # The model is of the GPT-5 family, for which conf/agent_model/ says another API of OpenHands.
+    api = "responses" if agent.name == "openhands" else agent.api
+    assert {call.api for call in calls} == {api}, "what it declares, by which its model is asked first"
     assert calls[0].attempts >= 3
     assert calls[0].latency_seconds >= 1.0, "the Retry-After"
     assert any(PROMPT in text for text in strings(calls[0].request))

@@ -174,11 +174,14 @@ def test_a_full_disk_is_emptied(attack: Attack) -> None:
     assert max(sizes) <= LIMITS.disk_mb << 20
 
 
-def test_a_flood_of_output_is_counted(attack: Attack) -> None:
-    result = attack("yes | head -c 100M; yes | head -c 1M >&2")
+def test_much_output_is_counted_and_a_flood_of_it_ends_the_case(attack: Attack) -> None:
+    result = attack("yes | head -c 32M; yes | head -c 1M >&2")
     assert len(result.stdout) == LIMITS.output_bytes
-    assert result.ended == "deadline" or (result.stdout_bytes, result.stderr_bytes) == (100 << 20, 1 << 20)
+    assert result.ended == "deadline" or (result.stdout_bytes, result.stderr_bytes) == (32 << 20, 1 << 20)
     assert set(result.truncated) >= {"stdout"}
+    flood = attack("yes | head -c 100M; touch after")
+    assert (flood.ended, flood.exit_code) == ("flood", None)
+    assert len(flood.stdout) == LIMITS.output_bytes
 
 
 def test_the_supervisor_is_out_of_reach(attack: Attack) -> None:
