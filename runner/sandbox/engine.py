@@ -37,6 +37,8 @@ SERVICE_SECONDS = 5.0
 INSTALL_SECONDS = 600.0
 CALL_SECONDS = 300
 """Of one request to the engine: a commit or an import of a large image on a busy disk takes minutes."""
+LOCAL = "http+docker:"
+"""Begins the address of an engine that is reached by a socket and not by TCP, as the client names it."""
 CONNECTIONS = 64
 """Kept open to the engine: each running trial holds one or two."""
 
@@ -54,8 +56,9 @@ def connect(base_url: str | None = None) -> DockerClient:
     """
     try:
         if base_url is None:
-            return docker.from_env(timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
-        return docker.DockerClient(base_url, timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
+            client = docker.from_env(timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
+        else:
+            client = docker.DockerClient(base_url, timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
     except DockerException as error:
         tried = base_url or os.environ.get("DOCKER_HOST")
         where = f" at {tried}" if tried else ""
@@ -63,6 +66,10 @@ def connect(base_url: str | None = None) -> DockerClient:
             f"No Docker Engine answers{where}: start it, or run `make docker` (as root on Debian or Ubuntu)."
         )
         raise EngineError(message) from error
+    # For each call the client would look for proxies in all environment variables, which a local socket has no use for.
+    # A thread that sets a variable meanwhile, as loading litellm does, would make that call fail.
+    client.api.trust_env = not client.api.base_url.startswith(LOCAL)
+    return client
 
 
 def call(

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -127,3 +128,20 @@ def test_only_one_command_at_a_time_sets_things_up(tmp_path: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             other.communicate(timeout=2)
     assert other.communicate(timeout=60)[0] == b"in\n"
+
+
+class Vanishing(dict[str, str]):
+    """Variables of which another thread removes one whenever they are gone through."""
+
+    def items(self) -> NoReturn:
+        raise KeyError("ANOTHER_THREADS")
+
+
+@pytest.mark.docker
+def test_a_variable_that_another_thread_removed_failed_a_call_of_the_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The client looked for proxies in all variables, and a trial was spoiled by `KeyError: 'PYTEST_CURRENT_TEST'`."""
+    client = engine.connect()
+    monkeypatch.setattr(os, "environ", Vanishing(os.environ.copy()))
+    assert client.ping()
