@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from runner.agents.execution.guidelines import once
 from runner.agents.execution.languages import languages, main_languages
 from runner.agents.execution.preparation import project_of, refusal
+from runner.agents.in_process import InProcess
 from runner.environments import DOCKERFILE, PROJECT, SCRIPT, WORKSPACE
-from runner.records import ApiName, BundleRecipe, ExecResult, ExecSpec, Record, Task
+from runner.records import BundleRecipe, ExecResult, ExecSpec, Record, Task
 
 if TYPE_CHECKING:
     from runner.protocols import Bench, Sandbox
@@ -34,27 +35,13 @@ Answer with the script alone, in one fenced block."""
 _FENCED: Final = re.compile(r"^```[^\n`]*\n(.*?)(?:^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
-class LlmScripts(Record):
+class LlmScripts(InProcess, Record):
     """Delivers for each project its language's script, which a model wrote once that day. See `protocols.Agent`."""
 
     name: str = "llm_scripts"
     version: str = "1"
     uses_model: bool = True
     bundle: BundleRecipe | None = None
-
-    @property
-    def api(self) -> ApiName:
-        """Chat, which `Bench.ask` speaks."""
-        return "chat"
-
-    @property
-    def memory_mb(self) -> None:
-        """Any limit will do: it works outside of the sandbox."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Nothing beyond a model's words."""
-        return ()
 
     @property
     def tools(self) -> dict[str, tuple[str, ...]]:

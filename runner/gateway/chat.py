@@ -20,7 +20,7 @@ from runner.gateway.api import (
     positive,
 )
 from runner.gateway.shapes import (
-    CACHE_CONTROL,
+    CACHED,
     FILE,
     IMAGE,
     INLINE,
@@ -47,7 +47,6 @@ from runner.gateway.shapes import (
 )
 from runner.records import ToolCall, Usage
 
-CACHED: dict[str, Shape] = {"cache_control": CACHE_CONTROL}
 NAMED: dict[str, Shape] = {"name": short(256)} | CACHED
 SIGNED: dict[str, Shape] = {"thought_signature": text, "thought_signatures": listing(text), "refusal": text}
 """What litellm adds to answers and reads again: signatures of thoughts, without which some models refuse their own."""

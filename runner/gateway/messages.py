@@ -19,7 +19,7 @@ from runner.gateway.api import (
     positive,
 )
 from runner.gateway.shapes import (
-    CACHE_CONTROL,
+    CACHED,
     IMAGE_KINDS,
     INLINE,
     RequestError,
@@ -43,8 +43,6 @@ from runner.gateway.shapes import (
     word,
 )
 from runner.records import ToolCall, Usage
-
-CACHED: dict[str, Shape] = {"cache_control": CACHE_CONTROL}
 
 
 def _source(*kinds: str) -> Shape:

@@ -326,6 +326,8 @@ def _children(value: Any, *, schema: bool) -> list[Any]:
 CACHE_CONTROL = record("cache_control", {"type": one_of("ephemeral")})
 """Asks for the provider's cache with its usual time to live. To be kept longer (`ttl`) costs more than the one rate
 that price lists have for a cache."""
+CACHED: dict[str, Shape] = {"cache_control": CACHE_CONTROL}
+"""Field of a part that may be cached."""
 IMAGE_KINDS = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp", "image/bmp")
 IMAGE = data_url("|".join(IMAGE_KINDS))
 FILE = data_url("(?:application|text)/[a-z0-9.+-]{1,80}")

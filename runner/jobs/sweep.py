@@ -34,7 +34,7 @@ from runner.store import Store, write_atomically
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from runner.cells import Sweep
+    from runner.cells import Settings, Sweep
     from runner.plan import Plan
     from runner.records import InstalledBundle
     from runner.report.progress import Progress
@@ -164,19 +164,11 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
         display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
         stopping.display = progress
-        reaped = settings.sandbox.reap(progress.doing)
-        progress.doing("")
-        if reaped.removed:
-            progress.note(f"Removed {reaped.removed} containers that an earlier runner left.")
-        if reaped.complaint:
-            progress.note(reaped.complaint)
-        folder_of_sweep = settings.outputs / settings.name
+        _reap(settings, progress)
         if settings.gateway.preflight:
-            preflight.check(preflight.routes(plan.todo), gateway, folder_of_sweep, progress.note)
-        recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
-        bundles = settings.sandbox.prepare(list(recipes.values()), progress.note)
-        for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
-            dataset.prepare(progress.note)
+            routes = preflight.routes(plan.todo)
+            preflight.check(routes, gateway, settings.outputs / settings.name, progress.note)
+        bundles = _prepare(settings, plan, progress.note)
         plan = _without_answers(sweep, plan, store, bundles, progress.note)
         progress.expect(len(plan.todo))
         lab = Lab(settings.sandbox, gateway, store, settings.name, bundles, progress)
@@ -197,11 +189,30 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
             left = f"{len(trials.left)} trials were not started; the same command goes on."
             progress.note(f"{trials.capped}: {left}")
         if breaker.held:
-            _write_sweep(sweep, plan, folder_of_sweep, breaker.held)
+            _write_sweep(sweep, plan, settings.outputs / settings.name, breaker.held)
             progress.note(
                 f"{len(breaker.held)} trials were not started: their model's provider refuses. {_AGAIN}"
             )
         return plan, bool(trials.capped)
+
+
+def _reap(settings: Settings, progress: Progress) -> None:
+    """Remove the containers that dead runners left."""
+    reaped = settings.sandbox.reap(progress.doing)
+    progress.doing("")
+    if reaped.removed:
+        progress.note(f"Removed {reaped.removed} containers that an earlier runner left.")
+    if reaped.complaint:
+        progress.note(reaped.complaint)
+
+
+def _prepare(settings: Settings, plan: Plan, note: Callable[[str], None]) -> dict[str, InstalledBundle]:
+    """Install the agents of the trials left to do and fetch what their datasets need; return the bundles by name."""
+    recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
+    bundles = settings.sandbox.prepare(list(recipes.values()), note)
+    for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
+        dataset.prepare(note)
+    return bundles
 
 
 def _without_answers(

@@ -11,9 +11,10 @@ from runner.agents.execution.preparation import prepare, refusal
 from runner.agents.execution.prompts import single_prompt
 from runner.agents.execution.terminal import write_file
 from runner.agents.execution.web import Search
+from runner.agents.in_process import InProcess
 from runner.environments import DOCKERFILE, SCRIPT, WORKSPACE
 from runner.protocols import Bench, Sandbox
-from runner.records import ApiName, ExecResult, Record, Task
+from runner.records import ExecResult, Record, Task
 
 GAVE_UP = 1
 """Exit code."""
@@ -28,7 +29,7 @@ class Scripts(Record):
     script: str
 
 
-class ExecutionAgent(Record):
+class ExecutionAgent(InProcess, Record):
     """Runs in our process, drives the sandbox by a terminal, and talks through the gateway. See `DrivingAgent`."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -53,20 +54,6 @@ class ExecutionAgent(Record):
     """False: the preparation reads no scripts of CI and asks no search engine (Table 3)."""
     search: Search | None = None
     """Search engine for hints from the web; None asks none."""
-
-    @property
-    def api(self) -> ApiName:
-        """Chat, which `Bench.ask` speaks."""
-        return "chat"
-
-    @property
-    def memory_mb(self) -> None:
-        """Any limit will do: it works outside of the sandbox."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Nothing beyond a model's words."""
-        return ()
 
     @property
     def uses_model(self) -> bool:
