@@ -273,12 +273,11 @@ class DockerSandbox:
             raise SpoiledMachine(f"The machine no longer lets itself be used: {error}") from error
 
     def _written(self) -> usage.Layer:
-        """What it has written. It is measured once in a dead container, in which nothing changes."""
+        """Measure what the container has written; once and for all if it is dead."""
         if self._layer:
             return self._layer
-        is_final = (
-            self._killed
-        )  # before it is measured: a look that began in a living one may end after its death
+        # Asked before it is measured: a look that began in a living container may end after its death.
+        is_final = self._killed
         layer = usage.layer(self._api, self._id, self._limits, self._volume_bytes)
         if is_final:
             self._layer = layer

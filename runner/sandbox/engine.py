@@ -38,7 +38,7 @@ INSTALL_SECONDS = 600.0
 CALL_SECONDS = 300
 """Of one request to the engine: a commit or an import of a large image on a busy disk takes minutes."""
 LOCAL = "http+docker:"
-"""Begins the address of an engine that is reached by a socket and not by TCP, as the client names it."""
+"""Prefix of the client's address for an engine that is reached by a socket and not by TCP."""
 CONNECTIONS = 64
 """Kept open to the engine: each running trial holds one or two."""
 

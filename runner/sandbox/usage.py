@@ -28,7 +28,7 @@ class Layer(NamedTuple):
     """What a container has written."""
 
     excess: Excess | None
-    """What it has more of than its limits allow."""
+    """Limit that is exceeded, if any."""
     listing: bytes | None = None
     """The engine's list of changed paths, as JSON. None if there is none, or one longer than `LIST_BYTES`."""
 

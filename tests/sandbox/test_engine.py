@@ -131,7 +131,7 @@ def test_only_one_command_at_a_time_sets_things_up(tmp_path: Path) -> None:
 
 
 class Vanishing(dict[str, str]):
-    """Variables of which another thread removes one whenever they are gone through."""
+    """Environment variables of which one disappears while they are iterated over."""
 
     def items(self) -> NoReturn:
         raise KeyError("ANOTHER_THREADS")

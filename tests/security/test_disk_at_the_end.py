@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from runner.gateway import Gateway
 from runner.lab import Lab
 from runner.plan import make_plan
 from runner.records import Budget, BuildSpec, Environment, ExecSpec, SandboxSpec, Status, TrialRecord
-from runner.sandbox import base
+from runner.sandbox import base, usage
 from runner.sandbox.container import DockerSandbox
 from runner.sandbox.docker import DockerSandboxes
 from runner.sandbox.engine import connect
@@ -81,6 +82,32 @@ def test_what_was_made_in_the_last_instant_is_never_copied(
         sandbox.snapshot()
     new = {image["Id"] for image in connect().api.images(all=True, name="assay-snapshot")} - images
     assert not any(sandbox._id in str(connect().api.inspect_image(image)) for image in new)  # type: ignore[no-untyped-call]
+
+
+def test_a_look_that_began_before_the_death_is_not_taken_for_the_last(
+    sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of changes is kept once all is dead. What was made behind an earlier look's back would be missing."""
+    measured, dead, measure = Event(), Event(), usage.layer
+
+    def slow(*of: Any) -> usage.Layer:
+        layer = measure(*of)
+        if current_thread().name == "early":
+            measured.set()
+            dead.wait()
+        return layer
+
+    monkeypatch.setattr(usage, "layer", slow)
+    early = Thread(target=sandbox.changes, name="early")
+    early.start()
+    measured.wait()
+    sandbox.exec(ExecSpec(argv=("touch", "/usr/bin/late"), timeout_seconds=20))
+    sandbox.kill()
+    dead.set()
+    early.join()
+    changes = sandbox.changes()
+    assert changes
+    assert "/usr/bin/late" in changes.added
 
 
 @pytest.mark.parametrize("script", WITHIN.values(), ids=WITHIN)
