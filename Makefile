@@ -20,7 +20,7 @@ debian-python: ## the tests that need neither containers nor a browser, on /usr/
 	@.ci/debian-python $(ARGS)
 
 every-case: setup ## every case of every tool that is shipped, where `make test` runs each tenth; more with ASSAY_CASES=FILE
-	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/verifiers/test_shipped_tools.py $(ARGS)
+	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/benchmarks/cli_tool_bench/test_shipped_tools.py $(ARGS)
 
 check: lint types test ## all that a change must pass
 
@@ -36,7 +36,7 @@ fmt: venv   ## format, and mend what can be mended mechanically
 	$(BIN)/ruff format
 
 bench: setup ## speed, as ratios from one run
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.__main__
 
 smoke-llm: venv ## a real, tiny language model behind the gateway: that sampled tokens pass it, and nothing else
 	$(BIN)/python -m tests.smoke.llm
@@ -51,10 +51,10 @@ bundles: venv docker ## as setup, with the bundle of every agent there is
 	$(BIN)/python -m runner job=setup experiment=every_agent
 
 docker: venv ## a Docker Engine that answers; as root on Debian it is installed and started
-	$(BIN)/python -m runner.sandbox.engine
+	$(BIN)/python -m runner.sandbox.docker.engine
 
 browser: venv ## a headless Chromium for tests of pages; as root on Debian it is installed
-	$(BIN)/python -m tests.browser
+	$(BIN)/python -m tests.support.browser
 
 venv: $(BIN)/.installed ## the virtual environment, exactly as in requirements.lock
 $(BIN)/.installed: requirements.lock

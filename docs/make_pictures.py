@@ -27,8 +27,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from runner.report.projections import REPORT
-from runner.tracking import MlflowTracker
-from tests.browser import browser
+from runner.tracking.mlflow import MlflowTracker
+from tests.support.browser import browser
 
 PICTURES = Path(__file__).parent / "pictures"
 SERVER = "http://127.0.0.1:5000"

@@ -6,9 +6,10 @@ import os
 import sys
 
 from metrics.errors import TableError
-from runner import door, usage
+from runner.cli import arguments
+from runner.cli import help as usage
 from runner.errors import AssayError, ConfigError
-from runner.printing import safe_streams, show_exception, width, wrapped
+from runner.terminal.escaping import safe_streams, show_exception, width, wrapped
 
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # or importing litellm asks the network, and hangs without one
@@ -46,12 +47,12 @@ def run(argv: list[str]) -> int:
     if (text := usage.answer(argv)) is not None:
         print(text)
         return 0
-    words = door.check(argv)
-    from runner.composed import compose  # noqa: PLC0415 - not for help
-    from runner.config import load  # noqa: PLC0415 - as above; also registers ${root:...} for Hydra
+    words = arguments.check(argv)
+    from runner.cli.compositions import compose  # noqa: PLC0415 - not for help
+    from runner.cli.config import load  # noqa: PLC0415 - as above; also registers ${root:...} for Hydra
 
     configs = compose(words)
-    if any(word.partition("=")[0] in door.QUESTIONS for word in words):
+    if any(word.partition("=")[0] in arguments.QUESTIONS for word in words):
         return 0
     sweep = load(configs, words)
     return sweep.settings.job.run(sweep)

@@ -14,8 +14,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from runner.cases import CaseSide
-    from runner.environments import Rerun
+    from runner.benchmarks.project_setup.deliverables import Rerun
     from runner.records import (
         ApiName,
         Build,
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
         TrialRecord,
         Verdict,
     )
-    from runner.sandbox.cases import CaseBox
+    from runner.records.cases import CaseSide
+    from runner.sandbox.cases.box import CaseBox
 
 Job_contra = TypeVar("Job_contra", contravariant=True)
 

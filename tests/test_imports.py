@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.door import ROOT
+from runner.cli.arguments import ROOT
 
 FILES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")])
 HOMES = {
-    "hydra": ("runner.composing",),
-    "omegaconf": ("runner.composed", "runner.composing", "runner.config", "runner.jobs"),
-    "mlflow": ("runner.tracking",),
+    "hydra": ("runner.cli.compose",),
+    "omegaconf": ("runner.cli.compositions", "runner.cli.compose", "runner.cli.config", "runner.jobs"),
+    "mlflow": ("runner.tracking.mlflow",),
     "docker": ("runner.sandbox",),
     "litellm": ("runner.gateway",),
 }
@@ -110,5 +110,5 @@ def test_a_key_of_the_usual_dataset_loads_no_other(tmp_path: Path) -> None:
     loaded = _loaded(
         "agent=oracle", "dataset.include=[]", "dry_run=true", f"outputs={tmp_path}", cwd=tmp_path
     )
-    assert "runner.datasets.harbor" in loaded
-    assert not {"runner.datasets.cli_tool_bench", "runner.datasets.nl2repo"} & loaded
+    assert "runner.benchmarks.harbor.dataset" in loaded
+    assert not {"runner.benchmarks.cli_tool_bench.dataset", "runner.benchmarks.nl2repo.dataset"} & loaded

@@ -28,11 +28,11 @@ from runner.gateway.api import Api, Json
 from runner.gateway.provider import Reply
 from runner.gateway.shapes import RequestError
 from runner.records import ErrorInfo, Model, ModelCall, name_told
-from runner.store import LEDGER, SHARED, write_atomically
+from runner.sweeps.store import LEDGER, SHARED, write_atomically
 
 if TYPE_CHECKING:
-    from runner.cells import Cell
     from runner.gateway.wire import Flight
+    from runner.sweeps.cells import Cell
 
 MISMATCH = "CassetteMismatch"
 FORBIDDEN = 403

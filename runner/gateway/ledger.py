@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from runner.records import ModelCall
-from runner.store import SENT
+from runner.sweeps.store import SENT
 
 UNANSWERED_BYTES = 64 << 20
 """Of one session's calls without an answer that are kept with their requests. An agent may ask for nothing, and so

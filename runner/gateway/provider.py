@@ -17,10 +17,10 @@ from typing import cast
 
 import httpx
 
-from runner.collector import uncollected
 from runner.gateway.answers import check
 from runner.gateway.api import Api, Json
 from runner.gateway.bridge import SENT, lost, note
+from runner.gateway.heavy_imports import uncollected
 from runner.gateway.scripted import SCRIPT, Script, handler
 from runner.gateway.wire import FLIGHT, Flight, install
 from runner.records import ErrorInfo, Model, Record

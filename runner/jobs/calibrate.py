@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, field_validator
 
 from runner.errors import ConfigError
-from runner.job import Job
-from runner.printing import width, wrapped
 from runner.records import TierScoring
-from runner.tiers import TiersFile
-from runner.yaml_files import write_yaml
+from runner.sweeps.job import Job
+from runner.sweeps.tiers import TiersFile
+from runner.sweeps.yaml_files import write_yaml
+from runner.terminal.escaping import width, wrapped
 
 if TYPE_CHECKING:
-    from runner.cells import Sweep
+    from runner.sweeps.cells import Sweep
 
 
 class Calibrate(Job):

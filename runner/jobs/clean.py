@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.job import Job
+from runner.sweeps.job import Job
 
 if TYPE_CHECKING:
-    from runner.cells import Sweep
+    from runner.sweeps.cells import Sweep
 
 
 class Clean(Job):
@@ -25,7 +25,7 @@ class Clean(Job):
         if reaped.complaint:
             print(reaped.complaint)
         if self.all:
-            from runner.sandbox.purge import purge  # noqa: PLC0415 - loads docker
+            from runner.sandbox.docker.purge import purge  # noqa: PLC0415 - loads docker
 
             containers, images = purge()
             print(f"{containers} bundles and {images} images removed")

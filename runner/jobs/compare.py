@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.core_sets import read_core_set
 from runner.errors import ConfigError
-from runner.job import Job
+from runner.sweeps.core_sets import read_core_set
+from runner.sweeps.job import Job
 
 if TYPE_CHECKING:
-    from runner.cells import Sweep
     from runner.report.comparison import Side
+    from runner.sweeps.cells import Sweep
 
 
 class Compare(Job):

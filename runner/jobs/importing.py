@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from runner.errors import ConfigError
-from runner.job import Job
+from runner.sweeps.job import Job
 
 if TYPE_CHECKING:
-    from runner.cells import Sweep
+    from runner.sweeps.cells import Sweep
 
 
 class Import(Job):
@@ -63,7 +63,7 @@ class Import(Job):
 
 def read_mapping(path: Path) -> Any:
     """The mapping in a file, every fault of it with its key and the nearest valid one. Raises `ConfigError`."""
-    from runner.config import build  # noqa: PLC0415 - this module is loaded by it
+    from runner.cli.config import build  # noqa: PLC0415 - this module is loaded by it
     from runner.report.imports import Mapping  # noqa: PLC0415 - as above
 
     try:

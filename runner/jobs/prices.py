@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import Field
 
-from runner import door
+from runner.cli import arguments
 from runner.errors import ConfigError
-from runner.job import Job
-from runner.pricing import RATES, Entry, Pricing, from_litellm
 from runner.records import Model
-from runner.store import write_atomically
+from runner.sweeps.job import Job
+from runner.sweeps.pricing import RATES, Entry, Pricing, from_litellm
+from runner.sweeps.store import write_atomically
 
 if TYPE_CHECKING:
-    from runner.cells import Sweep
+    from runner.sweeps.cells import Sweep
 
 
 class PriceSnapshot(Job):
@@ -32,7 +32,7 @@ class PriceSnapshot(Job):
 
     def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
         """Exit code 0. Raises `ConfigError` when the file is there already or no model is known."""
-        path = self.path or door.CONF / "pricing" / f"{self.date}.yaml"
+        path = self.path or arguments.CONF / "pricing" / f"{self.date}.yaml"
         if path.exists():
             key = "job.path" if self.path else "job.date"
             raise ConfigError(f"{key}: {path} is there already, and runs refer to it; choose another {key}.")
@@ -46,7 +46,7 @@ class PriceSnapshot(Job):
 
 
 def _configured() -> tuple[str, ...]:
-    nodes = (yaml.safe_load(file.read_text()) for file in door.options("model").values())
+    nodes = (yaml.safe_load(file.read_text()) for file in arguments.options("model").values())
     backend = Model.model_fields["backend"].default
     return tuple(node["id"] for node in nodes if node.get("backend", backend) == "provider")
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import PositiveFloat, field_validator
 
 from runner.errors import ConfigError
-from runner.job import Job
+from runner.sweeps.job import Job
 
 if TYPE_CHECKING:
-    from runner.cells import Sweep
+    from runner.sweeps.cells import Sweep
 
 
 class Sensitivity(Job):

@@ -14,30 +14,31 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from runner import __version__, preflight
-from runner.breaker import Breaker
-from runner.config import to_yaml
-from runner.door import AXES
+from runner import __version__
+from runner.cli.arguments import AXES
+from runner.cli.config import to_yaml
 from runner.errors import ConfigError, EngineError, TrackingError
-from runner.job import Job
-from runner.lab import Lab
-from runner.plan import PlannedTrial, identity, make_plan
-from runner.plan_text import plan_text
-from runner.printing import one_line, width, wrapped
-from runner.reach import Reach
 from runner.records import Prices, SpendLimits, Status, TrialRecord
-from runner.refusals import check_trials
-from runner.scratch import scratch_folder
-from runner.stopping import Stopping
-from runner.store import Store, write_atomically
+from runner.sweeps import preflight
+from runner.sweeps.breaker import Breaker
+from runner.sweeps.job import Job
+from runner.sweeps.plan import PlannedTrial, identity, make_plan
+from runner.sweeps.plan_text import plan_text
+from runner.sweeps.reach import Reach
+from runner.sweeps.refusals import check_trials
+from runner.sweeps.stopping import Stopping
+from runner.sweeps.store import Store, write_atomically
+from runner.terminal.escaping import one_line, width, wrapped
+from runner.trials.context import Lab
+from runner.trials.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from runner.cells import Settings, Sweep
-    from runner.plan import Plan
     from runner.records import InstalledBundle
     from runner.report.progress import Progress
+    from runner.sweeps.cells import Settings, Sweep
+    from runner.sweeps.plan import Plan
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
@@ -56,7 +57,7 @@ class SweepJob(Job):
 
     def run(self, sweep: Sweep) -> int:
         """Exit code 0: every planned trial is judged; 4: some are invalid or were refused; 5: the sweep's cap on USD
-        kept some from starting; 130: stopped by Ctrl-C or SIGTERM (`runner.stopping`).
+        kept some from starting; 130: stopped by Ctrl-C or SIGTERM (`runner.sweeps.stopping`).
         """
         settings = sweep.settings
         store = Store(settings.outputs)
@@ -154,7 +155,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
     """
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
     from runner.report import progress as display  # noqa: PLC0415
-    from runner.trial import run_to_the_end  # noqa: PLC0415
+    from runner.trials.run import run_to_the_end  # noqa: PLC0415
 
     settings = sweep.settings
     cancel = stopping.cancel

@@ -13,17 +13,17 @@ from rich.panel import Panel
 from rich.text import Text
 
 from runner.errors import ConfigError, OutputsError
-from runner.job import Job
-from runner.printing import console as terminal
-from runner.printing import one_line, printable
 from runner.records import TrialRecord
 from runner.report.wording import CONTROL
-from runner.store import Store
+from runner.sweeps.job import Job
+from runner.sweeps.store import Store
+from runner.terminal.escaping import console as terminal
+from runner.terminal.escaping import one_line, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from runner.cells import Sweep
+    from runner.sweeps.cells import Sweep
 
 Json = dict[str, Any]
 LISTED = 20

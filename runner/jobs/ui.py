@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from runner.job import Job
+from runner.sweeps.job import Job
 
 if TYPE_CHECKING:
-    from runner.cells import Sweep
+    from runner.sweeps.cells import Sweep
 
 
 class Ui(Job):

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError, TaskError
-from runner.job import Job
+from runner.sweeps.job import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from runner.cells import Sweep
-    from runner.datasets.execution import ExecutionBench
-    from runner.datasets.nl2repo import Nl2RepoBench
+    from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
+    from runner.benchmarks.project_setup.dataset import ExecutionBench
     from runner.protocols import SandboxProvider
+    from runner.sweeps.cells import Sweep
 
     Say = Callable[[str], None]
     Check = Callable[[Path, SandboxProvider, Say, list[str]], str]
@@ -55,7 +55,7 @@ class VerifyGroundTruth(Job):
 
     def _work(self, sweep: Sweep) -> tuple[list[Path], Check]:
         """Folders of tasks, and what is done with each."""
-        from runner.datasets.execution import ExecutionBench  # noqa: PLC0415 - only some jobs need it
+        from runner.benchmarks.project_setup.dataset import ExecutionBench  # noqa: PLC0415 - only some jobs need it
 
         dataset = sweep.cells[0].dataset
         if isinstance(dataset, ExecutionBench):
@@ -70,7 +70,7 @@ class VerifyGroundTruth(Job):
         return self._with_source(only_dataset(sweep)), partial(check, only_dataset(sweep))
 
     def _with_source(self, dataset: Nl2RepoBench) -> list[Path]:
-        from runner.datasets import nl2repo_folder  # noqa: PLC0415 - as below
+        from runner.benchmarks.nl2repo import published as nl2repo_folder  # noqa: PLC0415 - as below
 
         folders = nl2repo_folder.folders(dataset.root)
         if self.tasks:
@@ -95,7 +95,8 @@ def check(
     """The outcome of one task for people; why it failed is added to `failures`. `count` names a file for the number of
     tests that pass, where none is published yet.
     """
-    from runner.datasets import nl2repo_folder, nl2repo_truth  # noqa: PLC0415 - as below
+    from runner.benchmarks.nl2repo import published as nl2repo_folder  # noqa: PLC0415 - as below
+    from runner.benchmarks.nl2repo import truth as nl2repo_truth  # noqa: PLC0415 - as below
 
     try:
         truth = nl2repo_truth.ground_truth(dataset, folder, sandboxes, say)
@@ -122,7 +123,7 @@ def _check_scripts(
     say: Say,
     failures: list[str],
 ) -> str:
-    from runner.datasets.execution_truth import ground_truth  # noqa: PLC0415 - as below
+    from runner.benchmarks.project_setup.truth import ground_truth  # noqa: PLC0415 - as below
 
     try:
         found = ground_truth(dataset, folder, scripts, sandboxes, say).outcomes
@@ -134,7 +135,7 @@ def _check_scripts(
 
 def only_dataset(sweep: Sweep) -> Nl2RepoBench:
     """The sweep's dataset. Raises `ConfigError` if that is no NL2Repo-Bench."""
-    from runner.datasets.nl2repo import Nl2RepoBench  # noqa: PLC0415 - only these jobs need it
+    from runner.benchmarks.nl2repo.dataset import Nl2RepoBench  # noqa: PLC0415 - only these jobs need it
 
     dataset = sweep.cells[0].dataset
     if not isinstance(dataset, Nl2RepoBench):

@@ -298,7 +298,7 @@ class TrialRecord(TrialName):
     programs: tuple[str, ...] = ()
     """What the commands ran that the model gave to a terminal, in their order (`metrics.terminal.programs`)."""
     own_finish: bool | None = None
-    """Whether the agent ended its work itself; None without a model. See `runner.behaviour`."""
+    """Whether the agent ended its work itself; None without a model. See `runner.trials.behaviour`."""
 
     started_at: datetime
     finished_at: datetime

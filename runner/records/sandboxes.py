@@ -171,7 +171,7 @@ class SandboxSpec(Record):
     """Paths that are made where the image has none, and that everybody may write to: `/logs/agent`, `/logs/artifacts`.
     """
     entrypoint: bool = False
-    """Run the image's ENTRYPOINT, if it has one, before the first command. See `runner.sandbox.entrypoint`."""
+    """Run the image's ENTRYPOINT, if it has one, before the first command. See `runner.sandbox.docker.entrypoint`."""
     entrypoint_user: str | None = None
     """Who runs it; None means the image's user."""
     runtime: bool = False

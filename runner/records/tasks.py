@@ -125,7 +125,7 @@ class Task(Record):
     """What is looked for in the agent's installation; None: nothing of it is secret."""
     refused: str | None = None
     """Why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of its trial
-    (`runner.reach`). Counted in the plan."""
+    (`runner.sweeps.reach`). Counted in the plan."""
     flags: tuple[str, ...] = ()
     """What is wrong with it as published and mended here; among the flags of every trial's record."""
 

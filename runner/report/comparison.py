@@ -17,17 +17,17 @@ from metrics.errors import TableError
 from metrics.ranking import agreement
 from metrics.table import summary
 from metrics.uncertainty import BETTER
-from runner.door import suggest
+from runner.cli.arguments import suggest
 from runner.errors import ConfigError
-from runner.layout import Column, Laid, paragraph, table
-from runner.printing import width
 from runner.records import Record, Scoring
 from runner.report.competing import contenders, left_out
 from runner.report.csv_cells import to_csv
 from runner.report.rescoring import AGREEMENT, agreement_words, figures, labels
 from runner.report.sources import Source, digest, labelled, read_source
 from runner.report.wording import number
-from runner.store import write_atomically
+from runner.sweeps.store import write_atomically
+from runner.terminal.escaping import width
+from runner.terminal.tables import Column, Laid, paragraph, table
 
 COMPARISONS = "comparisons"
 """In a sweep's folder: what it was compared with, a JSON and a CSV file each."""

@@ -3,7 +3,7 @@
 A text that a spreadsheet would take for a formula gets an apostrophe in front, unless it is a number; one that has
 apostrophes before such a sign gets one more, so that `read_cell` gives back what was. What follows a semicolon is
 treated alike: where a comma is the decimal sign, spreadsheets split lines there. Control characters become escapes
-(`runner.printing.one_line`) and stay so. Parquet and JSON hold texts as they are.
+(`runner.terminal.escaping.one_line`) and stay so. Parquet and JSON hold texts as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.printing import one_line
+from runner.terminal.escaping import one_line
 
 _SIGNS = "=+\\-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
 _FORMULA = re.compile(rf"(\A|;)(?='*\s*[{_SIGNS}|%])")

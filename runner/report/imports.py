@@ -14,12 +14,12 @@ from pydantic import Field, PositiveFloat
 from metrics.checks import AMOUNTS, MOST_ATTEMPTS, check, flags
 from metrics.errors import TableError
 from runner import __version__
-from runner.door import suggest
+from runner.cli.arguments import suggest
 from runner.errors import ConfigError
 from runner.records import Record, Scoring
 from runner.report.sources import MISSING, cells_of, read_table
 from runner.report.table import IMPORTED, Imported, SweepFile, never_run
-from runner.store import write_atomically
+from runner.sweeps.store import write_atomically
 
 NAMES = ("agent", "model", "dataset", "budget", "task", "tier", "category", "language", "status")
 OTHERS = ("attempt", "reward", "passed", "started_at", "finished_at", "reason")

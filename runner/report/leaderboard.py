@@ -11,8 +11,6 @@ import pandas as pd
 from metrics.ams import ams, tier_scores
 from metrics.table import other_tasks, summary, valid
 from metrics.uncertainty import FEWEST_TASKS, Draws, bootstrap, intervals, wilson
-from runner.layout import Column, Laid, paragraph, table
-from runner.printing import WIDTH
 from runner.records import Scoring
 from runner.report import verified
 from runner.report.competing import BOUNDS, left_out, without_bounds
@@ -31,6 +29,8 @@ from runner.report.verdicts import (
     what_counts,
 )
 from runner.report.wording import CONTROL, MARKS, model_name, number, passes, short, span, spend, usd
+from runner.terminal.escaping import WIDTH
+from runner.terminal.tables import Column, Laid, paragraph, table
 
 _SHOWN = 5
 """Reasons listed of each kind; the rest is in `trials.csv`."""

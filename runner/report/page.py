@@ -16,18 +16,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metrics.table import valid
+from runner.benchmarks.cli_tool_bench.report import made
+from runner.benchmarks.cli_tool_bench.report import scores as sections_tools
+from runner.benchmarks.nl2repo.report import sections as sections_nl2repo
+from runner.benchmarks.project_setup.report import scores as sections_execution
+from runner.benchmarks.project_setup.report import work as sections_execution_work
 from runner.report import (
     figures,
     sections_behaviour,
     sections_compared,
     sections_endings,
-    sections_execution,
-    sections_execution_work,
-    sections_nl2repo,
     sections_scores,
     sections_sweep,
-    sections_tools,
-    sections_tools_made,
     sections_trials,
     sections_verified,
 )
@@ -35,7 +35,7 @@ from runner.report.blocks import Picture, Section, SectionOf
 from runner.report.findings import Findings
 from runner.report.leaderboard import judges_spend
 from runner.report.wording import MARKS, spend
-from runner.store import write_atomically
+from runner.sweeps.store import write_atomically
 
 OF_A_DATASET: tuple[SectionOf, ...] = (
     sections_scores.four_criteria,
@@ -48,11 +48,11 @@ OF_A_DATASET: tuple[SectionOf, ...] = (
     sections_tools.languages,
     sections_tools.against_lines,
     sections_tools.quadrants,
-    sections_tools_made.overhead,
-    sections_tools_made.runtimes,
-    sections_tools_made.files,
-    sections_tools_made.robustness,
-    sections_tools_made.funnel,
+    made.overhead,
+    made.runtimes,
+    made.files,
+    made.robustness,
+    made.funnel,
     sections_nl2repo.scores,
     sections_nl2repo.failures,
     sections_nl2repo.rounds,

@@ -15,10 +15,10 @@ from rich.progress import BarColumn, ProgressColumn, Task, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from runner.printing import console as terminal
-from runner.printing import one_line, printable, step
 from runner.records import TrialRecord
 from runner.report.time_left import spelled, time_left
+from runner.terminal.escaping import console as terminal
+from runner.terminal.escaping import one_line, printable, step
 
 STEP = 0.1
 """Share of the trials after which a quiet display says something."""

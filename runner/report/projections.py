@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from runner.collector import uncollected
-from runner.layout import paragraph
+from runner.gateway.heavy_imports import uncollected
 from runner.locks import exclusive
-from runner.printing import WIDTH, width
 from runner.records import TrialRecord
 from runner.report.csv_cells import to_csv
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.sources import labelled, sweep_trials
 from runner.report.table import SweepFile, read_sweep
-from runner.store import write_atomically
+from runner.sweeps.store import write_atomically
+from runner.terminal.escaping import WIDTH, width
+from runner.terminal.tables import paragraph
 
 TABLES = ("trials.csv", "trials.parquet", "leaderboard.csv", "lock.json", "leaderboard.txt")
 """Files of a sweep's folder that are projections; `sweep.json` and `config.yaml` are not."""

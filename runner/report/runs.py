@@ -1,4 +1,4 @@
-"""What the tracked runs of a sweep should be, from its folder alone; `runner.tracking` makes a store agree."""
+"""What the tracked runs of a sweep should be, from its folder alone; `runner.tracking.mlflow` makes a store agree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runner.report.sources import digest
 from runner.report.table import SweepFile
 from runner.report.verdicts import small_tiers, told_apart
 from runner.report.wording import MARKS, agent_name, model_name
-from runner.store import Store
+from runner.sweeps.store import Store
 
 LAYOUT = 2
 """Raised when runs that are logged already are to be written anew."""

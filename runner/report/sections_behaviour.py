@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from metrics import behaviour
-from runner.report import figures_nl2repo
+from runner.benchmarks.nl2repo.report import figures
 from runner.report.blocks import Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
@@ -87,7 +87,7 @@ def workflow(found: Findings) -> Section:
         "behaviour_transitions",
         "Share of the tool calls of a kind (rows) that a call of each kind (columns) follows, a panel a cell.",
         "Matrices of transitions between kinds of tools; the shares of three patterns are in the table beneath.",
-        partial(figures_nl2repo.transitions, {names[cell]: table.loc[cell] for cell in order}),
+        partial(figures.transitions, {names[cell]: table.loc[cell] for cell in order}),
     )
     columns = [AGENT, MODEL, Column("transitions", "pairs of consecutive calls: the denominator"),
                *(Column(name.replace("_", " "), _MEANING[name]) for name in behaviour.PATTERNS)]  # fmt: skip

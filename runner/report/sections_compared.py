@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from runner.printing import one_line
 from runner.report.blocks import Column, Section, Table, Text, Value
 from runner.report.comparison import kept
 from runner.report.csv_cells import read_cell
@@ -18,6 +17,7 @@ from runner.report.rescoring import ranked_anew
 from runner.report.sections_scores import AGENT, MODEL, about, figure
 from runner.report.sources import digest
 from runner.report.wording import number
+from runner.terminal.escaping import one_line
 
 _TOP = {True: "same", False: "differs", None: "-"}
 

@@ -12,12 +12,12 @@ import pandas as pd
 
 from metrics.checks import check, relabel
 from metrics.errors import TableError
-from runner.door import suggest
+from runner.cli.arguments import suggest
 from runner.errors import ConfigError
 from runner.records import Scoring, TrialRecord
 from runner.report.csv_cells import read_texts
 from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
-from runner.store import Store
+from runner.sweeps.store import Store
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import pandas as pd
 from pydantic import ValidationError, model_validator
 
-from runner.door import suggest
+from runner.cli.arguments import suggest
 from runner.errors import ConfigError
 from runner.records import OwnUsage, PlannedRow, Prices, Record, Scoring, TrialRecord, Verdict
 

@@ -36,13 +36,13 @@ from runner.records import (
     Reaped,
     SandboxSpec,
 )
-from runner.sandbox.attached import CHUNK
-from runner.sandbox.execution import POLL_SECONDS, Output, Stop, stopper
+from runner.sandbox.command_output import POLL_SECONDS, Output, Stop, stopper
+from runner.sandbox.docker.exec_stream import CHUNK
 from runner.sandbox.limits import MEGABYTE, Caps
 
 if TYPE_CHECKING:
-    from runner.cases import CaseSide
-    from runner.sandbox.cases import CaseBox
+    from runner.records.cases import CaseSide
+    from runner.sandbox.cases.box import CaseBox
 
 WORKDIR = "/workspace"
 """Where commands run when a task does not say."""

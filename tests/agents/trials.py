@@ -10,18 +10,18 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from runner.agents.cli import CliAgent
-from runner.cells import Cell
-from runner.config import build
-from runner.door import CONF
+from runner.cli.arguments import CONF
+from runner.cli.config import build
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
-from runner.lab import Lab
-from runner.plan import make_plan
 from runner.records import Budget, Model, ModelCall, Prices, Record, TrialRecord, Usage
-from runner.sandbox.docker import DockerSandboxes
-from runner.store import LEDGER, Store
-from runner.trial import run_to_the_end
-from tests.tasks_factory import dataset, make_task
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sweeps.cells import Cell
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import LEDGER, Store
+from runner.trials.context import Lab
+from runner.trials.run import run_to_the_end
+from tests.support.tasks_factory import dataset, make_task
 
 AGENTS = sorted(path.stem for path in (CONF / "agent").glob("*.yaml") if "CliAgent" in path.read_text())
 KEY_VARIABLE = "FAKE_API_KEY"

@@ -8,22 +8,22 @@ from typing import Any, cast
 import pytest
 from omegaconf import OmegaConf
 
-from runner import door
-from runner.agents.fake_bench import FakeBench
-from runner.config import build
+from runner.benchmarks.project_setup.fake_bench import FakeBench
+from runner.cli import arguments
+from runner.cli.config import build
 from runner.errors import ModelFailed, Stopped
-from runner.plan import identity
 from runner.protocols import Agent, CommandAgent, DrivingAgent
 from runner.records import Endpoint, Environment, ExecSpec, Image, SandboxSpec, Task
 from runner.sandbox.inside import BASE_URL
 from runner.sandbox.local import LocalSandboxes
-from tests.tasks_factory import make_task
+from runner.sweeps.plan import identity
+from tests.support.tasks_factory import make_task
 
 KEY = "the-trials-own-key"
 ENDPOINT = Endpoint(
     base_url=BASE_URL, key=KEY, model="some-model", context_window=128_000, max_output_tokens=8_000
 )
-NAMES = sorted(path.stem for path in (door.CONF / "agent").glob("*.yaml"))
+NAMES = sorted(path.stem for path in (arguments.CONF / "agent").glob("*.yaml"))
 
 
 def configured(name: str) -> Agent:
@@ -32,7 +32,7 @@ def configured(name: str) -> Agent:
 
 
 def _composed(name: str) -> Any:
-    own: Any = OmegaConf.load(door.CONF / "agent" / f"{name}.yaml")
+    own: Any = OmegaConf.load(arguments.CONF / "agent" / f"{name}.yaml")
     bases = own.pop("defaults", [])
     return OmegaConf.merge(*(_composed(base) for base in bases), own)
 

@@ -11,16 +11,17 @@ from typing import Literal
 import pytest
 
 from metrics.differential import Phase, Rules, judge_case
-from runner.cases import Case, CaseLimits, CaseResult, CaseSide
+from runner.benchmarks.cli_tool_bench.reference_runs import observed
 from runner.records import Environment
-from runner.sandbox import base, cases_launch
-from runner.sandbox.casebox.command import FLOOD_BYTES
-from runner.sandbox.cases import CaseBox, stream, stream_pairs
-from runner.sandbox.docker import DockerSandboxes
+from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
+from runner.sandbox.cases import launch
+from runner.sandbox.cases.box import CaseBox, stream, stream_pairs
+from runner.sandbox.cases.inside.command import FLOOD_BYTES
+from runner.sandbox.docker import base
+from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON
-from runner.verifiers.reference_runs import observed
-from tests.cases_factory import prepared
-from tests.ignoring import ignoring_all
+from tests.support.cases_factory import prepared
+from tests.support.ignoring import ignoring_all
 
 pytestmark = pytest.mark.docker
 
@@ -294,8 +295,8 @@ def test_signals_that_the_engine_was_started_to_ignore_are_a_cases_all_the_same(
     open_box: Callable[..., CaseBox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As under a CI that ignored signal 32, which glibc sets for nobody: each case of its engine ignored it, too."""
-    command = cases_launch.command
-    monkeypatch.setattr(cases_launch, "command", lambda *given: ignoring_all(command(*given), PYTHON))
+    command = launch.command
+    monkeypatch.setattr(launch, "command", lambda *given: ignoring_all(command(*given), PYTHON))
     box = open_box()
     script = "grep -E '^Sig(Blk|Ign)' /proc/self/status; sleep 60 & kill -HUP $!; wait $!"
     result = box.run(Case(command_class="t", command=script))

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from runner.datasets.harbor import HarborDataset
-from runner.door import ROOT
+from runner.benchmarks.harbor.dataset import HarborDataset
+from runner.cli.arguments import ROOT
 from runner.protocols import Dataset
 from runner.records import Task
-from tests.project_factory import add_truth as record_truth
-from tests.project_factory import make_project, project_bench
-from tests.suite_factory import add_truth, add_upstream, make_folder, suite_dataset
-from tests.tool_task_factory import make_tool_task, tool_dataset
+from tests.support.project_factory import add_truth as record_truth
+from tests.support.project_factory import make_project, project_bench
+from tests.support.suite_factory import add_truth, add_upstream, make_folder, suite_dataset
+from tests.support.tool_task_factory import make_tool_task, tool_dataset
 
 
 def quickstart(_: Path) -> Dataset:

@@ -7,9 +7,9 @@ from threading import Event, Lock
 
 import pytest
 
-from runner.executors.threads import ThreadExecutor
 from runner.records import TrialRecord
-from tests.records_factory import trial_record
+from runner.sweeps.executors.threads import ThreadExecutor
+from tests.support.records_factory import trial_record
 
 
 def test_never_more_at_once_than_workers_and_every_record_comes_out() -> None:

@@ -18,12 +18,12 @@ import pytest
 from runner.errors import ImageError, WorkspaceTooLarge
 from runner.protocols import Sandbox
 from runner.records import Environment, ExecResult, ExecSpec, SandboxSpec
-from runner.sandbox import base
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
+from runner.sandbox.docker import base
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.limits import MEGABYTE
 from runner.sandbox.local import LocalSandbox, LocalSandboxes
-from tests.waiting import until
+from tests.support.waiting import until
 
 CAPS = {"output_mb": 1, "workspace_mb": 4, "workspace_files": 20}
 CLOCK = "(while :; do date +%N > clock; done) >/dev/null 2>&1 & until test -s clock; do sleep 0.01; done"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
 from runner.gateway.api import Json
-from tests.serving import serving
+from tests.support.serving import serving
 
 
 @contextmanager

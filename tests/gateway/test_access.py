@@ -25,7 +25,7 @@ from runner.gateway.provider import load_litellm
 from runner.gateway.server import CONNECTIONS, provider_key
 from runner.gateway.trajectory import atif
 from runner.records import Model, Usage
-from tests.waiting import until
+from tests.support.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]

@@ -22,7 +22,7 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.session import PAUSE_SECONDS
 from runner.records import Budget, Model, Prices, PriceTier, Usage
 from tests.gateway.answering import answering
-from tests.waiting import until
+from tests.support.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]

@@ -20,7 +20,7 @@ import pytest
 from runner.gateway import Session, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.provider import load_litellm
-from tests.waiting import until
+from tests.support.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]

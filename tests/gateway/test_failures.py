@@ -17,14 +17,14 @@ import httpx
 import pytest
 import yaml
 
-from runner.door import CONF
-from runner.ending import ending
+from runner.cli.arguments import CONF
 from runner.gateway import Session, provider
 from runner.gateway import http as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ExecResult, Status, Usage
+from runner.trials.outcome import ending
 from tests.gateway.answering import answering
-from tests.waiting import until
+from tests.support.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]

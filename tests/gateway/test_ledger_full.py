@@ -10,7 +10,7 @@ SCRIPT = """
 import resource, sys
 from pathlib import Path
 from runner.gateway.ledger import Ledger
-from tests.records_factory import model_call
+from tests.support.records_factory import model_call
 
 path = Path(sys.argv[1])
 ledger = Ledger(path, "the-key-of-the-trial")

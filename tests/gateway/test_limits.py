@@ -20,7 +20,7 @@ import pytest
 from runner.gateway import Gateway, Session, SessionSpec, limits, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, CallLimits, Model, Prices
-from tests.waiting import until
+from tests.support.waiting import until
 
 Json = dict[str, Any]
 Trials = Callable[..., tuple[Gateway, list[Session]]]

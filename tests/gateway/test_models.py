@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.door import CONF
+from runner.cli.arguments import CONF
 from runner.records import Model, Prices
 
 FILES = sorted((CONF / "model").glob("*.yaml"))

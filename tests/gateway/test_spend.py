@@ -14,9 +14,9 @@ import pytest
 
 from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
-from runner.store import ledger_spend
+from runner.sweeps.store import ledger_spend
 from tests.gateway.test_matrix import APIS
-from tests.waiting import until
+from tests.support.waiting import until
 
 WORDS = Behaviour(text="One two three four five six seven.")
 

@@ -17,7 +17,7 @@ from runner.gateway import session as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Usage
 from tests.gateway.test_matrix import APIS, SPEAKS
-from tests.waiting import until
+from tests.support.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]

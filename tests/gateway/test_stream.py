@@ -16,7 +16,7 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ModelCall, Usage
 from tests.gateway.test_matrix import ANSWERS, APIS, SPEAKS
 from tests.gateway.test_wire import CHAT_TOOLS
-from tests.waiting import until
+from tests.support.waiting import until
 
 Open = Callable[..., Session]
 Http = Callable[..., httpx.Client]

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from runner.behaviour import in_terminal
 from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import atif, tool_calls
+from runner.trials.behaviour import in_terminal
 from tests.gateway.answering import answering
 from tests.gateway.atif import Trajectory
 

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from runner.__main__ import main
-from runner.door import CONF
+from runner.cli.arguments import CONF
 from runner.records import PlannedRow, Scoring
-from runner.store import Store
+from runner.sweeps.store import Store
 from tests.report.plans import record, row, write_sweep
 
 AGENTS = ("codex", "kimi_cli", "mini_swe_agent")

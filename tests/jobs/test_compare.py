@@ -8,17 +8,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runner.core_sets import CoreSetFile
-from runner.datasets.harbor import HarborDataset
+from runner.benchmarks.harbor.dataset import HarborDataset
 from runner.errors import ConfigError
 from runner.records import Scoring
 from runner.report.comparison import Side, compare, keep
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
 from runner.report.sources import read_source
-from runner.yaml_files import read_yaml
+from runner.sweeps.core_sets import CoreSetFile
+from runner.sweeps.yaml_files import read_yaml
 from tests.jobs.sweeps import AGENTMETER, AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes
-from tests.tasks_factory import make_task
+from tests.support.tasks_factory import make_task
 
 FIGURES = {"cells", "spearman", "kendall", "top1", "topk", "overlap", "mae"}
 

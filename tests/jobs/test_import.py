@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from metrics.errors import TableError
-from runner.door import ROOT
+from runner.cli.arguments import ROOT
 from runner.errors import ConfigError
 from runner.jobs.importing import read_mapping
 from runner.report.imports import import_trials

@@ -14,11 +14,11 @@ from runner.report.findings import Findings, find
 from runner.report.page import write_report
 from runner.report.projections import what_ran
 from runner.report.table import SweepFile, trials_table
-from tests.browser import PROGRAMS, browser
-from tests.records_factory import NOON
+from tests.benchmarks.cli_tool_bench.tool_sweep import sweep_of_tools
+from tests.benchmarks.project_setup.project_sweep import sweep_of_projects
 from tests.report.plans import SCORING, sweep_of_four
-from tests.report.project_sweep import sweep_of_projects
-from tests.report.tool_sweep import sweep_of_tools
+from tests.support.browser import PROGRAMS, browser
+from tests.support.records_factory import NOON
 
 Report = Callable[..., Path]
 

@@ -20,8 +20,8 @@ from runner.records import (
     Usage,
     Verdict,
 )
-from runner.store import Store
-from tests.records_factory import NOON, trial_record
+from runner.sweeps.store import Store
+from tests.support.records_factory import NOON, trial_record
 
 SCORING = Scoring(
     name="test",

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from metrics.uncertainty import bootstrap
-from runner.printing import WIDTH
 from runner.records import PlannedRow, Scoring, TrialRecord
 from runner.report import leaderboard
 from runner.report.leaderboard import cell_scores
@@ -21,6 +20,7 @@ from runner.report.projections import TABLES, write_projections
 from runner.report.projections import leaderboard as leaderboard_again
 from runner.report.table import trials_table
 from runner.report.wording import usd
+from runner.terminal.escaping import WIDTH
 from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep
 
 

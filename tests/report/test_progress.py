@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from rich.console import Console
 
-from runner.printing import clock
 from runner.records import Status
 from runner.report import progress as module
 from runner.report.progress import Progress, fitted
-from tests.records_factory import trial_record
-from tests.waiting import until
+from runner.terminal.escaping import clock
+from tests.support.records_factory import trial_record
+from tests.support.waiting import until
 
 KEY = "ab" * 16
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from runner.report.projections import write_projections
 from runner.report.runs import tracked_runs
-from tests.records_factory import NOON
 from tests.report.plans import row, sweep_of_four, write_sweep
+from tests.support.records_factory import NOON
 
 
 def test_a_missing_score_says_which_tier_has_no_task(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from runner.errors import ConfigError
 from runner.records import ErrorInfo, OwnUsage, Retry, Status, Usage, Verdict
 from runner.report.projections import load_trials, what_ran
 from runner.report.table import read_sweep, trials_table
-from tests.records_factory import trial_record
 from tests.report.plans import record, row, sweep_of_four, write_sweep
+from tests.support.records_factory import trial_record
 
 
 def test_one_row_per_planned_trial_and_none_for_anything_else() -> None:

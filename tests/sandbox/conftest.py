@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from runner.records import Environment, ExecResult, ExecSpec, SandboxSpec
-from runner.sandbox import base
-from runner.sandbox.container import DockerSandbox
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
+from runner.sandbox.docker import base
+from runner.sandbox.docker.container import DockerSandbox
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
-from tests.serving import serving
+from tests.support.serving import serving
 
 KIND = "application/vnd.docker.distribution.manifest.v2+json"
 CONFIG, LAYER = (

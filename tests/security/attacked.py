@@ -14,11 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.ending import ending
 from runner.gateway import Gateway, SessionSpec
 from runner.gateway import session as module
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import ExecResult, Model, ModelCall, Prices, Status
+from runner.trials.outcome import ending
 
 Json = dict[str, Any]
 

@@ -16,10 +16,10 @@ from runner.gateway import Gateway, Session, SessionSpec
 from runner.gateway.egress import Egress
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Environment, ExecResult, ExecSpec, Model, Prices, SandboxSpec
-from runner.sandbox import base
-from runner.sandbox.container import DockerSandbox
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
+from runner.sandbox.docker import base
+from runner.sandbox.docker.container import DockerSandbox
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import ROOT, proxied
 
 AGENTS = f"{ROOT}/python/bin/python3"

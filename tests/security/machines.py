@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 from posixpath import dirname
 
-from runner.verifiers.artifacts import carry, paths_of
+from runner.benchmarks.harbor.artifacts import carry, paths_of
 
 SECRET = "what only the verifier has"
 KINDS = {

@@ -25,22 +25,22 @@ from pathlib import Path
 
 import pytest
 
-from runner import reach, reach_inside
 from runner.agents.bounds import Nop, Oracle
-from runner.cells import NO_MODEL, Cell
-from runner.datasets.nl2repo import SOURCE
-from runner.datasets.references import Reference, fetch, fetch_context, solution
-from runner.datasets.upstream import Source, fetch_upstream
-from runner.door import ROOT
-from runner.plan import Plan, make_plan
+from runner.benchmarks.nl2repo.dataset import SOURCE
+from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
+from runner.benchmarks.sources.upstream import Source, fetch_upstream
+from runner.cli.arguments import ROOT
 from runner.protocols import CommandAgent
-from runner.reach import FLAG, Reach
-from runner.reach_inside import search
 from runner.records import Answer, Budget, BundleRecipe, Model, PlannedRow, TrialRecord
-from runner.sandbox.docker import DockerSandboxes
-from runner.yaml_files import read_yaml
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sweeps import reach, reach_inside
+from runner.sweeps.cells import NO_MODEL, Cell
+from runner.sweeps.plan import Plan, make_plan
+from runner.sweeps.reach import FLAG, Reach
+from runner.sweeps.reach_inside import search
+from runner.sweeps.yaml_files import read_yaml
 from tests.agents.trials import AGENTS, shipped
-from tests.tool_task_factory import make_tool_task, tool_dataset
+from tests.support.tool_task_factory import make_tool_task, tool_dataset
 
 LIBRARY = '''\
 """Reads lists of harbours: docstrings are no literals, and bundlers drop them."""

@@ -19,11 +19,11 @@ import pytest
 
 from runner.archives import LIMITS, Limits, unpack, unpacked_size
 from runner.archives.readers import PATH_BYTES
-from runner.datasets import given_project
-from runner.datasets.projects import digest_of
-from runner.door import ROOT
+from runner.benchmarks.project_setup import given_project
+from runner.benchmarks.project_setup.projects import digest_of
+from runner.cli.arguments import ROOT
 from runner.errors import ConfigError
-from tests.project_factory import make_project, project_bench
+from tests.support.project_factory import make_project, project_bench
 
 DEBIANS = Path("/usr/bin/python3")
 """Python 3.11.2 on Debian 12: its `tarfile` has no filter."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.verifiers import artifacts
+from runner.benchmarks.harbor import artifacts
 from tests.security.machines import SECRET, Machine, travel
 
 JUDGES = {

@@ -12,14 +12,14 @@ from typing import Literal
 
 import pytest
 
-from runner.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.records import Environment
-from runner.sandbox import base, engine
-from runner.sandbox.cases import CaseBox
-from runner.sandbox.docker import DockerSandboxes
+from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
+from runner.sandbox.cases.box import CaseBox
+from runner.sandbox.docker import base, engine
+from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON
-from tests.cases_factory import prepared
-from tests.look_inside import run_inside
+from tests.support.cases_factory import prepared
+from tests.support.look_inside import run_inside
 
 pytestmark = pytest.mark.docker
 

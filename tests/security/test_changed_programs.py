@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from runner.benchmarks.harbor.machine_changes import Places, changed_programs, leaves
 from runner.records import Changes
-from runner.verifiers.machine_changes import Places, changed_programs, leaves
 
 _PROGRAMS = """
 /bin/cat /usr/bin/cat /usr/bin/bash /bin/sh /usr/bin/python3 /usr/bin/python3.11 /usr/local/bin/pytest

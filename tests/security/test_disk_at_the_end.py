@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from runner.agents.bounds import Oracle
-from runner.cells import NO_MODEL, Cell
 from runner.errors import SpoiledMachine
 from runner.gateway import Gateway
-from runner.lab import Lab
-from runner.plan import make_plan
 from runner.records import Budget, BuildSpec, Environment, ExecSpec, SandboxSpec, Status, TrialRecord
-from runner.sandbox import base, usage
-from runner.sandbox.container import DockerSandbox
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
-from runner.store import Store
-from runner.trial import run_to_the_end
-from tests.tasks_factory import dataset, make_task
+from runner.sandbox.docker import base, disk
+from runner.sandbox.docker.container import DockerSandbox
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sweeps.cells import NO_MODEL, Cell
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import Store
+from runner.trials.context import Lab
+from runner.trials.run import run_to_the_end
+from tests.support.tasks_factory import dataset, make_task
 
 pytestmark = pytest.mark.docker
 
@@ -88,16 +88,16 @@ def test_a_look_that_began_before_the_death_is_not_taken_for_the_last(
     sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list of changes is kept once all is dead. What was made behind an earlier look's back would be missing."""
-    measured, dead, measure = Event(), Event(), usage.layer
+    measured, dead, measure = Event(), Event(), disk.layer
 
-    def slow(*of: Any) -> usage.Layer:
+    def slow(*of: Any) -> disk.Layer:
         layer = measure(*of)
         if current_thread().name == "early":
             measured.set()
             dead.wait()
         return layer
 
-    monkeypatch.setattr(usage, "layer", slow)
+    monkeypatch.setattr(disk, "layer", slow)
     early = Thread(target=sandbox.changes, name="early")
     early.start()
     measured.wait()

@@ -21,10 +21,10 @@ from runner.gateway import egress as module
 from runner.gateway.addresses import Address
 from runner.gateway.egress import CONNECTIONS, Egress, egress, outside
 from runner.records import EgressAttempt, Environment
-from runner.sandbox.docker import DockerSandboxes
+from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.network import allowed, canonical, permits
-from tests.serving import serving
-from tests.waiting import until
+from tests.support.serving import serving
+from tests.support.waiting import until
 
 
 class Site(BaseHTTPRequestHandler):

@@ -19,7 +19,7 @@ import pytest
 from runner.gateway import egress as module
 from runner.gateway.egress import Egress
 from runner.gateway.server import SOCKET
-from tests.serving import serving
+from tests.support.serving import serving
 
 GOOD, EVIL = "good.example", "evil.example"
 

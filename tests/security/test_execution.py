@@ -6,16 +6,16 @@ import base64
 
 import pytest
 
-from runner.environments import Outcomes
+from runner.benchmarks.project_setup.deliverables import Outcomes
+from runner.benchmarks.project_setup.rerun import Deliverables, rerun
+from runner.benchmarks.project_setup.watch_inside.watch import Channel
+from runner.benchmarks.project_setup.watched_results import Run, Watched, read
 from runner.records import Environment, Task, VerifierSpec
-from runner.sandbox import base
-from runner.sandbox.builds import remote_addition
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
-from runner.verifiers.rerun import Deliverables, rerun
-from runner.verifiers.watch_inside.watch import Channel
-from runner.verifiers.watched_results import Run, Watched, read
-from tests.watch_bench import REPORT, TESTS, TRUE, results, watch, write_files
+from runner.sandbox.docker import base
+from runner.sandbox.docker.builds import remote_addition
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from tests.support.watch_bench import REPORT, TESTS, TRUE, results, watch, write_files
 
 UNITTEST = "python3 -m unittest discover tests"
 RAN = "Ran 118 tests in 1.000s"
@@ -218,7 +218,7 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
         for fd in 1 2; do echo '{FORGED}' > /proc/$PPID/fd/$fd; done
         ls /proc/$PPID/fd; cat /proc/$PPID/environ; head -c 1 /proc/$PPID/mem
         mount -o remount,rw /opt/assay/python; touch /opt/assay/python/bin/mine
-        echo 'raise SystemExit' > /run/assay/agent/watch/runner/verifiers/watch_inside/watch.py
+        echo 'raise SystemExit' > /run/assay/agent/watch/runner/benchmarks/project_setup/watch_inside/watch.py
         {UNITTEST}
     """
     found = rerun(task, Deliverables(DOCKERFILE, script), DockerSandboxes())
@@ -265,7 +265,7 @@ for tests in ({"a": "passed"}, ["a"], {"a": {}}, 3):
     told = {"ask": "pytest", "session": "s", "root": "/", "tests": tests, "plugins": [], "last": True}
     data = json.dumps(told).encode()
     with socket.socket(socket.AF_UNIX) as watcher:
-        watcher.connect("/run/assay/agent/watch/runner/verifiers/watch_inside/socket")
+        watcher.connect("/run/assay/agent/watch/runner/benchmarks/project_setup/watch_inside/socket")
         watcher.sendall(len(data).to_bytes(8, "big") + b"\xff" + data)
         watcher.shutdown(socket.SHUT_WR)
         watcher.recv(16)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.datasets.checkouts import listed
-from runner.datasets.clones import packed
-from runner.datasets.projects import Project, digest_of, fetch, kept
-from runner.door import ROOT
+from runner.benchmarks.project_setup.projects import Project, digest_of, fetch, kept
+from runner.benchmarks.sources.checkouts import listed
+from runner.benchmarks.sources.clones import packed
+from runner.cli.arguments import ROOT
 from runner.errors import TaskError
-from tests.suite_factory import write
+from tests.support.suite_factory import write
 
 SECRET = "a secret of this machine"
 

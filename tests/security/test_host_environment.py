@@ -13,24 +13,24 @@ import pytest
 from pydantic import ValidationError
 
 from runner.agents.bounds import Oracle
-from runner.cells import NO_MODEL, Cell
-from runner.datasets.cli_tool_bench import CliToolBench
-from runner.datasets.execution import TASK
-from runner.datasets.task_files import check_links
-from runner.door import ROOT
+from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
+from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
+from runner.benchmarks.project_setup.dataset import TASK
+from runner.benchmarks.sources.task_files import check_links
+from runner.cli.arguments import ROOT
 from runner.errors import ConfigError, TaskError
 from runner.gateway import Gateway
-from runner.lab import Lab
-from runner.plan import make_plan
 from runner.protocols import Dataset
 from runner.records import Budget, Status, Task
-from runner.sandbox.docker import DockerSandboxes
-from runner.store import Store
-from runner.trial import run_to_the_end
-from runner.verifiers.differential import DifferentialVerifier
-from tests.project_factory import make_project, project_bench
-from tests.suite_factory import make_folder, suite_dataset
-from tests.tasks_factory import dataset, make_task
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sweeps.cells import NO_MODEL, Cell
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import Store
+from runner.trials.context import Lab
+from runner.trials.run import run_to_the_end
+from tests.support.project_factory import make_project, project_bench
+from tests.support.suite_factory import make_folder, suite_dataset
+from tests.support.tasks_factory import dataset, make_task
 
 SECRET = "sk-canary-of-this-machine"
 NAME = "ASSAY_TEST_SECRET"

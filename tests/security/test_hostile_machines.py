@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.door import ROOT
+from runner.cli.arguments import ROOT
 from runner.errors import EngineError, SpoiledMachine
 from runner.records import Environment, ExecSpec, SandboxSpec
-from runner.sandbox import base, container, files, reaper, stuck
-from runner.sandbox.container import DockerSandbox
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
+from runner.sandbox.docker import base, container, files, reaper, stuck
+from runner.sandbox.docker.container import DockerSandbox
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
 
 pytestmark = pytest.mark.docker
 
@@ -200,9 +200,9 @@ def test_a_machine_that_was_broken_still_ends_and_is_read(
 OWNER = """
 import sys
 from runner.records import Environment, ExecSpec, SandboxSpec
-from runner.sandbox import base
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
+from runner.sandbox.docker import base
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sandbox.docker.engine import connect
 provider = DockerSandboxes()
 environment = Environment(image=base.tag(), workdir="/workspace")
 spec = SandboxSpec(name="stuck", image=provider.image(environment), environment=environment, user="root")

@@ -15,23 +15,24 @@ from typing import Any
 import pytest
 
 from metrics import differential as metric
-from runner.cases import Case, CaseLimits, CaseResult, CaseSide
-from runner.environments import Outcomes, Rerun, Truth
+from runner.benchmarks.cli_tool_bench.comparison import Comparison
+from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun
+from runner.benchmarks.nl2repo import verifier
+from runner.benchmarks.nl2repo.suite import Suite
+from runner.benchmarks.nl2repo.suite_results import only_of, read_reports
+from runner.benchmarks.project_setup.deliverables import Outcomes, Rerun, Truth
+from runner.benchmarks.project_setup.rerun import _is_cut
+from runner.benchmarks.project_setup.verifier import _claimed, components, reward
+from runner.benchmarks.project_setup.watched_results import Watched, read, readings
 from runner.records import Environment, ExecResult, Image, Verdict
-from runner.sandbox import base, cases_launch
-from runner.sandbox.cases import CaseBox, longest, read_answer
-from runner.sandbox.cases_lane import LaneDied
+from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
+from runner.sandbox.cases import launch
+from runner.sandbox.cases.box import CaseBox, longest, read_answer
+from runner.sandbox.cases.lane import LaneDied
+from runner.sandbox.docker import base
 from runner.sandbox.inside import PYTHON
-from runner.suites import Suite
-from runner.verifiers import nl2repo
-from runner.verifiers.comparison import Comparison
-from runner.verifiers.execution import _claimed, components, reward
-from runner.verifiers.reference_runs import ReferenceRun
-from runner.verifiers.rerun import _is_cut
-from runner.verifiers.suite_results import only_of, read_reports
-from runner.verifiers.watched_results import Watched, read, readings
-from tests.cases_factory import prepared
-from tests.watch_bench import TRUE, results, watch
+from tests.support.cases_factory import prepared
+from tests.support.watch_bench import TRUE, results, watch
 
 DEEP = "[" * 5_000 + "]" * 5_000
 LONG_NUMBER = "9" * 5_000
@@ -203,10 +204,10 @@ def taken() -> Iterator[CaseBox]:
     """A side whose supervisors are somebody else's."""
     sandboxes = prepared()
     image = sandboxes.image(Environment(image=base.tag()))
-    genuine = cases_launch.command
+    genuine = launch.command
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            cases_launch,
+            launch,
             "command",
             lambda *given: [PYTHON, "-c", EVIL] if given[0] == "serve" else genuine(*given),
         )
@@ -261,7 +262,7 @@ REPORTS: dict[str, dict[str, Any]] = {
 def verdict_of(told: str, into: Path, suite: Suite = SUITE) -> Verdict:
     """As the verifier makes it of what `launch.py` passed on."""
     reported = only_of(read_reports(told, len(suite.commands)), {"/workspace/t.py"})
-    return nl2repo._verdict(suite, reported, into, "")
+    return verifier._verdict(suite, reported, into, "")
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)

@@ -17,17 +17,17 @@ import pytest
 from docker import APIClient
 from docker.models.containers import Container
 
-from runner.cases import Case, CaseLimits, CaseSide
+from runner.benchmarks.project_setup import watch_inside
+from runner.benchmarks.project_setup.rerun import CODE, PLACE, watch_command
 from runner.records import Environment, Image, SandboxSpec
-from runner.sandbox import base, bundles, engine
-from runner.sandbox.container import DockerSandbox
-from runner.sandbox.docker import DockerSandboxes
+from runner.records.cases import Case, CaseLimits, CaseSide
+from runner.sandbox.docker import base, bundles, engine
+from runner.sandbox.docker.container import DockerSandbox
+from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import IDLE, PYTHON, ROOT, SUPERVISOR
-from runner.verifiers import watch_inside
-from runner.verifiers.rerun import CODE, PLACE, watch_command
-from tests.cases_factory import prepared
-from tests.look_inside import run_inside
 from tests.security.conftest import AGENTS
+from tests.support.cases_factory import prepared
+from tests.support.look_inside import run_inside
 
 pytestmark = pytest.mark.docker
 
@@ -356,13 +356,15 @@ def test_the_watcher_of_a_rerun_has_nothing_of_its_image(sandboxes: DockerSandbo
     )
     *python, program = watch_command(PYTHON, CODE)
     program, _, _ = program.partition("watch.main(")
-    looks = "from runner.verifiers.watch_inside import programs; programs.digest('/etc/passwd')"
+    looks = (
+        "from runner.benchmarks.project_setup.watch_inside import programs; programs.digest('/etc/passwd')"
+    )
     with sandboxes.open(spec) as place:
         assert isinstance(place, DockerSandbox)
         place.put(Path(watch_inside.__file__).parent, PLACE)
         said = json.loads(run_inside(place._api, place._id, *python, f"{program}{looks}\n{PROBE}"))
         idle = judges(place._api, place._id)
-    code = f"{CODE}/runner/verifiers/watch_inside/"
+    code = f"{CODE}/runner/benchmarks/project_setup/watch_inside/"
     assert [path for path in said["maps"] if not path.startswith((CLOSED, STANDARD))] == []
     assert [path for path in said["files"] if not path.startswith((STANDARD, code))] == []
     assert [len(idle), *idle.values()] == [1, []]

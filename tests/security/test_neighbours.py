@@ -10,10 +10,10 @@ import pytest
 
 from runner.errors import EngineError
 from runner.records import BuildSpec, Environment, ExecResult, ExecSpec, SandboxSpec
-from runner.sandbox import base, open_network
-from runner.sandbox.container import DockerSandbox
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
+from runner.sandbox.docker import base, open_network
+from runner.sandbox.docker.container import DockerSandbox
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
 
 pytestmark = pytest.mark.docker
 

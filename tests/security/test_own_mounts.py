@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runner.records import Changes
+from runner.sandbox.docker.disk import without
 from runner.sandbox.inside import PRELOADED
-from runner.sandbox.usage import without
 
 ETC = "/etc"
 

@@ -13,12 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.ending import ending
 from runner.gateway import Session, answers, provider, wire
 from runner.gateway import http as door
 from runner.gateway.fake_stream import error, failed
 from runner.gateway.fake_upstream import body
 from runner.records import Budget, ExecResult, Status, Usage
+from runner.trials.outcome import ending
 from tests.gateway.conftest import CANARY, canary, gateway, http, session  # noqa: F401 - fixtures
 from tests.gateway.test_matrix import APIS
 from tests.security.lying import TRUTH, Answer, Lie, lying, response, stream, true_events

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from runner.datasets import packages, references, upstream
-from runner.datasets.projects import Project, digest_of
-from runner.datasets.references import Reference, install_wheels
-from runner.datasets.task_files import copy_tree, tree_digest
-from runner.datasets.upstream import Source, fetch_upstream, sdist_digest
+from runner.benchmarks.nl2repo.jobs.make_task import MakeNl2RepoTask
+from runner.benchmarks.project_setup.projects import Project, digest_of
+from runner.benchmarks.sources import packages, references, upstream
+from runner.benchmarks.sources.references import Reference, install_wheels
+from runner.benchmarks.sources.task_files import copy_tree, tree_digest
+from runner.benchmarks.sources.upstream import Source, fetch_upstream, sdist_digest
 from runner.errors import ConfigError, TaskError
-from runner.jobs.make_nl2repo_task import MakeNl2RepoTask
-from tests.module_proxy import served
-from tests.package_index import publish_sdist, publish_wheel
-from tests.suite_factory import write
+from tests.support.module_proxy import served
+from tests.support.package_index import publish_sdist, publish_wheel
+from tests.support.suite_factory import write
 
 HASH = f"--hash=sha256:{'0' * 64}"
 BUILDS = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.benchmarks.harbor.reward_files import REWARD_BYTES, only_file, read_reward
 from runner.errors import VerifierError
-from runner.verifiers.reward_files import REWARD_BYTES, only_file, read_reward
 
 TEXTS = {
     "empty": b"",

@@ -14,10 +14,10 @@ import pytest
 
 from runner.gateway import Session
 from runner.gateway.server import CONNECTIONS
-from runner.sandbox.engine import connect
+from runner.sandbox.docker.engine import connect
 from tests.security.conftest import CANARY, Cell, open_files
-from tests.serving import bridge_address
-from tests.waiting import until
+from tests.support.serving import bridge_address
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.docker
 

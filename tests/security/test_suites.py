@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from runner.agents.bounds import Oracle
-from runner.cells import NO_MODEL, Cell
 from runner.gateway import Gateway
-from runner.lab import Lab
-from runner.plan import make_plan
 from runner.records import Budget, Status
-from runner.sandbox import base
-from runner.sandbox.docker import DockerSandboxes
-from runner.sandbox.engine import connect
-from runner.store import Store
-from runner.trial import run_to_the_end
-from tests.suite_bench import SuiteBench
-from tests.suite_factory import PASSED
+from runner.sandbox.docker import base
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sweeps.cells import NO_MODEL, Cell
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import Store
+from runner.trials.context import Lab
+from runner.trials.run import run_to_the_end
+from tests.bench.suites import SuiteBench
+from tests.support.suite_factory import PASSED
 
 pytestmark = pytest.mark.docker
 

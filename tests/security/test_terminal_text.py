@@ -15,18 +15,18 @@ import pytest
 from rich.console import Console
 
 from runner.agents.bounds import Nop
-from runner.cells import NO_MODEL, Cell, Settings
-from runner.executors.threads import ThreadExecutor
-from runner.plan import Plan, PlannedTrial
-from runner.plan_text import plan_text
-from runner.printing import one_line, printable, safe_streams
 from runner.records import Budget, SpendLimits, Task
 from runner.report.csv_cells import cell, read_cell, to_csv
 from runner.report.progress import Progress
 from runner.report.sources import read_table
 from runner.sandbox.local import LocalSandboxes
+from runner.sweeps.cells import NO_MODEL, Cell, Settings
+from runner.sweeps.executors.threads import ThreadExecutor
+from runner.sweeps.plan import Plan, PlannedTrial
+from runner.sweeps.plan_text import plan_text
+from runner.terminal.escaping import one_line, printable, safe_streams
 from tests.report.plans import SCORING
-from tests.tasks_factory import dataset, make_task
+from tests.support.tasks_factory import dataset, make_task
 
 HOSTILE = {
     "a title": "\x1b]0;owned\x07",
@@ -149,7 +149,7 @@ def test_a_dry_run_of_hostile_folders_is_plain_text(
 
 UNEXPECTED = """
 import runpy, sys
-from runner import door
+from runner.cli import arguments as door
 def fail(words): raise ValueError("\\x1b]0;owned\\x07")
 door.check, sys.argv = fail, ["runner", "x=1"]
 runpy.run_module("runner", run_name="__main__")

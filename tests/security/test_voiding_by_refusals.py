@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from runner.agents.cli import CliAgent
-from runner.cells import Cell
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
-from runner.lab import Lab
-from runner.plan import make_plan
 from runner.records import ApiName, Budget, Model, Prices, Status, TrialRecord
-from runner.sandbox.docker import DockerSandboxes
-from runner.store import LEDGER, PROBE_LEDGER, Store
-from runner.trial import run_to_the_end
-from tests.tasks_factory import dataset, make_task
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sweeps.cells import Cell
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import LEDGER, PROBE_LEDGER, Store
+from runner.trials.context import Lab
+from runner.trials.run import run_to_the_end
+from tests.support.tasks_factory import dataset, make_task
 
 pytestmark = pytest.mark.docker
 

@@ -1,0 +1,1 @@
+"""CLI-Tool-Bench: command-line tools, judged by differential testing."""

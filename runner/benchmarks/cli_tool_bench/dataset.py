@@ -1,0 +1,155 @@
+"""CLI-Tool-Bench: write a command-line tool from its description, in an empty folder (section 2).
+
+A task is a folder: `task.toml`, `instruction.md` (the prompt) and `cases.jsonl`, as one finds them in
+`tasks/cli_tool_bench`. What the runner needs beyond it, the reference's source above all, is fetched by `prepare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
+from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
+from runner.benchmarks.harbor.task_toml import read_toml
+from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
+from runner.benchmarks.sources.task_files import check_links, digest, read_instruction, tree_digest
+from runner.errors import ConfigError, TaskError
+from runner.records import Answer, Environment, Record, Task, VerifierSpec
+
+PARTS = ("task.toml", "instruction.md", "cases.jsonl")
+INSTALL = {"python": "pip install .", "javascript": "npm install -g .", "go": "go install ./..."}
+"""How a workspace is installed, where its task does not say (section 2.1.2)."""
+EASY, MEDIUM = 1500, 4000
+"""Lines of reference code up to which a task is easy, and below which it is medium (section 2.4, Table 1)."""
+
+
+class ToolTask(Record):
+    """`task.toml`."""
+
+    tool: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    """The command; no name that the reference is known by, if the task is to measure more than memory."""
+    language: Literal["python", "javascript", "go"]
+    category: str
+    """One of the paper's nine domains (Table 1)."""
+    install: str = ""
+    """Run by a shell in the workspace, as root; empty: the usual one of the language."""
+    agent_timeout_seconds: float | None = None
+    classes: dict[str, str] = Field(min_length=1)
+    """Command classes, and what each is about."""
+    reference: Reference
+
+    @property
+    def tier(self) -> str:
+        """By lines of the reference's code."""
+        lines = self.reference.lines
+        return "easy" if lines <= EASY else "medium" if lines < MEDIUM else "hard"
+
+
+class CliToolBench(Record):
+    """A folder of CLI-Tool-Bench tasks."""
+
+    name: str
+    root: Path
+    """Absolute. Its children with a `task.toml` are the tasks, in the order of their names."""
+    images: Path
+    """Folder with a build context a language."""
+    build_args: dict[str, str] = {}
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
+    """A trial passes when its reward reaches this."""
+    check_names: bool = True
+    """Refuse tasks whose prompt names the tool otherwise than their cases call it: nobody could pass them."""
+    include: tuple[str, ...] = ()
+    """Names of tasks: only these are the dataset. Empty: all."""
+    answers_in_reach: Literal["refuse", "flag"] = "refuse"
+    """What becomes of a trial whose reference lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
+    verifier: DifferentialVerifier
+
+    def tasks(self) -> Sequence[Task]:
+        """Every task, sorted by folder; those that cannot be run here have `refused` set.
+
+        Raises `ConfigError` when there is none, or `include` names one that is not there.
+        """
+        folders = sorted(path.parent for path in self.root.glob("*/task.toml"))
+        if not folders:
+            raise ConfigError(
+                f"dataset {self.name}: no folder with a task.toml in {self.root}. Set dataset.root."
+            )
+        if absent := sorted({*self.include} - {folder.name for folder in folders}):
+            raise ConfigError(f"dataset {self.name}: {self.root} has no task {absent[0]!r}.")
+        return [self._task(folder) for folder in folders if not self.include or folder.name in self.include]
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Fetch every task's reference and what images are made of. Raises `ConfigError` when a client fails."""
+        cache = self.verifier.cache
+        for task in self.tasks():
+            if not task.refused:
+                tool = read_toml(task.directory / "task.toml", ToolTask)
+                fetch_context(self.images, tool.language, cache, say)
+                client = partial(fetch_context, self.images, cache=cache, say=say)
+                fetch(tool.reference, tool.tool, task.directory, client, say, cache)
+
+    def _task(self, folder: Path) -> Task:
+        task = Task(name=folder.name, dataset=self.name, directory=folder)
+        try:
+            check_links(folder, PARTS)
+            task = task.model_copy(update={"digest": tree_digest(folder, PARTS)})
+            tool = read_toml(folder / "task.toml", ToolTask)
+            strata = {"tier": tool.tier, "category": tool.category, "language": tool.language}
+            task = task.model_copy(update=strata)
+            task = self._complete(task, tool)
+            return task.model_copy(update={"refused": self.verifier.refusal(task)})
+        except TaskError as error:
+            return task.model_copy(update={"refused": str(error)})
+
+    def _complete(self, task: Task, tool: ToolTask) -> Task:
+        """Everything else of a task. Raises `TaskError` for one that cannot be run."""
+        folder, cache = task.directory, self.verifier.cache
+        instruction = read_instruction(folder / "instruction.md")
+        if self.check_names:
+            check_prompt(instruction, tool.tool)
+        read_cases(folder / "cases.jsonl", tool.classes, tool.tool if self.check_names else None)
+        environment = self._environment(tool.language)
+        install = tool.install or INSTALL[tool.language]
+        shaping = [task.digest, identity(tool.reference, tool.tool), install]
+        return task.model_copy(
+            update={
+                "digest": digest([*shaping, self.verifier.shaping]),
+                "instruction": instruction,
+                "environment": environment,
+                "agent_timeout_seconds": tool.agent_timeout_seconds,
+                "agent_user": "agent",
+                "verifier": VerifierSpec(
+                    mode="separate",
+                    cases=folder / "cases.jsonl",
+                    install=install,
+                    reference=tool.reference.size,
+                    timeout_seconds=self.verifier.install_seconds,
+                ),
+                "solution": (there := solution(tool.reference, tool.tool, cache)),
+                "answer": Answer(
+                    packages=tool.reference.packages,
+                    source=there / "source",
+                    tolerated=self.answers_in_reach == "flag",
+                ),
+            }
+        )
+
+    def _environment(self, language: str) -> Environment:
+        """The image in which tools of a language are written, and installed. Raises `TaskError` if there is none."""
+        if not (self.images / language / "Dockerfile").is_file():
+            raise TaskError(
+                f"There is no {language}/Dockerfile in {self.images}, to write and install it in."
+            )
+        parts = [tree_digest(self.images / language), self.build_args]
+        return Environment(
+            name=f"cli-{language}",
+            context=context(self.images, language, self.verifier.cache),
+            build_args=self.build_args,
+            network="no-network",
+            digest=digest(parts),
+        )

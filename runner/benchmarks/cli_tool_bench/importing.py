@@ -1,0 +1,294 @@
+"""CLI-Tool-Bench as its authors publish it, read into task folders of ours.
+
+    <checkout>/agent_prompt/<owner>/<repository>/agent_prompt.txt           the prompt
+    <checkout>/run_differential_test/full_name.txt                          `owner/repository` a line
+    <checkout>/run_differential_test/BaseRepoAdapter.py                     what generators are made of
+    <checkout>/run_differential_test/repo/<owner>/<repository>/start.py     image, installation, case generator
+
+A generator is a program of somebody else's: it runs in a sandbox without a network, as a user without rights, and what
+comes out is data that is checked like any other file of cases.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import tarfile
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from runner.benchmarks.cli_tool_bench.case_file import names, read_cases, stated
+from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
+from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
+
+if TYPE_CHECKING:
+    from runner.protocols import SandboxProvider
+
+DRIVER = Path(__file__).with_name("drive_generator.py")
+CHECKOUT = "/authors"
+"""Where the generator and what it is made of lie in the sandbox, read-only for it."""
+FOUND = "/tmp/generated.json"  # noqa: S108 - of the sandbox
+LANGUAGES = {"python": "python", "node": "javascript", "golang": "go"}
+"""Their image -> language."""
+CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
+INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
+"""An installation's script: folder below the workspace, command."""
+SAID = 2000
+"""Characters of a generator's output that its error carries."""
+
+
+class Generated(Record):
+    """What one generator yielded: untrusted."""
+
+    image: str
+    reference: tuple[str, ...]
+    """Commands that install the human-written tool."""
+    candidate: tuple[str, ...]
+    """Commands that install an agent's, from `/repo/repo_to_be_tested`."""
+    classes: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], str]
+    """Name of a command class -> its command, in general."""
+    cases: tuple[dict[str, Any], ...]
+    """Lines of `cases.jsonl`, unchecked."""
+    masks: bool
+    """Whether their runner compares outputs only after code of this repository's own has changed them."""
+
+    @property
+    def language(self) -> str:
+        """Raises `TaskError` for an image of no known language."""
+        name = self.image.partition(":")[0].rpartition("/")[2]
+        if name not in LANGUAGES:
+            raise TaskError(f"its image {self.image!r} is of none of {', '.join(LANGUAGES)}.")
+        return LANGUAGES[name]
+
+    @property
+    def install(self) -> str:
+        """Shell command that installs a workspace from within. Raises `TaskError` for one that is not understood."""
+        scripts = [_script(command) for command in self.candidate]
+        inside = [found for script in scripts if (found := INSIDE.fullmatch(script))]
+        bare = " && ".join(f"(cd {found[1]} && {found[2]})" if found[1] else found[2] for found in inside)
+        if not bare or "/repo" in bare:
+            raise TaskError(f"its installation is not understood: {'; '.join(scripts) or 'it runs nothing'}.")
+        return bare
+
+    @property
+    def address(self) -> str:
+        """Where the human-written tool is cloned from, for a message."""
+        found = CLONE.search(" ".join(self.reference))
+        return found[1] if found else "an address that its install_oracle does not say"
+
+    @property
+    def lines(self) -> str:
+        """`cases.jsonl`."""
+        return "".join(f"{json.dumps(case)}\n" for case in self.cases)
+
+
+class Generator(Record):
+    """How generators are run."""
+
+    root: Path
+    """The checkout."""
+    seed: int
+    seconds: float
+    cases_per_class: int
+
+    def repositories(self) -> list[str]:
+        """`owner/repository` of every one that is listed or has a generator, sorted.
+
+        Raises `ConfigError` when this is no checkout.
+        """
+        base = self.root / "run_differential_test"
+        try:
+            listed = (base / "full_name.txt").read_text("utf-8").split()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"job.root: {self.root} is no checkout of CLI-Tool-Bench: {error}.") from error
+        found = [path.parent.relative_to(base / "repo").as_posix() for path in base.glob("repo/*/*/start.py")]
+        names = sorted({*listed, *found})
+        if wrong := [
+            name for name in names if not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", name)
+        ]:
+            raise ConfigError(f"job.root: full_name.txt: {wrong[0]!r} is no OWNER/REPOSITORY.")
+        return names
+
+    def prompt(self, repository: str) -> str:
+        """Raises `TaskError` if it is absent, lies behind a link or is no text."""
+        return self._text(f"agent_prompt/{repository}/agent_prompt.txt")
+
+    def generate(self, repository: str, image: Image, sandboxes: SandboxProvider) -> Generated:
+        """What the generator yields with this seed, the same in two sandboxes, every class whole.
+
+        Raises `TaskError` with the class where that is known and what the generator said, `EngineError`.
+        """
+        first, said = self._run(repository, image, sandboxes)
+        second, _ = self._run(repository, image, sandboxes)
+        if first != second:
+            raise TaskError(f"{_difference(first, second)} The seed does not fix it: is it clock or entropy?")
+        if not first.cases:
+            raise TaskError(f"no case came. {said}")
+        counts = Counter(str(case.get("class")) for case in first.cases)
+        for name in first.classes:
+            if counts[name] != self.cases_per_class:
+                raise TaskError(
+                    f"class {name}: {counts[name]} cases came, and {self.cases_per_class} are due. {said}"
+                )
+        return first
+
+    def _run(self, repository: str, image: Image, sandboxes: SandboxProvider) -> tuple[Generated, str]:
+        place = f"{CHECKOUT}/run_differential_test"
+        start = f"{place}/repo/{repository}/start.py"
+        spec = SandboxSpec(
+            name="import-generator",
+            image=image,
+            environment=Environment(network="no-network"),
+            user="agent",
+        )
+        with tempfile.TemporaryDirectory() as scratch:
+            staged, packed = Path(scratch, "staged"), Path(scratch, "out.tar")
+            self._stage(repository, staged)
+            command = ExecSpec(
+                argv=("python3", "-B", "/driver.py", start, str(self.seed), FOUND),
+                env={"PYTHONHASHSEED": str(self.seed), "PYTHONIOENCODING": "utf-8:backslashreplace"},
+                cwd=str(Path(start).parent),
+                files={"/driver.py": DRIVER.read_text("utf-8")},
+                uploads={place: staged},
+                timeout_seconds=self.seconds,
+            )
+            with sandboxes.open(spec) as sandbox:
+                result = sandbox.exec(command)
+                sandbox.kill()
+                try:
+                    sandbox.get(FOUND, packed)
+                    text = _only_file(packed)
+                except (FileNotFoundError, WorkspaceTooLarge) as error:
+                    raise TaskError(f"its generator left nothing readable. {_said(result)}") from error
+        return _generated(text, result), _said(result)
+
+    def _stage(self, repository: str, into: Path) -> None:
+        """The scripts that the generator may see: its own, and those beside `repo/`. Links are not followed."""
+        base = self.root / "run_differential_test"
+        own = [f"repo/{repository}/start.py"]
+        for name in [*own, *sorted(path.name for path in base.glob("*.py"))]:
+            target = into / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(self._text(f"run_differential_test/{name}"), "utf-8")
+
+    def _text(self, name: str) -> str:
+        """A file of the checkout. Raises `TaskError` if any part of its path below the root is a link."""
+        path = self.root / name
+        try:
+            if path.resolve(strict=True) != self.root.resolve() / name:
+                raise TaskError(f"{name} lies behind a link: replace it by what it points to.")
+            return path.read_text("utf-8")
+        except (OSError, RuntimeError, UnicodeDecodeError) as error:
+            raise TaskError(f"{path.parent.name}/{path.name} cannot be read: {error}.") from error
+
+
+def write_task(
+    into: Path, repository: str, prompt: str, generated: Generated, head: dict[str, Any], reference: Path
+) -> list[str]:
+    """Write a task folder at `into`, whole or not at all; what was there as a task before is replaced.
+
+    `head`: `category`, and `[reference]` of `task.toml` but for its package; `reference`: the archive that it names.
+    Returns remarks for the user. Raises `TaskError` with file, line and reason.
+    """
+    tool = next(iter(stated(prompt)), None)
+    if tool is None:
+        raise TaskError("agent_prompt.txt does not say its CLI Tool Name.")
+    with tempfile.TemporaryDirectory(dir=into.parent, prefix=".importing-") as folder:
+        place = Path(folder, "task")
+        place.mkdir()
+        (place / "instruction.md").write_text(prompt, "utf-8")
+        (place / "cases.jsonl").write_text(generated.lines, "utf-8")
+        cases = read_cases(place / "cases.jsonl", generated.classes)
+        shutil.copyfile(reference, place / "reference.tar")
+        (place / "task.toml").write_text(_task_toml(tool, repository, generated, head), "utf-8")
+        if (into / "task.toml").is_file():
+            shutil.rmtree(into)
+        if into.exists():
+            raise TaskError(f"{into} is there and is no task: remove it, or choose another job.path.")
+        place.rename(into)
+    remarks = []
+    if not all(names(tool, case.command) for case in cases):
+        renamed = f"the prompt names {tool!r} and not all cases call it"
+        remarks.append(f"{renamed}: refused unless dataset.check_names=false")
+    if generated.masks:
+        remarks.append(
+            "its script masks outputs, which is not taken over: what varies from run to run decides nothing"
+        )
+    return remarks
+
+
+def _task_toml(tool: str, repository: str, generated: Generated, head: dict[str, Any]) -> str:
+    reference = {"source": "archive", "package": "reference.tar", **head["reference"]}
+    top = {
+        "tool": tool,
+        "language": generated.language,
+        "category": head["category"],
+        "install": generated.install,
+    }
+    return (
+        f"# {repository} of CLI-Tool-Bench, written by job=import_cli_tool_bench.\n"
+        f"{_table(top)}\n[reference]\n{_table(reference)}\n[classes]\n{_table(generated.classes)}"
+    )
+
+
+def _table(values: dict[str, Any]) -> str:
+    # JSON's strings are TOML's, but for DEL and for escaped surrogates.
+    return "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
+        for key, value in values.items()
+    )
+
+
+def _generated(text: bytes, result: ExecResult) -> Generated:
+    try:
+        node = json.loads(text)
+        if isinstance(node, dict) and "failed_class" in node:
+            where = f"class {node['failed_class']}: " if node["failed_class"] else ""
+            raise TaskError(f"{where}its generator failed. {_said(result)}")
+        return Generated.model_validate(node)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise TaskError(f"its generator yielded {where}: {first['msg']}. {_said(result)}") from error
+    except (ValueError, RecursionError) as error:
+        raise TaskError(f"its generator's output is no JSON ({error}). {_said(result)}") from error
+
+
+def _said(result: ExecResult) -> str:
+    ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
+    said = (result.stdout + result.stderr).strip()[-SAID:] or "nothing"
+    return f"It ended with {ending} and said: {said}"
+
+
+def _difference(first: Generated, second: Generated) -> str:
+    """Where two runs with one seed first differ."""
+    for number, (one, other) in enumerate(zip(first.cases, second.cases, strict=False), start=1):
+        if one != other:
+            keys = [key for key in one if one[key] != other.get(key)]
+            return (
+                f"cases.jsonl, line {number}: class {one.get('class')}: two runs differ in {', '.join(keys)}."
+            )
+    return "Two runs differ in number of cases, classes or installation."
+
+
+def _script(command: str) -> str:
+    """What a shell is given, of `sh -c '..'`; else the command itself."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    return words[-1] if words[1:-1] == ["-c"] else command
+
+
+def _only_file(packed: Path) -> bytes:
+    with tarfile.open(packed) as archive:
+        for member in archive:
+            if member.isreg() and (stream := archive.extractfile(member)):
+                return stream.read()
+    raise FileNotFoundError("no regular file")

@@ -1,0 +1,1 @@
+"""Jobs of CLI-Tool-Bench."""

@@ -1,0 +1,181 @@
+"""Sections on CLI-Tool-Bench's scores: overall, by language, against the reference's size, against tokens."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from metrics import tool_bench
+from runner.benchmarks.cli_tool_bench.report import figures
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.wording import number, short, span
+
+MEANING = {
+    "build": "share of tasks whose workspace could be installed",
+    "exec": "exit code 0 where the reference has it",
+    "state": "the same side effects on the file system",
+    "exact_match": "exec, state, and the same output but for white space",
+    "fuzzy_match": "exec, state, and an output that is similar enough",
+    "semantic_match": "exec, state, and an output of the same meaning, as a judge model says",
+}
+"""A task's score is the mean over its command classes of the share of their valid cases (eqs. 3, 4)."""
+_ENOUGH = 4
+"""References of different size that a LOESS line takes."""
+
+
+of_tools = where(tool_bench.scored)
+"""The same section, only of datasets that score tools."""
+
+
+def title(score: str) -> str:
+    """As people call it."""
+    return score.replace("_", " ")
+
+
+@of_tools
+def overall(found: Findings) -> Section:
+    """The paper's Table 2, with intervals."""
+    names = tool_bench.scored(found.trials)
+    scoring = found.scoring
+    table = lines(tool_bench.overall(found.trials, scoring, scoring.confidence))
+    columns = [AGENT, MODEL, *(Column(title(name), MEANING[name]) for name in names)]
+    scores = [
+        [*about(cell, found),
+         *(figure(table[at][name], ".1%", span(table[at][f"{name}_low"], table[at][f"{name}_high"], ".0%"))
+           for name in names)]
+        for at, cell in lines(found.cells).items()
+    ]  # fmt: skip
+    halves = [
+        [*about(cell, found), *(figure(table[at][f"{name}_1645"], ".1%") for name in names)]
+        for at, cell in lines(found.cells).items()
+    ]
+    note = (
+        "Means over the tasks planned; a task without a valid trial, or whose tool cannot be installed, counts 0. "
+        f"Beneath: the {scoring.confidence:.0%} interval, bootstrap over tasks, {scoring.resamples} resamples. "
+        "Of several attempts, "
+        + ("the latest counts." if scoring.attempts == "latest_completed" else "their mean counts.")
+    )
+    blocks: list[Block] = [
+        Table("Scores of the tools that were written, best AMS first", columns, scores),
+        Text(note),
+        Table("Half widths of the intervals 1.645·SD/√n over tasks, as the paper prints them",
+              [AGENT, MODEL, *(Column(title(name)) for name in names)], halves),
+        *_averages(found, names, table),
+    ]  # fmt: skip
+    return Section("tool-scores", "Tools: overall", blocks)
+
+
+def _averages(found: Findings, names: tuple[str, ...], table: dict[str, dict[str, float]]) -> list[Block]:
+    """Each model over the agents, each agent over the models; only where there are several, each pair once."""
+    cells = found.contenders
+    if found.several_budgets or len(cells) < 2:  # noqa: PLR2004 - one alone has no mean
+        return []
+    own = cells[["model", "agent"]].assign(
+        **{name: [table[cell][name] for cell in cells.index] for name in names}
+    )
+    means = tool_bench.averages(own, names)
+    words = {tool_bench.AVERAGE: "all of them"}
+    rows = [
+        [Value(words.get(model, model), model), Value(words.get(agent, agent), agent),
+         *(figure(mean[name], ".1%") for name in names)]
+        for (model, agent), mean in zip(means.index, means.to_dict("records"), strict=True)
+    ]  # fmt: skip
+    heads = [Column("model", text=True), Column("agent", text=True), *(Column(title(name)) for name in names)]
+    return [Table("Averages; a dash where a pair was not run", heads, rows)]
+
+
+@of_tools
+def languages(found: Findings) -> Section:
+    """Scores by language of the tool (the paper's Figure 2)."""
+    score = tool_bench.main_score(found.trials)
+    values = tool_bench.by(found.trials, found.scoring.attempts, "language", score)
+    table = _by(found, values, "language", score)
+    blocks: list[Block] = [table]
+    if len(found.contenders):
+        shown = values.reindex(found.contenders.index).rename(index=found.names)
+        draw = partial(figures.languages, shown)
+        alt = "Bars of the score by language; their values are in the table beneath."
+        blocks.insert(0, Picture("tool_languages", f"{table.caption}; best AMS first.", alt, draw))
+    return Section("tool-languages", "Tools: by language", blocks)
+
+
+def _by(found: Findings, values: pd.DataFrame, stratum: str, score: str) -> Table:
+    """A row a cell, a column a stratum."""
+    planned = found.trials.drop_duplicates("task")[stratum].value_counts()
+    columns = [AGENT, MODEL, *(Column(f"{name} (of {planned[name]})") for name in values.columns)]
+    scores = lines(values)
+    rows = [
+        [*about(cell, found), *(figure(scores[at][name], ".1%") for name in values.columns)]
+        for at, cell in lines(found.cells).items()
+    ]
+    return Table(
+        f"{title(score).capitalize()} by {stratum}, mean over the tasks planned in it", columns, rows
+    )
+
+
+@of_tools
+def against_lines(found: Findings) -> Section | None:
+    """Score against the size of the reference (RQ2, the paper's Figure 3)."""
+    score = tool_bench.main_score(found.trials)
+    cells = found.contenders
+    tasks = tool_bench.task_scores(found.trials, found.scoring.attempts)
+    points = tasks[tasks["cell"].isin(cells.index)].dropna(subset=["reference_lines", score])
+    if points.empty:
+        return None
+    points = points.assign(agent=points["cell"].map(cells["agent"]))
+    sizes = points["reference_lines"].nunique()
+    trend = f"dashed: LOESS on log lines, span 2/3, of all of them ({sizes} references)"
+    few = f"no trend line, for which {sizes} references are too few"
+    picture = Picture(
+        "tool_lines",
+        f"{title(score).capitalize()} of each cell on each task against the lines of the reference's code, by agent; "
+        + (trend if sizes >= _ENOUGH else few)
+        + ".",
+        "Scatter of score and size of the reference; means by tier are in the table beneath.",
+        partial(figures.against_lines, points, score, line=sizes >= _ENOUGH),
+    )
+    by_size = points.sort_values("reference_lines")["tier"].unique()
+    values = tool_bench.by(found.trials, found.scoring.attempts, "tier", score)[list(by_size)]
+    table = _by(found, values, "tier", score)
+    return Section("tool-lines", "Tools: against the reference's size", [picture, table])
+
+
+@of_tools
+def quadrants(found: Findings) -> Section | None:
+    """Score against tokens (RQ3, the paper's Figure 4)."""
+    score, cells = tool_bench.main_score(found.trials), found.contenders
+    points = tool_bench.tokens_and_score(found.trials, score)
+    points = points[points["cell"].isin(cells.index)]
+    if points.empty:
+        return None
+    centres = tool_bench.quadrants(points)
+    centres = centres.loc[[cell for cell in cells.index if cell in centres.index]]
+    names = list(tool_bench.QUADRANTS.values())
+    columns = (
+        Column("#", "rank by AMS: the cross in the picture"), AGENT, MODEL,
+        Column("quadrant", "of the mean trial", text=True), Column("trials", "valid ones: the denominator"),
+        Column("tokens", "mean of a trial"), Column(title(score), "mean of a trial"),
+        *(Column(name, "" if at else "share of the trials there; so in the columns that follow")
+          for at, name in enumerate(names)),
+    )  # fmt: skip
+    rows = [
+        [Value(str(cells["rank"][at]), float(cells["rank"][at])), *about(cells.loc[at], found),
+         Value(of["quadrant"], of["quadrant"]), figure(of["trials"], ".0f"), figure(of["tokens"], short),
+         figure(of["score"], ".1%"), *(figure(of[name], ".0%") for name in names)]
+        for at, of in lines(centres).items()
+    ]  # fmt: skip
+    middle = f"{short(points['tokens'].mean())} tokens, {number(points['score'].mean(), '.1%')}"
+    picture = Picture(
+        "tool_quadrants",
+        f"{title(score).capitalize()} of each valid trial against its tokens (dots), and the mean trial of each cell "
+        f"(crosses, by rank); dashed: the means of all {len(points)} trials ({middle}).",
+        "Scatter of score and tokens in four quadrants; the mean of each cell is in the table beneath.",
+        partial(figures.quadrants, points, centres.assign(mark=cells["rank"].astype(str))),
+    )
+    return Section(
+        "tool-quadrants", "Tools: score and tokens", [picture, Table("The mean trial", columns, rows)]
+    )

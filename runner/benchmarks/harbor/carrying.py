@@ -1,0 +1,83 @@
+"""What travels out of the agent's machine: to a separate verifier's, and into the trial's folder on this one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.benchmarks.harbor.artifacts import MOST_FETCHED, PUBLISHED, Fetch, carry, paths_of
+from runner.errors import WorkspaceTooLarge
+
+if TYPE_CHECKING:
+    from runner.protocols import Sandbox
+    from runner.records import Task
+
+KEPT = "artifacts.tar"
+"""What a rollout left in `/logs/artifacts`, in its trial's folder."""
+
+
+def keep_published(sandbox: Sandbox, folder: Path) -> bool:
+    """Take what lies in `/logs/artifacts` into the trial's folder, for people; returns whether all of it is there.
+
+    Only files, folders, and links among these are kept, by the rules of artifacts.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        taken = Path(place, KEPT)
+        try:
+            if not sandbox.get(PUBLISHED, taken):
+                return True
+        except FileNotFoundError:
+            return True
+        except WorkspaceTooLarge:
+            return False
+        return not carry(taken, PUBLISHED, folder / KEPT, lambda _: None)
+
+
+def carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
+    """Copy each declared artifact, and `/logs/artifacts`, to its own path in the judge's sandbox.
+
+    Returns what was left out. Raises `WorkspaceTooLarge`.
+    """
+    left_out: list[str] = []
+    for number, path in enumerate(dict.fromkeys((*task.artifacts, PUBLISHED))):
+        tar = into / f"artifact-{number}.tar"
+        with suppress(FileNotFoundError), tempfile.TemporaryDirectory(dir=into) as folder:
+            sandbox.get(path, tar)  # an artifact that the agent did not make is for the tests to miss
+            carried, fetch = Path(folder, "carried.tar"), _fetching(sandbox, Path(folder))
+            left_out += carry(tar, path, carried, fetch, partial(_present, judge, path, Path(folder)))
+            judge.put(carried, "/")
+    return tuple(left_out)
+
+
+def _fetching(sandbox: Sandbox, folder: Path) -> Fetch:
+    """Takes what an artifact's links lead to out of the agent's machine; nothing more once it was too much."""
+    names = iter([f"fetched-{number}.tar" for number in range(MOST_FETCHED)])
+
+    def fetch(path: str) -> Path | None:
+        if (name := next(names, None)) is None:
+            return None
+        try:
+            sandbox.get(path, folder / name)
+        except FileNotFoundError:
+            return None
+        except WorkspaceTooLarge:
+            deque(names, maxlen=0)
+            return None
+        return folder / name
+
+    return fetch
+
+
+def _present(judge: Sandbox, path: str, folder: Path) -> frozenset[str] | None:
+    """What the judge's machine has at an artifact's path before it comes."""
+    try:
+        judge.get(path, folder / "present.tar")
+    except FileNotFoundError:
+        return frozenset()
+    except WorkspaceTooLarge:
+        return None
+    return paths_of(folder / "present.tar", path)

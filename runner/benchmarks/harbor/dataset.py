@@ -1,0 +1,308 @@
+"""Tasks in Harbor's on-disk format, read as they are: the format of Terminal-Bench 2, SkillsBench and `quickstart`.
+
+A task is a folder: `task.toml`, `instruction.md`, `environment/`, `tests/`, `solution/`. A dataset is a folder of
+such folders. What cannot be run here (several containers, a GPU, several steps, ...) is a task with `refused` set,
+so that it stays in every denominator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.benchmarks.harbor.artifacts import PUBLISHED
+from runner.benchmarks.harbor.host_environment import Fill, HostEnvironment
+from runner.benchmarks.harbor.task_toml import EnvironmentTable, NetworkTable, TaskToml, read_task_toml
+from runner.benchmarks.harbor.verifier import HarborVerifier
+from runner.benchmarks.sources.task_files import (
+    PARTS,
+    check_files,
+    check_links,
+    digest,
+    is_task,
+    read_instruction,
+    tree_digest,
+)
+from runner.errors import ConfigError, TaskError
+from runner.records import Environment, Healthcheck, Record, Task, VerifierSpec
+from runner.sweeps.core_sets import read_core_set
+
+OPEN = ("/logs/agent", PUBLISHED)
+"""Folders that agents and solutions of Harbor's find in their machine."""
+_LANGUAGES = """
+    bash c c++ c# clojure cobol cpp css elixir erlang fortran go golang haskell html java javascript julia kotlin lean
+    lisp lua ocaml perl php prolog python r ruby rust scala scheme shell sql swift typescript verilog zig
+"""
+LANGUAGES = frozenset(_LANGUAGES.split())
+"""Tags that are taken for a task's language when its metadata names none."""
+
+ENTRYPOINT = re.compile(r"^\s*ENTRYPOINT\s", re.IGNORECASE | re.MULTILINE)
+"""The instruction of a Dockerfile."""
+
+
+class HarborDataset(Record):
+    """A folder of Harbor tasks, or a single task's folder."""
+
+    name: str
+    root: Path
+    """Absolute. Its immediate children are the tasks, in the order of their names."""
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
+    """A trial passes when its reward reaches this."""
+    build_args: dict[str, str] = {}
+    """Build arguments of every Dockerfile, such as the base image of this machine."""
+    verifier: HarborVerifier = HarborVerifier()
+    """How a verifier's `reward.json` is read, and whether there is a second verdict."""
+    tier_from: str = "difficulty"
+    """Key of a task's `[metadata]` that is its tier."""
+    keep_processes: tuple[str, ...] = ()
+    """Globs over task names: judged on a service that the agent leaves running, in its live container."""
+    include: tuple[str, ...] = ()
+    """Globs over task names: only these are the dataset, and every denominator counts only them. Empty: all."""
+    exclude: tuple[str, ...] = ()
+    """Globs over task names: no part of the dataset."""
+    env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+    """Names of this machine's environment variables that tasks may read, as `${NAME}`. Their values reach sandboxes."""
+    core_set: Path | None = None
+    """File that `job=core_set` wrote: only its tasks are the dataset."""
+
+    def tasks(self) -> Sequence[Task]:
+        """Every selected task, sorted by folder; those that cannot be run here have `refused` set.
+
+        Raises `ConfigError` when there is no task, a glob above matches none, or a task of the core set is not there.
+        """
+        tasks = _unique([self._task(folder) for folder in self._folders()])
+        for glob in (*self.include, *self.exclude, *self.keep_processes):
+            if not any(fnmatchcase(task.name, glob) for task in tasks):
+                names = ", ".join(task.name for task in tasks[:20])
+                raise ConfigError(f"dataset {self.name}: no task is called {glob!r}. It has {names}.")
+        selected = [task for task in tasks if not self.include or _matches(task.name, self.include)]
+        selected = [task for task in selected if not _matches(task.name, self.exclude)]
+        return selected if self.core_set is None else self._core(selected, self.core_set)
+
+    def _core(self, tasks: Sequence[Task], file: Path) -> Sequence[Task]:
+        core = read_core_set(file, "dataset.core_set").names
+        if absent := core - {task.name for task in tasks}:
+            raise ConfigError(f"dataset {self.name}: it has no task {', '.join(sorted(absent))} of {file}.")
+        return [task for task in tasks if task.name in core]
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Nothing: its images are built or pulled when they are needed."""
+
+    def _folders(self) -> list[Path]:
+        if not self.root.is_dir():
+            raise ConfigError(
+                f"dataset {self.name}: {self.root} is no folder. Set dataset.root to a folder of tasks."
+            )
+        if is_task(self.root):
+            return [self.root]
+        try:
+            children = sorted(child for child in self.root.iterdir() if child.is_dir())
+            folders = [child for child in children if is_task(child)]
+            deeper = [] if folders else [child for child in children if any(map(is_task, child.iterdir()))]
+        except OSError as error:
+            raise ConfigError(
+                f"dataset {self.name}: {error.filename} cannot be read ({error.strerror})."
+            ) from error
+        if not folders:
+            advice = deeper[0] if deeper else "a folder whose children hold a task.toml"
+            raise ConfigError(
+                f"dataset {self.name}: there is no task in {self.root}. Set dataset.root to {advice}."
+            )
+        return folders
+
+    def _task(self, folder: Path) -> Task:
+        """One task, complete or refused; what could be read of a refused one is kept for the plan."""
+        task = Task(name=folder.name, dataset=self.name, directory=folder)
+        try:
+            check_links(folder)
+            task = task.model_copy(update={"digest": tree_digest(folder, PARTS)})
+            table = read_task_toml(folder / "task.toml")
+            task = task.model_copy(update=self._strata(task.name, table))
+            return self._complete(task, table)
+        except TaskError as error:
+            return task.model_copy(update={"refused": str(error)})
+        except OSError as error:
+            return task.model_copy(update={"refused": f"{error.filename} cannot be read ({error.strerror})."})
+
+    def _strata(self, folder: str, table: TaskToml) -> dict[str, str]:
+        """The task's name, and what results are grouped by."""
+        metadata = table.metadata
+        tags = [*_words(metadata.get("tags")), *_words(table.task.keywords if table.task else ())]
+        languages = _words(metadata.get("language")) or _words(metadata.get("languages"))
+        return {
+            "name": table.task.name if table.task else folder,
+            "tier": _first(_words(metadata.get(self.tier_from))),
+            "category": _first(_words(metadata.get("category"))),
+            "language": _first(languages or [tag for tag in tags if tag in LANGUAGES]),
+        }
+
+    def _complete(self, task: Task, table: TaskToml) -> Task:
+        """Everything else of a task. Raises `TaskError` for what cannot be run here."""
+        folder = task.directory
+        table.check()
+        check_files(folder)
+        host = HostEnvironment(self.env)
+        keep = _matches(task.name, self.keep_processes)
+        environment = self._environment(table.environment, folder / "environment", table.agent, host.fill)
+        verifier = self._verifier(table, folder, host.fill, keep=keep)
+        declared = self._verifier(table, folder, dict, keep=keep)
+        host_env = host.given(*table.declared_env())
+        solution_env, solution_refused = _solution_env(table, host)
+        identity = {
+            "name": task.name,
+            "files": task.digest,
+            "environment": environment.digest,
+            "verifier": declared.model_dump(mode="json", exclude={"tests": True, "environment": {"context"}}),
+            "solution_env": table.solution.env,
+            **({"host_env": host_env} if host_env else {}),
+            **({"entrypoint": True} if _sets_entrypoint(environment, verifier.environment) else {}),
+            "pass_threshold": self.pass_threshold,
+            "reading": self.verifier.model_dump(mode="json", exclude_none=True),
+        }
+        return Task(
+            **task.model_dump(include={"name", "dataset", "directory", "tier", "category", "language"}),
+            digest=digest(identity),
+            instruction=read_instruction(folder / "instruction.md"),
+            environment=environment,
+            agent_timeout_seconds=table.agent.timeout_sec,
+            agent_user=table.agent.user,
+            verifier=verifier,
+            artifacts=table.artifact_paths(),
+            entrypoint=True,
+            open_dirs=OPEN,
+            solution=folder / "solution" if (folder / "solution" / "solve.sh").is_file() else None,
+            solution_env=solution_env,
+            solution_refused=solution_refused,
+            host_env=host_env,
+        )
+
+    def _verifier(self, table: TaskToml, folder: Path, fill: Fill, *, keep: bool) -> VerifierSpec:
+        spec, tests = table.verifier, folder / "tests"
+        image = spec.environment.docker_image if spec.environment else None
+        if spec.mode == "separate" and not image and (tests / "docker-compose.yaml").exists():
+            raise TaskError(
+                "Its verifier needs several containers (tests/docker-compose.yaml), and one is what runs here."
+            )
+        if not image and not (tests / "test.sh").is_file():
+            raise TaskError("tests/test.sh is missing, so nothing could judge it: add it.")
+        carries_tests = spec.mode == "separate" and (bool(image) or (tests / "Dockerfile").is_file())
+        return VerifierSpec(
+            tests=None if carries_tests else tests,
+            timeout_seconds=spec.timeout_sec,
+            env=fill(spec.env),
+            user=spec.user,
+            mode=spec.mode,
+            environment=self._verifier_environment(table, folder, fill, carries_tests=carries_tests),
+            collect=tuple(hook.command for hook in spec.collect),
+            keep_processes=keep,
+        )
+
+    def _verifier_environment(
+        self, table: TaskToml, folder: Path, fill: Fill, *, carries_tests: bool
+    ) -> Environment | None:
+        """The verifier's container, where anything about it differs from the agent's.
+
+        An image that carries the tests is its own `docker_image`, or else is built from `tests/Dockerfile`; any other
+        is the task's. Of a shared verifier only the network can differ.
+        """
+        spec = table.verifier
+        if not (spec.environment or carries_tests or spec.network_mode or table.agent.network_mode):
+            return None
+        own = spec.environment or table.environment.model_copy(update={"docker_image": None})
+        image = own.docker_image if carries_tests else table.environment.docker_image
+        context = folder / ("tests" if carries_tests else "environment")
+        return self._environment(own.model_copy(update={"docker_image": image}), context, spec, fill)
+
+    def _environment(
+        self, table: EnvironmentTable, context: Path, phase: NetworkTable, fill: Fill
+    ) -> Environment:
+        """A container as declared; the network keys of the phase it serves win over its own."""
+        network = phase if phase.network_mode else table
+        built = (context / "Dockerfile").is_file()
+        if not built and not table.docker_image:
+            raise TaskError(
+                f"There is neither {context.name}/Dockerfile nor a docker_image: add one of them."
+            )
+        environment = Environment(
+            name=context.parent.name
+            if context.name == "environment"
+            else f"{context.parent.name}-{context.name}",
+            context=context if built else None,
+            image=table.docker_image or None,
+            build_args=self.build_args,
+            build_timeout_seconds=table.build_timeout_sec,
+            cpus=table.cpus,
+            memory_mb=table.memory_mb,
+            storage_mb=table.storage_mb,
+            env=fill(table.env),
+            workdir=table.workdir,
+            network=network.network_mode or "public",
+            allowed_hosts=network.hosts,
+            healthcheck=_healthcheck(table),
+        )
+        declared = environment.model_dump(mode="json", exclude={"context"}) | {"env": table.env}
+        content = {"files": tree_digest(context), **declared}
+        return environment.model_copy(update={"digest": digest(content)})
+
+
+def _sets_entrypoint(*environments: Environment | None) -> bool:
+    """Whether a Dockerfile sets an ENTRYPOINT: records from when it was dropped are not taken for its trials."""
+    contexts = [environment.context for environment in environments if environment]
+    return any(
+        ENTRYPOINT.search((context / "Dockerfile").read_text("utf-8", "replace"))
+        for context in contexts
+        if context
+    )
+
+
+def _solution_env(table: TaskToml, host: HostEnvironment) -> tuple[dict[str, str], str | None]:
+    """The solution's variables, or why it cannot have them: that concerns no agent but `oracle`."""
+    try:
+        return host.fill(table.solution.env), None
+    except TaskError as error:
+        return {}, str(error)
+
+
+def _healthcheck(table: EnvironmentTable) -> Healthcheck | None:
+    check = table.healthcheck
+    if check is None:
+        return None
+    return Healthcheck(
+        command=check.command,
+        interval_seconds=check.interval_sec,
+        timeout_seconds=check.timeout_sec,
+        start_period_seconds=check.start_period_sec,
+        retries=check.retries,
+    )
+
+
+def _unique(tasks: list[Task]) -> list[Task]:
+    """The same tasks; one whose name an earlier one has goes by its folder's name and is refused."""
+    owner: dict[str, Task] = {}
+    return [
+        task if (first := owner.setdefault(task.name, task)) is task else _twin(task, first) for task in tasks
+    ]
+
+
+def _twin(task: Task, first: Task) -> Task:
+    reason = f"Its name {task.name!r} is also that of {first.directory.name}/: rename one of them."
+    return task.model_copy(update={"name": task.directory.name, "refused": reason})
+
+
+def _matches(name: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _words(value: Any) -> list[str]:
+    """A metadata value, one or several, as lower-case words."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return [str(word).strip().lower() for word in values if isinstance(word, str | int) and str(word).strip()]
+
+
+def _first(words: list[str]) -> str:
+    return words[0] if words else "unknown"

@@ -1,0 +1,369 @@
+"""The verifier of Harbor-format tasks: `tests/test.sh` runs after the rollout and writes the reward into a file.
+
+*Separate* mode judges the declared artifacts, in an image that the agent never touched; `artifacts` has the rules by
+which they travel. *Shared* mode judges the whole machine that the agent left, from a snapshot of its dead container. In
+both no process of the agent's lives, and `/tests`, `/solution` and `/logs/verifier` are new, empty, root-only mounts:
+what the agent planted there is not there. *Live* mode judges the agent's running container.
+
+What each mode cannot exclude:
+
+* Separate: tests that run the agent's code with their own rights hand it the reward file as well.
+* Shared: the tests run with the programs, libraries and start-up files that the agent left. `Verdict.programs` lists
+  those that it changed. `again: pristine` asks for a second verdict, in the task's own image with the agent's work laid
+  over it (`pristine`). A link of the agent's into `/tests` names the tests' own file there, as in Harbor.
+* Live: all that shared mode cannot; and a process of root's that survives the rollout sees the tests, and can write the
+  reward while they run. What lay in `/tests` and `/logs/verifier` before does not count: that they are empty and closed
+  is looked at from outside right before the tests begin. All processes are ended before the reward is read.
+
+An image's ENTRYPOINT runs in the agent's machine and in a verifier's, as in Harbor. Harbor judges shared tasks in the
+machine where it still runs. A snapshot has no processes, so the ENTRYPOINT is started anew there, from the files that
+the agent left and with the rights of the agent or of the tests, whichever are fewer. If it ends, the tests decide
+without it and the verdict has the flag `entrypoint_ended`. A task whose ENTRYPOINT must not run twice, or needs root
+where the agent is somebody else, is one for `dataset.keep_processes`.
+
+What cannot be judged counts against the agent (reward 0, with an error): tests without an end or a usable reward, and a
+machine that does not start. All of them rest on what the agent left, and whoever is losing a trial would spoil it if
+that paid. A task that is broken shows in `agent=oracle`, which then gets 0 as well.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from runner.benchmarks.harbor.artifacts import RESERVED
+from runner.benchmarks.harbor.carrying import carry_artifacts
+from runner.benchmarks.harbor.machine_changes import changed_programs, shown
+from runner.benchmarks.harbor.pristine import lay_over
+from runner.benchmarks.harbor.reward_files import NAMES, only_file, read_reward
+from runner.errors import EngineError, ImageError, VerifierError, WorkspaceTooLarge
+from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
+from runner.sandbox.inside import proxied
+from runner.sandbox.network import allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from runner.protocols import Ask, Sandbox, SandboxProvider
+    from runner.records import Changes, Environment, Image, Task
+
+LOGS = "/logs/verifier"
+LIVE_FRESH = ("/tests", LOGS)
+"""Mounted new and root-only in the agent's own container, when the task is judged live in it."""
+FRESH = RESERVED
+"""Mounted new and root-only in the verifier's container."""
+Mode = Literal["shared", "separate", "live", "pristine"]
+EMPTY = """
+for folder in {folders}; do
+    folder=$ASSAY_ROOT$folder
+    rm -rf -- $folder/..?* $folder/.[!.]* $folder/*
+    chown 0:0 $folder
+    chmod 700 $folder
+done
+"""
+EMPTY_SECONDS = 60.0
+SETTINGS_READ = 20
+"""Changed files of settings that are read for a word of pytest; of more of them each counts."""
+CLOSED = 0o700
+"""Rights of a folder that is root's alone."""
+NO_VERDICT = "no_verdict"
+"""Flag of a verdict of 0 that no test gave."""
+WHOSE = (
+    "This counts as failed, since what the agent left can bring it about. If agent=oracle ends so, too, the task is "
+    "broken."
+)
+
+
+class HarborVerifier(Record):
+    """Runs `/tests/test.sh` and reads `/logs/verifier/reward.json` (first) or `reward.txt`."""
+
+    reward_key: str = "reward"
+    """Which key of `reward.json` is the reward when there are several."""
+    again: Literal["pristine"] | None = None
+    """A second verdict on tasks that are judged in shared mode, beside the first and no part of the reward. pristine:
+    in the task's own image, with the agent's changes outside of system paths laid over it. It is part of a trial's key:
+    the machine that would be judged again is gone."""
+
+    @property
+    def judge(self) -> None:
+        """Tests decide, and no model."""
+
+    def verify(
+        self,
+        task: Task,
+        sandbox: Sandbox,
+        sandboxes: SandboxProvider,
+        into: Path,
+        ask: Ask | None = None,  # noqa: ARG002 - a verifier's signature
+    ) -> Verdict:
+        """See `protocols.Verifier`."""
+        began = time.monotonic()
+        look = {"live": self._live, "shared": self._shared, "separate": self._separate}[mode_of(task)]
+        verdict = _unless_the_engine_fails(task, sandboxes, lambda: look(task, sandbox, sandboxes, into))
+        return verdict.model_copy(update={"seconds": time.monotonic() - began})
+
+    def _separate(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+        hosts = allowed(sandboxes, _environment(task))
+        image = sandboxes.image(_environment(task))
+        with _opened(task, image, sandboxes, hosts) as judge:
+            try:
+                left_out = carry_artifacts(task, sandbox, judge, into)
+            except WorkspaceTooLarge as error:
+                return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
+            verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, into, "separate")
+        if not left_out:
+            return verdict
+        return verdict.model_copy(
+            update={"left_out": shown(left_out), "flags": (*verdict.flags, "artifacts_left_out")}
+        )
+
+    def _shared(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+        hosts = allowed(sandboxes, _environment(task))
+        commands = _test_commands(task, proxy=bool(hosts))
+        changes = sandbox.changes()
+        try:
+            with _opened(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
+                verdict = self._judge(commands, judge, into, "shared")
+        except ImageError as error:  # the agent left a machine that cannot even start
+            verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
+        verdict = _with_programs(verdict, changes, sandbox, into)
+        if self.again is None:
+            return verdict
+        return _beside(verdict, self._again(task, sandbox, sandboxes, into / "again", changes))
+
+    def _again(
+        self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, changes: Changes | None
+    ) -> Verdict:
+        """The second verdict, in a machine of the task's image."""
+        into.mkdir(exist_ok=True)
+        began, hosts = time.monotonic(), allowed(sandboxes, _environment(task))
+        with _opened(task, sandbox.image, sandboxes, hosts) as judge:
+            try:
+                left_out = lay_over(changes, sandbox, judge, into)
+                verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, into, "pristine")
+            except (VerifierError, WorkspaceTooLarge) as error:
+                left_out = ()
+                verdict = Verdict(reward=0.0, mode="pristine", error=ErrorInfo.of(error, "verify"))
+        seconds = time.monotonic() - began
+        return verdict.model_copy(update={"left_out": shown(left_out), "seconds": seconds})
+
+    def _live(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:  # noqa: ARG002
+        changes = sandbox.changes()
+        empty = EMPTY.format(folders=" ".join(LIVE_FRESH))
+        sandbox.exec(ExecSpec(argv=("sh", "-c", empty), user="root", timeout_seconds=EMPTY_SECONDS))
+        if not all(_is_new(folder, sandbox, into) for folder in LIVE_FRESH):
+            message = f"{' and '.join(LIVE_FRESH)} could not be emptied: something in the agent's machine fills them."
+            verdict = Verdict(
+                reward=0.0, mode="live", error=_error("VerifierError", message), flags=(NO_VERDICT,)
+            )
+        else:
+            verdict = self._judge(_test_commands(task), sandbox, into, "live")
+        return _with_programs(verdict, changes, sandbox, into)
+
+    def _judge(self, commands: Sequence[ExecSpec], judge: Sandbox, into: Path, mode: Mode) -> Verdict:
+        """Run the tests, end all processes, and read the reward."""
+        *before, test = commands
+        for command in before:
+            judge.exec(command)
+        result = judge.exec(test)
+        judge.kill()  # what still runs could change files while they are read
+        (into / "verifier.stdout").write_text(result.stdout + result.stderr, "utf-8")
+        components: dict[str, float] = {}
+        error: ErrorInfo | None = None
+        try:
+            reward, components = read_reward(_reward_files(result, judge, into), self.reward_key)
+        except (VerifierError, WorkspaceTooLarge) as problem:
+            reward, error = 0.0, _with_ending(problem, result, test)
+        with suppress(FileNotFoundError, WorkspaceTooLarge):  # for people; the reward does not rest on it
+            judge.get(LOGS, into / "verifier.tar")
+        return Verdict(
+            reward=reward,
+            components=components,
+            exit_code=result.exit_code,
+            mode=mode,
+            image=judge.image.id,
+            output=(result.stdout + result.stderr)[-4000:],
+            error=error,
+            flags=(
+                *([NO_VERDICT] if error else []),
+                *(["entrypoint_ended"] if judge.entrypoint_ended else []),
+            ),
+        )
+
+
+def mode_of(task: Task) -> Literal["live", "shared", "separate"]:
+    """How a task is judged."""
+    return "live" if task.verifier.keep_processes else task.verifier.mode
+
+
+def _environment(task: Task) -> Environment:
+    return task.verifier.environment or task.environment
+
+
+def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, look: Callable[[], Verdict]) -> Verdict:
+    """Ask again for a verdict on which the engine failed, and then try the engine on the task's own image.
+
+    An engine that fails twice on what the agent left, and not on that, was made to fail: reward 0. Raises `EngineError`
+    otherwise.
+    """
+    found = _verdict_or_failure(look)
+    if isinstance(found, EngineError):
+        found = _verdict_or_failure(look)
+    if isinstance(found, EngineError):
+        _try_engine(task, sandboxes)
+        return Verdict(reward=0.0, mode=mode_of(task), error=_error("EngineError", str(found)))
+    return found
+
+
+def _verdict_or_failure(look: Callable[[], Verdict]) -> Verdict | EngineError:
+    try:
+        return look()
+    except ImageError:  # of the task's own image
+        raise
+    except EngineError as error:
+        return error
+
+
+def _try_engine(task: Task, sandboxes: SandboxProvider) -> None:
+    """Raises `EngineError` if not even the task's own machine starts."""
+    with _opened(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
+        sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=EMPTY_SECONDS))
+
+
+@contextmanager
+def _opened(
+    task: Task,
+    image: Image,
+    sandboxes: SandboxProvider,
+    hosts: tuple[str, ...] | None,
+    entrypoint_user: str | None = None,
+) -> Iterator[Sandbox]:
+    """The judge's sandbox: an open network where `hosts` is None, else none but a proxy to them."""
+    with ExitStack() as stack:
+        sockets = None
+        if hosts:
+            from runner.gateway.egress import egress  # noqa: PLC0415 - loads a server, which few verifiers need
+
+            sockets = stack.enter_context(egress(hosts)).folder
+        spec = SandboxSpec(
+            name=f"{task.name}-verifier",
+            image=image,
+            environment=_environment(task),
+            user="root",  # of the container; the tests' own user is the command's
+            gateway_dir=sockets,
+            fresh_dirs=FRESH,
+            entrypoint=True,
+            entrypoint_user=entrypoint_user,
+            network="open" if hosts is None else "none",
+        )
+        yield stack.enter_context(sandboxes.open(spec))
+
+
+def _lesser_user(task: Task) -> str | None:
+    """Who runs the ENTRYPOINT of a machine that the agent left: the agent or the tests, if they are not root.
+
+    It may be, or load, what the agent has written: as the image's user it could do more than the tests would.
+    """
+    users = (task.agent_user, task.verifier.user)
+    return next((user for user in users if user not in (None, "root", "0")), None)
+
+
+def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
+    """What runs in the judge's sandbox; the last one is `test.sh`.
+
+    Its output comes to our side of the wall, where it is capped, and not into a file of the sandbox. A user of the
+    verifier's own is first given the tests and the place of the reward, which are root's.
+    """
+    tests, user = task.verifier.tests, task.verifier.user or "root"
+    judge = ExecSpec(
+        argv=("bash", "-c", "chmod +x /tests/test.sh; exec /tests/test.sh"),
+        env=task.verifier.env,
+        user=user,
+        timeout_seconds=task.verifier.timeout_seconds,
+    )
+    judge = proxied(judge) if proxy else judge
+    uploads = {"/tests": tests} if tests else {}
+    if user in ("root", "0"):
+        return (judge.model_copy(update={"uploads": uploads}),)
+    give = ExecSpec(
+        argv=("chown", "-R", user, *LIVE_FRESH), user="root", uploads=uploads, timeout_seconds=60.0
+    )
+    return give, judge
+
+
+def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:
+    """Whether a folder of a running sandbox is empty and closed, as seen from outside."""
+    tar = into / "live.tar"
+    try:
+        sandbox.get(folder, tar)
+        with tarfile.open(tar) as archive:
+            (root, *others) = archive
+        return not others and root.isdir() and root.mode & 0o777 == CLOSED
+    except (FileNotFoundError, WorkspaceTooLarge):
+        return False
+    finally:
+        tar.unlink(missing_ok=True)
+
+
+def _reward_files(result: ExecResult, judge: Sandbox, into: Path) -> dict[str, bytes]:
+    """The reward file that counts, of tests that ended by themselves: many write a 0 first, and the truth last."""
+    if result.ended != "exited":
+        raise VerifierError("The tests had not ended: what they had written is not a verdict.")
+    for name in NAMES:
+        tar = into / f"{name}.tar"
+        try:
+            judge.get(f"{LOGS}/{name}", tar)
+            return {name: only_file(tar)}
+        except FileNotFoundError:
+            continue
+        finally:
+            tar.unlink(missing_ok=True)
+    return {}
+
+
+def _with_programs(verdict: Verdict, changes: Changes | None, sandbox: Sandbox, into: Path) -> Verdict:
+    """The verdict, with what the agent changed of the programs that its tests ran with."""
+    found = changed_programs(changes, sandbox.workdir, _pytest_reader(sandbox, into))
+    flag = "programs_unknown" if found.count is None else "programs_changed" if found.count else ""
+    return verdict.model_copy(update={"programs": found, "flags": (*verdict.flags, *filter(None, [flag]))})
+
+
+def _pytest_reader(sandbox: Sandbox, into: Path) -> Callable[[str], bool]:
+    """Tells whether a file speaks of pytest; true where it cannot be read."""
+    left = iter(range(SETTINGS_READ))
+
+    def speaks_of_pytest(path: str) -> bool:
+        tar = into / "settings.tar"
+        if next(left, None) is None:
+            return True
+        try:
+            sandbox.get(path, tar)
+            return b"pytest" in only_file(tar)
+        except (FileNotFoundError, WorkspaceTooLarge, VerifierError):
+            return True
+        finally:
+            tar.unlink(missing_ok=True)
+
+    return speaks_of_pytest
+
+
+def _beside(verdict: Verdict, again: Verdict) -> Verdict:
+    """The first verdict with the second one beside it."""
+    flags = ("verdicts_differ",) if verdict.reward != again.reward else ()
+    return verdict.model_copy(update={"again": again, "flags": (*verdict.flags, *flags)})
+
+
+def _with_ending(problem: Exception, result: ExecResult, test: ExecSpec) -> ErrorInfo:
+    """The error, with what the script's own ending says about its cause."""
+    if result.ended == "deadline":
+        limit = f"The tests did not end within {test.timeout_seconds:g} s."
+        return _error("VerifierTimeout", limit, str(problem))
+    ending = f"test.sh ended with exit code {result.exit_code} ({result.ended}): {result.stderr[-500:]}"
+    return _error(type(problem).__name__, str(problem), ending)
+
+
+def _error(kind: str, message: str, cause: str | None = None) -> ErrorInfo:
+    return ErrorInfo(type=kind, message=f"{message} {WHOSE}", cause=cause, phase="verify")

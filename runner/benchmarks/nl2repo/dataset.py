@@ -1,0 +1,291 @@
+"""NL2Repo-Bench: a whole repository from one document, judged by upstream's own tests (section 3).
+
+A task is a folder in the authors' public layout, read as it is: `start.md` (the document), `test_case_count.txt`,
+`test_commands.json` and `test_files.json` (what is deleted from the agent's work). What they do not publish beside it,
+the tests above all, comes from a `source.yaml` and was checked once with upstream's own code (`truth.json`); both lie
+in the task's folder or, for the public tasks, in `tasks/nl2repo/sources`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from runner.benchmarks.nl2repo import published as nl2repo_folder
+from runner.benchmarks.nl2repo.published import DOCUMENT, Published
+from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
+from runner.benchmarks.nl2repo.verifier import SuiteVerifier
+from runner.benchmarks.sources import upstream
+from runner.benchmarks.sources.references import made
+from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
+from runner.benchmarks.sources.upstream import Source
+from runner.errors import ConfigError, TaskError
+from runner.records import Answer, Environment, Record, Task, VerifierSpec
+from runner.sweeps.yaml_files import read_yaml
+
+SOURCE, TRUTH = "source.yaml", "truth.json"
+EASY, MEDIUM = 1500, 4000
+"""Lines of upstream's code up to which a task is easy, and below which it is medium (Table 2)."""
+INSTRUCTION = """\
+Build a Python project in the current directory, {workdir}, from the document {document}, which is all that you get. \
+Read the whole document first. Write every module that it describes, with exactly the names, signatures and behaviour \
+that it gives, and the packaging files, so that `pip install -e .` installs the library. It will be judged by a test \
+suite that you do not have: whatever the document says may be tested.{tests}
+Work on your own until the whole project is done; nobody answers questions.
+"""
+REVEALED = (
+    " Those tests are in the directory already; they must pass as they are, and are put back before judging."
+)
+
+
+class Nl2RepoBench(Record):
+    """A folder of NL2Repo-Bench tasks."""
+
+    name: str
+    root: Path
+    """Absolute. Its children with any of the four files are the tasks, in the order of their names."""
+    sources: Path
+    """Folder with `TASK/source.yaml` and `TASK/truth.json` of tasks whose own folder lacks them."""
+    image: Path
+    """Build context of the image in which tasks are done and judged."""
+    published: Path
+    """Dockerfile of the image in which a task with an image of the authors' is judged, upon that image."""
+    build_args: dict[str, str] = {}
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
+    """A trial passes when its reward reaches this."""
+    reveal_tests: bool = False
+    """The agent gets the tests too (section 4.4.2)."""
+    include: tuple[str, ...] = ()
+    """Names of tasks: only these are the dataset. Empty: all."""
+    answers_in_reach: Literal["refuse", "flag"] = "refuse"
+    """What becomes of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
+    verifier: SuiteVerifier
+
+    def tasks(self) -> Sequence[Task]:
+        """Every task, sorted by folder; broken ones, and those that cannot be judged here, have `refused` set.
+
+        Raises `ConfigError` when there is none, or `include` names one that is not there.
+        """
+        folders = nl2repo_folder.folders(self.root)
+        if not folders:
+            raise ConfigError(
+                f"dataset {self.name}: no folder of NL2Repo-Bench in {self.root}. Set dataset.root to test_files/."
+            )
+        if absent := sorted({*self.include} - {folder.name for folder in folders}):
+            raise ConfigError(f"dataset {self.name}: {self.root} has no task {absent[0]!r}.")
+        documents = nl2repo_folder.documents(folders)
+        return [
+            self._task(folder, documents)
+            for folder in folders
+            if not self.include or folder.name in self.include
+        ]
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Fetch upstream's sources and what images are made of. Raises `ConfigError` when a client fails."""
+        for task in self.tasks():
+            for flag in () if task.refused else task.flags:
+                say(f"{task.name} is flagged {flag}: {nl2repo_folder.REMARKS[flag]}")
+            if not task.refused:
+                self.make(task.directory, self.suite(task.directory), say)
+
+    def make(self, folder: Path, suite: Suite, say: Callable[[str], None]) -> Task:
+        """Everything of one task that lies in the cache, made unless it is there, and the task that names it."""
+        source, here = self.source(folder)
+        cache = self.verifier.cache
+        fetched = upstream.fetch_upstream(source, here, cache, say) if source.kind != "none" else None
+        task = self.complete(Task(name=folder.name, dataset=self.name, directory=folder), suite)
+        with made(_there(task.verifier.tests), f"the suite of {folder.name}", say) as place:
+            if place:
+                upstream.write_suite(suite, None if source.image else fetched, place)
+        if fetched and task.solution:
+            with made(task.solution, f"the oracle of {folder.name}", say) as place:
+                if place:
+                    upstream.write_oracle(fetched, suite.deleted, place)
+        self._make_image(task.environment, (folder, suite, fetched), say, revealed=self.reveal_tests)
+        judged_in = task.verifier.environment
+        if judged_in and judged_in != task.environment:
+            published = self.published if source.image else None
+            self._make_image(judged_in, (folder, suite, fetched), say, dockerfile=published)
+        return task
+
+    def source(self, folder: Path) -> tuple[Source, Path]:
+        """A task's source, and the folder that says it. Raises `TaskError` when there is none."""
+        for place in (folder, self.sources / folder.name):
+            if (place / SOURCE).is_file():
+                try:
+                    return read_yaml(place / SOURCE, Source, SOURCE), place
+                except ConfigError as error:
+                    raise TaskError(str(error)) from error
+        raise TaskError(
+            f"Nobody says where its hidden tests are: write {self.sources / folder.name / SOURCE} (an sdist, a folder "
+            "or the published image)."
+        )
+
+    def suite(self, folder: Path) -> Suite:
+        """What judges a task. Raises `TaskError` where its truth is missing, or is of something else, or says another
+        count than was published.
+        """
+        published = nl2repo_folder.read(folder)
+        source, here = self.source(folder)
+        bare = self.bare_suite(published, source)
+        truth = _stored(here)
+        if source.kind == "none":
+            return bare
+        if truth is None:
+            raise TaskError(
+                "Nobody has checked that upstream passes its own tests here: run job=verify_ground_truth."
+            )
+        if truth.digest != self.truth_digest(bare, source):
+            raise TaskError(
+                "Its source, commands or image are not those whose ground truth is stored: run "
+                "job=verify_ground_truth."
+            )
+        if len(truth.passed) != published.count:
+            raise TaskError(
+                f"Upstream passes {len(truth.passed)} of its tests here, and {published.count} are published: name "
+                f"another version in {SOURCE}."
+            )
+        return bare.model_copy(update={"expected": truth.passed})
+
+    def bare_suite(self, published: Published, source: Source) -> Suite:
+        """The suite without what is expected of it."""
+        return Suite(
+            commands=published.commands,
+            deleted=published.hidden,
+            count=published.count,
+            plugins=source.plugins,
+            env=source.env,
+            command_seconds=source.command_seconds,
+        )
+
+    def truth_digest(self, suite: Suite, source: Source) -> str:
+        """Of what a ground truth rests on; not the deletion list, for what it takes from upstream is laid back."""
+        images = [tree_digest(self.image), self.published.read_text() if source.image else ""]
+        ran = suite.model_dump(mode="json", exclude={"expected", "count", "deleted"}, exclude_defaults=True)
+        return digest([ran, source.shaping, images])
+
+    def _task(self, folder: Path, documents: dict[str, list[str]]) -> Task:
+        task = Task(name=folder.name, dataset=self.name, directory=folder, language="python")
+        try:
+            check_links(folder, (*nl2repo_folder.PARTS, SOURCE, TRUTH))
+            task = task.model_copy(update={"digest": tree_digest(folder, nl2repo_folder.PARTS)})
+            published = nl2repo_folder.read(folder)
+            source, _ = self.source(folder)
+            strata = {"tier": _tier(source.lines), "category": source.category, "flags": published.flags}
+            task = task.model_copy(update=strata)
+            nl2repo_folder.check_document(folder, source.package, documents)
+            suite = self.suite(folder)
+            unproven = () if suite.expected else (nl2repo_folder.NO_TRUTH,)
+            return self.complete(task.model_copy(update={"flags": (*task.flags, *unproven)}), suite)
+        except TaskError as error:
+            return task.model_copy(update={"refused": str(error)})
+
+    def complete(self, task: Task, suite: Suite) -> Task:
+        """Everything else of a task; pure, but for the files that it reads."""
+        source, _ = self.source(task.directory)
+        cache, files = self.verifier.cache, tree_digest(task.directory, nl2repo_folder.PARTS)
+        identity = digest(
+            [files, suite.model_dump(mode="json"), source.shaping, self.reveal_tests, self.verifier.shaping]
+        )
+        oracle = cache / "oracle" / _short([source.shaping, suite.deleted])
+        return task.model_copy(
+            update={
+                "digest": identity,
+                "instruction": INSTRUCTION.format(
+                    workdir=WORKSPACE, document=DOCUMENT, tests=REVEALED if self.reveal_tests else ""
+                ),
+                "environment": self._environment(task, source, suite, revealed=self.reveal_tests),
+                "agent_user": "agent",
+                "verifier": VerifierSpec(
+                    mode="separate",
+                    tests=cache / "suites" / _short([suite.model_dump(mode="json"), source.shaping]),
+                    environment=self._environment(task, source, suite, revealed=False, judging=True),
+                    timeout_seconds=suite.command_seconds,
+                ),
+                "solution": None if source.kind == "none" else oracle,
+                "answer": Answer(
+                    packages={"pypi": (source.package if source.kind == "sdist" else task.name,)},
+                    source=None if source.kind == "none" else oracle / "source",
+                    tolerated=self.answers_in_reach == "flag",
+                ),
+            }
+        )
+
+    def _environment(
+        self, task: Task, source: Source, suite: Suite, *, revealed: bool, judging: bool = False
+    ) -> Environment:
+        published = judging and source.image is not None
+        build_args = {"BASE": source.image or ""} if published else self.build_args
+        document = hashlib.sha256((task.directory / DOCUMENT).read_bytes()).hexdigest()
+        tests = [source.shaping, suite.deleted] if revealed else None
+        dockerfile = self.published.read_text() if published else ""
+        parts = [
+            tree_digest(self.image),
+            dockerfile,
+            build_args,
+            source.packages,
+            source.withheld,
+            document,
+            tests,
+        ]
+        return Environment(
+            name=task.name,
+            context=self.verifier.cache / "nl2repo_images" / _short(parts),
+            build_args=build_args,
+            network="no-network",
+            workdir=WORKSPACE,
+            digest=digest(parts),
+        )
+
+    def _make_image(
+        self,
+        environment: Environment,
+        of: tuple[Path, Suite, Path | None],
+        say: Callable[[str], None],
+        *,
+        revealed: bool = False,
+        dockerfile: Path | None = None,
+    ) -> None:
+        """The build context of an image; `of` is the task's folder, its suite and upstream's source."""
+        folder, suite, fetched = of
+        files = {DOCUMENT: folder / DOCUMENT}
+        if revealed and fetched is None:
+            raise ConfigError(
+                f"{folder.name}: its tests are in an image of the authors', and cannot be revealed."
+            )
+        if revealed and fetched:
+            files |= upstream.tests_of(fetched, suite.deleted)
+        with made(_there(environment.context), f"the image of {folder.name}", say) as place:
+            if place:
+                upstream.write_context(self.image, self.source(folder)[0], files, place)
+                if dockerfile:
+                    shutil.copyfile(dockerfile, place / "Dockerfile")
+
+
+def _stored(here: Path) -> Truth | None:
+    try:
+        return Truth.model_validate_json((here / TRUTH).read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise TaskError(f"{TRUTH} cannot be read: run job=verify_ground_truth.") from error
+
+
+def _tier(lines: int | None) -> str:
+    if lines is None:
+        return "unknown"
+    return "easy" if lines <= EASY else "medium" if lines < MEDIUM else "hard"
+
+
+def _there(path: Path | None) -> Path:
+    assert path is not None  # noqa: S101 - `complete` gives every task both
+    return path
+
+
+def _short(content: object) -> str:
+    return digest(content).removeprefix("sha256:")[:24]

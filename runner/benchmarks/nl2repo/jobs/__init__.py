@@ -1,0 +1,1 @@
+"""Jobs of NL2Repo-Bench."""

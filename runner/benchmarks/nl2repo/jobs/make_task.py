@@ -1,0 +1,168 @@
+"""`job=make_nl2repo_task`: a task folder from an sdist, its ground truth verified; its document is a draft."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+from pydantic import field_validator
+
+from runner.benchmarks.nl2repo.jobs.specification import write_inventory
+from runner.benchmarks.nl2repo.specification.entries import Entry
+from runner.benchmarks.nl2repo.specification.inventory import code_lines, inventory
+from runner.benchmarks.sources import packages
+from runner.errors import ConfigError
+from runner.jobs.verify_ground_truth import check, only_dataset
+from runner.sweeps.job import Job
+
+if TYPE_CHECKING:
+    from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
+    from runner.benchmarks.sources.upstream import Source
+    from runner.sweeps.cells import Sweep
+
+DRAFT = """\
+# {name}
+
+## Project Description
+
+{name} {version} is a Python library. TODO: its goals, scope and main functionality.
+
+## Supports
+
+Third-party packages that it needs: {packages}
+
+Its files:
+
+```
+{tree}
+```
+
+## API Usage Guide
+
+TODO: behind each name its inputs, results and behaviour; whatever upstream's tests use must be said.
+
+{api}
+## Implementation Nodes
+
+TODO: examples of how the important parts are imported and used.
+"""
+
+
+class MakeNl2RepoTask(Job):
+    """Fetches an sdist, makes its inventory, commands and deletion list, and counts the tests that it passes twice."""
+
+    package: str
+    """Name on the package index."""
+    version: str
+    task: str = ""
+    """Of the task; empty: the package's."""
+    requires: tuple[str, ...] = ()
+    """Packages that library and tests need, as requirements; pinned by digest in `source.yaml`."""
+    plugins: tuple[str, ...] = ()
+    """Modules of pytest plugins among them."""
+    tests: tuple[str, ...] = ()
+    """Paths of the tests; empty: `tests`, `test`, or files `test_*.py` at the top."""
+    category: str = "unknown"
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _is_no_number(cls, value: object) -> object:
+        if isinstance(value, float | int):
+            raise ValueError(  # noqa: TRY004 - what pydantic catches
+                "a number loses its zeros: quote it as a text, job.version=\"'1.10'\""
+            )
+        return value
+
+    @field_validator("requires")
+    @classmethod
+    def _are_packages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(packages.required, value))
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""
+        dataset, sandboxes = only_dataset(sweep), sweep.settings.sandbox
+        say = partial(print, flush=True)
+        folder = dataset.root / (self.task or self.package)
+        if (folder / "truth.json").exists():
+            raise ConfigError(f"{folder} is a whole task already: choose another job.task, or remove it.")
+        if not folder.exists():  # else what is there has been mended, and is checked as it is
+            source, fetched = self._source(dataset, say)
+            self._write(folder, source, fetched)
+        sandboxes.prepare([], say)
+        failures: list[str] = []
+        said = check(dataset, folder, sandboxes, say, failures, count=folder / "test_case_count.txt")
+        if failures:
+            raise ConfigError(
+                "\n".join([*failures, f"Mend {folder}/source.yaml; then the same command goes on."])
+            )
+        say(
+            f"{folder}: {said}. Now write its start.md, which is a draft; job=spec_coverage says what it lacks."
+        )
+        return 0
+
+    def _source(self, dataset: Nl2RepoBench, say: partial[None]) -> tuple[Source, Path]:
+        from runner.benchmarks.sources import upstream  # noqa: PLC0415 - only this job needs it
+
+        digest = upstream.sdist_digest(self.package, self.version)
+        source = upstream.Source(
+            kind="sdist",
+            package=self.package,
+            version=self.version,
+            digest=digest,
+            packages=upstream.locked(self.requires),
+            plugins=self.plugins,
+            category=self.category,
+        )
+        fetched = upstream.fetch_upstream(source, dataset.root, dataset.verifier.cache, say)
+        return source.model_copy(update={"lines": code_lines(fetched)}), fetched
+
+    def _write(self, folder: Path, source: Source, fetched: Path) -> None:
+        """Everything but the truth; the count stands for one until that is known."""
+        tests = list(self.tests) or _tests(fetched)
+        if absent := [path for path in tests if not (fetched / path).exists()]:
+            raise ConfigError(f"job.tests: the sdist of {self.package} {self.version} has no {absent[0]}.")
+        entries = inventory(fetched)
+        folder.mkdir(parents=True)
+        command = f"pytest --continue-on-collection-errors {' '.join(tests)}"
+        (folder / "test_commands.json").write_text(json.dumps(["pip install -e .", command]))
+        (folder / "test_files.json").write_text(json.dumps(tests))
+        (folder / "test_case_count.txt").write_text("1")
+        node = source.model_dump(mode="json", exclude_defaults=True)
+        (folder / "source.yaml").write_text(yaml.safe_dump(node, sort_keys=False, width=1000))
+        (folder / "start.md").write_text(self._draft(entries, source))
+        write_inventory(entries, folder / "inventory.json")
+
+    def _draft(self, entries: list[Entry], source: Source) -> str:
+        files = sorted({entry.file for entry in entries})
+        packages = [line.split(" ")[0] for line in source.packages]
+        shown = [entry for entry in entries if entry.public]
+        return DRAFT.format(
+            name=self.task or self.package,
+            version=self.version,
+            packages=", ".join(packages) or "none.",
+            tree="\n".join(files),
+            api="".join(map(_said, shown)),
+        )
+
+
+def _said(entry: Entry) -> str:
+    if entry.kind == "module":
+        return f"### Module `{entry.name}`\n\n"
+    if entry.kind == "class":
+        return f"#### class `{entry.short}({entry.signature})`\n\nTODO\n\n"
+    signature = "" if entry.parameters is None else entry.signature
+    return f"* `{entry.short}{signature}`: TODO\n\n"
+
+
+def _tests(source: Path) -> list[str]:
+    """Where the tests are. Raises `ConfigError` if nobody can tell."""
+    folders = [name for name in ("tests", "test") if (source / name).is_dir()]
+    found = folders[:1] or sorted(path.name for path in source.glob("test_*.py"))
+    if not found:
+        raise ConfigError(
+            f"{source} has neither a folder tests nor test nor a test_*.py: say job.tests=[PATH,...]."
+        )
+    return found

@@ -1,0 +1,82 @@
+"""`job=spec_inventory` and `job=spec_coverage`: what a package defines, and what a document says of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from runner.benchmarks.nl2repo.specification.coverage import coverage
+from runner.benchmarks.nl2repo.specification.entries import Entry
+from runner.benchmarks.nl2repo.specification.inventory import code_lines, inventory
+from runner.errors import ConfigError
+from runner.sweeps.job import Job
+from runner.sweeps.store import write_atomically
+
+if TYPE_CHECKING:
+    from runner.sweeps.cells import Sweep
+
+_PLURALS = {"class": "classes", "property": "properties"}
+
+
+class SpecInventory(Job):
+    """Lists modules, classes, functions, methods and constants of a package, with signatures and places."""
+
+    path: Path
+    """Folder of the package or of its source tree, or one file. Tests are left out."""
+    into: Path | None = None
+    """JSON file for the inventory; None: only printed."""
+
+    def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
+        """Exit code 0. Raises `ConfigError` for what is no Python."""
+        entries = inventory(self.path)
+        if self.into:
+            write_inventory(entries, self.into)
+        for entry in entries:
+            print(f"{entry.kind:9}{entry.file}:{entry.line}  {entry.name}{entry.signature}")
+        counts = Counter(entry.kind for entry in entries if entry.public)
+        said = ", ".join(
+            f"{count} {_PLURALS.get(kind, f'{kind}s')}" for kind, count in sorted(counts.items())
+        )
+        print(f"public: {said}; {code_lines(self.path)} lines of code")
+        return 0
+
+
+class SpecCoverage(Job):
+    """Says how much of a package's public API a specification document names with the right signature."""
+
+    path: Path
+    """As of `SpecInventory`."""
+    document: Path
+    least: float = Field(default=0.0, ge=0, le=1)
+    """Share below which the exit code is 4."""
+
+    def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
+        """Exit code 0, or 4 below `least`. Raises `ConfigError` when something cannot be read."""
+        try:
+            text = self.document.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"job.document: {self.document} cannot be read: {error}.") from error
+        entries = inventory(self.path)
+        found = coverage(entries, text)
+        places = {
+            entry.name: f"{entry.file}:{entry.line}  {entry.name}{entry.signature}" for entry in entries
+        }
+        for title, names in (("not named", found.missing), ("named with other parameters", found.otherwise)):
+            for name in names:
+                print(f"{title}: {places[name]}")
+        everything = len(found.right) + len(found.otherwise) + len(found.missing)
+        print(
+            f"{found.share:.1%} of the public API: {len(found.right)} of {everything} are named with their signature"
+        )
+        return 0 if found.share >= self.least else 4
+
+
+def write_inventory(entries: list[Entry], into: Path) -> None:
+    """As JSON: a list of entries."""
+    node = [entry.model_dump(mode="json") for entry in entries]
+    into.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(into, json.dumps(node, indent=1).encode() + b"\n")

@@ -1,0 +1,144 @@
+"""One folder of NL2Repo-Bench's public data: what it says, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from runner.benchmarks.nl2repo.suite import covered, runs_tests, targets
+from runner.errors import TaskError
+from runner.records import Record
+
+DOCUMENT, COUNT, COMMANDS, FILES = PARTS = (
+    "start.md",
+    "test_case_count.txt",
+    "test_commands.json",
+    "test_files.json",
+)
+NOTE = "start.md.download_failed.txt"
+"""What some folders have in place of the document."""
+SHORT = 1000
+"""Characters below which a document that speaks of a failure is taken for a note of one."""
+_TESTS = re.compile(r"tests?|test_.*\.py|.*_tests?\.py")
+"""Names of folders and files that hold tests and no library."""
+NOT_DELETED = "tests_not_deleted"
+"""Flag: a collected test is in no deleted file, so that the authors' own scoring would count an agent's."""
+NO_INSTALL = "no_install_step"
+"""Flag: nothing is ever installed."""
+NO_TRUTH = "no_ground_truth"
+"""Flag: nobody can check that upstream's code passes the hidden tests here."""
+REMARKS = {
+    NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's take their place, and no "
+    "other test counts",
+    NO_INSTALL: "none of its commands installs anything; they run as they are",
+    NO_TRUTH: "its tests are in the authors' image and upstream's code is nowhere, so that nobody has seen them pass; "
+    "every test in a file of theirs counts",
+}
+"""Flag -> what is wrong and what becomes of it."""
+
+
+class Published(Record):
+    """The three files beside the document."""
+
+    count: int
+    commands: tuple[str, ...]
+    deleted: tuple[str, ...]
+    """Paths, as published."""
+    flags: tuple[str, ...]
+    """`NOT_DELETED`, `NO_INSTALL`: wrong, and mended here."""
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The published paths, and those of tests that the commands collect beside them. No folder such as `src`: with
+        its tests upstream's own library would be laid over the agent's.
+        """
+        return tuple(dict.fromkeys([*self.deleted, *_uncovered(self.commands, self.deleted)]))
+
+
+def folders(root: Path) -> list[Path]:
+    """Folders that are tasks, or so like one that leaving them out would be a silent loss; sorted."""
+    if not root.is_dir():
+        return []
+    return sorted(
+        child for child in root.iterdir() if any((child / part).exists() for part in (*PARTS, NOTE))
+    )
+
+
+def read(folder: Path) -> Published:
+    """What a folder publishes. Raises `TaskError` with what is missing or makes no sense."""
+    count = _text(folder / COUNT).strip()
+    if not count.isascii() or not count.isdigit() or int(count) < 1:
+        raise TaskError(f"{COUNT} holds {count[:40]!r}, which is no number of tests.")
+    commands, deleted = _strings(folder / COMMANDS), _strings(folder / FILES)
+    if not any(map(runs_tests, commands)):
+        raise TaskError(f"{COMMANDS} has no command that runs pytest, so nothing would be tested.")
+    for path in deleted:
+        if path.startswith("/") or ".." in Path(path).parts:
+            raise TaskError(f"{FILES}: {path!r} leaves the workspace.")
+    open_ones = [path for command in commands for path in targets(command)]
+    installs = any(re.search(r"\b(install|setup\.py|poetry|uv|make)\b", command) for command in commands)
+    flags = [NOT_DELETED] if any(not covered(path, deleted) for path in open_ones) else []
+    flags += [] if installs else [NO_INSTALL]
+    return Published(count=int(count), commands=commands, deleted=deleted, flags=tuple(flags))
+
+
+def documents(folders: list[Path]) -> dict[str, list[str]]:
+    """Document -> names of the tasks that have it, byte for byte; those that cannot be read are left out."""
+    owners: dict[str, list[str]] = {}
+    for folder in folders:
+        if (folder / DOCUMENT).is_file():
+            text = (folder / DOCUMENT).read_text("utf-8", errors="replace")
+            owners.setdefault(text, []).append(folder.name)
+    return owners
+
+
+def check_document(folder: Path, package: str, documents: dict[str, list[str]]) -> None:
+    """Raise `TaskError` for a document that is a note of a failed download, or another task's."""
+    if not (folder / DOCUMENT).exists() and (folder / NOTE).exists():
+        raise TaskError(f"Its document was never downloaded: there is {NOTE} in place of {DOCUMENT}.")
+    text = _text(folder / DOCUMENT)
+    if len(text) < SHORT and re.search(r"fail|error|could not|not found", text, re.IGNORECASE):
+        raise TaskError(f"{DOCUMENT} is no document but a note of a failed download: {text.strip()[:80]!r}.")
+    if not text.strip():
+        raise TaskError(f"{DOCUMENT} is empty.")
+    twins = [name for name in documents.get(text, []) if name != folder.name]
+    mine = _mentions(text, folder.name, package)
+    if twins and max(_mentions(text, twin) for twin in twins) > mine:
+        raise TaskError(f"{DOCUMENT} is, byte for byte, that of {twins[0]}.")
+    if not mine:
+        raise TaskError(f"{DOCUMENT} never names {folder.name}: it is another task's.")
+
+
+def _mentions(text: str, *names: str) -> int:
+    """How often a text has one of the names, whatever stands between their words."""
+    patterns = {re.sub(r"[-_.\s]+", "[-_. ]?", name) for name in names if name}
+    return sum(len(re.findall(pattern, text, re.IGNORECASE)) for pattern in patterns)
+
+
+def _uncovered(commands: tuple[str, ...], deleted: tuple[str, ...]) -> list[str]:
+    return [
+        path
+        for command in commands
+        for path in targets(command)
+        if any(map(_TESTS.fullmatch, Path(path).parts)) and not covered(path, deleted)
+    ]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except FileNotFoundError as error:
+        raise TaskError(f"{path.name} is missing.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise TaskError(f"{path.name} cannot be read: {error}.") from error
+
+
+def _strings(path: Path) -> tuple[str, ...]:
+    try:
+        values = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise TaskError(f"{path.name} is no JSON: {error}.") from error
+    if not isinstance(values, list) or not all(isinstance(value, str) and value.strip() for value in values):
+        raise TaskError(f"{path.name} must be a list of texts.")
+    return tuple(values)

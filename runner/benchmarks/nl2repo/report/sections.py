@@ -1,0 +1,162 @@
+"""Sections on NL2Repo-Bench: scores, failure taxonomy, interaction limits, documents against revealed tests."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import pandas as pd
+
+from metrics import nl2repo
+from metrics.failures import FAILURES
+from runner.benchmarks.nl2repo.report import figures
+from runner.report.blocks import Block, Column, Picture, Section, Table, Value
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+
+REVEALED = "_revealed"
+"""End of the name of a dataset whose agents get the tests; without it, the name of the other one."""
+_TURNS = re.compile(r"turns_(\d+)")
+_KINDS = {
+    "import": "a module or dependency is missing",
+    "signature": "an attribute, name or argument that the tests use is missing",
+    "assertion": "the code runs and does something else",
+    "timeout": "the suite's time limit",
+    "other": "any other exception, and tests of which nothing was heard",
+}
+
+
+def scores(found: Findings) -> Section | None:
+    """The paper's Tables 3 and 4."""
+    if not nl2repo.scored(found.trials):
+        return None
+    table = nl2repo.overall(found.trials, found.scoring.attempts)
+    values = lines(table)
+    blocks: list[Block] = []
+    for stratum, caption in (("tier", "Table 3"), ("category", "Table 4")):
+        names = _strata(table, stratum)
+        heads = [
+            Column(
+                "score",
+                "mean share of the published tests that pass, over the tasks planned; no valid trial is 0",
+            ),
+            Column("whole", "Pass@1: tasks whose tests all pass, of the tasks planned"),
+            *(Column(name.partition(" ")[2]) for name in names),
+        ]
+        rows = [
+            [*about(cell, found), figure(values[at]["score"], ".1%"),
+             Value(f"{values[at]['whole']:g}/{values[at]['tasks']}", float(values[at]["whole"])),
+             *(figure(values[at][name], ".1%") for name in names)]
+            for at, cell in lines(found.cells).items()
+        ]  # fmt: skip
+        blocks.append(Table(f"Pass rate by {stratum} ({caption} of the paper)", [AGENT, MODEL, *heads], rows))
+    return Section("suites", "Hidden suites: pass rates", blocks)
+
+
+def failures(found: Findings) -> Section | None:
+    """Why tests fail (section 4.3.7)."""
+    if not nl2repo.scored(found.trials):
+        return None
+    values = lines(nl2repo.failures(found.trials))
+    heads = [
+        Column("failed", "expected tests that did not pass, over valid trials"),
+        Column("of", "tests expected in these trials"),
+        *(Column(kind, f"share of the failed ones: {_KINDS[kind]}") for kind in FAILURES),
+    ]
+    rows = [
+        [*about(cell, found), figure(values[at]["failed"], ".0f"), figure(values[at]["of"], ".0f"),
+         *(figure(values[at][kind], ".1%") for kind in FAILURES)]
+        for at, cell in lines(found.cells).items() if at in values
+    ]  # fmt: skip
+    return Section(
+        "suite-failures", "Hidden suites: why tests fail", [Table("Failures", [AGENT, MODEL, *heads], rows)]
+    )
+
+
+def rounds(found: Findings) -> Section | None:
+    """Score by the limit on turns (Figure 9): budgets called `turns_<n>`."""
+    cells = found.contenders
+    limits = cells["budget"].str.extract(_TURNS, expand=False)
+    if not nl2repo.scored(found.trials) or limits.nunique() < 2:  # noqa: PLR2004 - one limit is no curve
+        return None
+    table = nl2repo.overall(found.trials, found.scoring.attempts)
+    tiers = [name for name in ("tier easy", "tier medium", "tier hard", "tier unknown") if name in table]
+    shown = (
+        cells[["agent", "model"]]
+        .assign(turns=limits.astype(float))
+        .join(table[["score", *tiers]])
+        .dropna(subset="turns")
+    )
+    shown = shown.sort_values(["agent", "model", "turns"])
+    columns = [
+        AGENT,
+        MODEL,
+        Column("turns", "most that a trial may use"),
+        Column("score"),
+        *(Column(t[5:]) for t in tiers),
+    ]
+    rows = [
+        [Value(str(row["agent"]), str(row["agent"])), Value(str(row["model"]), str(row["model"])),
+         figure(float(row["turns"]), ".0f"), figure(float(row["score"]), ".1%"),
+         *(figure(float(row[tier]), ".1%") for tier in tiers)]
+        for row in shown.to_dict("records")
+    ]  # fmt: skip
+    picture = Picture(
+        "suite_rounds",
+        "Score against the most turns that a trial may use, a line a tier; one panel an agent and model.",
+        "Lines of the score against the limit on turns; their values are in the table beneath.",
+        partial(figures.rounds, shown, tiers),
+    )
+    return Section(
+        "suite-rounds",
+        "Hidden suites: limits on turns",
+        [picture, Table("Score by limit on turns", columns, rows)],
+    )
+
+
+def revealed(found: Findings) -> Section | None:
+    """Document alone against document and tests (Table 8); of the whole sweep, since that makes two datasets."""
+    if not nl2repo.scored(found.trials):
+        return None
+    own = found.cells[~found.cells["bound"]]
+    names = {
+        name
+        for name in own["dataset"]
+        if name.endswith(REVEALED) and name.removesuffix(REVEALED) in set(own["dataset"])
+    }
+    if not names:
+        return None
+    values = lines(nl2repo.overall(found.trials, found.scoring.attempts))
+    tiers = [
+        tier
+        for tier in ("tier easy", "tier medium", "tier hard")
+        if any(tier in of for of in values.values())
+    ]
+    own = own[own["dataset"].str.removesuffix(REVEALED).isin({name.removesuffix(REVEALED) for name in names})]
+    rows = [
+        [*about(cell, found), Value("document and tests" if str(cell["dataset"]).endswith(REVEALED) else "document"),
+         figure(values[at]["score"], ".1%"),
+         Value(f"{values[at]['whole']:g}/{values[at]['tasks']}", float(values[at]["whole"])),
+         *(figure(values[at][tier], ".1%") for tier in tiers)]
+        for at, cell in lines(own.sort_values(["agent", "model", "budget", "dataset"])).items()
+    ]  # fmt: skip
+    columns = [
+        AGENT,
+        MODEL,
+        Column("input", text=True),
+        Column("score"),
+        Column("whole"),
+        *(Column(t[5:]) for t in tiers),
+    ]
+    return Section(
+        "suite-revealed",
+        "Hidden suites: tests revealed",
+        [Table("Document alone, and with the tests", columns, rows)],
+    )
+
+
+def _strata(table: pd.DataFrame, stratum: str) -> list[str]:
+    order = {"easy": 0, "medium": 1, "hard": 2}
+    names = [str(name) for name in table.columns if str(name).startswith(f"{stratum} ")]
+    return sorted(names, key=lambda name: (order.get(name.partition(" ")[2], 9), name))

@@ -1,0 +1,84 @@
+"""The ground truth of a task: upstream's own code against its own tests, in our environment, twice (section 3.1.3); and
+an empty workspace against them, once: what passes without code judges nobody's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from runner.benchmarks.nl2repo import published
+from runner.benchmarks.nl2repo.dataset import TRUTH, Nl2RepoBench
+from runner.benchmarks.nl2repo.suite import Suite, Truth
+from runner.benchmarks.nl2repo.suite_results import Reported, passed, summary
+from runner.errors import TaskError
+from runner.protocols import SandboxProvider
+from runner.records import ExecSpec, SandboxSpec, Task
+from runner.sweeps.store import write_atomically
+
+RUNS = 2
+OF_UPSTREAM = ("bash", "/solution/solve.sh")
+"""As `oracle`."""
+OF_NOTHING = ("true",)
+"""As `nop`."""
+
+
+def ground_truth(
+    dataset: Nl2RepoBench, folder: Path, sandboxes: SandboxProvider, say: Callable[[str], None]
+) -> Truth:
+    """Find a task's truth, and write it beside its `source.yaml`.
+
+    Raises `TaskError` when upstream fails one of the tests that it passed at another time, or passes none, or an empty
+    workspace passes one; `ConfigError` when something cannot be fetched, `EngineError`.
+    """
+    source, here = dataset.source(folder)
+    if source.kind == "none":
+        raise TaskError("There is no upstream code to check its tests with: its source has kind=none.")
+    suite = dataset.bare_suite(published.read(folder), source)
+    task = dataset.make(folder, suite, say)
+    (run, output), (again, _) = [_run(dataset, task, suite, sandboxes, OF_UPSTREAM) for _ in range(RUNS)]
+    found = [passed(each, None) for each in (run, again)]
+    if unsteady := sorted(found[0] ^ found[1]):
+        raise TaskError(
+            f"{len(unsteady)} tests pass at one time and not at another, such as {unsteady[0]}: no ground truth."
+        )
+    if not found[0]:
+        said = f"{summary(run, suite.commands)}\n{output[-2000:]}"
+        raise TaskError(f"Upstream passes none of its tests here:\n{said}")
+    nothing, _ = _run(dataset, task, suite, sandboxes, OF_NOTHING)
+    if free := sorted(passed(nothing, found[0])):
+        raise TaskError(
+            f"{len(free)} tests pass in an empty workspace, such as {free[0]}: they would be given away. Name another "
+            f"version in source.yaml, or leave them out of {published.COMMANDS}."
+        )
+    truth = _truth(run, found[0], suite.commands, dataset.truth_digest(suite, source))
+    write_atomically(here / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
+    return truth
+
+
+def _run(
+    dataset: Nl2RepoBench, task: Task, suite: Suite, sandboxes: SandboxProvider, script: tuple[str, ...]
+) -> tuple[Reported, str]:
+    """Once: what an agent that runs `script` leaves, judged; and what the commands printed."""
+    environment = task.environment
+    spec = SandboxSpec(
+        name=f"{task.name}-truth", image=sandboxes.image(environment), environment=environment, user="agent"
+    )
+    solution = task.solution or Path()
+    with tempfile.TemporaryDirectory() as place, sandboxes.open(spec) as sandbox:
+        sandbox.exec(ExecSpec(argv=script, uploads={"/solution": solution}))
+        sandbox.kill()
+        workspace = Path(place, "workspace.tar")
+        sandbox.get(sandbox.workdir, workspace)
+        reported, _, output = dataset.verifier.run(task, suite, workspace, sandboxes, Path(place))
+    return reported, output
+
+
+def _truth(reported: Reported, good: set[str], commands: tuple[str, ...], digest: str) -> Truth:
+    others: dict[str, set[str]] = {"skipped": set(), "xfailed": set(), "failed": set()}
+    for result in reported.results:
+        if result.id not in good:
+            others[result.outcome if result.outcome in others else "failed"].add(result.id)
+    named = {name: tuple(sorted(ids)) for name, ids in others.items()}
+    return Truth(passed=tuple(sorted(good)), **named, empty_passes=0, commands=commands, digest=digest)

@@ -1,0 +1,238 @@
+"""The verifier of NL2Repo-Bench: upstream's own tests on a copy of the workspace, in a sandbox of their own.
+
+Only files travel. On the copy the named files are deleted and upstream's packaging files and tests laid over it
+(`judged_copy`); then a shell runs the task's commands, those before the first with pytest as the installation. Tests
+never have a network. Results come from a plugin of ours over a pipe to a process of root's, test by test, so that a
+suite that is ended keeps what it proved; exit codes, what is printed, and files mean nothing.
+
+What this cannot exclude: the candidate's code runs in pytest's own process. Code that is written to be judged can make
+an object that equals everything, speak in the reporter's name and end the session before that speaks itself, or rewrite
+it from within and mend it before it is looked at. It gains nothing by files, plugins, hooks at Python's start, packages
+named like the judge's, words, exit codes or patched reports: each is a test in `tests/security/test_suites.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from runner.benchmarks.nl2repo import pytest_inside
+from runner.benchmarks.nl2repo.judged_copy import write_copy
+from runner.benchmarks.nl2repo.suite import HIDDEN, WORKSPACE, Suite, packaging, read_suite, runs_tests
+from runner.benchmarks.nl2repo.suite_results import (
+    Reported,
+    counts,
+    junit,
+    only_of,
+    passed,
+    read_reports,
+    summary,
+)
+from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
+from runner.records import (
+    ErrorInfo,
+    ExecResult,
+    ExecSpec,
+    Image,
+    Record,
+    SandboxSpec,
+    Task,
+    Verdict,
+)
+from runner.sandbox.inside import PYTHON
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from runner.protocols import Ask, Sandbox, SandboxProvider
+
+USER, UID = "agent", 1000
+"""Who installs and tests: nobody with rights."""
+PLACE = "/opt/assay-judge"
+GRACE_SECONDS = 30.0
+INDEX_ALLOWED = {"PIP_NO_INDEX": "0"}
+"""Of installations with a network: our image forbids pip the index, which nobody reaches from there otherwise."""
+
+
+class SuiteVerifier(Record):
+    """Installs the workspace's copy and runs the hidden suite on it."""
+
+    cache: Path
+    """Absolute folder for what is fetched; safe to delete."""
+    install_network: Literal["none", "open"] = "none"
+    """open: installations may use the package index. So may code of the candidate's that they run, which could fetch
+    the library that it should have written: it is for tasks whose image lacks what they install."""
+
+    @property
+    def judge(self) -> None:
+        """Tests decide, and no model."""
+
+    @property
+    def shaping(self) -> dict[str, str]:
+        """What of it can change a reward."""
+        return {"install_network": self.install_network, "judge": _judge_digest()}
+
+    def verify(
+        self,
+        task: Task,
+        sandbox: Sandbox,
+        sandboxes: SandboxProvider,
+        into: Path,
+        ask: Ask | None = None,  # noqa: ARG002 - a verifier's signature
+    ) -> Verdict:
+        """See `protocols.Verifier`. Raises `VerifierError` when the suite is not here."""
+        began = time.monotonic()
+        suite = suite_of(task)
+        workspace = into / "workspace.tar"
+        try:
+            sandbox.get(sandbox.workdir, workspace)
+            reported, image, output = self.run(task, suite, workspace, sandboxes, into)
+        except (WorkspaceTooLarge, FileNotFoundError, _NoCopy) as error:
+            return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
+        verdict = _verdict(suite, reported, into, output)
+        return verdict.model_copy(update={"image": image.id, "seconds": time.monotonic() - began})
+
+    def run(
+        self, task: Task, suite: Suite, workspace: Path, sandboxes: SandboxProvider, into: Path
+    ) -> tuple[Reported, Image, str]:
+        """What the suite reports of a workspace's tar; the image, and what the commands printed.
+
+        Raises `EngineError` where there are no machines to judge in.
+        """
+        image = sandboxes.image(task.verifier.environment or task.environment)
+        if image.origin == "none":
+            raise EngineError("sandbox=local cannot judge hidden suites: use sandbox=docker.")
+        first = next(at for at, command in enumerate(suite.commands) if runs_tests(command))
+        split = first if self.install_network == "open" else 0
+        results = []
+        with ExitStack() as stack:
+            place = stack.enter_context(_open(task, image, sandboxes, "open" if split else "none"))
+            hidden = _lay_out(task, suite, workspace, place, into)
+            if split:
+                results.append(_launch(place, suite, (0, split), INDEX_ALLOWED))
+                place = stack.enter_context(_open(task, place.snapshot(), sandboxes, "none"))
+            results.append(_launch(place, suite, (split, len(suite.commands)), {}))
+        everything = read_reports("".join(result.stdout for result in results), len(suite.commands))
+        reported = only_of(everything, {f"{WORKSPACE}/{path}" for path in hidden})
+        return reported, image, "".join(result.stderr for result in results)
+
+
+class _NoCopy(Exception):  # noqa: N818 - says what happened
+    """The engine takes no copy of this workspace, and takes one of an empty one."""
+
+
+def suite_of(task: Task) -> Suite:
+    """The suite of a task. Raises `VerifierError` when it is not here, or contradicts itself."""
+    try:
+        suite = read_suite(task.verifier.tests or Path())
+    except FileNotFoundError as error:
+        raise VerifierError(
+            f"The hidden tests of {task.name} are not here: fetch them with job=setup."
+        ) from error
+    if len(suite.expected or ()) > suite.count:
+        raise VerifierError(
+            f"{len(suite.expected or ())} tests of {task.name} are expected to pass and {suite.count} are published: "
+            "the count or the suite is wrong."
+        )
+    return suite
+
+
+def _open(
+    task: Task, image: Image, sandboxes: SandboxProvider, network: Literal["none", "open"]
+) -> AbstractContextManager[Sandbox]:
+    environment = task.verifier.environment or task.environment
+    spec = SandboxSpec(
+        name=f"{task.name}-suite",
+        image=image,
+        environment=environment,
+        user="root",
+        network=network,
+        runtime=True,
+    )
+    return sandboxes.open(spec)
+
+
+def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Path) -> frozenset[str]:
+    """Put the copy at its place; returns the paths of hidden files. A suite without any has those of the image."""
+    hidden = (task.verifier.tests or Path()) / HIDDEN
+    if not any(hidden.iterdir()):
+        hidden = into / "hidden.tar"
+        place.get(WORKSPACE, hidden)
+    copy = into / "judged.tar"
+    try:
+        paths = write_copy(workspace, hidden, copy, suite.deleted, packaging, UID)
+        try:
+            place.put(copy, "/")
+        except (EngineError, SpoiledMachine) as error:
+            write_copy(None, hidden, copy, suite.deleted, packaging, UID)
+            place.put(copy, "/")
+            raise _NoCopy(f"The workspace cannot be copied: {error}") from error
+    finally:
+        copy.unlink(missing_ok=True)
+    return paths
+
+
+def _launch(place: Sandbox, suite: Suite, between: tuple[int, int], env: Mapping[str, str]) -> ExecResult:
+    """Run the commands from the first number to before the second; the suite's own variables come after `env`."""
+    start, end = between
+    spec = {
+        "commands": suite.commands[start:end],
+        "first": start,
+        "seconds": suite.command_seconds,
+        "workdir": WORKSPACE,
+        "user": USER,
+        "plugins": suite.plugins,
+        "judged": [at for at in range(start, end) if runs_tests(suite.commands[at])],
+        "env": {**env, **suite.env},
+    }
+    folder = f"{PLACE}-{start}"
+    command = ExecSpec(
+        argv=(PYTHON, f"{folder}/launch.py", f"{folder}/spec.json"),
+        cwd="/",
+        user="root",
+        files={f"{folder}/spec.json": json.dumps(spec)},
+        uploads={folder: Path(pytest_inside.__file__).parent},
+        timeout_seconds=suite.command_seconds * (end - start) + GRACE_SECONDS,
+    )
+    return place.exec(command)
+
+
+def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdict:
+    """The verdict; everything else goes to files in `into`."""
+    for index, command in enumerate(suite.commands):
+        if runs_tests(command):
+            (into / f"junit-{index}.xml").write_bytes(junit(command, index, reported))
+    text = summary(reported, suite.commands)
+    (into / "verifier.stdout").write_text(f"{text}\n\n{output}", encoding="utf-8", errors="replace")
+    good = len(passed(reported, suite.expected))
+    judged = [ended for ended in reported.commands if runs_tests(suite.commands[ended.command])]
+    installs = [ended for ended in reported.commands if ended not in judged]
+    late = any(ended.code is None for ended in judged)
+    components = {
+        "tests_passed": float(good),
+        "tests_published": float(suite.count),
+        "install": float(all(ended.code == 0 for ended in installs)),
+        "forged": float(bool(reported.forged)),
+        **{f"tests_{name}" if not name.startswith("failure_") else name: value
+           for name, value in counts(reported, suite.expected, late=late).items()},
+    }  # fmt: skip
+    # More can pass than are published only where every test in a hidden file counts: a candidate can make some up.
+    return Verdict(
+        reward=min(1.0, good / suite.count),
+        components=components,
+        mode="separate",
+        output=text[-4000:],
+    )
+
+
+def _judge_digest() -> str:
+    """Digest of what runs inside: another version may judge otherwise."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(pytest_inside.__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()

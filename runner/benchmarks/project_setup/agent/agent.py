@@ -1,0 +1,122 @@
+"""`agent=execution_agent`: sets up any project and runs its tests (Bouzenia and Pradel, ExecutionAgent, section 2)."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, Field, TypeAdapter, field_validator
+
+from runner.agents.in_process import InProcess
+from runner.benchmarks.project_setup.agent.answers import ask_for
+from runner.benchmarks.project_setup.agent.ingredients import Ingredients
+from runner.benchmarks.project_setup.agent.loop import work
+from runner.benchmarks.project_setup.agent.preparation import prepare, refusal
+from runner.benchmarks.project_setup.agent.prompts import single_prompt
+from runner.benchmarks.project_setup.agent.terminal import write_file
+from runner.benchmarks.project_setup.agent.web import Search
+from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, WORKSPACE
+from runner.protocols import Bench, Sandbox
+from runner.records import ExecResult, Record, Task
+
+GAVE_UP = 1
+"""Exit code."""
+
+
+class Scripts(Record):
+    """The one answer of the variant without feedback."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    dockerfile: str
+    script: str
+
+
+class ExecutionAgent(InProcess, Record):
+    """Runs in our process, drives the sandbox by a terminal, and talks through the gateway. See `DrivingAgent`."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    name: str
+    version: str
+    """Raised when its prompts or its loop change, since they are no part of its configuration."""
+    commands: int = Field(default=40, ge=1)
+    """Of an attempt: answers of the model, those included that are none."""
+    attempts: int = Field(default=3, ge=1)
+    command_seconds: float = Field(default=300.0, gt=0, le=86_400)
+    """After which the model is asked whether to wait, to write input or to terminate."""
+    summary_tokens: int = Field(default=200, ge=1)
+    """Outputs of more tokens (of four characters) are summarised by the model."""
+    preparation: bool = True
+    """False: the loop starts with nothing (Table 3, no preparation phase)."""
+    feedback: bool = True
+    """False: one answer gives both scripts (Table 3, no feedback phase)."""
+    guidelines: bool = True
+    """False: the preparation asks for no guidelines (Table 3)."""
+    retrieval: bool = True
+    """False: the preparation reads no scripts of CI and asks no search engine (Table 3)."""
+    search: Search | None = None
+    """Search engine for hints from the web; None asks none."""
+
+    @property
+    def uses_model(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def bundle(self) -> None:
+        """None: it is not in the sandbox."""
+
+    @property
+    def tools(self) -> dict[str, tuple[str, ...]]:
+        """See `protocols.Agent`. Without feedback nothing is called but what lays down the answer."""
+        tools: dict[str, tuple[str, ...]] = {"edit": ("write_file",)}
+        if self.feedback:
+            tools |= {"execute": ("linux_terminal",), "read": ("read_file",), "finish": ("task_done",)}
+        return tools
+
+    def refusal(self, task: Task) -> str | None:
+        """See `protocols.DrivingAgent`: it needs a project, and its search engine a key."""
+        asked = self.search if self.preparation and self.retrieval else None
+        return refusal(task) or (asked.refusal() if asked else None)
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _an_engine(cls, value: object) -> object:
+        if value is None or isinstance(value, Search):
+            return value
+        raise ValueError(
+            "no search engine: null asks none, and --help agent=execution_agent shows how one is named"
+        )
+
+    def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
+        """See `protocols.Agent`: the gateway counts, and nobody else."""
+
+    def run(self, task: Task, bench: Bench) -> int:
+        """See `protocols.DrivingAgent`: Algorithm 1."""
+        ingredients = Ingredients()
+        if self.preparation:
+            ingredients = prepare(
+                task,
+                bench,
+                with_guidelines=self.guidelines,
+                with_retrieval=self.retrieval,
+                search=self.search,
+            )
+        reached = (
+            work(self, task, bench, ingredients) if self.feedback else _at_once(task, bench, ingredients)
+        )
+        return 0 if reached else GAVE_UP
+
+
+def _at_once(task: Task, bench: Bench, ingredients: Ingredients) -> bool:
+    """Both scripts from one answer, as they come; whether there was one."""
+    try:
+        scripts = ask_for(bench, single_prompt(task, ingredients), TypeAdapter(Scripts))
+    except ValueError as error:
+        bench.log(f"Given up: the model's answer holds no two scripts. {error}")
+        return False
+    for name, content in {DOCKERFILE: scripts.dockerfile, SCRIPT: scripts.script}.items():
+        path = f"{WORKSPACE}/{name}"
+        bench.use("write_file", {"path": path, "content": content})
+        written = write_file(bench.sandbox, path, content, WORKSPACE).text
+        bench.returned(written)
+        bench.log(written)
+    return True

@@ -1,0 +1,156 @@
+"""Guidelines that the model itself gives before it works: meta-prompting (ExecutionAgent, sections 2.3.1 to 2.3.4).
+
+What it is asked here depends on a language and on nothing of a project, so that one answer serves a day's trials of the
+same model, whatever their sweep. The trial that asks pays, the others say on their record who did.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+
+from runner.benchmarks.project_setup.agent.answers import ask_for
+from runner.records import Record
+from runner.sweeps.store import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from runner.protocols import Bench
+
+FOLDER: Final = "guidelines"
+"""In the cache that trials share."""
+POLL_SECONDS: Final = 0.1
+"""Between two looks whether another trial has its answer."""
+
+FOR_LANGUAGE: Final = """\
+I have the source code of a project that is written mainly in {language}, on a Linux machine. I am going to build it \
+there and to run its test suite, and I do not know the project yet.
+
+Give me exactly ten guidelines for projects in {language}: how to find out what it needs, which versions of the \
+language and its tools to take, how dependencies are declared and installed, how such projects are built, which test \
+frameworks and runners are usual, how to run all tests without being asked anything, how to have results in a form \
+that a program can read, and which mistakes are common. Take current practice and tools, and name commands and files.
+
+Write a numbered list. Each guideline says in a few lines what to do and why."""
+FOR_ANY: Final = """\
+I have the source code of a project on a Linux machine. I am going to build it there and to run its test suite, and I \
+know neither the project nor its language; it may use several.
+
+Give me exactly ten guidelines that hold whatever the language: where a project says how it is built and tested, how \
+to find out what the system must have, what to do when documentation is wrong or out of date, how to deal with \
+submodules, services, locales, time zones, networks and users that tests expect, how to keep a run from asking \
+questions or never ending, and how to tell that tests were really executed and how many passed, failed and were \
+skipped.
+
+Write a numbered list. Each guideline says in a few lines what to do and why."""
+FOR_CONTAINER: Final = """\
+I want to build a project and run its tests in isolation, such that others get the same environment from a recipe that \
+I write.
+
+Which container technology is the current and most widely used one for that? Give me guidelines for writing its \
+recipe: choice of the base image, installing what the system needs without being asked anything, pinning versions, \
+order of the steps, users and permissions, working directory, what belongs in the recipe and what in the script that \
+is run in the container, and which mistakes are common.
+
+Write a numbered list of at most ten guidelines, with commands where they help."""
+FOR_CI: Final = """\
+Projects keep scripts and configuration of continuous integration in their repositories. Where? List the names of \
+files and folders, and patterns of them, of all systems in common use, including scripts that such systems usually call.
+
+Answer with one JSON array of strings and nothing else. Each string is a path relative to the top of a repository; \
+`*` stands for any characters, and a path that ends with `/` is a folder with all that is in it. For example: \
+[".github/workflows/*.yml", ".circleci/", "Jenkinsfile"]"""
+
+Locations = TypeAdapter(list[Annotated[str, StringConstraints(min_length=1, max_length=200)]])
+"""What `FOR_CI` is answered with. The model's making: matched against names, and never handed to a file system."""
+
+
+class Answer(Record):
+    """What a model said to a question that is asked once a day."""
+
+    topic: str
+    model: str
+    day: str
+    """ISO date, UTC."""
+    trial: str
+    """Key of the trial that asked, on whose ledger the call is."""
+    text: str
+
+
+def for_languages(bench: Bench, languages: tuple[str, ...]) -> str:
+    """Ten guidelines for each language. Raises `Stopped` and `ModelFailed`, as do all here."""
+    texts = (_said(bench, f"guidelines for {name}", FOR_LANGUAGE.format(language=name)) for name in languages)
+    return "\n\n".join(f"{name}:\n{text}" for name, text in zip(languages, texts, strict=True))
+
+
+def for_any_language(bench: Bench) -> str:
+    """Guidelines that hold for every project."""
+    return _said(bench, "guidelines for any language", FOR_ANY)
+
+
+def for_containers(bench: Bench) -> str:
+    """Guidelines on the container technology that the model takes for the current one."""
+    return _said(bench, "guidelines for containers", FOR_CONTAINER)
+
+
+def ci_locations(bench: Bench) -> list[str]:
+    """Paths and patterns where scripts of continuous integration usually are. Raises `ValueError` for nonsense."""
+    text = once(bench, "locations of CI", FOR_CI, lambda: json.dumps(ask_for(bench, FOR_CI, Locations)))
+    return Locations.validate_json(text)
+
+
+def once(bench: Bench, topic: str, question: str, ask: Callable[[], str]) -> str:
+    """What this model answers to a question today: kept from an earlier trial, else asked now and kept for later ones.
+
+    One of several trials that want it at once asks, and the others wait; where it fails, the next one asks. What `ask`
+    raises leaves nothing behind.
+    """
+    day = datetime.now(UTC).date().isoformat()
+    model = bench.model.model_dump(mode="json", exclude={"prices"})
+    identity = json.dumps([model, question, day], sort_keys=True)
+    path = bench.cache / FOLDER / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"
+    with _alone(path.with_suffix(".lock"), bench.check):
+        known = _read(path)
+        if known is None:
+            known = Answer(topic=topic, model=bench.model.name, day=day, trial=bench.key, text=ask())
+            write_atomically(path, known.model_dump_json(indent=1).encode())
+            bench.log(f"{topic}: asked.")
+        else:
+            bench.share(known.trial, question)
+            bench.log(f"{topic}: kept from trial {known.trial}, which paid for it on {known.day}.")
+    return known.text
+
+
+def _said(bench: Bench, topic: str, question: str) -> str:
+    return once(bench, topic, question, lambda: bench.ask([{"role": "user", "content": question}]))
+
+
+def _read(path: Path) -> Answer | None:
+    try:
+        return Answer.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+@contextmanager
+def _alone(path: Path, check: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock of this file against other threads and processes; `check` may raise while it waits."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                check()
+                time.sleep(POLL_SECONDS)
+        yield

@@ -1,0 +1,151 @@
+"""The feedback loop: command after command until the tests are executed (ExecutionAgent, section 2.4; Algorithm 1,
+lines 8 to 31).
+
+The machine stays between attempts: Algorithm 1 gives an attempt a new prompt and a new budget, and nothing else. The
+shell is a new one. Whether what an attempt delivers works elsewhere is seen from scratch all the same, at `task_done`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, assert_never
+
+from runner.benchmarks.project_setup.agent import response
+from runner.benchmarks.project_setup.agent.goals import missing
+from runner.benchmarks.project_setup.agent.prompts import Step, command_prompt, lessons_prompt
+from runner.benchmarks.project_setup.agent.repetition import repetition
+from runner.benchmarks.project_setup.agent.response import Command, Control, Done, Read, Response, Write
+from runner.benchmarks.project_setup.agent.summary import ends, shortened
+from runner.benchmarks.project_setup.agent.terminal import Shown, Terminal, read_file, write_file
+from runner.errors import Stopped
+
+if TYPE_CHECKING:
+    from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
+    from runner.benchmarks.project_setup.agent.ingredients import Ingredients
+    from runner.protocols import Bench
+    from runner.records import Task
+
+
+ANSWER_TOKENS: Final = 50
+"""Of an answer that was none, that the model is shown again."""
+LOG_TOKENS: Final = 2000
+"""Of a tool's result, that people read while it works; all of it is in the trajectory."""
+
+
+class Attempt:
+    """One run of the inner loop: a shell, and what was done with it."""
+
+    def __init__(self, agent: ExecutionAgent, task: Task, bench: Bench) -> None:
+        self._agent, self._task, self._bench = agent, task, bench
+        self._terminal = Terminal(bench.sandbox, agent.command_seconds, bench.check)
+        self._calls: list[str] = []
+        self.steps: list[Step] = []
+        """What was done so far, a step an answer of the model."""
+        self.done = False
+        """Whether the goals are reached."""
+
+    def run(self, ingredients: Ingredients, lessons: list[str], number: int) -> bool:
+        """Work until the goals are reached or the commands are used up; whether they are reached."""
+        for left in range(self._agent.commands, 0, -1):
+            self._bench.log(
+                f"\nAttempt {number}, command {self._agent.commands - left + 1} of {self._agent.commands}"
+            )
+            answer = self._bench.ask(command_prompt(self._task, ingredients, lessons, self.steps, left))
+            self.steps.append(self._step(answer))
+            if self.done:
+                return True
+        self._leave()
+        return False
+
+    def _step(self, answer: str) -> Step:
+        """What an answer of the model came to, whatever it is."""
+        try:
+            wanted = response.parsed(answer)
+        except ValueError as error:
+            self._bench.log(f"  no valid answer: {error}")
+            began = ends(answer, ANSWER_TOKENS)
+            return Step(
+                result=f"Nothing was done, because your answer is not valid. {error}\nIt was: {began}"
+            )
+        self._bench.log(f"  {wanted.thoughts}\n  > {wanted.call}")
+        self._bench.use(wanted.name, wanted.args.model_dump(exclude_defaults=True))
+        pattern = self._circle(wanted)
+        if pattern:
+            result = (
+                f"Refused, because the last six calls would be the pattern {pattern}: you are going in circles. "
+                "Do something else than in the last steps."
+            )
+        else:
+            result = self._result(wanted)
+        self._bench.returned(result)
+        self._bench.log("  " + ends(result, LOG_TOKENS).replace("\n", "\n  "))
+        short = shortened(self._bench, wanted.call, result, self._agent.summary_tokens)
+        return Step(thoughts=wanted.thoughts, call=wanted.call, result=short)
+
+    def _circle(self, wanted: Response) -> str | None:
+        """The pattern of a call that is refused. To wait again is no repetition: something has changed meanwhile."""
+        if isinstance(wanted.args, Control):
+            return None
+        pattern = repetition([*self._calls, wanted.call])
+        if not pattern:
+            self._calls.append(wanted.call)
+        return pattern
+
+    def _result(self, wanted: Response) -> str:
+        """Run the tool; what the model is told of it."""
+        args, terminal, sandbox = wanted.args, self._terminal, self._bench.sandbox
+        match args:
+            case Command():
+                return self._told(terminal.run(args.command))
+            case Control():
+                return self._told(self._controlled(args))
+            case Read():
+                return read_file(sandbox, args.path, terminal.cwd).text
+            case Write():
+                return write_file(sandbox, args.path, args.content, terminal.cwd).text
+            case Done():
+                lacking = missing(self._bench)
+                self.done = not lacking
+                return lacking or "All goals are reached."
+        assert_never(args)
+
+    def _controlled(self, control: Control) -> Shown:
+        if control.action == "wait":
+            return self._terminal.wait()
+        if control.action == "terminate":
+            return self._terminal.terminate()
+        return self._terminal.write(control.text)
+
+    def _told(self, shown: Shown) -> str:
+        """What a model is shown of a command. Raises `Stopped` when no command can follow."""
+        if shown.state == "gone":
+            raise Stopped(shown.note)
+        limit = f"{self._agent.command_seconds:g} s"
+        ended = f"Exit code {shown.exit_code}." if shown.exit_code is not None else ""
+        running = (
+            f"It still runs after {limit}. Choose: wait {limit} more, write a line into it, or terminate it."
+            if shown.state == "running"
+            else ""
+        )
+        said = shown.output if shown.output.strip() else "(It printed nothing.)"
+        return "\n".join(part for part in (ended, running, shown.note, said) if part)
+
+    def _leave(self) -> None:
+        """Let nothing that this attempt has started run on into the next one's shell."""
+        self._terminal.terminate()
+
+
+def work(agent: ExecutionAgent, task: Task, bench: Bench, ingredients: Ingredients) -> bool:
+    """The outer loop: attempts, each with the lessons of those before; whether the goals were reached.
+
+    Raises `Stopped`, `ModelFailed` and `EngineError`.
+    """
+    lessons: list[str] = []
+    for number in range(1, agent.attempts + 1):
+        attempt = Attempt(agent, task, bench)
+        if attempt.run(ingredients, lessons, number):
+            return True
+        if number < agent.attempts:
+            lessons.append(bench.ask(lessons_prompt(attempt.steps)))
+            bench.log(f"\nLessons of attempt {number}:\n{lessons[-1]}")
+    bench.log(f"\nGiven up: {agent.attempts} attempts of {agent.commands} commands each are used up.")
+    return False

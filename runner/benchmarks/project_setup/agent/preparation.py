@@ -1,0 +1,73 @@
+"""What is found out before the first command (ExecutionAgent, section 2.3; Algorithm 1, lines 1 to 6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.benchmarks.project_setup.agent import guidelines
+from runner.benchmarks.project_setup.agent.ci import ci_hints
+from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
+from runner.benchmarks.project_setup.agent.languages import languages, main_languages
+from runner.benchmarks.project_setup.agent.web import web_hints
+from runner.benchmarks.project_setup.deliverables import PROJECT
+
+if TYPE_CHECKING:
+    from runner.benchmarks.project_setup.agent.web import Search
+    from runner.protocols import Bench
+    from runner.records import Task
+
+
+def prepare(
+    task: Task,
+    bench: Bench,
+    *,
+    with_guidelines: bool = True,
+    with_retrieval: bool = True,
+    search: Search | None = None,
+) -> Ingredients:
+    """The ingredients of the command prompt; `with_guidelines` and `with_retrieval` are the ablations of Table 3.
+
+    What cannot be found is empty, and the log says why. Raises `Stopped` and `ModelFailed`.
+    """
+    project = project_of(task)
+    found = languages(project, bench.check)
+    main = main_languages(found)
+    shares = ", ".join(f"{name} {size}" for name, size in found.items())
+    bench.log(f"Bytes of code: {shares or 'none that is known'}. Main: {', '.join(main) or 'none'}.")
+    asks_web = search if with_retrieval else None
+    ingredients = Ingredients(
+        languages=main,
+        web_hints=web_hints(bench, asks_web, main[0] if main else "software", task.name) if asks_web else (),
+        ci_hints=_ci_hints(bench, project) if with_retrieval else (),
+    )
+    if not with_guidelines:
+        return ingredients
+    return ingredients.model_copy(
+        update={
+            "language_guidelines": guidelines.for_languages(bench, main),
+            "general_guidelines": guidelines.for_any_language(bench),
+            "container_guidelines": guidelines.for_containers(bench),
+        }
+    )
+
+
+def refusal(task: Task) -> str | None:
+    """Why there is nothing to set up in a task, as `protocols.DrivingAgent` has it."""
+    context = task.environment.context
+    if task.is_project or (context and (context / PROJECT).is_dir()):
+        return None
+    return f"{task.name} is not a project to set up: choose dataset=execution for this agent, or job=environment."
+
+
+def project_of(task: Task) -> Path:
+    """Folder of the pristine project on this machine, of a task that is not refused."""
+    return task.environment.context / PROJECT if task.environment.context else Path()
+
+
+def _ci_hints(bench: Bench, project: Path) -> tuple[Hint, ...]:
+    try:
+        return ci_hints(bench, project, guidelines.ci_locations(bench))
+    except ValueError as error:
+        bench.log(f"CI: no hints, since the model's answer makes no sense. {error}")
+        return ()

@@ -1,0 +1,164 @@
+"""Hints from the web: what a search engine finds on installing a project (ExecutionAgent, section 2.3.5)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, runtime_checkable
+from urllib.parse import quote
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from runner.benchmarks.project_setup.agent.hints import hints
+from runner.records import Record
+
+if TYPE_CHECKING:
+    from runner.benchmarks.project_setup.agent.ingredients import Hint
+    from runner.protocols import Bench
+
+QUERY: Final = "How to install the {language} project '{project}' from source code?"
+"""The paper's words."""
+PAGES: Final = 5
+"""The first results, which are read."""
+
+
+class SearchError(Exception):
+    """Why a search gave nothing; a sentence without a key in it."""
+
+
+class Page(Record):
+    """A result of a search."""
+
+    address: str
+    text: str = ""
+    missing: str = ""
+    """Why there is no text."""
+
+
+@runtime_checkable
+class Search(Protocol):
+    """A search engine. Named by `_target_` under `agent.search`; its fields are its configuration."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """Its fields as plain values."""
+
+    def refusal(self) -> str | None:
+        """Why it cannot be asked from here, in a sentence that says what to do; asked before anything is paid for."""
+
+    def find(self, query: str) -> list[Page]:
+        """The first results with their texts, for as many as have one. Raises `SearchError`."""
+
+
+class Result(Record):
+    """What an engine says of a page."""
+
+    address: str = Field(pattern=r"^https?://[^\x00-\x20\x7f]+$", max_length=2000)
+    text: str | None = None
+
+
+class HttpSearch(Record):
+    """Any search engine that answers one HTTP request with JSON.
+
+    In `url`, and in the values of `headers` and `body`, `{query}` stands for the question and `{key}` for the key; in
+    `url` they are quoted.
+    """
+
+    url: str
+    headers: dict[str, str] = {}
+    body: dict[str, Any] | None = None
+    """Sent as JSON with POST; None: the request is a GET."""
+    key_env: str | None = None
+    """Name of the variable that holds the key; never the key."""
+    results: str
+    """JMESPath: from its answer to a list of mappings with `address` and, where it says one, `text`."""
+    read_pages: bool = True
+    """Fetch each page. False: what the engine says of a page is its text."""
+    private: bool = False
+    """Read pages from this machine and its networks as well, on any port."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        jmespath.compile(self.results)  # its exceptions are ValueErrors
+        if "{query}" not in f"{self.url} {self.body}":
+            raise ValueError("neither url nor body mentions {query}")
+        return self
+
+    def refusal(self) -> str | None:
+        """See `Search`."""
+        if not self.key_env or self._key:
+            return None
+        return f"agent.search needs its key: export {self.key_env}=..."
+
+    def find(self, query: str) -> list[Page]:
+        """See `Search`."""
+        from runner.benchmarks.project_setup.agent import pages  # noqa: PLC0415 - HTTP and HTML load only where somebody searches
+
+        key = self._key
+        said = pages.answer(
+            _filled(self.url, quote(query, safe=""), quote(key, safe="")),
+            {name: _filled(value, query, key) for name, value in self.headers.items()},
+            self.body and {name: _filled(value, query, key) for name, value in self.body.items()},
+        )
+        found = self._results(said.replace(key, "") if key else said)
+        if not self.read_pages:
+            return [Page(address=result.address, text=result.text or "") for result in found]
+        read = pages.read([result.address for result in found], private=self.private)
+        texts = {result.address: result.text for result in found}
+        return [
+            page if page.text else page.model_copy(update={"text": texts[page.address] or ""})
+            for page in read
+        ]
+
+    @property
+    def _key(self) -> str:
+        return os.environ.get(self.key_env, "") if self.key_env else ""
+
+    def _results(self, said: str) -> list[Result]:
+        """The first results of an answer, each address once. Raises `SearchError`."""
+        shape = "The search engine's answer has not the shape that agent.search.results says."
+        try:
+            found = jmespath.search(self.results, TypeAdapter(Any).validate_json(said)) or []
+        except (ValidationError, JMESPathError) as error:
+            raise SearchError(shape) from error
+        results = {
+            one.address: one for one in map(_result, found if isinstance(found, list) else [found]) if one
+        }
+        if found and not results:
+            raise SearchError(shape)
+        return list(results.values())[:PAGES]
+
+
+def _result(found: Any) -> Result | None:
+    """A result, unless it is something else that engines mix in: a film, an advertisement, a question."""
+    try:
+        return Result.model_validate(found)
+    except ValidationError:
+        return None
+
+
+def web_hints(bench: Bench, search: Search, language: str, project: str) -> tuple[Hint, ...]:
+    """What the web tells; empty, with the reason in the log, where it cannot be asked.
+
+    Raises `Stopped` and `ModelFailed`.
+    """
+    query = QUERY.format(language=language, project=project)
+    try:
+        found = search.find(query)
+    except SearchError as error:
+        bench.log(f"Web: no hints. {error}")
+        return ()
+    bench.check()
+    if not found:
+        bench.log("Web: no hints. The search engine found nothing.")
+    for page in found:
+        bench.log(f"Web: {page.address}: {page.missing or f'{len(page.text)} characters'}")
+    texts = {page.address: page.text for page in found if page.text.strip()}
+    return hints(bench, texts, f"the page {{source}}, which a search engine found for: {query}")
+
+
+def _filled(template: Any, query: str, key: str) -> Any:
+    """A template with its values. The query comes last: a project may be called `{key}`."""
+    if not isinstance(template, str):
+        return template
+    return template.replace("{key}", key).replace("{query}", query)

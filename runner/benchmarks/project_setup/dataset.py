@@ -1,0 +1,214 @@
+"""Projects to be set up and tested, as ExecutionAgent does it (sections 2.1 and 3.1).
+
+A task is a folder: `task.yaml` (`projects.Project`), our recorded scripts in `solution/` (`Dockerfile`, `run_tests.sh`)
+and `truth.json` (`environments.Truth`), what the project's tests do under these. The agent gets none of it but the
+project.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from runner.benchmarks.project_setup import projects
+from runner.benchmarks.project_setup.deliverables import (
+    DOCKERFILE,
+    PROJECT,
+    RESULTS,
+    SCRIPT,
+    TRUTH,
+    WORKSPACE,
+    Truth,
+)
+from runner.benchmarks.project_setup.projects import Project
+from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.benchmarks.sources.references import SOLVE, made
+from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
+from runner.errors import ConfigError, TaskError
+from runner.records import Environment, Record, Task, VerifierSpec
+from runner.sweeps.yaml_files import read_yaml
+
+TASK, SOLUTION = "task.yaml", "solution"
+INSTRUCTION = f"""\
+Make it possible to run the test suite of the project in {WORKSPACE}/{PROJECT} on a machine on which nobody has worked \
+with it before.
+
+1. Find out what it needs: read its documentation, its build and package files, what its continuous integration does.
+2. Write two scripts that install what is needed, build the project and run all of its tests:
+   {WORKSPACE}/{DOCKERFILE} makes an image that has all that is needed. Its build context holds the project as the \
+folder `{PROJECT}`, which must come to lie at {WORKSPACE}/{PROJECT}. Let it begin with the lines `ARG BASE` and \
+`FROM ${{BASE}}`: that is a Debian 13 with python3 and git, which is surely there, as this machine is. Any other image \
+will do if it can be had.
+   {WORKSPACE}/{SCRIPT} is run in that image by bash, as root, in {WORKSPACE}/{PROJECT}. It builds what remains to be \
+built and runs the tests with the project's own test framework.
+3. Try them as far as you can on this machine, and refine them until the tests run. There is no container engine here.
+4. Look at what the tests did. If some fail because something is not installed or not set up, mend that.
+5. Write {WORKSPACE}/{RESULTS}, an object with the numbers `passed`, `failed` and `skipped` of tests.
+
+These three files are all that counts. The scripts are then run from scratch, elsewhere, on the project as it is \
+published: what you change in {WORKSPACE}/{PROJECT} is not there, unless they do it. What the tests do is measured \
+there by what test frameworks themselves report; all tests count, and none may be left out, changed or only printed.
+Work on your own until it is done; nobody answers questions.
+"""
+
+
+class ExecutionBench(Record):
+    """A folder of projects to set up."""
+
+    name: str
+    root: Path
+    """Absolute. Its children with a `task.yaml` are the tasks, in the order of their names."""
+    image: Path
+    """Folder with the Dockerfile of the image in which an agent works; its build context holds the project."""
+    npm: Path
+    """Folder of build contexts by language: that of JavaScript brings the npm which fetches packages."""
+    cache: Path
+    """For what is fetched, once."""
+    build_args: dict[str, str] = {}
+    pass_threshold: float = Field(default=0.9, ge=0, le=1)
+    """A trial passes when its reward reaches this: a deviation of 10% (section 3.2.2)."""
+    include: tuple[str, ...] = ()
+    """Names of tasks: only these are the dataset. Empty: all."""
+    truthless: bool = False
+    """Tasks without a truth run too; their reward is 1.0 when a test was executed."""
+    verifier: ExecutionVerifier
+
+    def tasks(self) -> Sequence[Task]:
+        """Every task, sorted by folder; broken ones, and those without a truth, have `refused` set.
+
+        Raises `ConfigError` when there is none, or `include` names one that is not there.
+        """
+        folders = self.folders()
+        return [self._task(folder) for folder in folders]
+
+    def folders(self) -> Sequence[Path]:
+        """Those of the tasks. Raises `ConfigError` as `tasks` does."""
+        found = {path.parent.name: path.parent for path in sorted(self.root.glob(f"*/{TASK}"))}
+        if not found:
+            raise ConfigError(
+                f"dataset {self.name}: no folder in {self.root} has a {TASK}. Set dataset.root."
+            )
+        if absent := sorted({*self.include} - found.keys()):
+            raise ConfigError(f"dataset {self.name}: {self.root} has no task {absent[0]!r}.")
+        return [folder for name, folder in found.items() if not self.include or name in self.include]
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Fetch the projects. Raises `ConfigError` when one cannot be had, `EngineError` for one of Debian's."""
+        for task in self.tasks():
+            if not task.refused:
+                self.make(task.directory, self.truth(task.directory), say)
+
+    def make(self, folder: Path, truth: Truth | None, say: Callable[[str], None]) -> Task:
+        """Everything of one task that lies in the cache, made unless it is there; and the task, with this truth.
+
+        Raises `TaskError` for a broken task, and what `prepare` raises.
+        """
+        project = self.project(folder)
+        projects.fetch(project, folder, self.image, self.npm, self.cache, say)
+        task = self._complete(folder, project, truth)
+        if task.solution:
+            with made(task.solution, f"the oracle of {folder.name}", say) as place:
+                if place:
+                    _write_oracle(folder, truth, place)
+        return task
+
+    def project(self, folder: Path) -> Project:
+        """What `task.yaml` says. Raises `TaskError` when it cannot be read."""
+        try:
+            return read_yaml(folder / TASK, Project, TASK)
+        except ConfigError as error:
+            raise TaskError(str(error)) from error
+
+    def truth(self, folder: Path) -> Truth | None:
+        """What the tests do where they are known to work; None only for a dataset that needs none.
+
+        Raises `TaskError` when it is missing, or of other scripts, another project or another image.
+        """
+        found = _stored(folder)
+        if found is None and not self.truthless:
+            raise TaskError("Nobody has recorded what its tests do here: run job=verify_ground_truth.")
+        if found and found.digest and found.digest != self.truth_digest(folder):
+            raise TaskError(
+                "Its project, scripts or image are not those whose ground truth is stored: run "
+                "job=verify_ground_truth."
+            )
+        return found
+
+    def truth_digest(self, folder: Path) -> str:
+        """Of what a ground truth rests on: project, recorded scripts, base image."""
+        scripts = tree_digest(folder, (SOLUTION,))
+        return digest([self.project(folder).identity, scripts, tree_digest(self.image), self.build_args])
+
+    def _task(self, folder: Path) -> Task:
+        task = Task(name=folder.name, dataset=self.name, directory=folder)
+        try:
+            check_links(folder, (TASK, SOLUTION, TRUTH))
+            task = task.model_copy(update={"digest": tree_digest(folder)})
+            project = self.project(folder)
+            task = task.model_copy(update=_strata(project))
+            return self._complete(folder, project, self.truth(folder))
+        except TaskError as error:
+            return task.model_copy(update={"refused": str(error)})
+
+    def _complete(self, folder: Path, project: Project, truth: Truth | None) -> Task:
+        """The whole task; pure, but for the files that it reads."""
+        known = truth.model_dump(mode="json") if truth else None
+        scripts = tree_digest(folder, (SOLUTION,))
+        limits = [project.build_seconds, project.test_seconds]
+        shaping = [project.identity, scripts, known, limits, INSTRUCTION, self.verifier.shaping]
+        recorded = all((folder / SOLUTION / name).is_file() for name in (DOCKERFILE, SCRIPT))
+        return Task(
+            name=folder.name,
+            dataset=self.name,
+            directory=folder,
+            digest=digest(shaping),
+            **_strata(project),
+            instruction=INSTRUCTION,
+            environment=self._environment(project, folder.name),
+            verifier=VerifierSpec(mode="separate", tests=folder, timeout_seconds=project.test_seconds),
+            is_project=True,
+            solution=self.cache / "set_up" / _short([scripts, known]) if recorded else None,
+        )
+
+    def _environment(self, project: Project, name: str) -> Environment:
+        context = projects.context(project, self.image, self.cache)
+        return Environment(
+            name=name,
+            context=context,
+            build_args=self.build_args,
+            build_timeout_seconds=project.build_seconds,
+            workdir=WORKSPACE,
+            network="public",
+            digest=digest([project.identity, tree_digest(self.image), self.build_args]),
+        )
+
+
+def _write_oracle(folder: Path, truth: Truth | None, into: Path) -> None:
+    """What `oracle` applies: the recorded scripts, and the numbers that are known of them."""
+    source = into / "source"
+    source.mkdir()
+    for name in (DOCKERFILE, SCRIPT):
+        shutil.copyfile(folder / SOLUTION / name, source / name)
+    (source / RESULTS).write_text(json.dumps(truth.outcomes.model_dump() if truth else {}))
+    (into / "solve.sh").write_text(SOLVE)
+
+
+def _stored(folder: Path) -> Truth | None:
+    try:
+        return Truth.model_validate_json((folder / TRUTH).read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise TaskError(f"{TRUTH} cannot be read: run job=verify_ground_truth.") from error
+
+
+def _strata(project: Project) -> dict[str, str]:
+    return {"tier": project.tier, "category": project.category, "language": project.language}
+
+
+def _short(content: object) -> str:
+    return digest(content).removeprefix("sha256:")[:24]

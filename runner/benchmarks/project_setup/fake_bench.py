@@ -1,0 +1,67 @@
+"""A bench without a trial, for agents in our process: what the model answers is a function of what it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runner.benchmarks.project_setup.deliverables import Rerun
+from runner.protocols import Sandbox
+from runner.records import Model
+
+FAKE = Model(name="fake", backend="none")
+
+
+@dataclass
+class FakeBench:
+    """See `protocols.Bench`."""
+
+    sandbox: Sandbox
+    cache: Path
+    answer: Callable[[str], str]
+    """From the last message to the answer; what it raises, `ask` raises."""
+    key: str = "fake"
+    model: Model = FAKE
+    reruns: list[Rerun] = field(default_factory=list)
+    """What the scripts do, from one `rerun` to the next."""
+    checked: Callable[[], None] = lambda: None
+    """Called by `check`."""
+    asked: list[str] = field(default_factory=list)
+    """Last message of each call."""
+    used: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+    """What tools returned."""
+    shared: list[tuple[str, str]] = field(default_factory=list)
+    """Trials that asked before, and what."""
+    logged: list[str] = field(default_factory=list)
+
+    def ask(self, messages: Sequence[dict[str, str]]) -> str:
+        """See `protocols.Bench`."""
+        self.asked.append(messages[-1]["content"])
+        return self.answer(messages[-1]["content"])
+
+    def share(self, trial: str, question: str) -> None:
+        """See `protocols.Bench`."""
+        self.shared.append((trial, question))
+
+    def use(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """See `protocols.Bench`."""
+        self.used.append((name, dict(arguments)))
+
+    def returned(self, result: str) -> None:
+        """See `protocols.Bench`."""
+        self.results.append(result)
+
+    def log(self, text: str) -> None:
+        """See `protocols.Bench`."""
+        self.logged.append(text)
+
+    def check(self) -> None:
+        """See `protocols.Bench`."""
+        self.checked()
+
+    def rerun(self) -> Rerun:
+        """See `protocols.Bench`."""
+        return self.reruns.pop(0)

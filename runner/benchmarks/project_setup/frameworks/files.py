@@ -1,0 +1,136 @@
+"""Results of tests that frameworks write for machines."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+from xml.parsers import expat
+
+from runner.benchmarks.project_setup.deliverables import Outcomes
+
+LARGEST: Final = 64 * 2**20
+"""Bytes of a file that is read; frameworks put into it what tests print."""
+_DEEPEST: Final = 64
+"""Elements within each other."""
+_TRS: Final = re.compile(rb"^:test-result: *(PASS|FAIL|XFAIL|XPASS|SKIP|ERROR)\b", re.MULTILINE)
+_TRS_OUTCOMES: Final = {b"PASS": "passed", b"SKIP": "skipped", b"XFAIL": "skipped"}
+
+
+class _Refused(Exception):  # noqa: N818 -- how our own handlers end the parser
+    """The file does what no result of tests has a reason to do."""
+
+
+class _Cases:
+    """Elements of an XML file that are tests."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self._path: list[str] = []
+
+    def read(self, data: bytes) -> Outcomes:
+        """Outcomes of all tests. Raises `ExpatError` and `_Refused`; nothing outside of the file is ever read."""
+        parser = expat.ParserCreate()
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.Parse(data, True)  # noqa: FBT003 -- expat's own signature
+        return Outcomes(**self.outcomes)
+
+    def _refuse(self, *_: object) -> None:
+        raise _Refused
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if len(self._path) == _DEEPEST:
+            raise _Refused
+        self._path.append(name)
+        self.start(name, attributes, self._path[-2] if len(self._path) > 1 else "")
+
+    def _end(self, name: str) -> None:
+        self._path.pop()
+        self.end(name)
+
+    def _text(self, text: str) -> None:
+        self.text(self._path[-1], text)
+
+    def start(self, name: str, attributes: Mapping[str, str], parent: str) -> None:
+        """An element begins."""
+
+    def text(self, name: str, text: str) -> None:
+        """Text in an element."""
+
+    def end(self, name: str) -> None:
+        """An element ends."""
+
+
+class _JUnit(_Cases):
+    """JUnit XML. A test that was run again has elements for that too, which are none of its outcome."""
+
+    _outcome = "passed"
+
+    def start(self, name: str, attributes: Mapping[str, str], parent: str) -> None:
+        del attributes
+        if name == "testcase":
+            self._outcome = "passed"
+        elif parent == "testcase" and name in {"failure", "error"}:
+            self._outcome = "failed"
+        elif parent == "testcase" and name == "skipped" and self._outcome == "passed":
+            self._outcome = "skipped"
+
+    def end(self, name: str) -> None:
+        if name == "testcase":
+            self.outcomes[self._outcome] += 1
+
+
+class _Dashboard(_Cases):
+    """CTest's `Test.xml`. What was not run was skipped when that was wanted, by the test or by the project."""
+
+    _status = ""
+    _why = ""
+    _named = ""
+
+    def start(self, name: str, attributes: Mapping[str, str], parent: str) -> None:
+        del parent
+        if name == "Test":
+            self._status, self._why = attributes.get("Status", ""), ""
+        elif name == "NamedMeasurement":
+            self._named = attributes.get("name", "")
+
+    def text(self, name: str, text: str) -> None:
+        if name == "Value" and self._named == "Completion Status":
+            self._why += text
+
+    def end(self, name: str) -> None:
+        if name != "Test" or not self._status:
+            return
+        if self._status == "notrun":
+            wanted = self._why.startswith(("Disabled", "SKIP_"))
+            self.outcomes["skipped" if wanted else "failed"] += 1
+        else:
+            self.outcomes["passed" if self._status == "passed" else "failed"] += 1
+        self._status = ""
+
+
+def _trs(data: bytes) -> Outcomes:
+    return Outcomes(**Counter(_TRS_OUTCOMES.get(found, "failed") for found in _TRS.findall(data)))
+
+
+_READERS: Final[Mapping[str, Callable[[bytes], Outcomes]]] = {
+    "surefire": lambda data: _JUnit().read(data),
+    "gradle": lambda data: _JUnit().read(data),
+    "ctest": lambda data: _Dashboard().read(data),
+    "automake": _trs,
+}
+
+
+def read_file(framework: str, data: bytes) -> Outcomes | None:
+    """What one file of this framework says (a file that `FILES` names); None: nothing that can be read."""
+    if len(data) > LARGEST:
+        return None
+    try:
+        outcomes = _READERS[framework](data)
+    except (expat.ExpatError, _Refused, ValueError, LookupError):
+        return None
+    return outcomes if outcomes.total else None

@@ -1,0 +1,105 @@
+"""What `go test` prints: plain, with `-v`, and with `-json`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from runner.benchmarks.project_setup.deliverables import Outcomes
+from runner.benchmarks.project_setup.frameworks.lines import Run
+
+_RUN: Final = re.compile(r"=== RUN +(\S+)$")
+_TEST: Final = re.compile(r" *--- (PASS|FAIL|SKIP): (\S+) \(\d+\.\d+s\)$")
+_PACKAGE: Final = re.compile(
+    r"(ok|FAIL) *\t(\S+)(?:\t| )(?:\d[\d.]*s|\(cached\)|\[(?:build|setup) failed\])(.*)$"
+)
+
+
+class _Event(NamedTuple):
+    action: str
+    """run, pass, fail or skip: of a test. ok, no tests, broken: of a package."""
+    package: str
+    test: str = ""
+
+
+class _Package:
+    """What is known of the tests of one package."""
+
+    def __init__(self, first: int) -> None:
+        self.first = self.last = first
+        self._running: Counter[str] = Counter()
+        self._ended: Counter[str] = Counter()
+
+    def take(self, event: _Event, at: int) -> None:
+        """One of its tests begins or ends."""
+        self.last = at
+        if event.action == "run":
+            self._running[event.test] += 1
+        else:
+            self._running[event.test] -= 1
+            self._ended[event.action] += 1
+
+    def outcomes(self, end: str = "") -> Outcomes:
+        """Of its tests. A test that has no end has the package's, which must be somebody's when it is bad.
+
+        Without `-v` a package says nothing of tests that pass: then it is one test itself.
+        """
+        endless = (+self._running).total()
+        passed, failed, skipped = (self._ended[action] for action in ("pass", "fail", "skip"))
+        if end == "ok":
+            passed += endless or not self._ended
+        elif end == "broken":
+            failed += endless or not failed
+        return Outcomes(passed=passed, failed=failed, skipped=skipped)
+
+
+def read(lines: Sequence[str]) -> Iterator[Run]:
+    """A run for each package."""
+    packages: dict[str, _Package] = {}
+    verbose: Counter[str] = Counter()
+    for at, line in enumerate(lines):
+        if not (event := _json(line) if line.startswith("{") else _text(line)):
+            continue
+        verbose[event.package] += event.action == "run"
+        if event.test and not verbose[event.package]:
+            continue  # a failure is named without -v too
+        package = packages.setdefault(event.package, _Package(at))
+        if event.test:
+            package.take(event, at)
+            continue
+        del packages[event.package], verbose[event.package]
+        if (outcomes := package.outcomes(event.action)).total:
+            yield Run(package.first, at, outcomes)
+    for package in packages.values():
+        if (outcomes := package.outcomes()).total:
+            yield Run(package.first, package.last, outcomes)
+
+
+def _text(line: str) -> _Event | None:
+    """Text names a package when it ends, and shows one after the other."""
+    if match := _RUN.match(line):
+        return _Event("run", "", match[1])
+    if match := _TEST.match(line):
+        return _Event(match[1].lower(), "", match[2])
+    if match := _PACKAGE.match(line):
+        good = "no tests" if "[no tests to run]" in match[3] else "ok"
+        return _Event("broken" if match[1] == "FAIL" else good, "")
+    return None
+
+
+def _json(line: str) -> _Event | None:
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    action, package, test = (said.get(name, "") for name in ("Action", "Package", "Test"))
+    if not all(isinstance(value, str) for value in (action, package, test)) or not package:
+        return None
+    if action not in {"run", "pass", "fail", "skip"}:
+        return None
+    if test:
+        return _Event(action, package, test)
+    return _Event("broken" if action == "fail" else "no tests", package)

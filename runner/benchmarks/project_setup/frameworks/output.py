@@ -1,0 +1,37 @@
+"""Results of tests that frameworks print for people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from runner.benchmarks.project_setup.deliverables import Outcomes, Reading
+from runner.benchmarks.project_setup.frameworks import go, tap
+from runner.benchmarks.project_setup.frameworks.grammars import GRAMMARS
+from runner.benchmarks.project_setup.frameworks.lines import Reader, lines_of
+
+READERS: Final[Mapping[str, Reader]] = {**GRAMMARS, "go": go.read, "tap": tap.read}
+FRAMEWORKS: Final = frozenset(READERS)
+
+
+def read_output(text: str, frameworks: Collection[str] = FRAMEWORKS) -> tuple[Reading, ...]:
+    """Every run of one of these frameworks that the output of a test program shows, in their order.
+
+    A run that lies within one of another framework is what the other's tests printed, and no result.
+    """
+    lines = lines_of(text)
+    runs = [(run, framework) for framework, reader in READERS.items() for run in reader(lines)]
+    readings = []
+    last: dict[str, int] = {}
+    for run, framework in sorted(runs, key=lambda found: found[0][:2]):
+        within = any(run.last < line for other, line in last.items() if other != framework)
+        last[framework] = max(run.last, last.get(framework, 0))
+        if framework in frameworks and not within:
+            readings.append(Reading(framework=framework, outcomes=run.outcomes, way="output"))
+    return tuple(readings)
+
+
+def read_text(framework: str, text: str) -> Outcomes | None:
+    """All runs of one framework in a text, together; None: the text is no result of it."""
+    runs = [run.outcomes for run in READERS[framework](lines_of(text))]
+    return sum(runs, Outcomes()) if runs else None

@@ -1,0 +1,132 @@
+"""The Test Anything Protocol, as programs print it, and what `prove` makes of it.
+
+Test points of the outermost level are tests. `prove` without `-v` does not name skipped tests of a file that passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from runner.benchmarks.project_setup.deliverables import Outcomes
+from runner.benchmarks.project_setup.frameworks.lines import Run, number
+
+_VERSION: Final = re.compile(r"TAP version 1[34]$")
+_PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
+_POINT: Final = re.compile(r"(not )?ok \d+\b(?:.*? #\s*(skip|todo)\b)?", re.IGNORECASE)
+_NODE: Final = re.compile(r"# cancelled \d+$")
+"""Only node's own runner counts these, six lines after a stream at most; its reader knows more."""
+_NODE_LINES: Final = 6
+
+_PROVE: Final = re.compile(r"(?:\[[\d:]+\] )?\S+ \.\.+(?: |$)")
+_PROVE_FILE: Final = re.compile(r"\S+ +\(Wstat: [\w() ]*Tests: \d+ Failed: (\d{1,9})\)$")
+_PROVE_SKIPPED: Final = re.compile(r"\s+\(less (\d{1,9}) skipped subtests?: \d+ okay\)$")
+_PROVE_TODO: Final = re.compile(r" +TODO passed: +([\d, -]+)$")
+_PROVE_END: Final = re.compile(r"Files=\d+, Tests=(\d{1,9}),")
+
+
+@dataclass
+class _Stream:
+    """Test points up to the end of their plan."""
+
+    first: int
+    last: int
+    plan: int | None = None
+    points: Counter[str] = field(default_factory=Counter)
+    """Numbers of their outcomes."""
+    sure: bool = False
+    """Something else than a point has said that this is the protocol."""
+
+
+@dataclass
+class _Prove:
+    """What `prove` has said of the files of one run."""
+
+    first: int
+    streams: int
+    """Streams there were before."""
+    failed: int = 0
+    skipped: int = 0
+
+    def take(self, line: str) -> None:
+        """One of its lines; any other is nothing to it."""
+        if match := _PROVE_FILE.match(line):
+            self.failed += int(match[1])
+        elif match := _PROVE_SKIPPED.match(line):
+            self.skipped += int(match[1])
+        elif match := _PROVE_TODO.match(line):
+            self.failed += sum(_length(part) for part in match[1].split(","))
+
+
+def read(lines: Sequence[str]) -> Iterator[Run]:
+    """A run for each stream, and for each `prove` that shows no streams."""
+    streams: list[_Stream] = []
+    summaries: list[Run] = []
+    prove: _Prove | None = None
+    for at, line in enumerate(lines):
+        if _NODE.match(line) and streams and at - streams[-1].last <= _NODE_LINES:
+            streams.pop()
+        elif match := _PROVE_END.match(line):
+            if prove and len(streams) == prove.streams:
+                summaries.extend(_summary(prove, at, int(match[1])))
+            prove = None
+        elif _PROVE.match(line):
+            prove = prove or _Prove(at, len(streams))
+        else:
+            if prove:
+                prove.take(line)
+            _take(streams, line, at)
+    runs = [
+        Run(stream.first, stream.last, Outcomes(**stream.points))
+        for stream in streams
+        if stream.sure and stream.points
+    ]
+    yield from sorted([*summaries, *runs], key=lambda run: run.first)
+
+
+def _take(streams: list[_Stream], line: str, at: int) -> None:
+    version, plan, point = _VERSION.match(line), _PLAN.match(line), _POINT.match(line)
+    if not (version or plan or point):
+        return
+    now = streams[-1] if streams else None
+    ended = now and (
+        now.points.total() == now.plan
+        or (plan and (now.plan is not None or now.points.total() not in {0, int(plan[1])}))
+    )
+    if not now or version or ended:
+        now = _Stream(at, at)
+        streams.append(now)
+    now.last = at
+    if version or plan:
+        now.sure = True
+    if plan:
+        now.plan = int(plan[1])
+    if point:
+        now.points[_outcome(failed=bool(point[1]), directive=(point[2] or "").lower())] += 1
+
+
+def _outcome(*, failed: bool, directive: str) -> str:
+    """To be done: is to fail, so it is no good when it passes."""
+    if directive == "skip":
+        return "skipped"
+    if directive == "todo":
+        return "skipped" if failed else "failed"
+    return "failed" if failed else "passed"
+
+
+def _summary(prove: _Prove, at: int, tests: int) -> Iterator[Run]:
+    passed = max(0, tests - prove.failed - prove.skipped)
+    outcomes = Outcomes(passed=passed, failed=prove.failed, skipped=prove.skipped)
+    if outcomes.total:
+        yield Run(prove.first, at, outcomes)
+
+
+def _length(part: str) -> int:
+    """Of one number, or of a range."""
+    first, _, last = part.strip().partition("-")
+    if first.isdecimal() and last.isdecimal():
+        return max(0, number(last) - number(first) + 1)
+    return int(first.isdecimal())

@@ -1,0 +1,64 @@
+"""A task of any project that somebody names: a folder, a tar or zip file, or `NAME==VERSION` on the package index."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from runner.benchmarks.project_setup import projects
+from runner.benchmarks.project_setup.dataset import TASK
+from runner.benchmarks.project_setup.projects import Project
+from runner.benchmarks.sources.upstream import sdist_digest
+from runner.errors import ConfigError
+from runner.sweeps.store import write_atomically
+
+_PINNED = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[\w.+!-]+)")
+_SUFFIX = re.compile(r"(\.tar(\.\w+)?|\.t[gbx]z2?|\.zip)$")
+_UNKNOWN_LICENSE = "NOASSERTION"
+"""SPDX for: nobody has looked."""
+
+
+def named(given: str) -> str:
+    """What the project is called, as a file's name may be."""
+    pinned = _PINNED.fullmatch(given)
+    name = f"{pinned['name']}-{pinned['version']}" if pinned else _place(given).resolve().name
+    return re.sub(r"[^\w.+-]+", "-", _SUFFIX.sub("", name)).strip(".-") or "project"
+
+
+def described(given: str, max_bytes: float) -> Project:
+    """The project that is meant, with the digest of what it is now.
+
+    Raises `ConfigError` when it is not there, holds nothing, is no archive or larger than `max_bytes`.
+    """
+    if pinned := _PINNED.fullmatch(given):
+        name, version = pinned["name"], pinned["version"]
+        return _project("sdist", name, sdist_digest(name, version), version)
+    place = _place(given)
+    if not place.exists():
+        hint = "clone it first" if "://" in given else "name a folder, a tar or zip file, or NAME==VERSION"
+        raise ConfigError(f"job.project: there is no {given}: {hint}.")
+    size = projects.size(place)
+    if not size:
+        raise ConfigError(f"job.project: {place} holds nothing.")
+    if size > max_bytes:
+        said = f"{size / 1e6:.0f} MB, and job.max_mb is {max_bytes / 1e6:g}"
+        raise ConfigError(f"job.project: {place} holds {said}. Leave out what is built, or raise it.")
+    return _project("folder" if place.is_dir() else "archive", str(place), projects.digest_of(place))
+
+
+def write_task(project: Project, folder: Path) -> None:
+    """Make a folder the task of a project, without a truth."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = yaml.safe_dump(project.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
+    write_atomically(folder / TASK, content.encode())
+
+
+def _project(source: str, package: str, digest: str, version: str = "") -> Project:
+    said = {"source": source, "package": package, "version": version, "digest": digest}
+    return Project.model_validate({**said, "license": _UNKNOWN_LICENSE, "language": "unknown"})
+
+
+def _place(given: str) -> Path:
+    return Path(given).expanduser().absolute()

@@ -1,0 +1,1 @@
+"""Jobs that set up a project."""

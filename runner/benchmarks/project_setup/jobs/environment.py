@@ -1,0 +1,131 @@
+"""`job=environment`: set up one project; what comes of it lies in `outputs/SWEEP/environment/PROJECT/`.
+
+Dockerfile      an image in which the project can be built and tested
+run_tests.sh    builds it and runs its tests
+results.json    what its tests did from scratch, as we measured it
+account.md      the same for people: what was built, how it is run, what it cost, what went wrong
+task/PROJECT/   its task, for dataset=execution, and for job=verify_ground_truth
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from runner.benchmarks.project_setup.deliverables import DOCKERFILE, RESULTS, SCRIPT
+from runner.errors import ConfigError
+from runner.jobs.sweep import SweepJob
+from runner.sweeps.job import Job
+from runner.sweeps.plan import make_plan
+from runner.sweeps.refusals import check_model
+from runner.sweeps.store import Store, write_atomically
+from runner.terminal.escaping import width, wrapped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runner.benchmarks.project_setup.deliverables import Rerun
+    from runner.records import TrialRecord
+    from runner.sweeps.cells import Cell, Sweep
+
+NO_TEST = 6
+"""Exit code: no test of the project was executed."""
+ACCOUNT = "account.md"
+
+
+class SetUp(Job):
+    """Has an agent set up one project, and runs its scripts from scratch: a trial like any other, in a sweep of one."""
+
+    needs_keys: ClassVar[bool] = True
+    plans: ClassVar[bool] = True
+    project: str
+    """A folder, a tar or zip file, or `NAME==VERSION` on the package index."""
+    max_mb: float = Field(default=500.0, gt=0)
+    """Of the project, unpacked."""
+    build_seconds: float = Field(default=900.0, gt=0)
+    """That the build of its image may take."""
+    test_seconds: float = Field(default=1800.0, gt=0)
+    """That one run of its script may take."""
+
+    def run(self, sweep: Sweep) -> int:
+        """Exit code 0 when tests were executed, 6 when none was; the sweep's of a trial that could not run.
+
+        Raises `ConfigError` for a project that cannot be taken, or an agent without a model.
+        """
+        from runner.benchmarks.project_setup import given_project  # noqa: PLC0415 - only this job needs it
+
+        cell = _only_cell(sweep)
+        limits = {"build_seconds": self.build_seconds, "test_seconds": self.test_seconds}
+        project = given_project.described(self.project, self.max_mb * 1e6).model_copy(update=limits)
+        name = given_project.named(self.project)
+        folder = sweep.settings.outputs / sweep.settings.name / "environment" / name
+        given_project.write_task(project, folder / "task" / name)
+        ours = _of_task(sweep, cell, folder / "task", name)
+        if sweep.settings.dry_run:
+            return SweepJob().run(ours)
+        store = Store(sweep.settings.outputs)
+        ended = SweepJob().carry_out(ours, store, lambda _: None)  # a leaderboard of one trial means nothing
+        (trial,) = make_plan(ours.cells, sweep.settings.sandbox, lambda _: ()).trials
+        record = store.load([trial.key]).get(trial.key)
+        if record is None:
+            print("Nothing was run.")
+            return ended
+        executed = _leave(folder, store.folder(trial.key), record)
+        return 0 if executed else NO_TEST if record.status.finished else ended
+
+
+def _only_cell(sweep: Sweep) -> Cell:
+    from runner.benchmarks.project_setup.dataset import ExecutionBench  # noqa: PLC0415 - as above
+
+    if len(sweep.cells) != 1:
+        raise ConfigError("job=environment is of one agent and one model: choose them, without -m.")
+    (cell,) = sweep.cells
+    check_model(cell)
+    if not isinstance(cell.dataset, ExecutionBench) or not cell.dataset.truthless:
+        raise ConfigError("job=environment makes its own dataset: leave dataset= out.")
+    return cell
+
+
+def _of_task(sweep: Sweep, cell: Cell, root: Path, name: str) -> Sweep:
+    """The sweep of one task, the project."""
+    dataset: Any = cell.dataset
+    dataset = dataset.model_copy(update={"root": root, "include": (name,)})
+    return sweep.model_copy(update={"cells": (cell.model_copy(update={"dataset": dataset}),)})
+
+
+def _leave(folder: Path, trial: Path, record: TrialRecord) -> bool:
+    """Write what is wanted of the trial; whether a test was executed. What an earlier run left there is replaced."""
+    from runner.benchmarks.project_setup.jobs.account import account, faults, said  # noqa: PLC0415 - only with a record
+    from runner.benchmarks.project_setup.verifier import measured_in  # noqa: PLC0415
+
+    measured = measured_in(trial)
+    scripts = {name: _text(trial / name) for name in (DOCKERFILE, SCRIPT)}
+    files = {
+        **scripts,
+        RESULTS: _results(measured),
+        ACCOUNT: account(folder.name, record, measured, scripts[DOCKERFILE]),
+    }
+    for name, text in files.items():
+        if text is None:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            write_atomically(folder / name, text.encode())
+    print(wrapped(said(measured), width()))
+    for line in faults(record, measured):
+        print(wrapped(line, width()))
+    print(f"{', '.join(name for name, text in files.items() if text is not None)}: {folder}")
+    return bool(measured and measured.outcomes)
+
+
+def _text(file: Path) -> str | None:
+    return file.read_text() if file.is_file() else None
+
+
+def _results(measured: Rerun | None) -> str | None:
+    """`results.json`: numbers of tests, and of each framework's; None when no test was executed."""
+    if measured is None or measured.outcomes is None:
+        return None
+    runs = [{"framework": one.framework, **one.outcomes.model_dump()} for one in measured.readings]
+    return json.dumps({**measured.outcomes.model_dump(), "runs": runs}, indent=1) + "\n"

@@ -1,0 +1,106 @@
+"""Section on how projects were set up: what terminals ran, tool calls by kind, phases (ExecutionAgent, section 3.5)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from metrics import behaviour
+from metrics.terminal import NO_PHASE, PHASES, SCRIPT
+from runner.benchmarks.project_setup.report import figures as figures_execution
+from runner.benchmarks.project_setup.report.scores import of_projects
+from runner.report import figures
+from runner.report.blocks import Block, Column, Picture, Section, Table
+from runner.report.findings import Findings
+from runner.report.leaderboard import lines
+from runner.report.sections_scores import AGENT, MODEL, about, figure
+
+_MEANING = dict(
+    zip(
+        PHASES,
+        ("looking at the project", "writing files, installing, building", "running tests"),
+        strict=True,
+    )
+)
+
+
+@of_projects
+def work(found: Findings) -> Section | None:
+    """Whatever was recorded of it."""
+    blocks = [*_programs(found), *_kinds(found), *_phases(found)]
+    return Section("projects-work", "Projects: how agents worked", blocks) if blocks else None
+
+
+def _best_first(table: pd.DataFrame, found: Findings) -> pd.DataFrame:
+    """The rows of the cells that have one."""
+    return table.loc[[cell for cell in found.cells.index if cell in table.index]]
+
+
+def _programs(found: Findings) -> list[Block]:
+    """Figure 10."""
+    shares = _best_first(behaviour.programs(found.trials), found)
+    if shares.empty:
+        return []
+    names = [str(name) for name in shares if name != "commands"]
+    picture = Picture(
+        "projects_programs",
+        f"The {len(names)} programs that terminals ran most often, as shares of all that a cell's ran. {SCRIPT}: a "
+        "script of the project's or the agent's own.",
+        "Bars of programs by cell; their values are in the table beneath.",
+        partial(figures_execution.programs, shares[names].rename(index=found.names)),
+    )
+    columns = [AGENT, MODEL, Column("commands", "in valid trials, composite ones by their parts: the denominator"),
+               *map(Column, names), Column("all others")]  # fmt: skip
+    rows = [
+        [*about(found.cells.loc[at], found), figure(of["commands"], ".0f"),
+         *(figure(of[name], ".1%") for name in names), figure(1 - sum(of[name] for name in names), ".1%")]
+        for at, of in lines(shares).items()
+    ]  # fmt: skip
+    return [picture, Table("Terminal commands (Figure 10)", columns, rows)]
+
+
+def _kinds(found: Findings) -> list[Block]:
+    """Section 3.5.1."""
+    if not behaviour.recorded(found.trials):
+        return []
+    calls = _best_first(behaviour.tool_calls(found.trials), found)
+    shares = calls[list(behaviour.KINDS)].div(calls["total"], axis=0)
+    columns = [AGENT, MODEL, Column("calls", "of a valid trial, mean; then the share of each kind"),
+               *map(Column, behaviour.KINDS)]  # fmt: skip
+    rows = [
+        [*about(found.cells.loc[at], found), figure(float(calls["total"][at]), ".1f"),
+         *(figure(of[kind], ".1%") for kind in behaviour.KINDS)]
+        for at, of in lines(shares).items()
+    ]  # fmt: skip
+    return [Table("Tool calls by kind (section 3.5.1)", columns, rows)]
+
+
+def _phases(found: Findings) -> list[Block]:
+    """Section 3.5.2."""
+    table = _best_first(behaviour.phases(found.trials), found)
+    if table.empty:
+        return []
+    parts = table[list(PHASES)].assign(**{NO_PHASE: 1 - table[list(PHASES)].sum(axis=1)})
+    picture = Picture(
+        "projects_phases",
+        "Shares of a trial's tool calls by phase of the work; other: planning, waiting, finishing.",
+        "Stacked bars of phases by cell; their values are in the table beneath.",
+        partial(
+            figures.stacked, parts.rename(index=found.names), [*PHASES, NO_PHASE], "tool calls", ".0%", 1.0
+        ),
+    )
+    columns = [
+        AGENT, MODEL, Column("trials", "valid ones with tool calls: the denominator"),
+        *(Column(phase, f"{meaning}: share of a trial's calls, mean") for phase, meaning in _MEANING.items()),
+        *(Column(f"{phase} at", "" if at else "where its calls lie in a trial, 0 the first and 1 the last: median")
+          for at, phase in enumerate(PHASES)),
+        Column("in order", "share of trials that have all three, their medians one after the other"),
+    ]  # fmt: skip
+    rows = [
+        [*about(found.cells.loc[at], found), figure(of["trials"], ".0f"),
+         *(figure(of[phase], ".1%") for phase in PHASES), *(figure(of[f"{phase}_at"], ".2f") for phase in PHASES),
+         figure(of["in_order"], ".0%")]
+        for at, of in lines(table).items()
+    ]  # fmt: skip
+    return [picture, Table("Phases of the work (section 3.5.2)", columns, rows)]

@@ -1,0 +1,66 @@
+"""The ground truth of a project: what its tests do under recorded scripts, here, twice (section 3.1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from runner.benchmarks.project_setup.dataset import SOLUTION, ExecutionBench
+from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, TRUTH, Rerun, Truth
+from runner.benchmarks.project_setup.rerun import Deliverables, rerun
+from runner.errors import TaskError
+from runner.protocols import SandboxProvider
+from runner.records import Task
+from runner.sweeps.store import write_atomically
+
+ORIGIN = "recorded scripts, run here twice"
+
+
+def ground_truth(
+    dataset: ExecutionBench,
+    folder: Path,
+    scripts: Path | None,
+    sandboxes: SandboxProvider,
+    say: Callable[[str], None],
+) -> Truth:
+    """Find a task's truth, and write it beside its `task.yaml`. `scripts` is a folder whose two scripts become the
+    recorded ones, once they have proved themselves; None: those that are recorded are run.
+
+    Raises `TaskError` when there are none, no test is executed or the two runs differ; `ConfigError` when something
+    cannot be fetched, `EngineError`.
+    """
+    delivered = _scripts(scripts or folder / SOLUTION)
+    task = dataset.make(folder, None, say)
+    first, again = (_once(task, delivered, sandboxes) for _ in range(2))
+    if first.outcomes != again.outcomes:
+        raise TaskError(f"Its tests do not always the same: {_shown(first)}, then {_shown(again)}.")
+    for name, text in ((DOCKERFILE, delivered.dockerfile), (SCRIPT, delivered.script)):
+        if scripts and text is not None:
+            write_atomically(folder / SOLUTION / name, text.encode())
+    assert first.outcomes is not None  # noqa: S101 - `_once` raises where there are none
+    truth = Truth(outcomes=first.outcomes, origin=ORIGIN, digest=dataset.truth_digest(folder))
+    write_atomically(folder / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
+    return truth
+
+
+def _scripts(folder: Path) -> Deliverables:
+    try:
+        texts = [(folder / name).read_text() for name in (DOCKERFILE, SCRIPT)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise TaskError(f"{folder} needs a {DOCKERFILE} and a {SCRIPT}: {error}") from error
+    return Deliverables(dockerfile=texts[0], script=texts[1])
+
+
+def _once(task: Task, delivered: Deliverables, sandboxes: SandboxProvider) -> Rerun:
+    run = rerun(task, delivered, sandboxes)
+    if run.error or run.outcomes is None:
+        why = run.error.message if run.error else "No test was executed."
+        raise TaskError(f"Its scripts have no result: {why}\n{run.output[-2000:]}")
+    return run
+
+
+def _shown(run: Rerun) -> str:
+    return ", ".join(
+        f"{one.framework} {one.outcomes.passed} passed {one.outcomes.failed} failed {one.outcomes.skipped} skipped"
+        for one in run.readings
+    )

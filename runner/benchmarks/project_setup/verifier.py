@@ -1,0 +1,172 @@
+"""The verifier of dataset=execution: what an agent's two scripts do from scratch, compared with the truth.
+
+Only the scripts travel from the agent's sandbox. How they are run, what counts of it and what cannot be excluded is in
+`rerun` and `watched_results`. What the agent says itself that its tests did is recorded and counts nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field, ValidationError
+
+from metrics import deviations
+from runner.benchmarks.project_setup import watch_inside
+from runner.benchmarks.project_setup.deliverables import (
+    DOCKERFILE,
+    RESULTS,
+    SCRIPT,
+    TRUTH,
+    Outcomes,
+    Rerun,
+    Truth,
+)
+from runner.benchmarks.project_setup.frameworks.lines import MOST
+from runner.benchmarks.project_setup.rerun import rerun, taken_from
+from runner.errors import VerifierError
+from runner.records import Record, Task, Verdict
+
+if TYPE_CHECKING:
+    from runner.benchmarks.project_setup.rerun import Deliverables
+    from runner.protocols import Ask, Sandbox, SandboxProvider
+
+MEASURED = "rerun.json"
+"""The `Rerun`, in a trial's folder."""
+PRINTED = "verifier.stdout"
+
+
+class _Claim(BaseModel):
+    """What an agent says of its tests, beside whatever else it says."""
+
+    passed: int = Field(ge=0, le=MOST)
+    failed: int = Field(ge=0, le=MOST)
+    skipped: int = Field(ge=0, le=MOST)
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """As a record."""
+        return Outcomes(**self.model_dump())
+
+
+class ExecutionVerifier(Record):
+    """Builds and runs what the agent delivers, and compares what its tests did with the truth."""
+
+    @property
+    def judge(self) -> None:
+        """Tests decide, and no model."""
+
+    @property
+    def shaping(self) -> dict[str, str]:
+        """What of it can change a reward."""
+        folder = Path(watch_inside.__file__).parent
+        digest = hashlib.sha256()
+        here = folder.parent
+        readers = (here / "frameworks").glob("*.py")
+        judges = (Path(__file__), here / "rerun.py", here / "watched_results.py", Path(deviations.__file__))
+        for source in sorted((*folder.rglob("*.py"), *readers, *judges)):
+            digest.update(source.read_bytes())
+        return {"judge": digest.hexdigest()}
+
+    def verify(
+        self,
+        task: Task,
+        sandbox: Sandbox,
+        sandboxes: SandboxProvider,
+        into: Path,
+        ask: Ask | None = None,  # noqa: ARG002 - a verifier's signature
+    ) -> Verdict:
+        """See `protocols.Verifier`. Raises `VerifierError` when the truth cannot be read."""
+        began = time.monotonic()
+        truth = truth_of(task)
+        delivered = taken_from(sandbox)
+        found = rerun(task, delivered, sandboxes)
+        _record(into, delivered, found)
+        return Verdict(
+            reward=reward(truth, found.outcomes),
+            components={**components(truth, found), **_claimed(delivered.results, found.outcomes)},
+            exit_code=found.exit_code,
+            mode="separate",
+            image=found.image,
+            output=found.output[-4000:],
+            seconds=time.monotonic() - began,
+        )
+
+
+def measured_in(trial: Path) -> Rerun | None:
+    """What the verifier measured of a trial, by the trial's folder; None: it did not come so far."""
+    file = trial / MEASURED
+    return Rerun.model_validate_json(file.read_bytes()) if file.is_file() else None
+
+
+def truth_of(task: Task) -> Truth | None:
+    """What the project's tests are known to do; None where nobody knows. Raises `VerifierError`."""
+    file = task.verifier.tests and task.verifier.tests / TRUTH
+    if not file or not file.is_file():
+        return None
+    try:
+        return Truth.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise VerifierError(f"The truth of {task.name} cannot be read: {error}") from error
+
+
+def reward(truth: Truth | None, found: Outcomes | None) -> float:
+    """1 less the total deviation, never below 0; 0 where no test was executed, 1 where one was without a truth."""
+    if found is None or not found.total:
+        return 0.0
+    if truth is None:
+        return 1.0
+    total = _deviations(truth.outcomes, found)["total_deviation"]
+    return 0.0 if math.isnan(total) else max(0.0, 1 - total / 100)
+
+
+def components(truth: Truth | None, found: Rerun) -> dict[str, float]:
+    """Figures of a verdict (section 3.1.2); what is not defined, or not known, is absent."""
+    outcomes = found.outcomes
+    executed = outcomes is not None and outcomes.total > 0
+    figures = {"built": float(found.built), "tests_executed": float(executed)}
+    if found.script_size is not None:
+        figures["script_size"] = float(found.script_size)
+    if found.error and found.error.type == "refused":
+        figures["refused"] = 1.0
+    if executed and outcomes:
+        figures |= _numbers("agent", outcomes)
+    if truth:
+        figures |= _numbers("truth", truth.outcomes)
+    if truth and executed and outcomes:
+        figures |= _deviations(truth.outcomes, outcomes)
+    return {name: value for name, value in figures.items() if not math.isnan(value)}
+
+
+def _numbers(whose: str, outcomes: Outcomes) -> dict[str, float]:
+    return {f"{whose}_{name}": float(value) for name, value in outcomes}
+
+
+def _deviations(truth: Outcomes, found: Outcomes) -> dict[str, float]:
+    away = deviations.deviations(
+        (truth.passed, truth.failed, truth.skipped), (found.passed, found.failed, found.skipped)
+    )
+    return {"deviation": away.mean, "total_deviation": away.total, "close": float(away.close)}
+
+
+def _claimed(results: str | None, found: Outcomes | None) -> dict[str, float]:
+    """What the agent says itself, and whether that is what was seen; nothing where it says nothing readable."""
+    try:
+        said = _Claim.model_validate_json(results or "").outcomes
+    except ValidationError:
+        return {}
+    return _numbers("claimed", said) | {"claim_differs": float(said != (found or Outcomes()))}
+
+
+def _record(into: Path, delivered: Deliverables, found: Rerun) -> None:
+    """Leave what was judged, and what came of it."""
+    texts = {DOCKERFILE: delivered.dockerfile, SCRIPT: delivered.script, RESULTS: delivered.results}
+    for name, text in texts.items():
+        if text is not None:
+            (into / name).write_text(text, encoding="utf-8")
+    (into / MEASURED).write_text(found.model_dump_json(indent=1), encoding="utf-8")
+    why = f"{found.error.message}\n\n" if found.error else ""
+    (into / PRINTED).write_text(f"{why}{found.output}", encoding="utf-8", errors="replace")

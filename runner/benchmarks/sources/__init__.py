@@ -1,0 +1,1 @@
+"""Sources that benchmarks share: packages by digest, clones, files of tasks."""

@@ -1,0 +1,253 @@
+"""Where NL2Repo tasks have their hidden tests from: the published image, an sdist of a pinned version, a folder.
+
+Fetched once into a cache, checked by digest, and never part of an agent's sandbox:
+
+    <cache>/upstream/<identity>/source/      as upstream publishes it
+    <cache>/oracle/<identity>/               Task.solution: solve.sh, and the source without the hidden tests
+    <cache>/suites/<digest>/                 what `runner.benchmarks.nl2repo.suite` describes
+    <cache>/nl2repo_images/<digest>/         build context of the image in which a task is done and judged
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import ssl
+import tempfile
+import tomllib
+import urllib.request
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from runner.archives import unpack
+from runner.benchmarks.nl2repo.suite import HIDDEN, SUITE, Suite, covered, packaging
+from runner.benchmarks.sources import packages
+from runner.benchmarks.sources.references import (
+    FETCH_SECONDS,
+    SOLVE,
+    file_digest,
+    install_wheels,
+    made,
+    run_client,
+    same,
+)
+from runner.benchmarks.sources.task_files import copy_tree, digest, tree_digest
+from runner.errors import ConfigError
+from runner.records import Record
+
+DOCUMENTS = ("README*", "LICEN[CS]E*", "COPYING*", "CHANGE*", "HISTORY*", "NEWS*", "AUTHORS*", "PKG-INFO")
+"""At the top of upstream's folder: what its packaging may read, and says nothing of its code (section 3.1.3)."""
+
+
+class Source(Record):
+    """`source.yaml` of a task."""
+
+    kind: Literal["sdist", "folder", "none"]
+    """none: only `image` has the tests, and there is no upstream code to check them with: the task is flagged."""
+    package: str = ""
+    """sdist: name on the package index. folder: path from this file."""
+    version: str = ""
+    digest: str = ""
+    """sdist: `sha256:` of the file. folder: `sha256:` of its tree."""
+    license: str = ""
+    """SPDX. Of what is fetched; nothing of it is in this repository."""
+    image: str | None = None
+    """The authors' image of the task, `NAME@sha256:..`, or `sha256:..` of one that is here; its working directory holds
+    packaging files and tests, which then are taken."""
+    packages: tuple[str, ...] = ()
+    """What library and tests need, as `name==version --hash=..`; part of the image, and so the agent's too."""
+    withheld: tuple[str, ...] = ()
+    """Top-level names that our own tools would bring along, and that are what the agent has to write."""
+    plugins: tuple[str, ...] = ()
+    """Modules of pytest plugins among the packages."""
+    env: dict[str, str] = {}
+    command_seconds: float = Field(default=600.0, gt=0)
+    lines: int | None = None
+    """Of upstream's code without tests: the tier (Table 2)."""
+    category: str = "unknown"
+    """One of the paper's nine (Table 1). The authors do not publish which task is in which: ours."""
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.kind == "none" and not self.image:
+            raise ValueError("kind=none needs an image, or there are no tests at all")
+        if self.image and not re.fullmatch(r"(\S+@)?sha256:[0-9a-f]{64}", self.image):
+            raise ValueError(
+                "image must be pinned by its digest, NAME@sha256:..: a tag may become another image"
+            )
+        if self.kind != "none" and not (self.package and self.digest):
+            raise ValueError(f"kind={self.kind} needs a package and a digest")
+        return self
+
+    @model_validator(mode="after")
+    def _is_no_option_or_way_out(self) -> Self:
+        if self.kind == "sdist":
+            packages.python_name(self.package)
+            packages.python_version(self.version)
+        packages.check_all(packages.pinned, self.packages)
+        packages.check_all(packages.python_module, [*self.withheld, *self.plugins])
+        return self
+
+    @property
+    def shaping(self) -> dict[str, object]:
+        """What of it can change a result; what is left out there is left out here."""
+        return self.model_dump(mode="json", exclude={"license", "lines", "category"}, exclude_defaults=True)
+
+
+def upstream(source: Source, cache: Path) -> Path:
+    """Where upstream's source lies, or will; pure."""
+    identity = digest([source.kind, source.package, source.version, source.digest])
+    return cache / "upstream" / _short(identity)
+
+
+def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str], None]) -> Path:
+    """Upstream's source, fetched unless it is there; `here` is the folder of `source.yaml`.
+
+    Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
+    """
+    target = upstream(source, cache)
+    with made(target, f"upstream {source.package} {source.version}".rstrip(), say) as place:
+        if place and source.kind == "sdist":
+            sdist_source(source.package, source.version, source.digest, place / "source")
+        elif place:
+            same(tree_digest(here / source.package), source.digest, source.package)
+            copy_tree(here / source.package, place / "source")
+    return target / "source"
+
+
+def write_oracle(source: Path, deleted: tuple[str, ...], into: Path) -> None:
+    """What `oracle` applies: upstream's source less the hidden tests."""
+    shutil.copytree(source, into / "source", symlinks=True)
+    for path in _files(into / "source"):
+        if covered(path, deleted):
+            (into / "source" / path).unlink()
+    (into / "solve.sh").write_text(SOLVE)
+
+
+def write_suite(suite: Suite, source: Path | None, into: Path) -> None:
+    """The suite as the verifier takes it; without a source its files are in the image."""
+    (into / SUITE).write_text(suite.model_dump_json(indent=1))
+    (into / HIDDEN).mkdir()
+    if source is None:
+        return
+    for path in hidden(_files(source), suite.deleted):
+        target = into / HIDDEN / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / path, target)
+
+
+def tests_of(source: Path, deleted: tuple[str, ...]) -> dict[str, Path]:
+    """Relative path and file of each of upstream's tests."""
+    return {path: source / path for path in _files(source) if covered(path, deleted)}
+
+
+def hidden(paths: Iterable[str], deleted: tuple[str, ...]) -> list[str]:
+    """Of upstream's files, those that are laid over a workspace: tests, packaging, and what packaging reads."""
+    return [
+        path
+        for path in paths
+        if covered(path, deleted)
+        or packaging(path)
+        or ("/" not in path and any(fnmatchcase(path, glob) for glob in DOCUMENTS))
+    ]
+
+
+def _files(folder: Path) -> list[str]:
+    return [
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+def sdist_digest(package: str, version: str) -> str:
+    """What the package index says of an sdist. Raises `ConfigError` when it has none."""
+    with tempfile.TemporaryDirectory() as folder:
+        return str(_sdist(package, version, Path(folder))["hash"])
+
+
+def locked(requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """Requirements and all that they need, as `name==version --hash=..`. Raises `ConfigError`."""
+    from uv import find_uv_bin  # noqa: PLC0415 - as above
+
+    if not requirements:
+        return ()
+    options = (
+        "--quiet",
+        "--no-config",
+        "--python-version",
+        "3.13",
+        "--generate-hashes",
+        "--no-annotate",
+        "--no-header",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = Path(folder, "requirements.in")
+        wanted.write_text("\n".join(map(packages.required, requirements)))
+        command = [find_uv_bin(), "pip", "compile", *options, "--only-binary", ":all:", str(wanted)]
+        text = run_client(command, folder)
+    return tuple(packages.lines_of(text))
+
+
+def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
+    """Fetch an sdist of this digest, `sha256:..`, and unpack it unbuilt: nothing of it runs on this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        address = str(_sdist(package, version, place)["url"])
+        packed = place / "sdist"
+        trusted = ssl.create_default_context()
+        with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
+            packed.write_bytes(answer.read())
+        same(file_digest(packed), wanted, package)
+        unpack(packed, into, without_top=True)
+
+
+def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
+    """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index.
+
+    uv is told what the package needs, namely nothing, so that it builds no sdist to find out. With `--no-build` it
+    would find no sdist at all.
+    """
+    from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
+
+    name, pin = packages.python_name(package), f"{package}=={packages.python_version(version)}"
+    (place / "pyproject.toml").write_text(
+        f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
+        f"dependencies = [{json.dumps(packages.required(pin))}]\n"
+    )
+    settings = place / "uv.toml"
+    settings.write_text(f"[[dependency-metadata]]\nname = {json.dumps(name)}\nrequires-dist = []\n")
+    run_client([find_uv_bin(), "lock", "--quiet", "--config-file", str(settings)], str(place))
+    locked_packages = tomllib.loads((place / "uv.lock").read_text())["package"]
+    found: dict[str, Any] | None = next(
+        (of.get("sdist") for of in locked_packages if of["name"] == name), None
+    )
+    if not found:
+        raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
+    return found
+
+
+def write_context(images: Path, source: Source, workspace: dict[str, Path], into: Path) -> None:
+    """Build context of a task's image: ours, what locks name, the source's packages, the agent's workspace."""
+    shutil.copytree(images, into, dirs_exist_ok=True)
+    for name in ("judge", "tools"):
+        install_wheels(packages.lines_of((images / f"{name}.lock").read_text()), into / name)
+    for name in map(packages.python_module, source.withheld):
+        for path in (into / "tools").glob(f"{name}*"):
+            shutil.rmtree(path)
+    (into / "packages").mkdir()
+    if source.packages:
+        install_wheels(source.packages, into / "packages")
+    for name, origin in workspace.items():
+        target = into / "workspace" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(origin, target)
+
+
+def _short(identity: str) -> str:
+    return identity.removeprefix("sha256:")[:24]

@@ -1,0 +1,1 @@
+"""From what was typed to frozen cells: arguments, help, composition and configuration."""

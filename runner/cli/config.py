@@ -1,0 +1,310 @@
+"""From composed configuration to frozen objects: the only module that knows OmegaConf.
+
+Everything is resolved, imported and validated here, before any container starts; what is left over is cells and
+settings. YAML names the *variable* that holds a secret and never the secret, so a composed configuration may be
+shown and stored.
+
+Paths: `${root:tasks/x}` in YAML starts at the project; a relative path, as it is typed on the command line, starts
+where the user is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from runner.cli.arguments import AXES, DATA, ROOT, config_folders, keys_at, option_nodes, suggest, target
+from runner.errors import ConfigError
+from runner.protocols import Agent
+from runner.records import Budget, Judge, Model, Scoring
+from runner.sweeps.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
+from runner.sweeps.pricing import Pricing, priced
+from runner.sweeps.refusals import absent_keys
+from runner.sweeps.tiers import read_tiers
+from runner.sweeps.yaml_files import leaves
+
+OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
+
+_PER_CELL = (*AXES, "attempts")
+_OF_KEY = re.compile(r"(^|\.)(api_)?key_env$")
+_OF_SCORING = re.compile(r"[+~]*scoring\b(?:\.(?P<key>[\w.]+)=)?")
+
+
+def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
+    """The sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing.
+
+    `typed` is the command line: it says whether a scoring was asked for.
+    """
+    if not configs:
+        raise ConfigError("Nothing to run: a pattern such as glob(...) matches no option.")
+    nodes = [_resolved(config) for config in configs]
+    for node in nodes:
+        _well_placed(node)
+    _same_settings(nodes)
+    scorings = _scorings(nodes)
+    _keep_keys(nodes, typed)
+    cells = _cells(nodes, build(nodes[0].get("pricing"), "pricing", Pricing))
+    shared = {key: value for key, value in nodes[0].items() if key not in _PER_CELL}
+    shared |= {"name": shared.get("name") or _name(cells), "scoring": scorings[0]}
+    asked = len(scorings) > 1 or any(_OF_SCORING.match(word) for word in typed)
+    sweep = Sweep(
+        cells=cells,
+        settings=build(shared, "", Settings),
+        composed=tuple(OmegaConf.to_container(config) for config in configs),
+        scorings=scorings if asked else (),
+        scoring_keys=_keys_of_scoring(typed),
+        named=bool(nodes[0].get("name")),
+    )
+    if len(scorings) > 1 and not sweep.settings.job.several_scorings:
+        raise ConfigError(
+            f"{len(scorings)} scorings were given, and this job takes one. To compare scorings of finished trials: "
+            "job=sensitivity name=SWEEP."
+        )
+    if sweep.settings.dry_run and not sweep.settings.job.plans:
+        raise ConfigError("dry_run=true shows what would be run, and this job runs no trial: leave it out.")
+    if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
+        _require_keys(cells)
+    if sweep.settings.sweep_budget.usd is not None:
+        _require_prices(cells)
+    return sweep
+
+
+def build(node: Any, where: str, kind: type[BaseModel] | None = None) -> Any:
+    """The object that a resolved node describes: its `_target_`, or `kind`, with nested nodes built first.
+
+    Raises `ConfigError` with the key, the reason and the nearest valid key of each fault.
+    """
+    if not isinstance(node, dict):
+        raise ConfigError(f"{where}: a mapping is needed, not {node!r}.")
+    prefix = f"{where}." if where else ""
+    chosen: Any = target(node["_target_"], where) if "_target_" in node else kind
+    if chosen is None:
+        raise ConfigError(f"{where}: `_target_` is missing: which class is it?")
+    values = {}
+    for key, value in node.items():
+        if isinstance(value, dict) and "_target_" in value:
+            values[key] = build(value, f"{prefix}{key}")
+        elif key != "_target_":
+            values[key] = _fitted(chosen, key, value)
+    try:
+        return chosen(**values)
+    except ValidationError as error:
+        faults = [_fault(chosen, prefix, fault) for fault in error.errors()]
+        raise ConfigError("\n".join(faults)) from error
+
+
+def _data(group: str) -> type[Any] | None:
+    return target(DATA[group], group) if group in DATA else None
+
+
+def _resolved(config: DictConfig) -> dict[str, Any]:
+    """Plain values with every interpolation resolved."""
+    try:
+        node: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        key = error.full_key
+        raise ConfigError(
+            f"{key}: it has no default. Add {key}=...; --help GROUP=OPTION, as --help dataset=harbor, says what it is."
+        ) from error
+    except OmegaConfBaseException as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"{error.full_key or 'configuration'}: {reason}") from error
+    return dict(node)
+
+
+def _scorings(nodes: Sequence[dict[str, Any]]) -> tuple[Scoring, ...]:
+    """Each scoring once, in order; `tiers` may be a tiers file instead of tiers."""
+    found = []
+    for node in nodes:
+        scoring = node.get("scoring")
+        if isinstance(scoring, dict) and isinstance(scoring.get("tiers"), str):
+            scoring = {**scoring, **read_tiers(Path(scoring["tiers"]).expanduser().absolute())}
+        found.append(build(scoring, "scoring", Scoring))
+    return tuple(scoring for at, scoring in enumerate(found) if scoring not in found[:at])
+
+
+def _keys_of_scoring(typed: Sequence[str]) -> tuple[str, ...]:
+    """Keys of the scoring that were typed; none where a whole scoring was, or where only a preset speaks of it."""
+    found = [match["key"] for word in typed if (match := _OF_SCORING.match(word))]
+    return tuple(key for key in found if key) if all(found) else ()
+
+
+def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...]:
+    """One cell per distinct name, in order; equal nodes become one object."""
+    built: dict[str, Any] = {}
+
+    def part(node: dict[str, Any], group: str) -> Any:
+        if group not in node:
+            raise ConfigError(f"{group}: nothing was chosen. Add {group}=OPTION.")
+        key = json.dumps([group, node[group]], sort_keys=True, default=str)
+        if key not in built:
+            built[key] = build(node[group], group, _data(group))
+        return built[key]
+
+    parts = [[part(_with_judge(node, pricing), group) for group in AXES] for node in nodes]
+    budgets = _told_apart([budget for *_, budget in parts])
+    cells: dict[str, Cell] = {}
+    for node, chosen, budget in zip(nodes, parts, budgets, strict=True):
+        agent, model, dataset, _ = chosen
+        if agent.uses_model and model.replayed:
+            from runner.gateway.cassette import sealed  # noqa: PLC0415 - brings the gateway's libraries
+
+            model = sealed(model)
+        if agent.uses_model:
+            _require_needs(agent, model)
+        model, prices = priced(model, budget, pricing) if agent.uses_model else (NO_MODEL, "")
+        values = {"agent": agent, "model": model, "dataset": dataset, "budget": budget, "prices": prices}
+        cell = build({**values, "attempts": node.get("attempts")}, "", Cell)
+        if cells.setdefault(cell.name, cell) != cell:
+            raise ConfigError(
+                f"two different cells are called {cell.name}: results could not be told apart. Give what differs "
+                "a name of its own (an option file in conf/), or run them as two commands."
+            )
+    return tuple(cells.values())
+
+
+def _told_apart(budgets: Sequence[Budget]) -> list[Budget]:
+    """The same, but that several of one name have the limits in which they differ in it: `default_turns_50`."""
+    told = []
+    for budget in budgets:
+        twins = [other for other in budgets if other.name == budget.name]
+        limits = [key for key in Budget.model_fields if len({getattr(twin, key) for twin in twins}) > 1]
+        name = "_".join([budget.name, *(f"{key}_{getattr(budget, key)}".lower() for key in limits)])
+        told.append(budget.model_copy(update={"name": name}))
+    return told
+
+
+def _with_judge(node: dict[str, Any], pricing: Pricing) -> dict[str, Any]:
+    """The node with its prices at the dataset's judge model, if it has one."""
+    dataset: Any = node.get("dataset")
+    verifier = dataset.get("verifier") if isinstance(dataset, dict) else None
+    if not isinstance(verifier, dict) or verifier.get("judge") is None:
+        return node
+    judge: Judge = build(verifier["judge"], "dataset.verifier.judge", Judge)
+    model, _ = priced(judge.model, Budget(name="judge", usd=judge.usd), pricing)
+    judge = judge.model_copy(update={"model": model})
+    return {**node, "dataset": {**dataset, "verifier": {**verifier, "judge": judge.model_dump()}}}
+
+
+def to_yaml(composed: Iterable[dict[str, Any]]) -> str:
+    """What Hydra composed, as a YAML document per job."""
+    return yaml.safe_dump_all(composed, sort_keys=False, allow_unicode=True)
+
+
+def _well_placed(node: dict[str, Any]) -> None:
+    """Raises when a file that is laid over everything has landed in a node of its own, where it does nothing."""
+    for group in ("experiment", "agent_model"):
+        if group in node:
+            raise ConfigError(
+                f"the chosen {group} has no effect: its file must begin with `# @package _global_`."
+            )
+
+
+def _keep_keys(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
+    """Raises when `dataset.env` names the variable of a key: of any model or search that is chosen, or could be."""
+    asked = [name for node in nodes for name in dict(leaves(node)).get("dataset.env") or ()]
+    if not asked:
+        return
+    known = [*nodes, *option_nodes(config_folders(typed))]
+    keys = {value for node in known for path, value in leaves(node) if _OF_KEY.search(path)}
+    if secret := sorted(keys.intersection(asked)):
+        raise ConfigError(
+            f"dataset.env: {secret[0]} is where a provider's key is, which no sandbox ever gets: leave it out. "
+            "Agents reach their model through the gateway."
+        )
+
+
+def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
+    first = dict(leaves(nodes[0]))
+    for node in nodes[1:]:
+        other = dict(leaves(node))
+        differing = [key for key in first | other if first.get(key) != other.get(key)]
+        if shared := [key for key in differing if key.split(".")[0] not in (*_PER_CELL, "scoring")]:
+            raise ConfigError(
+                f"{shared[0]} differs between cells, and a sweep has one. What can be swept: {', '.join(AXES)}; "
+                "and scoring with job=sensitivity."
+            )
+
+
+def _name(cells: Sequence[Cell]) -> str:
+    """Made of the cells' own names, so that the same command means the same sweep and so resumes."""
+    axes = (
+        [cell.agent.name for cell in cells],
+        [cell.model.name for cell in cells if cell.agent.uses_model],
+        [cell.dataset.name for cell in cells],
+        [cell.budget.name for cell in cells if cell.budget.name != "default"],
+    )
+    whole = "__".join("+".join(dict.fromkeys(axis)) for axis in axes if axis)
+    name = re.sub(r"[^\w.+-]", "-", whole)
+    if len(name) <= LONGEST_NAME:
+        return name
+    # Of what is cut off too: else two sweeps share a folder.
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST_NAME - 9]}-{digest}"
+
+
+def _fitted(kind: Any, key: str, value: Any) -> Any:
+    """A value as its field means it: paths absolute, so that nothing depends on the current directory; numbers typed
+    where a mapping holds text (environment variables) as that text.
+    """
+    field = getattr(kind, "model_fields", {}).get(key)
+    annotation = field.annotation if field else None
+    if isinstance(value, str) and Path in (annotation, *get_args(annotation)):
+        return Path(value).expanduser().absolute()
+    if isinstance(value, dict) and annotation == dict[str, str]:
+        return {name: str(v) if type(v) in (int, float) else v for name, v in value.items()}
+    return value
+
+
+def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
+    """One line on one fault of validation."""
+    *path, key = fault["loc"] or ("",)
+    where = prefix + ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"{where}: unknown key. {suggest(str(key), keys_at(kind, path) or [])}"
+    if fault["type"] == "missing":
+        return f"{where}: missing."
+    if fault["type"] == "tuple_type":
+        return f"{where}: a list is needed: {where}=[{fault['input']}]"
+    got = f" (got {fault['input']!r})" if fault["loc"] else ""  # else all of it, for a fault of the whole
+    return f"{where.rstrip('.')}: {fault['msg'].removeprefix('Value error, ')}{got}."
+
+
+def _require_prices(cells: Sequence[Cell]) -> None:
+    """Raises unless every model that somebody is charged for has a price: a cap on USD could not be counted."""
+    for model in (cell.model for cell in cells):
+        if model.backend == "provider" and not model.prices.known:
+            raise ConfigError(
+                f"sweep_budget.usd: model {model.name} has no price, so nobody could count it: set model.prices.input "
+                "and model.prices.output, or cap sweep_budget.turns or tokens instead."
+            )
+
+
+def _require_needs(agent: Agent, model: Model) -> None:
+    """Raises unless the model says what the agent cannot work without."""
+    for field in agent.needs:
+        if getattr(model, field) is None:
+            raise ConfigError(
+                f"agent {agent.name} needs to know the {field} of its model, and model {model.name} does not say it: "
+                f"set model.{field}=TOKENS."
+            )
+
+
+def _require_keys(cells: Sequence[Cell]) -> None:
+    """Raises unless the API key of every model that is going to be called is set."""
+    if absent := absent_keys(cells):
+        lines = [
+            f"model {', '.join(models)} needs its API key: export {variable}=..."
+            for variable, models in absent.items()
+        ]
+        raise ConfigError("\n".join([*lines, "(dry_run=true shows the plan without it.)"]))

@@ -1,0 +1,225 @@
+"""What the command line says about itself: help, version, completion. Reads `conf/` and imports next to nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from runner import __version__
+from runner.cli.arguments import CONF, groups, keys_at, lineage, options, scalars, suggest, target_of
+from runner.errors import ConfigError
+from runner.terminal.escaping import width, wrapped
+
+INTRODUCTION = """\
+Assay compares coding agents: it runs each agent CLI with each model on each task in a sandbox, judges what is left
+there, and scores success, tokens, money and failures together. Without an argument it runs one agent with a scripted
+model on nine small tasks."""
+USAGE = "Usage: python -m runner [-m] [GROUP=OPTION ...] [KEY=VALUE ...]"
+
+EXAMPLES = {
+    "": "one cell, needs no API key",
+    "experiment=quickstart": "agents × models on the quickstart tasks",
+    "experiment=quickstart dry_run=true": "what that would run, and the most it may cost",
+    "agent=codex model=gpt budget.usd=0.5": "a real model; its key is read from the environment",
+    "-m agent=codex,mini_swe_agent model=glm,kimi name=mine": "four cells, one leaderboard",
+    "dataset=harbor dataset.root=~/tasks": "tasks of your own, in Harbor's format",
+    "dataset=cli_tool_bench agent=codex model=gpt": "tools written from scratch",
+    "dataset=nl2repo dataset.root=test_files agent=openhands model=glm": "whole repositories, hidden tests",
+    "dataset=execution agent=execution_agent model=gpt": "real projects, set up and tested",
+    "job=environment project=~/src/mine model=gpt": "a Dockerfile and a test script for any project",
+    "agent=oracle attempts=3 fresh=true": "the same tasks three times, finished ones too",
+    "job=report name=quickstart": "write a sweep's report page and tables from its records",
+    "experiment=quickstart job=track": "rebuild tables and tracked runs from the records",
+    "job=track name=mine scoring.alpha=0.8": "score finished trials anew, at no cost",
+    "experiment=agentmeter_alpha name=mine": "the ranking under other scorings",
+    "job=compare left=mine right=other:pass_rate": "how far two rankings agree",
+    "job=calibrate inputs=[mine] path=tiers.yaml": "tiers and budgets, for scoring.tiers=tiers.yaml",
+    "job=core_set input=mine k=10 path=core.yaml": "few tasks that rank as all do, for dataset.core_set=core.yaml",
+    "job=import path=theirs.csv mapping=map.yaml name=theirs": "somebody else's trials as a sweep",
+    "dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE": "whether the judge agrees with people",
+    "job=trajectory job.agent=codex job.model=gpt job.task=logs-to-csv": "one trial, step by step",
+    "job=import_cli_tool_bench job.root=DIR job.references=DIR job.path=DIR": "the authors' tasks",
+    "dataset=nl2repo dataset.root=test_files job=verify_ground_truth": "whether upstream passes its own tests",
+    "dataset=nl2repo dataset.root=DIR job=make_nl2repo_task job.package=NAME job.version=1.0.0": "a task of your own",
+    "job=spec_coverage job.path=PACKAGE job.document=start.md": "what a document leaves out",
+    "agent=codex model=cassette model.path=DIR": "replay what a run with record=DIR recorded",
+}
+"""What is typed after the program's name -> what it does."""
+
+HINTS = """\
+The same command resumes: finished trials are never run again. The keys of a typed job may be written without `job.`.
+`--help GROUP` and `--help GROUP=OPTION` show more; `--cfg job` prints the composed configuration. What is
+printed fits the terminal; COLUMNS=N sets another width. In bash, this completes words:"""
+COMPLETION = ("alias assay='python -m runner'", "complete -o nospace -C 'python -m runner --complete' assay")
+
+EXIT_CODES = {
+    "0": "every planned trial was judged",
+    "4": "some trials were not judged: their tasks were refused, or something failed on our side; the same command "
+    "tries the latter again",
+    "5": "sweep_budget was spent before all trials had started; the same command goes on",
+    "6": "job=environment: none of the project's tests was executed",
+    "2": "what was typed or configured is wrong; nothing was started",
+    "3": "the Docker Engine, or MLflow at job=track, is missing or failed",
+    "130": "stopped; the same command resumes",
+}
+
+_WIDEST = 120
+"""Columns of help, at the most."""
+_KEYS = 31
+"""Column at which what is said of a key begins."""
+_COMMENTED = re.compile(
+    r'^(?:  - )?(?:optional )?(?P<key>\w+): "?(?P<value>[^#\n]*?)"? +# (?P<comment>.+)$', re.MULTILINE
+)
+_NESTED = re.compile(r"^  (?P<key>\w+): (?P<value>[^#\n]*?) +# (?P<comment>.+)$", re.MULTILINE)
+_BLOCK = re.compile(r"(?:\n  .*)+")
+"""The indented lines beneath a key."""
+
+
+def answer(argv: Sequence[str]) -> str | None:
+    """The answer to a question about the command line itself; None when it is no such question.
+
+    Raises `ConfigError` when help is asked on something that does not exist.
+    """
+    if "--version" in argv:
+        return f"assay {__version__}"
+    if argv and argv[0] == "--complete":
+        return "\n".join(complete(os.environ.get("COMP_LINE", "")))
+    if asked := {"--help", "-h"}.intersection(argv):
+        topics = [word for word in argv if word not in asked and not word.startswith("-")]
+        return topic(topics[-1]) if topics else overview()
+    return None
+
+
+def overview() -> str:
+    """All of the command line on one page: `config.yaml` gives the order, the defaults and a comment on each."""
+    rows, columns = _rows(), _columns()
+    lines = [_prose(INTRODUCTION), "", wrapped(USAGE, columns), "", "Groups (* is the default)"]
+    for group in (key for key in rows if key in groups() and not _is_derived(rows[key])):
+        lines.append(wrapped(f"  {group}: {rows[group]['comment']}", columns))
+        marked = {
+            f"   {'*' if rows[group]['value'] == option else ' '} {option}": summary(file)
+            for option, file in options(group).items()
+        }
+        lines += _listed(marked, columns)
+    lines += ["", "Keys of the run (those of a group: --help GROUP=OPTION)"]
+    given = {f"    {key}": comment for name in scalars() for key, comment in _given(rows[name]).items()}
+    lines += _listed(given, columns, _KEYS)
+    lines += ["", "Examples", *(line for each in EXAMPLES.items() for line in _example(*each, columns))]
+    lines += ["", _prose(HINTS), *(f"  {line}" for line in COMPLETION)]
+    lines += ["", "Exit codes", *_listed({f"  {code}": what for code, what in EXIT_CODES.items()}, columns)]
+    return "\n".join(lines)
+
+
+def _columns() -> int:
+    return min(width(), _WIDEST)
+
+
+def _prose(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), _columns(), break_long_words=False, break_on_hyphens=False)
+
+
+def _listed(entries: Mapping[str, str], columns: int, at: int = 0) -> list[str]:
+    """Each word with what is said of it beside it, or beneath it where the word is long."""
+    at = min(at or max(map(len, entries)) + 2, columns // 2)
+    lines = []
+    for word, text in entries.items():
+        first = f"{word:<{at - 1}} " if len(word) < at else word
+        said = textwrap.wrap(text, columns - at, break_long_words=False, break_on_hyphens=False) or [""]
+        if len(word) >= at:
+            lines.append(first)
+            first = " " * at
+        lines += [f"{first}{said[0]}".rstrip(), *(f"{'':{at}}{line}" for line in said[1:])]
+    return lines
+
+
+def _example(words: str, what: str, columns: int) -> list[str]:
+    """A command, broken as a shell takes it, and what it does beside it or beneath it."""
+    command = textwrap.wrap(
+        f"python -m runner {words}".rstrip(), columns - 4, break_long_words=False, break_on_hyphens=False
+    )
+    command = [*(f"{line} \\" for line in command[:-1]), command[-1]]
+    lines = [f"  {command[0]}", *(f"    {line}" for line in command[1:])]
+    at = min(60, columns // 2)
+    if len(command) == 1 and len(lines[0]) < at and at + len(what) <= columns:
+        return [f"{lines[0]:<{at}}{what}"]
+    return [*lines, *textwrap.wrap(what, columns, initial_indent=" " * 8, subsequent_indent=" " * 8)]
+
+
+def topic(word: str) -> str:
+    """One key of the run, one group with its options, or the file of one option, with the keys it does not spell."""
+    group, _, option = word.partition("=")
+    if group in scalars():
+        return "\n".join(f"{key:<26} {comment}" for key, comment in _given(_rows()[group]).items())
+    if group not in groups():
+        raise ConfigError(f"no help on '{word}'. {suggest(group, [*groups(), *scalars()])}")
+    files = options(group)
+    if not option and (guide := CONF / group / "README.md").exists():
+        return guide.read_text().rstrip()
+    if not option:
+        return "\n".join(
+            _listed({f"{group}={name}": summary(file) for name, file in files.items()}, _columns())
+        )
+    if option not in files:
+        raise ConfigError(f"unknown {group} '{option}'. {suggest(option, files)}")
+    file = files[option]
+    return f"# {file.relative_to(CONF.parent)}\n{file.read_text().rstrip()}{_unspelt(file, group)}"
+
+
+def _rows() -> dict[str, re.Match[str]]:
+    """Key of `config.yaml` -> its line."""
+    return {m["key"]: m for m in _COMMENTED.finditer((CONF / "config.yaml").read_text())}
+
+
+def _is_derived(row: re.Match[str]) -> bool:
+    """Whether a group's option follows from those of others, so that nobody chooses it."""
+    return row["value"].startswith("${")
+
+
+def _given(row: re.Match[str]) -> dict[str, str]:
+    """A key with its default, and each key that its mapping spells out beneath it; their comments."""
+    block = _BLOCK.match(row.string, row.end())
+    nested = _NESTED.finditer(block[0] if block else "")
+    rows = [(row["key"], row), *((f"{row['key']}.{inner['key']}", inner) for inner in nested)]
+    return {f"{key}={_short(row['value'])}": row["comment"] for key, row in rows}
+
+
+def _short(value: str) -> str:
+    """A default; of a long one its beginning."""
+    return value if len(value) <= _KEYS else value.partition(",")[0] + ", ...}"
+
+
+def _unspelt(file: Path, group: str) -> str:
+    """A line on the keys that an option takes and its file leaves out; empty where there are none."""
+    kind = target_of(file, group)
+    spelt = {key for node in lineage(file) for key in node}
+    keys = [key for key in keys_at(kind, ()) or () if key not in spelt] if kind else []
+    return (
+        f"\n\n# It also takes {', '.join(keys)}: {kind.__module__} says what they are."
+        if kind and keys
+        else ""
+    )
+
+
+def summary(file: Path) -> str:
+    """First comment line of a YAML file that is no directive."""
+    for line in file.read_text().splitlines():
+        if line.startswith("#") and "@package" not in line:
+            return line.lstrip("# ")
+    return ""
+
+
+def complete(line: str) -> list[str]:
+    """Continuations of the last word of a command line, as bash wants them: what follows its last `=` or comma."""
+    word = line[: int(os.environ.get("COMP_POINT", len(line)))].rpartition(" ")[2]
+    group, is_option, value = word.partition("=")
+    if not is_option:
+        return [f"{name}=" for name in [*groups(), *scalars()] if name.startswith(group)]
+    before, comma, last = value.rpartition(",")
+    return [
+        before + comma + name
+        for name in (options(group) if group in groups() else ())
+        if name.startswith(last)
+    ]

@@ -1,0 +1,1 @@
+"""Machines for the cases of differential testing."""

@@ -1,0 +1,60 @@
+"""A lane's own share of the container's memory and processes, so that one lane's case cannot starve another's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from runner.sandbox.cases.inside import kernel
+
+OWN_MB = 48
+"""Of the supervisor itself."""
+OWN_PIDS = 3
+"""The supervisor, and a case's parent; one to spare."""
+
+
+def join(place: str, lane: str, memory_mb: int, pids: int) -> None:
+    """Put this process, and so every case that it starts, into a control group of these limits.
+
+    `place` is a folder to mount on for a moment, in a mount namespace of this process's own. The container's control
+    groups are those of a namespace of its own, so nothing above them is in reach. Raises `OSError` where the engine
+    does not permit it: then the container's limits are the only ones.
+    """
+    memory, processes = str((memory_mb + OWN_MB) << 20), str(pids + OWN_PIDS)
+    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        _unified(Path(place), lane, {"memory.max": memory, "pids.max": processes})
+    else:
+        _separate(Path(place, lane), "memory", {"memory.limit_in_bytes": memory})
+        _separate(Path(place, lane), "pids", {"pids.max": processes})
+    kernel.unshare(kernel.NEWCGROUP)  # a case sees itself at the root, in every lane alike
+
+
+def _separate(group: Path, controller: str, limits: dict[str, str]) -> None:
+    """Version 1: a hierarchy for each controller."""
+    place = str(group.parent)
+    kernel.mount("cgroup", place, "cgroup", 0, controller)
+    try:
+        _enter(group, limits)
+    finally:
+        kernel.unmount(place)
+
+
+def _unified(place: Path, lane: str, limits: dict[str, str]) -> None:
+    """Version 2: a group that hands out controllers has no processes of its own, so they move to one beside."""
+    kernel.mount("cgroup2", str(place), "cgroup2")
+    try:
+        rest = place / "rest"
+        rest.mkdir(exist_ok=True)
+        for pid in (place / "cgroup.procs").read_text().split():
+            (rest / "cgroup.procs").write_text(pid)
+        (place / "cgroup.subtree_control").write_text("+memory +pids")
+        _enter(place / lane, limits)
+    finally:
+        kernel.unmount(str(place))
+
+
+def _enter(group: Path, limits: dict[str, str]) -> None:
+    group.mkdir(exist_ok=True)
+    for name, value in limits.items():
+        (group / name).write_text(value)
+    (group / "cgroup.procs").write_text(str(os.getpid()))

@@ -1,0 +1,133 @@
+"""The installed root, made ready once: the same user, names and empty folders whatever the image holds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.sandbox.cases.inside import kernel
+from runner.sandbox.cases.inside.person import GID, HOME, NAME, UID
+
+OURS = "/opt/assay"
+STAGE = f"{OURS}/stage"
+"""A mount of the engine's, so no part of the root that cases see."""
+SHELL = "/bin/sh"
+_BOUND = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
+"""The engine mounts these files, which in the root itself are empty."""
+_ACCOUNTS = {
+    "/etc/passwd": ("root:x:0:0:root:/root:/bin/sh", f"{NAME}:x:{UID}:{GID}::{HOME}:{SHELL}"),
+    "/etc/group": ("root:x:0:", f"{NAME}:x:{GID}:"),
+}
+"""Lines that are there in the end, unless another has the same number."""
+_OWNERS_ATTRIBUTES = ("user.", "system.posix_acl")
+"""Beginnings of what a folder's owner can attach to it."""
+_NUMBER = 2
+"""Field of such a line with the uid or gid."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where a case may write, and finds nothing but its own files."""
+
+    path: str
+    owner: int
+    mode: int
+
+    def clear(self) -> None:
+        """Make it as it is before every case."""
+        if os.path.islink(self.path):
+            os.unlink(self.path)
+        os.makedirs(self.path, exist_ok=True)
+        os.chown(self.path, 0, 0)
+        os.chmod(self.path, self.mode)  # which only its owner may
+        os.chown(self.path, self.owner, self.owner)
+        for attribute in os.listxattr(self.path):
+            if attribute.startswith(_OWNERS_ATTRIBUTES):
+                os.removexattr(self.path, attribute)
+        with os.scandir(self.path) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path)
+                else:
+                    os.unlink(entry.path)
+
+
+def folders(files_root: str) -> tuple[Folder, ...]:
+    """All of them; beside them there is only `/dev/shm`."""
+    own = (Folder(path, UID, 0o755) for path in (files_root, HOME))
+    return (*own, Folder("/tmp", 0, 0o1777), Folder("/var/tmp", 0, 0o1777))  # noqa: S108 - a case's own
+
+
+def prepare(files_root: str, workdir: str) -> None:
+    """Make the root ready, as far as both ways have it in common.
+
+    Raises `RuntimeError` for an image without a shell.
+    """
+    if not os.access(SHELL, os.X_OK):
+        raise RuntimeError(f"the image has no {SHELL}")
+    for folder in folders(files_root):
+        folder.clear()
+    os.makedirs(workdir, exist_ok=True)
+    for path, lines in _ACCOUNTS.items():
+        _complete(Path(path), lines)
+    os.chmod(OURS, 0o700)
+
+
+def keep_names() -> None:
+    """Write the files that the engine mounts into the root itself; needs a mount namespace of this process's own."""
+    for path in map(Path, _BOUND):
+        content = path.read_bytes()
+        with suppress(OSError):  # it was no mount
+            kernel.unmount(str(path))
+        _make_plain(path)
+        path.write_bytes(content)
+
+
+def close() -> None:
+    """Take from the case's user what it could write outside its folders: nothing there is put back."""
+    for path in _within("/", os.lstat("/").st_dev):
+        found = os.lstat(path)
+        shift = 6 if found.st_uid == UID else 3 if found.st_gid == GID else 0
+        if stat.S_ISLNK(found.st_mode) or not (shift or found.st_mode & stat.S_IWOTH):
+            continue
+        if shift:
+            os.chown(path, 0, 0)
+        # What that user could read stays readable.
+        os.chmod(path, found.st_mode & 0o750 | found.st_mode >> shift & 0o005)
+
+
+def _within(folder: str, device: int) -> Iterator[str]:
+    """Everything on the same file system."""
+    left = [folder]
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.stat(follow_symlinks=False).st_dev != device:
+                    continue
+                yield entry.path
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(entry.path)
+
+
+def _complete(file: Path, lines: tuple[str, ...]) -> None:
+    """Add the lines whose number no other has."""
+    _make_plain(file)
+    there = file.read_text(errors="surrogateescape").splitlines()
+    numbers = {line.split(":")[_NUMBER] for line in there if line.count(":") >= _NUMBER}
+    there += [line for line in lines if line.split(":")[_NUMBER] not in numbers]
+    file.write_text("".join(f"{line}\n" for line in there), errors="surrogateescape")
+
+
+def _make_plain(path: Path) -> None:
+    """Make it a file, whatever the image has there: a link leads elsewhere, a pipe is waited for."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif path.is_symlink() or (path.exists() and not path.is_file()):
+        path.unlink()
+    path.parent.mkdir(exist_ok=True)
+    path.touch()

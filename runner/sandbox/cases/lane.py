@@ -1,0 +1,98 @@
+"""One lane: a supervisor in a side's container that answers one case after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from docker import APIClient
+
+from runner.sandbox.command_output import Frames
+from runner.sandbox.docker.exec_stream import Attached
+
+COMPLAINT = 2_000
+"""Characters of a supervisor's stderr that an error carries."""
+HANGS = 124
+
+
+class LaneDied(Exception):  # noqa: N818 - says what happened
+    """The supervisor ended in the middle of a case, hangs, or makes no sense.
+
+    Says so, or carries the end of its stderr.
+    """
+
+
+class Lane:
+    """Starts when it is made. Not thread-safe: one case at a time."""
+
+    def __init__(self, api: APIClient, container: str, command: Sequence[str], longest: int) -> None:
+        """`longest`: bytes of an answer; a supervisor that writes more is taken for a dead one."""
+        self._api, self._longest = api, longest
+        self._run = api.exec_create(container, list(command), stdin=True, user="0")["Id"]
+        self._stream = Attached(api, self._run)
+        self._frames = Frames()
+        self._said, self._complaint = bytearray(), bytearray()
+
+    def ask(self, request: bytes, seconds: float) -> bytes:
+        """Send a line and return the answering line.
+
+        Raises `LaneDied`, also when there is no answer in time, or more than one.
+        """
+        until = time.monotonic() + seconds
+        self._send(request + b"\n", until)
+        looked = 0
+        while (end := self._said.find(b"\n", looked)) < 0:
+            looked = len(self._said)
+            self._receive(until)
+        answer, rest = bytes(self._said[:end]), self._said[end + 1 :]
+        self._said = bytearray()
+        if rest:
+            raise LaneDied("it answered more than it was asked")
+        return answer
+
+    def wait(self, seconds: float) -> int:
+        """Exit code of a supervisor that ends by itself, `HANGS` if it does not; `complaint` is then complete."""
+        until = time.monotonic() + seconds
+        try:
+            while True:
+                self._receive(until)
+        except LaneDied:
+            while (state := self._api.exec_inspect(self._run))["Running"]:
+                if time.monotonic() > until:
+                    return HANGS
+                time.sleep(0.01)
+            return int(state["ExitCode"])
+
+    @property
+    def complaint(self) -> str:
+        """End of what the supervisor wrote to stderr."""
+        return self._complaint[-COMPLAINT:].decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """Let the supervisor read the end of its input, and so end."""
+        self._stream.close()
+
+    def _send(self, data: bytes, until: float) -> None:
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[self._stream.send(rest, self._left(until)) :]
+            except (OSError, ValueError) as error:  # its end of the stream, or ours, is closed
+                raise LaneDied(self.complaint) from error
+
+    def _receive(self, until: float) -> None:
+        data = self._stream.receive(self._left(until))
+        if data is None:
+            return
+        if not data:
+            raise LaneDied(self.complaint)
+        if len(self._said) > self._longest:
+            raise LaneDied("it answered at too great a length")
+        for stderr, payload in self._frames.split(data):
+            (self._complaint if stderr else self._said).extend(payload)
+        del self._complaint[:-COMPLAINT]
+
+    def _left(self, until: float) -> float:
+        if (left := until - time.monotonic()) <= 0:
+            raise LaneDied("it did not answer in time")
+        return left

@@ -1,0 +1,94 @@
+"""What a side's container is created with: pure functions from side and way to the engine's arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from pathlib import Path
+from typing import Any, Literal
+
+from docker import APIClient
+from docker.types import LogConfig, Mount
+
+from runner.records.cases import FILES_ROOT, CaseSide, How
+from runner.sandbox.cases.inside.cgroup import OWN_MB, OWN_PIDS
+from runner.sandbox.cases.inside.ground import OURS, STAGE, folders
+from runner.sandbox.docker import bundles
+from runner.sandbox.docker.reaper import owned
+from runner.sandbox.inside import IDLE, PYTHON
+from runner.sandbox.limits import MEGABYTE
+
+CODE = f"{OURS}/cases"
+"""A mount of the engine's, empty but for our package: what a candidate's image holds there would be imported first."""
+_PACKAGE = Path(__file__).with_name("inside")
+_MAIN = (
+    f"import sys; sys.path.append({CODE!r}); from runner.sandbox.cases.inside import serve; "
+    "sys.exit(serve.main(sys.argv[1:]))"
+)
+HOSTNAME = "sandbox"
+"""The same for every side: a command must not be able to tell which one it is."""
+COPYING = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID")
+"""Capabilities of a supervisor that puts files back: some of those that every container of the engine's has."""
+MOUNTING = (*COPYING, "FSETID", "NET_ADMIN", "SYS_ADMIN", "SYS_CHROOT")
+"""Of one that makes machines: SYS_ADMIN for mounts and namespaces, NET_ADMIN for the loopback of a new one, and what
+files need, since an overlay's own work is done with the capabilities of who mounted it. See docs/adr/0005."""
+_SPARE_MB, _SPARE_PIDS = 64, 16
+"""For what is in the container beside its lanes."""
+
+
+def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
+    """Everything that the engine is told about a new container."""
+    limits, lanes = side.limits, lanes_of_one(side, how)
+    size = f"size={limits.disk_mb}m,nr_inodes={limits.inodes}"
+    writable = [] if how == "overlay" else list(folders(FILES_ROOT))
+    memory = (limits.memory_mb + limits.disk_mb * (1 + len(writable)) + OWN_MB) * lanes + _SPARE_MB
+    host = api.create_host_config(
+        init=True,
+        network_mode="none",
+        cgroupns="private",
+        nano_cpus=int(lanes * 1e9),
+        mem_limit=memory * MEGABYTE,
+        memswap_limit=memory * MEGABYTE,
+        pids_limit=(limits.pids + OWN_PIDS) * lanes + _SPARE_PIDS,
+        shm_size=limits.disk_mb * MEGABYTE,
+        security_opt=["no-new-privileges"],
+        cap_drop=["ALL"],
+        cap_add=list(MOUNTING if how == "overlay" else COPYING),
+        log_config=LogConfig(type="none"),
+        tmpfs=dict.fromkeys((STAGE, CODE), "size=1m") | {folder.path: f"exec,{size}" for folder in writable},
+        mounts=[
+            Mount(f"{CODE}/runner/sandbox/cases/inside", str(_PACKAGE), type="bind", read_only=True),
+        ],
+        volumes_from=[f"{bundles.runtime_container()}:ro"],
+    )
+    return {
+        "image": side.image.id,
+        "name": f"assay-cases-{re.sub(r'[^a-zA-Z0-9_.-]', '-', side.name)[:60]}-{secrets.token_hex(4)}",
+        "entrypoint": list(IDLE),
+        "healthcheck": {"test": ["NONE"]},
+        "hostname": HOSTNAME,
+        "user": "0",
+        "working_dir": "/",
+        "labels": owned(),
+        "host_config": host,
+        "use_config_proxy": False,
+    }
+
+
+def lanes_of_one(side: CaseSide, how: How) -> int:
+    """How many lanes a container has: copies share their root with nobody."""
+    return side.lanes if how == "overlay" else 1
+
+
+def command(work: Literal["prepare", "serve"], side: CaseSide, how: How, lane: int = 0) -> list[str]:
+    """The supervisor's command line; see `casebox.serve`."""
+    setting = {
+        "how": how,
+        "files_root": FILES_ROOT,
+        "workdir": side.workdir,
+        "env": side.env,
+        "limits": side.limits.model_dump(),
+        "lane": f"lane-{lane}",
+    }
+    return [PYTHON, "-c", _MAIN, work, json.dumps(setting)]

@@ -1,0 +1,232 @@
+"""Bundles: an agent is installed once, into a volume that every sandbox mounts read-only at one path.
+
+A bundle is a stopped container, `assay-bundle-<name>-<digest>`, that owns a volume of the same name mounted at
+`/opt/assay/<name>`. The installation is that container's own command: exit code 0 means complete, whichever process
+started it, and anything else is removed and built again. A sandbox mounts it with `volumes_from=[<container>:ro]`.
+The `python` bundle, the runtime, carries the interpreter and the supervisor and is part of every sandbox.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import sys
+import tarfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from docker.errors import APIError, NotFound
+
+from runner.errors import ConfigError, EngineError
+from runner.records import InstalledBundle
+from runner.sandbox.docker import base
+from runner.sandbox.docker.lock_files import checked_lock
+from runner.sandbox.inside import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+    from runner.records import BundleRecipe
+
+    Say = Callable[[str], None]
+
+_SCRIPTS = Path(__file__).parent / "scripts"
+_CONTENT = Path(__file__).with_name("content.py")
+_SUPERVISE = Path(__file__).parents[1] / "supervise.py"
+CONTENT_FILE = "/var/lib/assay-content"
+"""Where an installation writes the digest of its content: in its container, and not in the volume that is mounted."""
+_CONFLICT = 409
+_PARALLEL = 4
+_POLL_SECONDS = 0.2
+_START_SECONDS = 30.0
+"""A container that its builder has not started by then never will be: the builder is dead."""
+
+
+@dataclass(frozen=True)
+class _Build:
+    """One bundle to be: all that its container is made of."""
+
+    name: str
+    digest: str
+    script: Path
+    arguments: tuple[str, ...]
+    inputs: tuple[tuple[str, Path], ...]
+    """Name in the build folder, host file."""
+
+    @property
+    def container(self) -> str:
+        return f"assay-bundle-{self.name}-{self.digest[:12]}"
+
+
+def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> dict[str, InstalledBundle]:
+    """Make sure that the base image, the runtime and these bundles exist; returns them by name, runtime included.
+
+    Raises `EngineError` with the end of a failed installation's output.
+    """
+    base.ensure(client, say)
+    runtime = _runtime()
+    builds = list({build.container: build for build in map(_build, recipes)}.values())
+    stop = Event()
+    with ThreadPoolExecutor(max_workers=_PARALLEL) as pool:
+        try:
+            contents = [pool.submit(_complete, client, runtime, say, stop).result()]
+            contents += pool.map(lambda build: _complete(client, build, say, stop), builds)
+        except BaseException:  # also Ctrl-C: what was started here must not go on
+            stop.set()
+            raise
+    made = zip((runtime, *builds), contents, strict=True)
+    return {build.name: InstalledBundle(recipe=build.digest, content=content) for build, content in made}
+
+
+def container_name(recipe: BundleRecipe) -> str:
+    """Name of the container whose volume is this bundle; pure."""
+    return _build(recipe).container
+
+
+def runtime_container() -> str:
+    """Name of the container whose volume is the `python` runtime; pure."""
+    return _runtime().container
+
+
+@cache
+def _runtime() -> _Build:
+    inputs = {name: _SCRIPTS / name for name in ("closed.c", "patchelf.lock")}
+    inputs["supervise.py"] = _SUPERVISE
+    return _identified("python", _SCRIPTS / "python.sh", (), inputs)
+
+
+@cache
+def _build(recipe: BundleRecipe) -> _Build:
+    lock = checked_lock(recipe)
+    if recipe.kind == "pypi":
+        inputs = {"requirements.lock": lock}
+        return _identified(recipe.name, _SCRIPTS / "pypi.sh", (recipe.name,), inputs)
+    arguments = (recipe.name, recipe.package, recipe.version, "yes" if recipe.node else "no")
+    inputs = {name: _SCRIPTS / name for name in ("node.lock", "patchelf.lock", "ripgrep.lock")}
+    inputs["package-lock.json"] = lock
+    return _identified(recipe.name, _SCRIPTS / "npm.sh", arguments, inputs)
+
+
+def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Mapping[str, Path]) -> _Build:
+    """Return the build under the digest of everything that shapes it, the base image's recipe included."""
+    inputs = {**inputs, _CONTENT.name: _CONTENT}
+    contents = {file: path.read_text() for file, path in {"script": script, **inputs}.items()}
+    recipe = json.dumps([base.tag(), name, arguments, contents], sort_keys=True)
+    digest = hashlib.sha256(recipe.encode()).hexdigest()
+    return _Build(name, digest, script, arguments, tuple(inputs.items()))
+
+
+def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> str:
+    """Return the content's digest once the bundle is complete, built by us or by another process.
+
+    Raises `EngineError` when our installation fails or is interrupted.
+    """
+    while not stop.is_set():
+        theirs = _find(client, build)
+        if theirs is not None:
+            if _outcome(theirs, stop) == 0 and (content := _content(theirs)):
+                return content
+            if not stop.is_set():
+                _remove(client, theirs)
+            continue
+        started = time.monotonic()
+        ours = _start(client, build, say)
+        if ours is None:
+            continue
+        code = _outcome(ours, stop)
+        if code == 0 and (content := _content(ours)):
+            say(f"Bundle {build.name} installed in {time.monotonic() - started:.0f} s")
+            return content
+        output = "interrupted" if code is None else ours.logs().decode(errors="replace")[-4000:]
+        _remove(client, ours)
+        raise EngineError(f"bundle {build.name} could not be installed:\n{output}")
+    raise EngineError(f"bundle {build.name}: interrupted")
+
+
+def _content(container: Container) -> str:
+    """Digest of what the installation left, as its last step wrote it beside the volume; empty where there is none."""
+    try:
+        stream, _ = container.get_archive(CONTENT_FILE)
+    except NotFound:
+        return ""
+    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+        file = tar.extractfile(tar.getmembers()[0])
+        return file.read().decode().strip() if file else ""
+
+
+def _find(client: DockerClient, build: _Build) -> Container | None:
+    try:
+        return client.containers.get(build.container)
+    except NotFound:
+        return None
+
+
+def _start(client: DockerClient, build: _Build, say: Say) -> Container | None:
+    """Start the installation; None when another process has just done so."""
+    place = f"{ROOT}/{build.name}"
+    inputs = {**dict(build.inputs), build.script.name: build.script, "uv": _uv()}
+    runtime = [] if build == _runtime() else [f"{runtime_container()}:ro"]
+    try:
+        container = client.containers.create(
+            base.tag(),
+            base.build_command(build.script.name, place, *build.arguments),
+            name=build.container,
+            network_mode="host",
+            volumes={build.container: {"bind": place, "mode": "rw"}},
+            volumes_from=runtime,
+            labels={"assay.role": "bundle", "assay.digest": build.digest},
+        )
+        say(f"Installing bundle {build.name}")
+        container.put_archive("/", base.build_inputs(inputs))
+        container.start()
+    except NotFound:
+        return None
+    except APIError as error:
+        if error.status_code != _CONFLICT:
+            raise EngineError(f"bundle {build.name}: the engine refused to install it: {error}") from error
+        return None
+    return container
+
+
+def _outcome(container: Container, stop: Event) -> int | None:
+    """Wait until the installation has ended and return its exit code; None when it was removed or is not wanted."""
+    unstarted = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            container.reload()
+        except NotFound:
+            return None
+        if container.status == "exited":
+            return int(container.attrs["State"]["ExitCode"])
+        if container.status == "dead" or (container.status == "created" and time.monotonic() > unstarted):
+            return 1
+        if stop.wait(_POLL_SECONDS):
+            return None
+
+
+def _remove(client: DockerClient, container: Container) -> None:
+    """Remove container and volume; another process may be doing the same, or building anew already."""
+    with suppress(APIError):
+        container.remove(force=True)
+    with suppress(APIError):
+        client.volumes.get(str(container.name)).remove()
+
+
+def _uv() -> Path:
+    """Return the uv of this environment: one static binary, so it runs in the build container too."""
+    beside = Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.is_file() else shutil.which("uv")
+    if found is None:
+        raise ConfigError("bundles are installed with uv, which this environment lacks: run `make setup`")
+    return Path(found)

@@ -1,0 +1,212 @@
+"""The Docker Engine: reach it, or, as root on Debian and Ubuntu, install and start it.
+
+`python -m runner.sandbox.docker.engine` is `make docker`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import docker
+from docker.errors import DockerException, create_api_error_from_http_exception
+from requests import HTTPError
+
+from runner import locks
+from runner.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from docker import APIClient, DockerClient
+    from requests import Response
+
+    Say = Callable[[str], None]
+
+LOG = Path("/var/log/assay-dockerd.log")
+START_SECONDS = 60.0
+SERVICE_SECONDS = 5.0
+"""Where there is a service manager, installing starts the engine, which answers by then."""
+INSTALL_SECONDS = 600.0
+CALL_SECONDS = 300
+"""Of one request to the engine: a commit or an import of a large image on a busy disk takes minutes."""
+LOCAL = "http+docker:"
+"""Prefix of the client's address for an engine that is reached by a socket and not by TCP."""
+CONNECTIONS = 64
+"""Kept open to the engine: each running trial holds one or two."""
+
+_NEEDED = (
+    "No Docker Engine answers{where}, and it cannot be installed from here ({why}). Install Docker Engine 20.10 or "
+    "later and start it, or run `make docker` as root on Debian or Ubuntu, or set DOCKER_HOST to an engine on this "
+    "machine; `docker info` must answer for this user."
+)
+
+
+def connect(base_url: str | None = None) -> DockerClient:
+    """Return a client of the engine that answers at `base_url`, or where the environment says.
+
+    Raises `EngineError`.
+    """
+    try:
+        if base_url is None:
+            client = docker.from_env(timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
+        else:
+            client = docker.DockerClient(base_url, timeout=CALL_SECONDS, max_pool_size=CONNECTIONS)
+    except DockerException as error:
+        tried = base_url or os.environ.get("DOCKER_HOST")
+        where = f" at {tried}" if tried else ""
+        message = (
+            f"No Docker Engine answers{where}: start it, or run `make docker` (as root on Debian or Ubuntu)."
+        )
+        raise EngineError(message) from error
+    # For each call the client would look for proxies in all environment variables, which a local socket has no use for.
+    # A thread that sets a variable meanwhile, as loading litellm does, would make that call fail.
+    client.api.trust_env = not client.api.base_url.startswith(LOCAL)
+    return client
+
+
+def call(
+    api: APIClient, method: Literal["GET", "POST", "DELETE"], path: str, seconds: float, **params: int | str
+) -> Response:
+    """Make one request with a bound of its own; the client's methods all have the same one.
+
+    Raises `APIError` for a refusal, as they do, and `RequestException` when there is no answer in time.
+    """
+    url = f"{api.base_url}/v{api.api_version}{path}"
+    return checked(api.request(method, url, params=params, timeout=seconds))
+
+
+def checked(response: Response) -> Response:
+    """Return the engine's answer. Raises `APIError` for a refusal."""
+    try:
+        response.raise_for_status()
+    except HTTPError as error:
+        create_api_error_from_http_exception(error)
+    return response
+
+
+def ensure(say: Say) -> DockerClient:
+    """Return a client of the engine, installed and started first where that is possible.
+
+    Raises `EngineError` with what to install otherwise.
+    """
+    with exclusive("engine"):
+        try:
+            return connect()
+        except EngineError:
+            _refuse_unless_installable()
+        if shutil.which("dockerd") is None:
+            install(("docker.io",), say)
+            if client := _answer(SERVICE_SECONDS):
+                return client
+        say(f"Starting the Docker Engine; its log is {LOG}")
+        return _await(_start(("dockerd",), LOG), LOG)
+
+
+def install(packages: Sequence[str], say: Say) -> None:
+    """Install Debian packages on this machine. Raises `EngineError` with the end of apt's output."""
+    say(f"Installing {' '.join(packages)} with apt-get")
+    command = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
+    done = output_of(command, INSTALL_SECONDS)
+    if done.returncode:  # no package lists yet, or old ones
+        output_of(("apt-get", "update", "-qq"), INSTALL_SECONDS)
+        done = output_of(command, INSTALL_SECONDS)
+    if done.returncode:
+        raise EngineError(f"`{' '.join(command)}` failed; install it by hand.\n{done.stdout[-2000:]}")
+
+
+def output_of(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command of the system that asks no questions; both its streams are its `stdout`.
+
+    Raises `EngineError` when it does not end in time.
+    """
+    # A file and no pipe: a daemon that an installation starts keeps its end of a pipe open for ever.
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        try:
+            done = subprocess.run(
+                command,
+                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                text=True,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"`{' '.join(command)}` did not end within {seconds:g} s") from error
+        output.seek(0)
+        done.stdout = output.read()
+    return done
+
+
+def exclusive(name: str) -> AbstractContextManager[None]:
+    """Hold this user's lock of that name, so that two commands do not set up the same thing at once."""
+    # `tempfile`'s folder is each process's own.
+    return locks.exclusive(Path("/tmp", f"assay-{name}-{os.getuid()}.lock"))  # noqa: S108 - as said
+
+
+def _refuse_unless_installable() -> None:
+    host = os.environ.get("DOCKER_HOST")
+    where = f" at DOCKER_HOST={host}" if host else ""
+    if host:
+        why = "it is not the local default"
+    elif os.geteuid() != 0:
+        why = "that needs root"
+    elif shutil.which("dockerd") is None and shutil.which("apt-get") is None:
+        why = "this machine has no apt-get"
+    else:
+        return
+    raise EngineError(_NEEDED.format(where=where, why=why))
+
+
+def _start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start the daemon detached: it outlives this process and its terminal. It writes its own pid file."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+
+
+def _await(daemon: subprocess.Popen[bytes], log: Path, base_url: str | None = None) -> DockerClient:
+    """Return a client once the started daemon answers. Raises `EngineError` with the end of its log."""
+    if client := _answer(START_SECONDS, base_url, lambda: daemon.poll() is None):
+        return client
+    ending = "still starts up" if daemon.returncode is None else f"ended with exit code {daemon.returncode}"
+    end = log.read_text(errors="replace")[-2000:]
+    raise EngineError(f"dockerd does not answer and {ending}. The end of {log}:\n{end}")
+
+
+def _answer(
+    seconds: float, base_url: str | None = None, alive: Callable[[], bool] = lambda: True
+) -> DockerClient | None:
+    """Return a client of the engine once it answers; None when it did not in time, or died."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and alive():
+        try:
+            return connect(base_url)
+        except EngineError:
+            time.sleep(0.25)
+    return None
+
+
+def main() -> int:
+    """Make sure that an engine answers; exit code 1 with one paragraph if none can."""
+    try:
+        client = ensure(lambda line: print(line, flush=True))
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"Docker Engine {client.version()['Version']} answers")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,153 @@
+"""A container's file system, as it is reached through the engine.
+
+Processes in the container are frozen meanwhile, and what the engine reads there has been looked at. An agent that is
+root can put a named pipe where the engine opens a file, and the engine would wait for ever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from docker import APIClient
+from docker.errors import APIError
+from docker.utils import decode_json_header
+
+from runner.errors import EngineError, WorkspaceTooLarge
+from runner.sandbox import archive
+from runner.sandbox.docker.engine import call, checked
+from runner.sandbox.docker.faults import NOT_FOUND
+from runner.sandbox.limits import MEGABYTE, Caps
+
+RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
+"""Directories of the verifier. In a snapshot they are directories: a file, a link or a loop that an agent planted
+there would be a mount point that the engine refuses, and a way out of being judged."""
+USERS = ("/etc/passwd", "/etc/group")
+"""The engine reads them before it starts or packs anything."""
+DIRECTORY = 1 << 31
+"""In the mode that the engine gives of a path (Go's `fs.ModeDir`)."""
+SPECIAL = 0x8F280000
+"""Bits of the engine's file modes (Go's `fs.ModeType`) that no regular file has."""
+SILENCE_SECONDS = 120.0
+"""Longest silence of the engine while it packs or unpacks."""
+STAT_SECONDS = 60.0
+"""Longest wait for what the engine says of one path, and for freezing."""
+PACK_SECONDS = 300.0
+"""Longest time in which a tar comes out of a container as a whole."""
+NO_SUCH_PATH = ("could not find the file", "not a directory", "too many links")
+"""What the engine says of a path that leads nowhere."""
+
+
+class Files:
+    """The files of one container."""
+
+    def __init__(self, api: APIClient, container: str) -> None:
+        self._api, self._container = api, container
+        self.are_still = False
+        """Whether no process lives that could change them, and the engine can read its users."""
+
+    def put(self, source: Path, target: str) -> None:
+        """Unpack a tar file in a folder. Raises `NotFound` if there is none."""
+        with self.still(), source.open("rb") as file:
+            self._unpack(target, file)
+
+    def unpack(self, pack: archive.Packer) -> None:
+        """Unpack what was collected; the engine resolves every name inside the container, links included."""
+        if not pack.empty:
+            with self.still():
+                self._unpack("/", pack.stream())
+
+    def unpack_at_once(self, pack: archive.Packer) -> None:
+        """As `unpack`, where nothing runs yet that could be in the way: no process is frozen."""
+        if not pack.empty:
+            self._unpack("/", pack.stream())
+
+    def pack(self, path: str, target: Path, caps: Caps) -> int:
+        """Take a path out as a tar file; see `protocols.Sandbox.get`."""
+        plain, message, until = path.rstrip("/"), "", time.monotonic() + PACK_SECONDS
+        with self.still():
+            for name in (f"{plain}/", plain):  # the slash follows a link, and is refused for a file
+                # The client's own `get_archive` cannot be closed before its end.
+                with self._api.get(
+                    self._url, params={"path": name}, stream=True, timeout=SILENCE_SECONDS
+                ) as response:
+                    if response.ok:
+                        return archive.save(_in_time(response.iter_content(MEGABYTE), until), target, caps)
+                    message = response.json()["message"]
+        if any(words in message.lower() for words in NO_SUCH_PATH):
+            raise FileNotFoundError(path)
+        raise EngineError(f"The Docker Engine failed while reading {path} of a sandbox: {message[-1000:]}.")
+
+    def make_room(self) -> None:
+        """Put directories where the verifier's are mounted, if something else is at one of these places."""
+        with archive.Packer() as pack:
+            if any(map(self._is_in_the_way, RESERVED)):
+                for path in RESERVED:
+                    pack.directory(path, 0o755)
+            self.unpack(pack)
+
+    def mend_users(self) -> None:
+        """Put empty files in the place of what the engine cannot read as files."""
+        with archive.Packer() as pack:
+            for path in filter(self._is_unreadable, USERS):
+                pack.file(path, "", "root")
+            if not pack.empty:
+                self._unpack("/", pack.stream())
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Freeze the container's processes, so that what was looked at stays as it was."""
+        if self.are_still:
+            yield
+            return
+        path = f"/containers/{self._container}"
+        with suppress(APIError):  # dead already, or an engine without a freezer
+            call(self._api, "POST", f"{path}/pause", STAT_SECONDS)
+        try:
+            self.mend_users()
+            yield
+        finally:
+            with suppress(APIError):
+                call(self._api, "POST", f"{path}/unpause", STAT_SECONDS)
+
+    def _unpack(self, target: str, data: Any) -> None:
+        checked(self._api.put(self._url, params={"path": target}, data=data, timeout=SILENCE_SECONDS))
+
+    def _is_unreadable(self, path: str) -> bool:
+        """Whether something is there that is no regular file, nor a link to one."""
+        try:
+            found = self._stat(path)
+            if found and found["linkTarget"]:  # followed to its end, within the container
+                found = self._stat(found["linkTarget"]) or {"mode": SPECIAL}
+        except APIError:  # a loop of links
+            return True
+        return bool(found) and bool(found["mode"] & SPECIAL)
+
+    def _is_in_the_way(self, path: str) -> bool:
+        """Whether something other than a directory is there; a loop of links cannot even be looked at."""
+        try:
+            found = self._stat(path)
+        except APIError:
+            return True
+        return bool(found) and not found["mode"] & DIRECTORY
+
+    def _stat(self, path: str) -> dict[str, Any]:
+        """What the engine says of a path: a fraction of what writing there costs. Empty if nothing is there."""
+        response = self._api.head(self._url, params={"path": path}, timeout=STAT_SECONDS)
+        if response.status_code == NOT_FOUND:
+            return {}
+        return dict(decode_json_header(checked(response).headers["X-Docker-Container-Path-Stat"]))
+
+    @property
+    def _url(self) -> str:
+        return f"{self._api.base_url}/v{self._api.api_version}/containers/{self._container}/archive"
+
+
+def _in_time(chunks: Iterable[bytes], until: float) -> Iterator[bytes]:
+    for chunk in chunks:
+        if time.monotonic() > until:
+            raise WorkspaceTooLarge(f"It could not be taken out within {PACK_SECONDS:g} s.")
+        yield chunk

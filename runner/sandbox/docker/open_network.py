@@ -1,0 +1,43 @@
+"""The network of sandboxes with open access: out to the world, and not to each other (ADR 11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.errors import EngineError
+from runner.sandbox.docker import engine
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+NAME = "assay-open"
+INTERFACE = "assay0"
+"""On the engine's machine, for rules of its firewall."""
+ISOLATION = "com.docker.network.bridge.enable_icc"
+"""The engine's option that lets containers of a network reach each other unless it is false."""
+LABELS = {"assay.role": "network"}
+
+
+def ensure(api: APIClient) -> str:
+    """Return the network's name; it is made where it is missing.
+
+    Raises `EngineError` for one of this name in which sandboxes could reach each other, and what the engine raises.
+    """
+    if not _is_there(api):
+        with engine.exclusive("network"):
+            if not _is_there(api):
+                options = {ISOLATION: "false", "com.docker.network.bridge.name": INTERFACE}
+                api.create_network(
+                    NAME, driver="bridge", options=options, labels=LABELS, check_duplicate=True
+                )
+    return NAME
+
+
+def _is_there(api: APIClient) -> bool:
+    found = next((network for network in api.networks(names=[NAME]) if network["Name"] == NAME), None)
+    if found and found["Options"].get(ISOLATION) != "false":
+        raise EngineError(
+            f"The network {NAME} would let sandboxes reach each other. Remove it (docker network rm {NAME}): it is "
+            "made anew."
+        )
+    return found is not None

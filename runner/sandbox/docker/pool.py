@@ -1,0 +1,40 @@
+"""Files of Debian's pool, fetched by apt in a container of the base image: it knows a mirror, whatever the host is."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.errors import EngineError
+from runner.sandbox.docker import base, engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCRIPT = Path(__file__).parent / "scripts" / "pool.sh"
+FETCHED = "fetched"
+"""What the script calls the file."""
+
+
+def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Path:
+    """Put the file at `path` below the mirror, `pool/...`, into a folder; `digest` is `sha256:...`. Returns its place.
+
+    Raises `EngineError`, with the end of what apt said when it did not get that file.
+    """
+    client = engine.connect()
+    base.ensure(client, say)
+    expected = digest.replace("sha256:", "SHA256:")
+    with base.ended(
+        client, base.tag(), SCRIPT, (path, expected), f"{path} could not be fetched"
+    ) as container:
+        stream, _ = container.get_archive(f"{base.BUILD_DIR}/{FETCHED}")
+        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+            content = tar.extractfile(FETCHED)
+            if content is None:
+                raise EngineError(f"{path} could not be fetched: apt left no regular file.")
+            with (into / FETCHED).open("wb") as file:
+                shutil.copyfileobj(content, file)
+    return into / FETCHED

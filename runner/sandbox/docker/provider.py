@@ -1,0 +1,101 @@
+"""`sandbox=docker`: a container for each rollout and each verification, on the Docker Engine of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import PrivateAttr, field_validator, model_validator
+
+from runner.protocols import Making, Sandbox
+from runner.records import (
+    Build,
+    BuildSpec,
+    BundleRecipe,
+    Environment,
+    Image,
+    InstalledBundle,
+    Reaped,
+    SandboxSpec,
+)
+from runner.records.cases import CaseSide
+from runner.sandbox.docker.lock_files import checked_lock
+from runner.sandbox.limits import Limits
+from runner.sandbox.network import canonical
+
+if TYPE_CHECKING:
+    from runner.sandbox.cases.box import CaseBox
+    from runner.sandbox.docker.host import Host
+
+_CONNECTING = Lock()
+
+
+class DockerSandboxes(Limits):
+    """Provider of containers. See `protocols.SandboxProvider`."""
+
+    network: Literal["allowlist", "gateway", "open", "task"] = "task"
+    """task: as the task declares. gateway: none but the model's socket. allowlist: and `allowed_hosts`. open: all."""
+    allowed_hosts: tuple[str, ...] = ()
+    """For `network=allowlist`: names, `*.name`, addresses and CIDR ranges, reached on ports 80 and 443 through a proxy;
+    never an address of this machine or of a private network."""
+    _host: Host | None = PrivateAttr(default=None)
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _canonical(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        return canonical(hosts)
+
+    @model_validator(mode="after")
+    def _check_mode(self) -> Self:
+        if self.allowed_hosts and self.network != "allowlist":
+            raise ValueError("allowed_hosts needs network=allowlist")
+        return self
+
+    def image(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
+        """See `protocols.SandboxProvider`. An environment that is built must carry its digest, which tags the image."""
+        return self._connected().images.find(environment, making)
+
+    def build(
+        self, spec: BuildSpec, cancelled: Callable[[], bool] = lambda: False
+    ) -> AbstractContextManager[Build]:
+        """See `protocols.SandboxProvider`."""
+        return self._connected().build(spec, self, cancelled)
+
+    def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
+        """See `protocols.SandboxProvider`."""
+        return self._connected().open(spec, self)
+
+    def check(self, bundles: Sequence[BundleRecipe]) -> None:
+        """See `protocols.SandboxProvider`: each needs a lock that pins it."""
+        for recipe in bundles:
+            checked_lock(recipe)
+
+    def prepare(
+        self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]
+    ) -> dict[str, InstalledBundle]:
+        """See `protocols.SandboxProvider`."""
+        return self._connected().prepare(bundles, say)
+
+    def cases(self, side: CaseSide) -> CaseBox:
+        """One side of a differential test, open within its context; its limits are its own. Needs `prepare`."""
+        return self._connected().cases(side)
+
+    def reap(self, say: Callable[[str], None] = lambda _: None) -> Reaped:
+        """See `protocols.SandboxProvider`."""
+        return self._connected().reap(say)
+
+    def release(self) -> None:
+        """See `protocols.SandboxProvider`."""
+        if self._host:
+            self._host.release()
+
+    def _connected(self) -> Host:
+        """The engine, from the first need on: an object made from YAML has touched nothing."""
+        with _CONNECTING:
+            if self._host is None:
+                from runner.sandbox.docker.host import Host  # noqa: PLC0415 - a finished sweep resumes without Docker's client
+
+                self._host = Host()
+            return self._host

@@ -1,0 +1,73 @@
+"""Frees a container that holds up the engine; see `runner.sandbox.docker.stuck`.
+
+    python3 stuck_inside.py end CONTAINER LAYERS GROUPS    kill its processes, and the engine's own that read its files
+    python3 stuck_inside.py flatten FOLDER                 leave no folders in it that are nested deeply
+
+`LAYERS` is the engine's folder that says, per container, which mount is its file system; `GROUPS` is where control
+groups are mounted. Runs on the engine's machine as root, or in a container that sees that machine's processes and these
+folders; standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+ARCHIVERS = (b"docker-tar", b"docker-untar")
+"""What the engine's own program calls itself where it packs and unpacks, chrooted into the container."""
+PLACES = ("freezer/docker/{}", "freezer/*/docker/{}", "docker/{}", "system.slice/docker-{}.scope")
+"""Where a container's control group that freezes is, in versions 1 and 2 and with both of the engine's drivers."""
+DEEPEST = 12
+"""Folders that may lie within each other: a path of so many of the longest names is no longer than paths may be."""
+
+
+def end(container: str, layers: Path, groups: Path) -> int:
+    """Kill them all, frozen ones too; returns how many there were. Raises `PermissionError` for who may not."""
+    mount = b""
+    with suppress(OSError):
+        mount = (layers / container / "mount-id").read_bytes()
+    ended = 0
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal() and _concerns(process, container, mount):
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), signal.SIGKILL)
+                ended += 1
+    for file, free in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+        for frozen in (path for place in PLACES for path in groups.glob(f"{place.format(container)}/{file}")):
+            frozen.write_text(free)
+    return ended
+
+
+def flatten(top: Path) -> None:
+    """Move folders that lie too deep to the top, one after another; nothing is lost and no link is followed."""
+    waiting, moved = [str(top)], 0
+    while waiting:
+        place = waiting.pop()
+        for folder, folders, _ in os.walk(place):
+            if folder.count("/") - place.count("/") < DEEPEST:
+                continue
+            for name in folders:
+                moved += 1
+                waiting.append(f"{top}/.flattened-{moved}")
+                Path(folder, name).rename(waiting[-1])
+            folders.clear()
+
+
+def _concerns(process: Path, container: str, mount: bytes) -> bool:
+    try:
+        if container in (process / "cgroup").read_text():
+            return True
+        program, *arguments = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:  # it has ended
+        return False
+    return bool(mount) and program in ARCHIVERS and any(mount in argument for argument in arguments)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "end":
+        end(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
+    else:
+        flatten(Path(sys.argv[2]))

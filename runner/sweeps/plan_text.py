@@ -1,0 +1,182 @@
+"""A plan for people: its price first, then its cells and tiers, what is missing, and on request every trial."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from runner.records import SpendLimits
+from runner.sweeps import preflight
+from runner.sweeps.refusals import absent_keys
+from runner.terminal.escaping import WIDTH, one_line
+from runner.terminal.tables import Column, paragraph, table
+
+if TYPE_CHECKING:
+    from runner.records import Scoring, TrialRecord
+    from runner.sweeps.cells import Settings
+    from runner.sweeps.plan import Plan, PlannedTrial
+
+_COLUMNS = (
+    Column("cell", is_name=True),
+    *map(Column, ("to do", "finished", "refused", "most USD")),
+)
+_NO_LIMIT = "without limit"
+
+
+def plan_text(
+    plan: Plan, settings: Settings, finished: Sequence[TrialRecord] = (), width: int = WIDTH
+) -> str:
+    """What would be run, in lines of this width. `finished` are the records of its trials that ended, whose time and
+    size say what the others may take. With `dry_run=full` every trial and its key, and every image.
+    """
+    cells = len({trial.cell.name for trial in plan.trials})
+    done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
+    before = [
+        f"{cells} cells, {len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.",
+        *_price(plan, settings.sweep_budget),
+        *(preflight.plan_lines(preflight.routes(plan.todo)) if settings.gateway.preflight else ()),
+        *_missing_keys(plan),
+    ]
+    after = [
+        *_tiers(plan, settings.scoring),
+        *_takes(plan, settings, finished),
+        *_cut(plan),
+        *_memory(plan),
+        *_images(plan),
+        *(f"  refused: {task.name}: {task.refused}" for task in plan.refused),
+    ]
+    flagged = {trial.task.name: trial.task.flags for trial in plan.trials if trial.task.flags}
+    after += [f"  flagged: {name}: {', '.join(flags)}" for name, flags in flagged.items()]
+    if settings.dry_run == "full":
+        after += ["", "Trials:", *(f"  {trial.key[:12]}  {trial.name}" for trial in plan.todo)]
+        after += ["", "Images:", *(f"  {name}" for name in sorted(set(map(_image, plan.todo))))]
+    elif plan.todo:
+        after += ["", "dry_run=full lists each trial with its key, and each image."]
+    return "\n".join([*_fitted(before, width), "", _cells(plan, width), "", *_fitted(after, width)])
+
+
+def _fitted(lines: Sequence[str], width: int) -> Iterator[str]:
+    for line in lines:
+        yield from paragraph(line, width) or [""]
+
+
+def _price(plan: Plan, cap: SpendLimits) -> Iterator[str]:
+    most, nominal = plan.most_usd(nominal=False), plan.most_usd(nominal=True)
+    bound = f"{most:.2f} USD" if most is not None else f"{_NO_LIMIT} (budget.usd is null)"
+    again = "each repetition after a failure of ours may spend a trial's budget again"
+    yield f"The most it may cost: {bound}{'' if most == 0.0 else f'; {again}'}."
+    for kind, limit in cap:
+        if limit is not None:
+            yield (
+                f"No new trial starts once {limit:g} {kind} are spent (sweep_budget); those that run then end."
+            )
+    if nominal:
+        yield f"Scripted and replayed models: up to {nominal:.2f} nominal USD, charged to nobody."
+
+
+def _missing_keys(plan: Plan) -> Iterator[str]:
+    """A line for each variable of an API key that is not set, and that the run will ask for."""
+    for variable, names in absent_keys(trial.cell for trial in plan.trials).items():
+        yield f"Not set: {variable}, the API key of {', '.join(names)}. No trial starts without it."
+
+
+def _cells(plan: Plan, width: int) -> str:
+    """A row a cell: trials to do, finished and refused, and what the first may cost."""
+    todo = Counter(trial.cell.name for trial in plan.todo)
+    planned = Counter(trial.cell.name for trial in plan.trials)
+    refused = Counter(trial.cell.name for trial in plan.trials if trial.task.refused)
+    usd = {trial.cell.name: trial.most_usd for trial in plan.trials}
+    rows = []
+    for name, count in planned.items():
+        left, one = todo[name], usd[name]
+        price = "0.00" if not left else _NO_LIMIT if one is None else f"{left * one:.2f}"
+        rows.append((one_line(name), str(left), str(count - left - refused[name]), str(refused[name]), price))
+    return table(_COLUMNS, rows, width).text
+
+
+def _tiers(plan: Plan, scoring: Scoring) -> Iterator[str]:
+    """How many tasks each tier of each dataset has, in the scoring's order."""
+    labels, order = scoring.labels, list(scoring.tiers)
+    tasks = {
+        (trial.cell.dataset.name, trial.task.name): labels.get(trial.task.name, trial.task.tier)
+        for trial in plan.trials
+    }
+    for dataset in dict.fromkeys(name for name, _ in tasks):
+        counts = Counter(tier for (name, _), tier in tasks.items() if name == dataset)
+        known = sorted(counts, key=lambda tier: (order.index(tier) if tier in order else len(order), tier))
+        tiers = ", ".join(f"{tier} {counts[tier]}" for tier in known)
+        yield f"{dataset}: {counts.total()} tasks ({tiers})"
+
+
+def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> Iterator[str]:
+    """Time and disk: the most by the limits, and what trials of this plan took that have ended."""
+    if not plan.todo:
+        return
+    wide = settings.executor.at_once
+    limits = [trial.seconds for trial in plan.todo]
+    known = sum(limit for limit in limits if limit is not None)
+    most = f"rollouts at most {_hours(known / wide)}" if None not in limits else f"rollouts {_NO_LIMIT}"
+    before = ""
+    if finished:
+        mean = sum(record.wall_seconds for record in finished) / len(finished)
+        before = (
+            f"; if each takes what the {len(finished)} finished ones did: {_hours(mean * len(limits) / wide)}"
+        )
+    yield f"Time, {wide} trials at once: {most}{before}."
+    own = settings.sandbox.model_dump()
+    disk = max(trial.task.environment.storage_mb or own.get("disk_mb") or 0 for trial in plan.todo)
+    kept = own.get("workspace_mb")
+    if disk and kept:
+        yield (
+            f"Disk, at most: {wide * disk / 1000:.1f} GB in sandboxes at work, {len(plan.todo) * kept / 1000:.1f} GB "
+            "of workspaces kept; images beside that."
+        )
+
+
+def _cut(plan: Plan) -> Iterator[str]:
+    """A line for each budget that gives tasks less time than they ask for themselves."""
+    cut: dict[str, dict[str, PlannedTrial]] = {}
+    for trial in plan.todo:
+        if trial.is_cut:
+            cut.setdefault(trial.cell.budget.name, {})[trial.task.name] = trial
+    for budget, trials in cut.items():
+        longest = max(trial.task.agent_timeout_seconds or 0 for trial in trials.values())
+        limit = next(iter(trials.values())).seconds
+        tasks = "1 task's time limit is" if len(trials) == 1 else f"{len(trials)} tasks' time limits are"
+        yield (
+            f"{tasks} cut from up to {longest:g} s to {limit:g} s by budget={budget}; budget.wall_seconds=null keeps "
+            "the tasks' own (flag time_limit_cut)."
+        )
+
+
+def _memory(plan: Plan) -> Iterator[str]:
+    """Name the agents that get more memory than their tasks allow, and so maybe more than others."""
+    raised = Counter(
+        (trial.cell.agent.name, trial.cell.dataset.name, trial.memory_mb)
+        for trial in plan.trials
+        if trial.memory_raised
+    )
+    for (agent, dataset, memory_mb), count in raised.items():
+        yield (
+            f"Memory: {agent} needs {memory_mb} MiB (agent.memory_mb) and gets it in {count} trials of {dataset}, "
+            "whose tasks allow less; they are flagged memory_raised. sandbox.task_memory_mb sets one limit for all."
+        )
+
+
+def _hours(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{max(minutes, 1)} min"  # noqa: PLR2004
+
+
+def _images(plan: Plan) -> Iterator[str]:
+    images = set(map(_image, plan.todo))
+    pulled = sum(name.startswith("pull") for name in images)
+    yield f"Images: {pulled} to find or pull, {len(images) - pulled} to find or build."
+
+
+def _image(trial: PlannedTrial) -> str:
+    environment = trial.task.environment
+    if environment.image:
+        return f"pull   {environment.image}"
+    return f"build  {trial.task.name} (recipe {environment.digest.removeprefix('sha256:')[:12]})"

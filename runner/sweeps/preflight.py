@@ -1,0 +1,149 @@
+"""Before the first trial: one smallest call to each model, by each API that the agents of the sweep speak.
+
+A key that is wrong, an account that is empty, a model that does not exist and a server that lacks an API are found
+here, for a fraction of a cent, and not by trials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from threading import Event
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from runner.errors import ConfigError
+from runner.records import PREFLIGHT_SMALLEST, ApiName, Model
+from runner.terminal.escaping import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runner.gateway import Gateway
+    from runner.gateway.probing import Probe
+    from runner.sweeps.plan import PlannedTrial
+
+FOLDER: Final = "preflight"
+"""Folder in the sweep's folder with the ledgers of these calls."""
+WORDS: Final = 400
+"""Characters of a provider's refusal that are shown."""
+_INPUT_TOKENS: Final = 256
+"""Most input tokens of a smallest call, with what a server adds to it."""
+
+
+class Route(NamedTuple):
+    """A model and the API by which it is asked."""
+
+    model: Model
+    api: ApiName
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"{self.model.name} ({self.api})"
+
+    def usd(self, output_tokens: int) -> float | None:
+        """USD of a call with so many tokens of output; None if the model has no price."""
+        prices = self.model.prices
+        if prices.input is None or prices.output is None:
+            return None
+        return (_INPUT_TOKENS * prices.input + output_tokens * prices.output) / 1e6
+
+
+def routes(trials: Iterable[PlannedTrial]) -> list[Route]:
+    """Return each pair of a provider's model and an API once; judges are asked by chat."""
+    found: dict[tuple[str, str], Route] = {}
+    for trial in trials:
+        cell, judge = trial.cell, trial.cell.dataset.verifier.judge
+        asked = [Route(cell.model, cell.agent.api)] if cell.agent.uses_model else []
+        asked += [Route(judge.model, "chat")] if judge else []
+        for route in asked:
+            if route.model.backend == "provider":
+                found.setdefault((route.model.model_dump_json(), route.api), route)
+    return list(found.values())
+
+
+def check(asked: Sequence[Route], gateway: Gateway, folder: Path, note: Callable[[str], None]) -> None:
+    """Ask each model at once. `folder` is the sweep's.
+
+    Raises `ConfigError` with a line for each that does not answer: nothing has been spent on trials then.
+    """
+    if not asked:
+        return
+    found = _asked(asked, gateway, folder / FOLDER)
+    if failed := [(route, one) for route, one in zip(asked, found, strict=True) if one.error]:
+        answered = [route for route, one in zip(asked, found, strict=True) if not one.error]
+        lines = [_complaint(route, one, answered) for route, one in failed]
+        lines.append("No trial was started. gateway.preflight=false starts without asking first.")
+        raise ConfigError("\n".join(lines))
+    costs = [one.cost_usd for one in found]
+    spent = "at an unknown price" if None in costs else f"for {sum(cost or 0.0 for cost in costs):.4f} USD"
+    note(f"Preflight: {_names(asked)} answered, {spent}.")
+
+
+def plan_lines(asked: Sequence[Route]) -> Iterator[str]:
+    """Say what the calls before the first trial may cost; nothing if there are none."""
+    if not asked:
+        return
+    usual = [route.usd(PREFLIGHT_SMALLEST) for route in asked]
+    worst = [route.usd(route.model.preflight_output) for route in asked]
+    known, most = (sum(price for price in prices if price is not None) for prices in (usual, worst))
+    unknown = f", {usual.count(None)} of them at an unknown price" if None in usual else ""
+    yield (
+        f"Preflight: one smallest call to each of {_names(asked)}{unknown}: {known:.4f} USD beside that, up to "
+        f"{most:.2f} if models think first (gateway.preflight=false leaves it out)."
+    )
+
+
+def _names(asked: Sequence[Route]) -> str:
+    """Name the models, each with its APIs."""
+    apis: dict[str, list[str]] = {}
+    for route in asked:
+        apis.setdefault(route.model.name, []).append(route.api)
+    return ", ".join(f"{name} ({', '.join(of)})" for name, of in apis.items())
+
+
+def _asked(asked: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe]:
+    from runner.gateway.probing import probe  # noqa: PLC0415 - the gateway's libraries load only when a model is used
+
+    stop = Event()
+
+    def ask(numbered: tuple[int, Route]) -> Probe:
+        number, route = numbered
+        name = re.sub(r"[^\w.-]", "_", f"{number}_{route.model.name}_{route.api}")
+        return probe(gateway, route.model, route.api, folder / f"{name}.jsonl", stop.is_set)
+
+    with ThreadPoolExecutor(len(asked), thread_name_prefix="preflight") as pool:
+        try:
+            return list(pool.map(ask, enumerate(asked, 1)))
+        except BaseException:
+            stop.set()  # the pool's exit waits for the calls under way
+            raise
+
+
+def _complaint(route: Route, failed: Probe, answered: Sequence[Route]) -> str:
+    """What is wrong with a model, in its provider's words, and what to do about it."""
+    words = one_line(" ".join(failed.error.message.split()))[:WORDS].rstrip(".") if failed.error else ""
+    return f"model {route.name} did not answer a smallest call ({failed.status_code}): {words}. " + _advice(
+        route, failed, answered
+    )
+
+
+def _advice(route: Route, failed: Probe, answered: Sequence[Route]) -> str:
+    model = route.model
+    if failed.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        if model.api_key_env is None:
+            return "It names no key: set model.api_key_env=VARIABLE."
+        return f"Check the key in {model.api_key_env}, and what it may call."
+    if failed.status_code == HTTPStatus.PAYMENT_REQUIRED:
+        return "Check the account's balance."
+    if not failed.refused:
+        return f"Check that {model.api_base or 'the provider'} can be reached from here, and model.id={model.id}."
+    others = [one.api for one in answered if one.model == model]
+    if others or (route.api != "chat" and failed.status_code == HTTPStatus.NOT_FOUND):
+        return (
+            f"If its server does not speak {route.api}, choose agents that speak {' or '.join(others) or 'chat'}, or "
+            f"model.id=custom_openai/{model.told}, for which the gateway translates to chat."
+        )
+    return f"Check model.id={model.id}, model.api_base and model.params."

@@ -1,0 +1,326 @@
+"""Whether the answer of a task lies in reach of the agent: in its bundle, the runtime, or the task's image.
+
+An agent's commands can read its own installation, and an unprivileged process cannot be kept from what its parent must
+read. So a trial whose answer lies there would measure copying, and is refused before anything is paid for; with
+`dataset.answers_in_reach=flag` it is run and flagged. An answer is found by the names of its packages and by the
+content of its files (`runner.sweeps.reach_inside`). Names are known from locks before anything is installed. Contents are
+searched once for each bundle, image and answer; what was found is kept in the cache.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from runner.errors import EngineError, ImageError
+from runner.records import Answer, BundleRecipe, ExecSpec, Record, SandboxSpec
+from runner.sandbox.inside import PYTHON, ROOT
+from runner.sweeps import reach_inside
+from runner.sweeps.plan import Plan, identity
+from runner.sweeps.reach_inside import normalised, pieces
+from runner.sweeps.store import write_atomically
+from runner.terminal.escaping import one_line, step
+
+if TYPE_CHECKING:
+    from runner.protocols import SandboxProvider
+    from runner.records import Image, InstalledBundle, Task
+    from runner.sweeps.plan import PlannedTrial
+
+    Say = Callable[[str], None]
+
+FLAG = "answer_in_reach"
+CODE = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go")
+"""Endings of files that can be an answer's. One without an ending counts if it names its interpreter."""
+BESIDE = {"test", "tests", "testing", "testdata", "doc", "docs", "example", "examples", "benchmarks"}
+"""Folders of an answer's source that are not the answer."""
+COMMON = {"setup.py", "conf.py", "noxfile.py", "conftest.py", "_version.py"}
+"""Files whose content is much the same everywhere."""
+SEARCH_SECONDS = 900.0
+PARALLEL = 2
+"""Parts that are searched at once, each on a core of its own."""
+PLACE = "/tmp/assay-reach"  # noqa: S108 - in a sandbox that nothing else shares
+RUNTIME = "python"
+_QUOTED = re.compile(rb"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_PARSING = Lock()
+"""Held while Python source is parsed: CPython 3.11 counts the depth of all threads' trees together, and fails
+(`SystemError: AST constructor recursion depth mismatch`)."""
+
+
+class Finding(Record):
+    """One place in which an answer lies."""
+
+    path: str
+    """In the sandbox."""
+    what: str
+    """What the file is to the answer, in words: "is a copy of src/x.py"."""
+
+
+class Searched(Record):
+    """What was found in one part, as it lies in the cache."""
+
+    content: str = ""
+    """Digest of the part's content: another content is searched anew."""
+    found: dict[str, Finding | None] = {}
+    """By answer; None: it is not there."""
+
+
+class Part(NamedTuple):
+    """What is searched as a whole: a bundle, the runtime or an image."""
+
+    name: str
+    """In words."""
+    identity: str
+    """Digest of its recipe, which is known before it is there."""
+    root: str
+    recipe: BundleRecipe | None = None
+
+
+class Reach:
+    """What is known of answers in reach. `folder` is a cache that all sweeps share; it may not exist yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def apply(self, plan: Plan) -> Plan:
+        """Return the plan with the trials refused, or flagged, whose answer lies in reach as far as is known."""
+        trials = tuple(self._judged(trial) for trial in plan.trials)
+        left = {trial.key: trial for trial in trials if not trial.task.refused}
+        return Plan(trials=trials, todo=tuple(left[trial.key] for trial in plan.todo if trial.key in left))
+
+    def search(
+        self,
+        trials: Iterable[PlannedTrial],
+        sandboxes: SandboxProvider,
+        installed: Mapping[str, InstalledBundle],
+        say: Say,
+    ) -> None:
+        """Search the bundles and images of these trials for the trials' answers, unless that was done before.
+
+        An image that cannot be had is left to its own trials, which say so. Raises `EngineError`.
+        """
+        of_parts: dict[Part, dict[str, PlannedTrial]] = {}
+        for trial in filter(_concerned, trials):
+            for part in _parts(trial):
+                of_parts.setdefault(part, {})[_key(_answer(trial.task))] = trial
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            done = [
+                pool.submit(self._search_part, part, of, (sandboxes, installed, say))
+                for part, of in of_parts.items()
+            ]
+            for each in done:
+                each.result()
+
+    def _search_part(
+        self,
+        part: Part,
+        by_answer: Mapping[str, PlannedTrial],
+        where: tuple[SandboxProvider, Mapping[str, InstalledBundle], Say],
+    ) -> None:
+        sandboxes, installed, say = where
+        task = next(iter(by_answer.values())).task
+        try:
+            image = sandboxes.image(
+                task.environment, partial(step, say, what=f"the image of {one_line(task.name)}")
+            )
+        except ImageError:
+            return
+        content, before = _content(part, image, installed), self._searched(part)
+        known = before.found if before.content == content else {}
+        answers = {key: _answer(t.task) for key, t in by_answer.items() if key not in known}
+        if not answers or not content:  # without content there are no images and bundles here
+            return
+        say(f"Looking for answers in {part.name}")
+        found = _found(part, image, task, answers, sandboxes)
+        after = Searched(content=content, found={**known, **dict.fromkeys(answers), **found})
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._place(part), after.model_dump_json(indent=1).encode())
+
+    def _judged(self, trial: PlannedTrial) -> PlannedTrial:
+        if not _concerned(trial) or not (why := self._why(trial)):
+            return trial
+        answer = _answer(trial.task)
+        if answer.tolerated:
+            update: dict[str, object] = {"flags": (*trial.task.flags, FLAG)}
+        else:
+            update = {
+                "refused": f"its answer lies in reach of {trial.cell.agent.name}: {why}. Choose another agent or task; "
+                "dataset.answers_in_reach=flag runs it and flags the trial."
+            }
+        return trial.model_copy(update={"task": trial.task.model_copy(update=update)})
+
+    def _why(self, trial: PlannedTrial) -> str:
+        """Where the answer of a trial lies, in words; empty where it is not known to lie anywhere."""
+        answer = _answer(trial.task)
+        for part in _parts(trial):
+            if part.recipe and (name := _locked(part.recipe, answer)):
+                return f"{part.name} holds the package {name}"
+            if found := self._searched(part).found.get(_key(answer)):
+                return f"{found.path} ({part.name}) {found.what}"
+        return ""
+
+    def _searched(self, part: Part) -> Searched:
+        try:
+            return Searched.model_validate_json(self._place(part).read_bytes())
+        except (OSError, ValueError):
+            return Searched()
+
+    def _place(self, part: Part) -> Path:
+        return self._folder / f"{_digest(part.name, part.identity)[:32]}.json"
+
+
+def _concerned(trial: PlannedTrial) -> bool:
+    """Whether there is an answer to find. Bounds are asked for it: `oracle` applies it."""
+    return trial.task.answer is not None and trial.cell.agent.uses_model and not trial.task.refused
+
+
+def _answer(task: Task) -> Answer:
+    assert task.answer is not None  # noqa: S101 - asked of concerned trials only
+    return task.answer
+
+
+def _parts(trial: PlannedTrial) -> Iterator[Part]:
+    """Yield what the agent of a trial can read beside what it writes."""
+    if recipe := trial.cell.agent.bundle:
+        yield Part(f"bundle {recipe.name}", identity(recipe), f"{ROOT}/{recipe.name}", recipe)
+    yield Part(f"bundle {RUNTIME}", RUNTIME, f"{ROOT}/{RUNTIME}")
+    yield Part("the task's image", trial.task.environment.digest, "/")
+
+
+def _content(part: Part, image: Image, installed: Mapping[str, InstalledBundle]) -> str:
+    """Digest of a part's content; empty where there is no such part."""
+    if part.root == "/":
+        return image.id
+    bundle = installed.get(part.root.rpartition("/")[2])
+    return bundle.content if bundle else ""
+
+
+def _found(
+    part: Part, image: Image, task: Task, answers: Mapping[str, Answer], sandboxes: SandboxProvider
+) -> dict[str, Finding]:
+    """Search a part in a sandbox of its own, without a network. Raises `EngineError` when the search fails."""
+    spec = SandboxSpec(
+        name=f"reach-{task.name}",
+        image=image,
+        environment=task.environment,
+        user="root",
+        bundles=(part.recipe,) if part.recipe else (),
+        runtime=True,
+    )
+    with sandboxes.open(spec) as sandbox:
+        wanted = {
+            "answers": {key: _described(answer) for key, answer in answers.items()},
+            "parts": {part.name: part.root},
+            # What the task gives to the agent is no secret; the rest are the kernel's files and other parts.
+            "without": [sandbox.workdir, "/proc", "/sys", "/dev", ROOT, PLACE] if part.root == "/" else [],
+        }
+        program = Path(reach_inside.__file__).read_text()
+        command = ExecSpec(
+            argv=(PYTHON, "-I", "-S", f"{PLACE}/search.py", f"{PLACE}/wanted.json"),
+            cwd="/",
+            files={f"{PLACE}/search.py": program, f"{PLACE}/wanted.json": json.dumps(wanted)},
+            timeout_seconds=SEARCH_SECONDS,
+        )
+        result = sandbox.exec(command)
+    if result.exit_code != 0:
+        raise EngineError(f"{part.name} could not be searched ({result.ended}): {result.stderr[-2000:]}")
+    return {key: Finding.model_validate(found) for key, found in json.loads(result.stdout)[part.name].items()}
+
+
+def _key(answer: Answer) -> str:
+    """Digest of an answer, and of how it is looked for. The folder above its source is named by a digest of that."""
+    of = answer.source.parent.name if answer.source else ""
+    return _digest(json.dumps(answer.packages, sort_keys=True), of, _how())[:32]
+
+
+@cache
+def _how() -> str:
+    return _digest(*(Path(module).read_text() for module in (__file__, reach_inside.__file__)))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _described(answer: Answer) -> dict[str, object]:
+    """An answer as the program in the sandbox takes it."""
+    return {
+        "packages": {kind: list(names) for kind, names in answer.packages.items()},
+        "files": [
+            [name, *([piece.decode("latin-1") for piece in sorted(part)] for part in parts)]
+            for name, *parts in files(answer.source)
+        ],
+    }
+
+
+def files(source: Path | None) -> Iterator[tuple[str, set[bytes], set[bytes]]]:
+    """Yield the name, the pieces and the literals' pieces of each file of an answer that says something."""
+    for path in sorted(source.rglob("*")) if source else ():
+        name = path.relative_to(source) if source else path
+        if (
+            path.name in COMMON
+            or BESIDE.intersection(name.parts[:-1])
+            or path.is_symlink()
+            or not path.is_file()
+        ):
+            continue
+        if path.suffix in CODE or (not path.suffix and path.read_bytes()[:2] == b"#!"):
+            content = path.read_bytes()
+            yield name.as_posix(), set(pieces(content)), _literals(content, path.suffix)
+
+
+def _literals(content: bytes, ending: str) -> set[bytes]:
+    """Return the pieces of literals that are several words, which few programs have in common and bundlers keep.
+
+    Docstrings, which bundlers drop, and texts of several lines are left out: some are licences.
+    """
+    try:
+        literals = list((_of_python if ending == ".py" else _quoted)(content))
+    except _UNPARSABLE:  # of another Python than ours
+        literals = list(_quoted(content))
+    found = {piece for literal in literals if b"\n" not in literal for piece in pieces(literal)}
+    return {piece for piece in found if b" " in piece}
+
+
+def _quoted(content: bytes) -> Iterator[bytes]:
+    return (text for groups in _QUOTED.findall(content) for text in groups if text)
+
+
+def _of_python(content: bytes) -> Iterator[bytes]:
+    with _PARSING:
+        tree = ast.parse(content)
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.value.encode(errors="replace")
+
+
+def _locked(recipe: BundleRecipe, answer: Answer) -> str:
+    """Return the package of an answer that a bundle's lock names; empty if it names none."""
+    wanted = answer.packages.get(recipe.kind, ())
+    names = _names(recipe.lock, recipe.kind) if wanted and recipe.lock else frozenset()
+    return next((name for name in wanted if normalised(recipe.kind, name) in names), "")
+
+
+@cache
+def _names(lock: Path, kind: str) -> frozenset[str]:
+    """Names of the packages in a lock; none where it cannot be read, which its installation says."""
+    try:
+        text = lock.read_text()
+        if kind == "pypi":
+            found = re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]\n]*\])? *==", text, re.MULTILINE)
+            return frozenset(normalised(kind, name) for name in found)
+        packages = json.loads(text)["packages"]
+        return frozenset(
+            about.get("name") or path.rpartition("node_modules/")[2] for path, about in packages.items()
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return frozenset()

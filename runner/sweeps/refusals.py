@@ -1,0 +1,65 @@
+"""Why a command is refused before anything is started or paid for. The run and its dry run ask the same functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from runner.cli.arguments import ROOT
+from runner.errors import ConfigError
+from runner.protocols import DrivingAgent
+
+if TYPE_CHECKING:
+    from runner.protocols import SandboxProvider
+    from runner.sweeps.cells import Cell
+    from runner.sweeps.plan import PlannedTrial
+
+
+def absent_keys(cells: Iterable[Cell]) -> dict[str, list[str]]:
+    """Variables of API keys that the models of these cells and their judges need and that hold none -> the models."""
+    absent: dict[str, list[str]] = {}
+    for cell in cells:
+        judge = cell.dataset.verifier.judge
+        for model in (cell.model, *([judge.model] if judge else [])):
+            variable = model.api_key_env
+            if not variable or os.environ.get(variable, "").strip():
+                continue
+            if model.name not in absent.setdefault(variable, []):
+                absent[variable].append(model.name)
+    return absent
+
+
+def check_model(cell: Cell) -> None:
+    """Raise `ConfigError` for an agent that uses a model and has none, or a script that cannot be read."""
+    if cell.agent.uses_model and cell.model.backend == "none":
+        raise ConfigError(f"agent {cell.agent.name} needs a model: add model=NAME (--help model lists them).")
+    if cell.model.backend != "scripted":
+        return
+    if cell.model.policy is None:
+        raise ConfigError(f"model {cell.model.name}: model.policy is missing, a YAML file of turns.")
+    if not cell.model.policy.is_relative_to(
+        ROOT
+    ):  # tests read the shipped ones, and this import takes a second
+        from runner.gateway.scripted import load  # noqa: PLC0415
+
+        load(cell.model.policy)
+
+
+def check_trials(trials: Iterable[PlannedTrial], sandbox: SandboxProvider) -> None:
+    """Raise `ConfigError` when these trials cannot be run as they are configured.
+
+    That is so when an agent cannot work on a task at all, when the sandbox cannot hold an agent's installation, and
+    when a scripted model has no readable script.
+    """
+    trials = list(trials)
+    for cell in {trial.cell.name: trial.cell for trial in trials}.values():
+        check_model(cell)
+    for trial in trials:
+        agent = trial.cell.agent
+        if isinstance(agent, DrivingAgent) and (reason := agent.refusal(trial.task)):
+            raise ConfigError(f"agent={agent.name} dataset={trial.cell.dataset.name}: {reason}")
+    recipes = {
+        trial.cell.agent.bundle.name: trial.cell.agent.bundle for trial in trials if trial.cell.agent.bundle
+    }
+    sandbox.check(list(recipes.values()))

@@ -1,0 +1,56 @@
+"""YAML files that are made once and then taken as given: tiers, core sets; and the keys of nested mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from runner.errors import ConfigError
+from runner.records import Record
+from runner.sweeps.store import write_atomically
+
+Kind = TypeVar("Kind", bound=Record)
+
+
+def read_yaml(path: Path, kind: type[Kind], where: str) -> Kind:
+    """The record in a file that the key `where` names. Raises `ConfigError` when there is none."""
+    try:
+        return kind.model_validate(yaml.safe_load(path.read_text()))
+    except OSError as error:
+        raise ConfigError(f"{where}: {path} cannot be read ({error.strerror}).") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        at = ".".join(map(str, fault["loc"])) or "the whole"
+        raise ConfigError(f"{where}: {path} is no {kind.__name__} ({at}: {fault['msg']}).") from error
+    except (
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ) as error:  # also dates that are none, and endless nesting
+        raise ConfigError(f"{where}: {path} is no YAML: {' '.join(str(error).split())}") from error
+
+
+def write_yaml(path: Path, record: Record, title: str) -> None:
+    """Write a record under a line of comment. Raises `ConfigError` if the file is there with anything else in it: what
+    was scored with it refers to it.
+    """
+    node = yaml.safe_dump(record.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=110)
+    text = f"# {title}\n{node}"
+    if path.exists() and path.read_text() != text:
+        raise ConfigError(
+            f"job.path: {path} is there already, and scores may rest on it; choose another path=."
+        )
+    write_atomically(path, text.encode())
+
+
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value of nested mappings by its dotted key; tuples as the lists that files make of them."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from leaves(value, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, list(node) if isinstance(node, tuple) else node

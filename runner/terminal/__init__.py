@@ -1,0 +1,1 @@
+"""Text for terminals: escaping of foreign text, and tables of any width."""

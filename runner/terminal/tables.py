@@ -1,0 +1,161 @@
+"""Tables and paragraphs that fit any width: what is printed is as wide as the terminal, and never wider.
+
+A table takes the first of these that fits: every column, names as long as they are; names wrapped at their joints
+(`_`, `-`, `/`, ...); columns left out, in the order that they say; a block of lines for each row, with every column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from io import StringIO
+from typing import NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from runner.terminal.escaping import WIDTH, one_line, printable
+
+PROSE = WIDTH
+"""Widest line of a paragraph: longer ones are hard to read, however wide the terminal is."""
+_NAME = 12
+"""Characters of a wrapped name, at the least; columns are left out before names become narrower."""
+_GAPS = (2, 1)
+"""Blanks between two columns: where there is room, and where there is not."""
+_PIECE = re.compile(r"[^\s_\-./·:]*[\s_\-./·:]+|[^\s_\-./·:]+")
+"""Part of a name up to its next joint."""
+
+Row = Sequence[str]
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    head: str
+    """A newline breaks it."""
+    is_name: bool = False
+    """Names stand at the left and may be wrapped; figures stand at the right and stay whole."""
+    leaves: int = 0
+    """Its place in the order in which columns are left out where there is no room: 1 goes first, 0 never goes."""
+
+
+class Laid(NamedTuple):
+    """A table as text."""
+
+    text: str
+    left_out: tuple[str, ...]
+    """Heads of the columns that had no room."""
+
+
+def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str = "") -> Laid:
+    """Lay a table out; a newline in a cell begins a line of the cell. Control characters come out as escapes."""
+    rows = [[printable(cell).replace("\t", " ") for cell in row] for row in rows]
+    wanted = [_longest([column.head, *cells]) for column, *cells in zip(columns, *rows, strict=True)]
+    leaving = sorted(
+        (at for at, column in enumerate(columns) if column.leaves), key=lambda at: columns[at].leaves
+    )
+    heading = paragraph(title, width)
+    for count in range(len(leaving) + 1):
+        gone = leaving[:count]
+        chosen = [at for at in range(len(columns)) if at not in gone]
+        if fit := _widths([columns[at] for at in chosen], [wanted[at] for at in chosen], width):
+            kept = [[row[at] for at in chosen] for row in rows]
+            text = _drawn([columns[at] for at in chosen], kept, *fit)
+            heads = tuple(_head(columns[at]) for at in sorted(gone))
+            return Laid("\n".join([*heading, text]), heads)
+    return Laid("\n".join([*heading, *(line for row in rows for line in _block(columns, row, width))]), ())
+
+
+def paragraph(text: str, width: int) -> list[str]:
+    """Lines of a text, broken at its blanks; a text that begins with blanks hangs by two more of them."""
+    if not text:
+        return []
+    room, body = min(width, PROSE), one_line(text.lstrip())
+    indent = len(text) - len(text.lstrip())
+    hang = indent + 2 if indent else 0
+    console = Console(file=StringIO(), width=room, color_system=None)
+    first, *_ = Text(body).wrap(console, room - indent, overflow="fold")
+    if len(first.plain) >= len(body.rstrip()):
+        return [" " * indent + body.rstrip()]
+    rest = body[len(first.plain) :].lstrip()
+    others = Text(rest).wrap(console, room - hang, overflow="fold")
+    return [" " * indent + first.plain.rstrip(), *(" " * hang + line.plain.rstrip() for line in others)]
+
+
+def _longest(cells: Sequence[str]) -> int:
+    return max(cell_len(line) for cell in cells for line in cell.split("\n"))
+
+
+def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> tuple[list[int], int] | None:
+    """Of each column, and of the gap between two; None where names would become too narrow."""
+    for gap in _GAPS:
+        room = width - gap * (len(columns) - 1)
+        if sum(wanted) <= room:
+            return list(wanted), gap
+    least = [
+        min(size, _NAME) if column.is_name else size for column, size in zip(columns, wanted, strict=True)
+    ]
+    if sum(least) > room:
+        return None
+    widths, spare = least, room - sum(least)
+    while spare:
+        narrowest = min(size for size, full in zip(widths, wanted, strict=True) if size < full)
+        for at, size in enumerate(widths):
+            if spare and narrowest == size < wanted[at]:
+                widths[at], spare = size + 1, spare - 1
+    return widths, gap
+
+
+def _drawn(columns: Sequence[Column], rows: Sequence[Row], widths: Sequence[int], gap: int) -> str:
+    drawn = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
+    for column, size in zip(columns, widths, strict=True):
+        side = "left" if column.is_name else "right"
+        drawn.add_column(Text(_wrapped(column.head, size)), justify=side, width=size, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:  # as Text: a name may look like rich's markup
+        drawn.add_row(*(Text(_wrapped(cell, size)) for cell, size in zip(row, widths, strict=True)))
+    page = StringIO()
+    total = sum(widths) + gap * (len(widths) - 1)
+    Console(file=page, width=total, color_system=None, force_terminal=False).print(drawn)
+    return "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
+
+
+def _wrapped(name: str, width: int) -> str:
+    """A name with newlines at its joints, so that its lines fit. A piece that does not is left to be folded."""
+    lines: list[str] = []
+    for given in name.split("\n"):
+        lines.append("")
+        for piece in _PIECE.findall(given):
+            if lines[-1] and cell_len(lines[-1] + piece.rstrip()) > width:
+                lines.append("")
+            lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _block(columns: Sequence[Column], row: Row, width: int) -> list[str]:
+    """A row on lines of its own: its first names, what stands before them in front, then each cell after its head."""
+    first = named = next((at for at, column in enumerate(columns) if column.is_name), 0)
+    while named < len(columns) and columns[named].is_name:
+        named += 1
+    cells = [(column, _on_one_line(cell, column)) for column, cell in zip(columns, row, strict=True)]
+    names = " · ".join(cell for _, cell in cells[first:named])
+    rest = [f"{_head(column)}: {cell}" for column, cell in cells[named:] if cell]
+    return [
+        *paragraph(" ".join([*row[:first], names]).strip(), width),
+        *paragraph(f"  {'; '.join(rest)}", width),
+    ]
+
+
+def _head(column: Column) -> str:
+    """A column's head on one line."""
+    return column.head.replace("\n/", "/").replace("\n", " ")
+
+
+def _on_one_line(cell: str, column: Column) -> str:
+    """A cell's lines: names one after the other, a figure with what qualifies it in brackets."""
+    first, *others = [line for line in cell.split("\n") if line] or [""]
+    if not column.is_name:
+        return f"{first} ({' '.join(others)})" if others else first
+    return "".join([first, *(f" {line}" if line.startswith("(") else f" · {line}" for line in others)])

@@ -1,0 +1,1 @@
+"""Projections of finished sweeps to MLflow."""

@@ -1,0 +1,270 @@
+"""MLflow as a projection of a sweep's records: one flat run a cell, one for the sweep, and a saved leaderboard.
+
+The only module that imports mlflow. Logging the same sweep again leaves a run that would not differ as it is and
+replaces one that would, so `job=track` may be run at any time.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import warnings
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote, urlsplit
+from urllib.request import url2pathname
+
+from runner.cli.arguments import ROOT
+from runner.errors import ConfigError, TrackingError
+from runner.gateway.heavy_imports import uncollected
+from runner.locks import exclusive
+from runner.records import Record
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+    from runner.report.runs import TrackedRun
+
+PORT = 5000
+"""Of the user interface, unless `job.port` says another."""
+DATABASE = "mlflow.db"
+"""The store in `outputs`."""
+_OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "MLFLOW_DISABLE_TELEMETRY": "true"}
+"""Without them, importing mlflow asks two hosts for a price map and for what to report about us."""
+_BRIEF = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+}
+"""mlflow's own defaults try a dead server for four minutes, and announce that they create a database."""
+_UI = {**_OFFLINE, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+"""Without the last, the UI takes twice as long to start, for a service that nothing here uses."""
+_ARTIFACTS = "mlartifacts"
+"""Folder in `outputs` of all runs' files."""
+_VIEW = {
+    "params.`agent`": 120,
+    "params.`model`": 200,
+    "metrics.`AMS`": 80,
+    "metrics.`pass_rate`": 85,
+    "metrics.`mean_reward`": 105,
+    "metrics.`usd_per_pass`": 105,
+    "metrics.`tokens_per_pass`": 120,
+    "metrics.`cost_usd`": 80,
+    "metrics.`turns`": 85,
+    "metrics.`invalid`": 65,
+}
+"""Columns of the saved view, in order -> width in pixels."""
+
+
+class NoTracker(Record):
+    """Logs nothing anywhere; records and tables are on disk all the same."""
+
+    def log(self, sweep: Path) -> str:
+        """Do nothing; returns where the tables are."""
+        return f"Not tracked (tracker=none). The tables are in {sweep}"
+
+    def open(self, outputs: Path, port: int) -> None:  # noqa: ARG002 - the protocol's
+        """Raises `ConfigError`: nothing is logged."""
+        raise ConfigError("tracker=none logs nothing that could be shown. Leave it out: job=ui opens MLflow.")
+
+
+class MlflowTracker(Record):
+    """Logs a sweep to an MLflow store."""
+
+    uri: str | None = None
+    """Tracking store: a server (`http://...`) or a database. None: SQLite, `mlflow.db` in `outputs`."""
+    experiment: str = "assay"
+    """MLflow experiment that all sweeps share."""
+    trajectories: Literal["all", "failed", "none"] = "all"
+    """Which trials' trajectories become artifacts."""
+
+    def log(self, sweep: Path) -> str:
+        """Log the sweep in this folder, where its tables are too; returns the command and link that show it.
+
+        Raises `TrackingError` when the store does not take it and `ConfigError` when the folder holds no sweep.
+        """
+        try:
+            with _offline_and_quiet():
+                return self._log(sweep)
+        except _store_failures() as error:
+            reason = " ".join(str(error).split())[:500]
+            raise TrackingError(
+                f"MLflow at {self._store(sweep.parent)} did not take the sweep ({type(error).__name__}: {reason}). "
+                "No record is lost. Once it is mended: "
+                f"python -m runner job=track name={sweep.name}{_elsewhere(sweep.parent)}"
+            ) from error
+
+    def _log(self, sweep: Path) -> str:
+        with uncollected():
+            from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
+
+            from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
+
+        store = self._store(sweep.parent)
+        if self.uri is None and set(store) & set(
+            "?%"
+        ):  # what follows is a query or a character's number to it
+            raise FileNotFoundError(
+                f"MLflow opens no database in a folder with ? or % in its name: {sweep.parent}"
+            )
+        with exclusive(sweep.parent):  # two at once would each write what neither finds
+            runs = tracked_runs(sweep, self.trajectories)
+            client = MlflowClient(tracking_uri=store)
+            experiment = self._experiment(client, sweep.parent)
+            replaced = _reconcile(client, experiment, sweep.name, runs)
+            if not _is_server(store):
+                _remove(replaced, sweep.parent.resolve() / _ARTIFACTS)
+            view = _save_view(client, experiment, sweep.name)
+        link = f"/#/experiments/{experiment}/runs?viewStateShareKey={quote(view)}"
+        if _is_server(store):
+            return f"Tracked in MLflow: {store.rstrip('/')}{link}"
+        return (
+            f"Tracked in MLflow. To open it:\n"
+            f"  python -m runner job=ui{_elsewhere(sweep.parent)}\n"
+            f"and then the leaderboard:\n"
+            f"  http://127.0.0.1:{PORT}{link}"
+        )
+
+    def open(self, outputs: Path, port: int) -> None:
+        """Replace this process by MLflow's user interface. A server that runs already is only named.
+
+        Raises `ConfigError` when nothing was logged below `outputs`.
+        """
+        store = self._store(outputs)
+        if _is_server(store):
+            print(f"MLflow is at {store}")
+            return
+        if self.uri is None and not (outputs / DATABASE).is_file():
+            raise ConfigError(f"Nothing is logged in {outputs} yet: run a sweep, or job=track name=SWEEP.")
+        print(f"MLflow starts at http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
+        mlflow = Path(sys.executable).with_name("mlflow")
+        command = (mlflow, "ui", "--workers", "1", "--port", str(port), "--backend-store-uri", store)
+        os.execve(mlflow, [str(word) for word in command], {**os.environ, **_UI})  # noqa: S606 - its own program
+
+    def _store(self, outputs: Path) -> str:
+        return self.uri or f"sqlite:///{outputs.resolve() / DATABASE}"
+
+    def _experiment(self, client: MlflowClient, outputs: Path) -> str:
+        """Id of the experiment. Artifacts go below `outputs`, or where a server wants them."""
+        server = _is_server(self._store(outputs))
+        artifacts = None if server else (outputs.resolve() / _ARTIFACTS).as_uri()
+        found = client.get_experiment_by_name(self.experiment)
+        if found is None:
+            return str(client.create_experiment(self.experiment, artifact_location=artifacts))
+        if self.uri is None and found.artifact_location != artifacts:
+            raise FileNotFoundError(
+                f"{outputs} was moved, and mlflow.db in it holds absolute paths; delete mlflow.db"
+            )
+        return str(found.experiment_id)
+
+
+def _elsewhere(outputs: Path) -> str:
+    """The word that a command needs for this folder; none for the usual one."""
+    return "" if outputs == ROOT / "outputs" else f" outputs={shlex.quote(str(outputs))}"
+
+
+def _is_server(store: str) -> bool:
+    return store.startswith(("http://", "https://"))
+
+
+def _reconcile(client: MlflowClient, experiment: str, sweep: str, runs: Sequence[TrackedRun]) -> list[str]:
+    """Make the sweep's runs in the store be these; a run is known by its cell and the digest of its content. Returns
+    where the files of the runs lie that were replaced.
+
+    A run gets its digest last, so one that a crash left half-written is replaced as one that differs is.
+    """
+    stored: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for run in client.search_runs([experiment], f"tags.`assay.sweep` = '{sweep}'", max_results=10_000):
+        stored[run.data.tags["assay.cell"], run.data.tags.get("assay.digest", "")].append(run.info.run_id)
+    for wanted in runs:
+        same = stored[wanted.identity, wanted.digest()]
+        if same:
+            same.pop()
+        else:
+            _write(client, experiment, sweep, wanted)
+    replaced = [run_id for outdated in stored.values() for run_id in outdated]
+    folders = [str(client.get_run(run_id).info.artifact_uri) for run_id in replaced]
+    for run_id in replaced:
+        client.delete_run(run_id)
+    return folders
+
+
+def _remove(folders: Sequence[str], below: Path) -> None:
+    """Remove files of replaced runs, which MLflow only marks as deleted; none that lie elsewhere than `below`."""
+    for uri in folders:
+        folder = Path(url2pathname(urlsplit(uri).path))
+        if folder.is_relative_to(below) and folder != below:
+            shutil.rmtree(folder.parent if folder.name == "artifacts" else folder, ignore_errors=True)
+
+
+def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -> None:
+    from mlflow.entities import Metric, Param  # noqa: PLC0415 - see _log
+
+    from runner.report.csv_cells import to_csv  # noqa: PLC0415
+    from runner.report.runs import COLUMNS  # noqa: PLC0415
+
+    tags = {**run.tags, "assay.sweep": sweep, "assay.cell": run.identity}
+    created = client.create_run(experiment, start_time=run.started, tags=tags, run_name=run.name)
+    run_id = created.info.run_id
+    metrics = [Metric(name, value, run.ended, 0) for name, value in run.metrics.items()]
+    client.log_batch(run_id, metrics, [Param(name, value) for name, value in run.params.items()])
+    for path, folder in run.files.items():
+        client.log_artifact(run_id, str(path), folder)
+    if run.identity:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "trials.csv").write_text(to_csv(run.trials, index=False), "utf-8")
+            run.trials.to_parquet(Path(folder, "trials.parquet"), index=False)
+            client.log_artifacts(run_id, folder)
+        # As `object`: mlflow asks for columns of that type, and pandas 4 will not take text for it.
+        client.log_table(run_id, run.trials[list(COLUMNS)].astype(object), "trials.json")
+    client.set_terminated(run_id, end_time=run.ended)
+    client.set_tag(run_id, "assay.digest", run.digest())
+
+
+def _save_view(client: MlflowClient, experiment: str, sweep: str) -> str:
+    """Keep the leaderboard of a sweep as a view of the runs page; returns its key, the name made fit for a tag.
+
+    MLflow's UI stores such views as experiment tags in a format of its own: JSON, deflated, in base64. It is not
+    documented, hence the pinned version and the picture in `docs/` that shows that it works.
+    """
+    state = {
+        "searchFilter": f"tags.`assay.sweep` = '{sweep}' AND tags.`assay.kind` = 'cell'",
+        "orderByKey": "metrics.`AMS`",
+        "orderByAsc": False,
+        "selectedColumns": list(_VIEW),
+        "columnOrder": list(_VIEW),
+        "columnWidths": _VIEW,
+        "runsHiddenMode": "SHOW_ALL",
+    }
+    packed = base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()
+    key = re.sub(r"[^\w.-]", "-", sweep)
+    client.set_experiment_tag(experiment, f"mlflow.sharedViewState.{key}", f"deflate;{packed}")
+    return key
+
+
+@contextmanager
+def _offline_and_quiet() -> Iterator[None]:
+    """For mlflow: no network but the store's, and no deprecations that are not ours to mend."""
+    for name, value in {**_OFFLINE, **_BRIEF}.items():
+        os.environ.setdefault(name, value)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The ``noload`` loader strategy is deprecated", DeprecationWarning)
+        yield
+
+
+def _store_failures() -> tuple[type[Exception], ...]:
+    """All by which a store, its driver or its disk says no; evaluated only after a failure."""
+    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - see _log
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
+
+    return MlflowException, SQLAlchemyError, OSError, ImportError

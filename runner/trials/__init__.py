@@ -1,0 +1,1 @@
+"""One trial, from an image to a record."""

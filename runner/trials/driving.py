@@ -1,0 +1,303 @@
+"""A rollout in our process: what `protocols.Bench` promises, kept for one trial, and how it ended.
+
+What such an agent can do to a trial is what a command in the sandbox can: its calls are metered, its deadline holds,
+and whatever becomes of it is the same `ExecResult` that a command ends as.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+
+from pydantic import ValidationError
+
+from runner.benchmarks.project_setup.rerun import rerun, taken_from
+from runner.errors import ConfigError, ModelFailed, Stopped
+from runner.records import ExecResult, ExecSpec, ModelCall, ToolCall
+from runner.sandbox.inside import EGRESS_PORT, PROXY_ENV, PYTHON, proxied
+from runner.sweeps.store import LEDGER, SHARED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from runner.benchmarks.project_setup.deliverables import Rerun
+    from runner.protocols import DrivingAgent, Sandbox
+    from runner.records import Changes, Counted, Image, Model
+    from runner.sweeps.plan import PlannedTrial
+    from runner.trials.context import Lab
+    from runner.trials.state import Rollout
+
+LOG = "agent.stdout"
+"""In the trial's folder; grows while the agent works."""
+_OPEN = f"""
+import os, socket, subprocess, sys, time
+given = {{name[1:]: value for name, value in os.environ.items() if name[0] == "+"}}
+null = subprocess.DEVNULL
+subprocess.Popen(sys.argv[1:], env=given, stdin=null, stdout=null, stderr=null, start_new_session=True)
+for _ in range(600):
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", {EGRESS_PORT})) == 0:
+            break
+    time.sleep(0.05)
+"""
+"""Starts the command given and leaves it running, once it listens."""
+
+
+Ended = Literal["exited", "deadline", "disk", "files", "cancelled", "lost"]
+"""As in `ExecResult`."""
+
+
+class Clock:
+    """The deadline of one rollout, and the user's stop."""
+
+    def __init__(
+        self, seconds: float | None, waited: Callable[[], float], cancelled: Callable[[], bool]
+    ) -> None:
+        """`seconds` are counted from now; what was `waited` for the limits on calls is not among them."""
+        self._seconds, self._waited, self._cancelled = seconds, waited, cancelled
+        self._began = time.monotonic()
+        self.ended: Ended = "exited"
+        """What has stopped the rollout; exited: nothing has."""
+
+    @property
+    def seconds(self) -> float:
+        """Since the rollout began."""
+        return time.monotonic() - self._began
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the deadline, 0 from then on; None without one."""
+        if self._seconds is None:
+            return None
+        return max(0.0, self._seconds + self._waited() - self.seconds)
+
+    @property
+    def over(self) -> bool:
+        """Whether the rollout may go no further."""
+        return self._cancelled() or self.left == 0
+
+    def check(self) -> None:
+        """See `protocols.Bench`."""
+        if self._cancelled():
+            self.stop("cancelled", "The user stopped the run.")
+        if self.left == 0:
+            self.stop("deadline", f"The deadline of {self._seconds:g} s has passed.")
+
+    def stop(self, ended: Ended, reason: str) -> NoReturn:
+        """End the rollout. Raises `Stopped`."""
+        self.ended = ended
+        raise Stopped(reason)
+
+
+class Machine:
+    """The task's sandbox, in which a command cannot outlive the rollout. See `protocols.Sandbox`."""
+
+    def __init__(self, sandbox: Sandbox, clock: Clock, *, behind_proxy: bool) -> None:
+        """`behind_proxy`: its network is the proxy to allowed hosts, which is opened here and stays open."""
+        self._sandbox, self._clock = sandbox, clock
+        self._env = PROXY_ENV if behind_proxy else {}
+        if behind_proxy:
+            held = proxied(ExecSpec(argv=("sleep", "infinity")))
+            sandbox.exec(ExecSpec(argv=(PYTHON, "-c", _OPEN, *held.argv)))
+
+    def exec(
+        self,
+        spec: ExecSpec,
+        cancelled: Callable[[], bool] = lambda: False,
+        extension: Callable[[], float] = lambda: 0.0,
+    ) -> ExecResult:
+        """Run one command; raises `Stopped` when the rollout ends under it."""
+        self._clock.check()
+        limits = [limit for limit in (self._clock.left, spec.timeout_seconds) if limit is not None]
+        bounds = {"timeout_seconds": min(limits, default=None), "env": self._env | spec.env}
+        bounded = spec.model_copy(update=bounds)
+        result = self._sandbox.exec(bounded, lambda: cancelled() or self._clock.over, extension)
+        if result.ended != "exited":
+            self._clock.check()
+            # It is gone, and the rollout's deadline is not why.
+            self._clock.stop(
+                result.ended if result.ended in ("disk", "files") else "lost",
+                f"The machine ended ({result.ended}).",
+            )
+        return result
+
+    @property
+    def image(self) -> Image:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.image
+
+    @property
+    def workdir(self) -> str:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.workdir
+
+    def put(self, source: Path, target: str) -> None:
+        """See `protocols.Sandbox`."""
+        self._sandbox.put(source, target)
+
+    def get(self, path: str, target: Path) -> int:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.get(path, target)
+
+    def kill(self) -> None:
+        """See `protocols.Sandbox`."""
+        self._sandbox.kill()
+
+    def counted(self) -> Counted:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.counted()
+
+    @property
+    def entrypoint_ended(self) -> bool:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.entrypoint_ended
+
+    def changes(self) -> Changes | None:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.changes()
+
+    @property
+    def excess(self) -> Literal["disk", "files"] | None:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.excess
+
+    def snapshot(self) -> Image:
+        """See `protocols.Sandbox`."""
+        return self._sandbox.snapshot()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """The trial closes its sandbox."""
+
+
+@dataclass
+class Workbench:
+    """The bench of one trial. See `protocols.Bench`."""
+
+    trial: PlannedTrial
+    sandbox: Sandbox
+    clock: Clock
+    state: Rollout
+    lab: Lab
+    asked: int = 0
+    """Model calls so far."""
+    logged: str = ""
+    """The latest of the log."""
+
+    @property
+    def cache(self) -> Path:
+        """See `protocols.Bench`."""
+        return self.lab.store.cache
+
+    @property
+    def key(self) -> str:
+        """See `protocols.Bench`."""
+        return self.trial.key
+
+    @property
+    def model(self) -> Model:
+        """See `protocols.Bench`."""
+        return self.trial.cell.model
+
+    def ask(self, messages: Sequence[dict[str, str]]) -> str:
+        """See `protocols.Bench`."""
+        from runner.gateway.asking import reason  # noqa: PLC0415 - its libraries load only when a model is used
+        from runner.gateway.http import CHAT  # noqa: PLC0415
+
+        session = self.state.session
+        if session is None:
+            raise ConfigError(f"agent {self.trial.cell.agent.name} needs a model: choose one with model=...")
+        self.clock.check()
+        self.asked += 1
+        try:
+            answer = self.lab.gateway.ask(session, {"messages": list(messages)}, lambda: self.clock.over)
+        except CancelledError:
+            self.clock.check()
+            raise
+        if answer.status_code == HTTPStatus.OK:
+            return CHAT.text(answer.body)
+        if session.refusal:
+            raise Stopped(reason(answer.body))
+        raise ModelFailed(f"The model {self.model.name} did not answer: {reason(answer.body)}")
+
+    def share(self, trial: str, question: str) -> None:
+        """See `protocols.Bench`."""
+        ledgers = sorted(
+            self.lab.store.folder(trial).rglob(LEDGER)
+        )  # it may have been asked in an earlier try
+        lines = [line for ledger in ledgers for line in ledger.read_bytes().splitlines()]
+        with (self.state.folder / SHARED).open("ab") as file:
+            file.writelines(line + b"\n" for line in lines if _asks(line, question))
+
+    def use(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """See `protocols.Bench`."""
+        number = self.asked - 1
+        of_call = self.state.used.setdefault(number, [])
+        call = ToolCall(id=f"{number}.{len(of_call)}", name=name, arguments=json.dumps(dict(arguments)))
+        of_call.append(call)
+
+    def returned(self, result: str) -> None:
+        """See `protocols.Bench`."""
+        of_call = self.state.used[self.asked - 1]
+        of_call[-1] = of_call[-1].model_copy(update={"result": result})
+
+    def log(self, text: str) -> None:
+        """See `protocols.Bench`."""
+        self.logged = text.strip()
+        with (self.state.folder / LOG).open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{text}\n")
+
+    def check(self) -> None:
+        """See `protocols.Bench`."""
+        self.clock.check()
+
+    def rerun(self) -> Rerun:
+        """See `protocols.Bench`."""
+        self.clock.check()
+        found = rerun(
+            self.trial.task,
+            taken_from(self.sandbox),
+            self.lab.sandboxes,
+            self.clock.left,
+            lambda: self.clock.over,
+        )
+        self.clock.check()
+        return found
+
+
+def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
+    """Run the agent to the end; how it ended, as if it had been one command in the sandbox.
+
+    A model that failed, and what stopped it otherwise, is an ending too. Raises `EngineError`, and what is the agent's
+    own fault.
+    """
+    log, clock, said, exit_code = bench.state.folder / LOG, bench.clock, "", 1
+    log.touch()
+    try:
+        exit_code = agent.run(bench.trial.task, bench)
+        said = bench.logged if exit_code else ""  # why it gave up
+    except (Stopped, ModelFailed) as error:
+        said = str(error)
+    return ExecResult(
+        exit_code=exit_code if clock.ended == "exited" else None,
+        stdout=log.read_text(encoding="utf-8"),
+        stderr=said,
+        seconds=clock.seconds,
+        ended=clock.ended,
+    )
+
+
+def _asks(line: bytes, question: str) -> bool:
+    """Whether a ledger's line is a conversation that began so."""
+    try:
+        request = ModelCall.model_validate_json(line).request
+        return bool(request and request["messages"][0]["content"] == question)
+    except ValidationError:
+        return False  # it is being written

@@ -1,1 +1,0 @@
-"""Judges of final workspaces: one module a kind of task."""

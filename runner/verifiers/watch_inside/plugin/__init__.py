@@ -1,1 +1,0 @@
-"""On PYTHONPATH inside: the plugin, and beside it what makes pytest load it (`runner.verifiers.rerun.PLUGIN`)."""

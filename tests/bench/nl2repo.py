@@ -1,0 +1,110 @@
+"""Speed of verification with hidden suites: part of `make bench`. Measures; asserts nothing.
+
+The suite is the tests' own, which needs nothing from outside, with a thousand tests more. For the authors' tasks:
+
+    python -m tests.bench.nl2repo DIR [TASK ...]
+
+`DIR` holds the public folders; without a name each shipped task is measured. In turn and three times: the verifier on
+what `oracle` leaves, and the same commands by hand in a container of the same image. Bound: 1.2 times that and 2 s.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
+from runner.benchmarks.nl2repo.judged_copy import write_copy
+from runner.benchmarks.nl2repo.suite import HIDDEN, WORKSPACE, Suite, packaging
+from runner.benchmarks.nl2repo.verifier import UID, USER, SuiteVerifier, suite_of
+from runner.cli.arguments import ROOT
+from runner.records import ExecSpec, SandboxSpec, Task
+from runner.sandbox.docker.provider import DockerSandboxes
+from tests.support.cases_factory import prepared
+from tests.support.suite_factory import PASSED, UPSTREAM, add_truth, add_upstream, make_folder, suite_dataset
+
+ROUNDS, MANY = 3, 1000
+MORE = f"""\
+import pytest
+from tally import Tally
+
+
+@pytest.mark.parametrize("times", range({MANY}))
+def test_many(times):
+    assert Tally().add("a", times=times) == times
+"""
+
+
+def main() -> None:
+    """The tests' own suite, one line."""
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as scratch:
+        commands = json.dumps(["pip install -e .", "pytest --continue-on-collection-errors tests"])
+        passing = (*PASSED, *(f"tests/test_many.py::test_many[{times}]" for times in range(MANY)))
+        changed = {"test_commands.json": commands, "test_case_count.txt": str(len(passing))}
+        folder = make_folder(Path(scratch, "tasks"), **changed)
+        add_upstream(folder, {**UPSTREAM, "tests/test_many.py": MORE})
+        dataset = suite_dataset(folder.parent, Path(scratch, "cache"))
+        add_truth(dataset, folder, passing)
+        _measure(dataset)
+
+
+def published(root: Path, names: tuple[str, ...]) -> None:
+    """One line for each of the authors' tasks."""
+    verifier = SuiteVerifier(cache=ROOT / "outputs" / "references")
+    sources = ROOT / "tasks" / "nl2repo" / "sources"
+    _measure(suite_dataset(root, verifier.cache, sources=sources, include=names, verifier=verifier))
+
+
+def _measure(dataset: Nl2RepoBench) -> None:
+    dataset.prepare(lambda _: None)
+    sandboxes = prepared()
+    for task in dataset.tasks():
+        if not task.refused:
+            _compare(dataset, task, sandboxes)
+
+
+def _compare(dataset: Nl2RepoBench, task: Task, sandboxes: DockerSandboxes) -> None:
+    spec = SandboxSpec(
+        name="bench", image=sandboxes.image(task.environment), environment=task.environment, user="agent"
+    )
+    solution = task.solution or Path()
+    with tempfile.TemporaryDirectory() as folder, sandboxes.open(spec) as agent:
+        agent.exec(ExecSpec(argv=("bash", "/solution/solve.sh"), uploads={"/solution": solution}))
+        agent.kill()
+        pairs = []
+        for _ in range(ROUNDS):
+            began = time.monotonic()
+            verdict = dataset.verifier.verify(task, agent, sandboxes, Path(folder))
+            seconds = time.monotonic() - began
+            pairs.append((seconds, _by_hand(task, suite_of(task), sandboxes, Path(folder))))
+    ours, bare = (statistics.median(values) for values in zip(*pairs, strict=True))
+    over = f"beyond 1.2 x: {ours - 1.2 * bare:.1f} s (bound 2)"
+    tests = f"{task.name}, {len(suite_of(task).expected or ())} tests, reward {verdict.reward}"
+    print(f"hidden suite of {tests}: {ours:.1f} s, by hand {bare:.1f} s; {over}", flush=True)
+
+
+def _by_hand(task: Task, suite: Suite, sandboxes: DockerSandboxes, folder: Path) -> float:
+    """Seconds of a container's start, the copy, and the commands by a plain shell with a plain pytest."""
+    environment = task.verifier.environment or task.environment
+    spec = SandboxSpec(
+        name="by-hand", image=sandboxes.image(environment), environment=environment, user="root"
+    )
+    hidden = (task.verifier.tests or Path()) / HIDDEN
+    write_copy(folder / "workspace.tar", hidden, folder / "copy.tar", suite.deleted, packaging, UID)
+    began = time.monotonic()
+    with sandboxes.open(spec) as place:
+        place.put(folder / "copy.tar", "/")
+        for command in suite.commands:
+            place.exec(ExecSpec(argv=("bash", "-c", command), cwd=WORKSPACE, user=USER))
+        return time.monotonic() - began
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        published(Path(sys.argv[1]), tuple(sys.argv[2:]))
+    else:
+        main()

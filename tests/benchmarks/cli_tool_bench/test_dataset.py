@@ -1,0 +1,315 @@
+"""Tasks of CLI-Tool-Bench: what is read, what is refused and why, what is fetched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.cli_tool_bench.case_file import names, read_cases
+from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
+from runner.benchmarks.sources.references import Reference, fetch, solution
+from runner.cli.arguments import ROOT
+from runner.errors import ConfigError, TaskError
+from runner.records import Task
+from tests.support.tool_task_factory import cases, make_tool_task, seal, tool_dataset, write_cases
+
+SHIPPED = ROOT / "tasks" / "cli_tool_bench"
+NAMES = ("colwise", "hunkr", "rowline", "sqltidy", "stencil", "verkit", "verstamp")
+PUBLISHED = {
+    "semver",
+    "pysemver",
+    "sqlparse",
+    "sqlformat",
+    "bump2version",
+    "bumpversion",
+    "patch-ng",
+    "patch_ng",
+    "csv-parser",
+    "mustache",
+    "goawk",
+    "awk",
+}
+"""What the references are called where they come from; a name of a format or language may be said."""
+FORMATS = {"verstamp": {"bumpversion"}, "stencil": {"mustache"}, "colwise": {"awk"}}
+
+
+def shipped(cache: Path) -> CliToolBench:
+    return tool_dataset(SHIPPED, cache)
+
+
+def only(dataset: CliToolBench) -> Task:
+    (task,) = dataset.tasks()
+    return task
+
+
+def test_seven_tasks_are_shipped_and_none_is_refused(tmp_path: Path) -> None:
+    tasks = shipped(tmp_path).tasks()
+    assert [(task.name, task.refused) for task in tasks] == [(name, None) for name in NAMES]
+    assert Counter(task.language for task in tasks) == {"python": 4, "javascript": 2, "go": 1}
+    assert {task.tier for task in tasks} == {"easy", "medium", "hard"}
+    assert {task.environment.network for task in tasks} == {"no-network"}
+    assert tasks[1].verifier.reference == {
+        "reference_lines": 1466,
+        "reference_files": 1,
+        "reference_depth": 0,
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_class_has_fifty_distinct_cases_good_and_bad(name: str) -> None:
+    read = read_cases(SHIPPED / name / "cases.jsonl")
+    classes = Counter(case.command_class for case in read)
+    assert len(classes) >= 3
+    assert set(classes.values()) == {50}
+    assert len({case.model_dump_json() for case in read}) == len(read)
+    negative = Counter(case.command_class for case in read if case.negative)
+    assert set(negative) == set(classes)
+    assert max(negative.values()) < 25
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tool_goes_by_another_name_than_the_published_one(name: str) -> None:
+    text = (SHIPPED / name / "instruction.md").read_text() + (SHIPPED / name / "cases.jsonl").read_text()
+    assert not [known for known in PUBLISHED - FORMATS.get(name, set()) if names(known, text.lower())]
+
+
+def test_the_generator_writes_the_cases_that_are_there(tmp_path: Path) -> None:
+    import runpy  # noqa: PLC0415
+
+    generator = runpy.run_path(str(SHIPPED / "generate.py"))
+    for name in NAMES:
+        (tmp_path / name).mkdir()
+    generator["main"].__globals__["__file__"] = str(tmp_path / "generate.py")
+    generator["main"]([])
+    for name in NAMES:
+        assert (tmp_path / name / "cases.jsonl").read_bytes() == (SHIPPED / name / "cases.jsonl").read_bytes()
+
+
+def test_the_authors_lines_are_read_as_they_are(tmp_path: Path) -> None:
+    """They have four keys, and do not say which cases are negative."""
+    line = {
+        "class": "STDIN",
+        "command": "cat /tmp/paths.txt | files-to-prompt",
+        "prep": "printf '%s\\n' '/test_data/dir/file with spaces.txt' > /tmp/paths.txt",
+        "files": {"dir/file with spaces.txt": "x\u2028y\n", ".gitignore": "*.log\n", "empty.txt": ""},
+    }
+    (tmp_path / "cases.jsonl").write_text(json.dumps(line, ensure_ascii=False) + "\n")
+    (case,) = read_cases(tmp_path / "cases.jsonl", {"STDIN"}, "files-to-prompt")
+    assert case.files == line["files"]
+    assert "negative" not in case.model_fields_set
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"class": "OTHER"}, "unknown class 'OTHER'; task.toml has COUNT, LOG."),
+        ({"files": {"/etc/passwd": "x"}}, "files: file '/etc/passwd' is no path below /test_data."),
+        ({"files": {"../words.txt": "x"}}, "files: file '../words.txt' is no path below /test_data."),
+        ({"files": {"a\0b": "x"}}, r"files: file 'a\x00b' holds a NUL byte."),
+        ({"command": "tally count a\0b"}, "command: a NUL byte cannot be given to a shell."),
+        (
+            {"command": "wordcount count a"},
+            "its command does not name 'tally', as the prompt calls the tool.",
+        ),
+        (
+            {"command": "/opt/tally count a"},
+            "its command does not name 'tally', as the prompt calls the tool.",
+        ),
+        ({"command": "tally.py count a"}, "its command does not name 'tally', as the prompt calls the tool."),
+        ({"negativ": True}, "negativ: Extra inputs are not permitted."),
+    ],
+)
+def test_a_bad_case_is_refused_with_file_line_and_reason(
+    tmp_path: Path, changed: dict[str, object], reason: str
+) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    lines = cases()
+    lines[2] |= changed
+    write_cases(folder, lines)
+    assert only(tool_dataset(tmp_path / "tasks", tmp_path)).refused == f"cases.jsonl, line 3: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "cases.jsonl is missing"),
+        (b"", "cases.jsonl, line 1: it is no JSON"),
+        (b"\xff\n", "cases.jsonl is not UTF-8 text (byte 0)"),
+        (b'{"class": "COUNT", "command": "tally count a"}\n', "cases.jsonl has no case of class LOG"),
+        (b'{"class": "COUNT", "command": "tally count a"}\n{"cl', "cases.jsonl, line 2: it is no JSON"),
+    ],
+)
+def test_a_bad_file_of_cases_is_refused(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    file = make_tool_task(tmp_path / "tasks") / "cases.jsonl"
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
+    refused = only(tool_dataset(tmp_path / "tasks", tmp_path)).refused
+    assert refused
+    assert refused.startswith(reason)
+
+
+def test_a_task_that_is_wrong_otherwise_is_refused(tmp_path: Path) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    toml = folder / "task.toml"
+    toml.write_text(toml.read_text().replace('language = "python"', 'language = "cobol"'))
+    assert "task.toml: language: " in str(only(tool_dataset(tmp_path / "tasks", tmp_path)).refused)
+
+
+def test_a_task_of_a_language_without_an_image_is_refused(tmp_path: Path) -> None:
+    make_tool_task(tmp_path / "tasks")
+    dataset = tool_dataset(tmp_path / "tasks", tmp_path, images=tmp_path)
+    assert "There is no python/Dockerfile" in str(only(dataset).refused)
+
+
+def test_a_folder_without_tasks_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no folder with a task\.toml"):
+        tool_dataset(tmp_path, tmp_path).tasks()
+
+
+def test_only_the_tasks_of_include_are_the_dataset_which_four_other_datasets_could_say(
+    tmp_path: Path,
+) -> None:
+    for name in ("one", "other", "third"):
+        make_tool_task(tmp_path / "tasks", name)
+    dataset = tool_dataset(tmp_path / "tasks", tmp_path)
+    chosen = dataset.model_copy(update={"include": ("third", "one")})
+    assert [task.name for task in chosen.tasks()] == ["one", "third"]
+    assert chosen.tasks()[0] == dataset.tasks()[0], "a choice is no part of a trial's key"
+    with pytest.raises(ConfigError, match="has no task 'on'"):
+        dataset.model_copy(update={"include": ("on",)}).tasks()
+
+
+def test_what_changes_a_result_changes_the_digest_and_nothing_else_does(tmp_path: Path) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    dataset = tool_dataset(tmp_path / "tasks", tmp_path)
+    digest = only(dataset).digest
+    assert only(tool_dataset(tmp_path / "tasks", tmp_path / "elsewhere", lanes=1)).digest == digest
+    assert only(tool_dataset(tmp_path / "tasks", tmp_path, tau=0.9)).digest != digest
+    write_cases(folder, cases()[:-1])
+    assert only(dataset).digest != digest
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    """Of Python tools, made of nothing from outside: the lock is empty."""
+    folder = tmp_path / "images" / "python"
+    folder.mkdir(parents=True)
+    (folder / "Dockerfile").write_text("FROM scratch\n")
+    (folder / "wheels.lock").write_text("")
+    return folder.parent
+
+
+def test_a_reference_is_made_once_and_whole(tmp_path: Path, images: Path) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    dataset = tool_dataset(tmp_path / "tasks", tmp_path / "cache", images=images)
+    said: list[str] = []
+    dataset.prepare(said.append)
+    dataset.prepare(said.append)
+    assert said == ["Fetching the image of python tools", "Fetching reference reference"]
+    task = only(dataset)
+    assert task.solution is not None
+    assert (task.solution / "source" / "tally.py").read_bytes() == (
+        folder / "reference" / "tally.py"
+    ).read_bytes()
+    assert (task.solution / "solve.sh").is_file()
+    assert task.environment.context is not None
+    assert (task.environment.context / "Dockerfile").is_file()
+    assert not list((tmp_path / "cache").rglob(".making-*"))
+
+
+def test_a_reference_that_is_not_what_the_task_says_is_no_reference(tmp_path: Path, images: Path) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    (folder / "reference" / "tally.py").write_text("print('other')")
+    dataset = tool_dataset(tmp_path / "tasks", tmp_path / "cache", images=images)
+    with pytest.raises(ConfigError, match=r"what came has digest .* and the task says"):
+        dataset.prepare(print)
+    assert not list((tmp_path / "cache" / "sources").iterdir())
+    seal(folder)
+    dataset.prepare(print)
+
+
+def archive_of(folder: Path, archive: Path) -> Reference:
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(folder, ".")
+    digest = f"sha256:{hashlib.sha256(archive.read_bytes()).hexdigest()}"
+    return Reference(source="archive", package=archive.name, digest=digest, license="MIT", lines=19)
+
+
+def test_a_reference_may_be_an_archive(tmp_path: Path) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    reference = archive_of(folder / "reference", folder / "reference.tar.gz")
+    fetch(reference, "tally", folder, lambda _: tmp_path, print, tmp_path / "cache")
+    assert (solution(reference, "tally", tmp_path / "cache") / "source" / "tally.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("package", "digest"),
+    [("semver", "sha256:" + "0" * 64), ("no-such-package-as-this-one", "sha256:" + "0" * 64)],
+)
+def test_a_package_with_another_digest_is_an_error(tmp_path: Path, package: str, digest: str) -> None:
+    reference = Reference(
+        source="pypi", package=package, version="3.1.1", digest=digest, license="MIT", entry="m:f", lines=1
+    )
+    with pytest.raises(ConfigError, match="uv pip install"):
+        fetch(reference, "tally", tmp_path, lambda _: tmp_path, print, tmp_path / "cache")
+
+
+def test_names_are_words_of_their_own() -> None:
+    assert names("tally", "cat x|tally count; echo")
+    assert names("tally", "Use `tally`.")
+    assert not names("tally", "tally-ho /usr/bin/tally tally.py tally/x mytally")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tally count a",
+        "cat x|tally count; echo",
+        "cd sub && A=1 B='x y' tally count a",
+        "ls\ntally count a",
+        "echo $(tally count a)",
+        "sh -c 'tally count a'",
+        'bash -c "tally count a | sort"',
+        "env -i PATH=$PATH tally count a",
+        "timeout 5 tally count a",
+        "ls | xargs -n1 tally count",
+    ],
+)
+def test_a_tool_that_a_wrapper_executes_is_named_too(command: str) -> None:
+    assert names("tally", command)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("Write `counter`, which counts words (no `tally-ho`).\n", "never names 'tally'"),
+        (
+            "**CLI Tool Name**: counter\nIt does what tally does.\n",
+            "calls the tool 'counter', and the cases 'tally'",
+        ),
+        ("CLI Tool Name: `counter`\n    tally count a\n", "calls the tool 'counter', and the cases 'tally'"),
+        ("Write the command-line tool `counter`, as good as tally.\n", "calls the tool 'counter'"),
+        ("**CLI Tool Name**: tally\nThe command-line tool `counter` counts.\n", "calls the tool 'counter'"),
+    ],
+)
+def test_a_prompt_that_names_another_tool_is_refused_unless_told_otherwise(
+    tmp_path: Path, prompt: str, said: str
+) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    (folder / "instruction.md").write_text(prompt)
+    dataset = tool_dataset(tmp_path / "tasks", tmp_path)
+    assert said in str(only(dataset).refused)
+    assert only(dataset.model_copy(update={"check_names": False})).refused is None
+
+
+def test_cases_without_classes_and_tools_are_read_too(tmp_path: Path) -> None:
+    write_cases(tmp_path, cases())
+    assert len(read_cases(tmp_path / "cases.jsonl")) == 10
+    with pytest.raises(TaskError, match="is missing"):
+        read_cases(tmp_path / "absent.jsonl")

@@ -1,0 +1,248 @@
+"""Tools in Go: their references come from a module proxy, and what can be installed without a network is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.cli_tool_bench.dataset import ToolTask
+from runner.benchmarks.harbor.task_toml import read_toml
+from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
+from runner.cli.arguments import ROOT
+from runner.errors import ConfigError, EngineError, TaskError
+from runner.records import ExecSpec, SandboxSpec, Verdict
+from runner.sandbox.docker import base, pool
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from tests.support.module_proxy import publish, served
+from tests.support.tool_task_factory import SCORES, furnished, make_tool_task, tool_dataset
+
+SHIPPED = ROOT / "tasks" / "cli_tool_bench"
+BUSY_SECONDS = 900
+"""Of a machine that has much else to do, and must make the image with the toolchain first."""
+MODULE, VERSION = "tools.example/wordcount/v2", "v2.1.0"
+NEEDED = {
+    "go.mod": "module words.example/split\n\ngo 1.21\n",
+    "split.go": 'package split\n\nimport "strings"\n\nfunc Words(s string) []string { return strings.Fields(s) }\n',
+}
+MAIN = """\
+package main
+
+import (
+	"fmt"
+	"os"
+	"sort"
+
+	"words.example/split"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		os.Exit(1)
+	}
+	text, err := os.ReadFile(os.Args[2])
+	if err != nil {
+		os.Exit(1)
+	}
+	words := split.Words(string(text))
+	if os.Args[1] == "log" {
+		os.Mkdir("log", 0o755)
+		os.WriteFile("log/total.txt", []byte(fmt.Sprintln(len(words))), 0o644)
+		os.Remove(os.Args[2])
+		return
+	}
+	count := map[string]int{}
+	for _, word := range words {
+		count[word]++
+	}
+	sorted := []string{}
+	for word := range count {
+		sorted = append(sorted, word)
+	}
+	sort.Strings(sorted)
+	for _, word := range sorted {
+		fmt.Println(word, count[word])
+	}
+}
+"""
+TOML = """\
+tool = "tally"
+language = "go"
+category = "Utility Libraries"
+
+[reference]
+source = "go"
+package = "{package}"
+version = "{version}"
+digest = "{digest}"
+license = "MIT"
+lines = 39
+
+[classes]
+COUNT = "how often each word occurs"
+LOG = "how many words there are"
+"""
+
+
+def tool(root: Path, *, place: str = "main.go", version: str = VERSION) -> Reference:
+    """The tool, published, and the module that it requires; its source lies at `place`."""
+    sums = publish(root, "words.example/split", "v0.1.0", NEEDED)
+    needs = f"module {MODULE}\n\ngo 1.21\n\nrequire words.example/split v0.1.0\n"
+    own = publish(root, MODULE, version, {"go.mod": needs, "go.sum": sums, place: MAIN, "LICENSE": "MIT\n"})
+    entry = str(Path(place).parent) if "/" in place else ""
+    digest = own.split()[2]
+    return Reference(
+        source="go", package=MODULE, version=version, digest=digest, license="MIT", entry=entry, lines=39
+    )
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory, common: Path) -> Path:
+    return furnished(tmp_path_factory.mktemp("go") / "cache", common)
+
+
+@pytest.fixture
+def client(cache: Path) -> Callable[[str], Path]:
+    """What knows where the go is that fetches."""
+    images = tool_dataset(cache, cache).images
+    return partial(fetch_context, images, cache=cache, say=print)
+
+
+@pytest.fixture
+def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, list[str]]]:
+    """Its folder, and what it is asked for."""
+    root = tmp_path / "proxy"
+    root.mkdir()
+    with served(root) as (address, asked):
+        monkeypatch.setenv("GOPROXY", address)
+        yield root, asked
+
+
+def test_a_module_comes_from_the_proxy_with_what_it_requires(
+    tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
+) -> None:
+    root, asked = proxy
+    reference = tool(root)
+    fetch(reference, "tally", tmp_path, client, print, tmp_path)
+    source = solution(reference, "tally", tmp_path) / "source"
+    assert (source / "tally" / "main.go").read_text() == MAIN
+    assert (source / "vendor" / "words.example" / "split" / "split.go").read_text() == NEEDED["split.go"]
+    assert not list(source.glob("*.go"))
+    assert any(f"/{MODULE}/@v/{VERSION}.zip" in path for path in asked)
+
+
+def test_a_command_in_a_folder_of_its_module_gets_the_tasks_name(
+    tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
+) -> None:
+    reference = tool(proxy[0], place="cmd/wordcount/main.go")
+    fetch(reference, "tally", tmp_path, client, print, tmp_path)
+    source = solution(reference, "tally", tmp_path) / "source"
+    assert [str(path.relative_to(source)) for path in source.rglob("main.go")] == ["cmd/tally/main.go"]
+
+
+def test_a_module_that_has_something_of_the_tools_name_is_refused(
+    tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
+) -> None:
+    """It ended with a FileExistsError of Python's. `go mod vendor` always makes a folder `vendor`."""
+    reference = tool(proxy[0])
+    with pytest.raises(
+        TaskError, match="has a vendor of its own beside its command: give the task's tool another"
+    ):
+        fetch(reference, "vendor", tmp_path, client, print, tmp_path)
+    assert not solution(reference, "vendor", tmp_path).exists()
+
+
+def test_a_workspace_and_a_cache_of_the_users_change_nothing(
+    tmp_path: Path,
+    proxy: tuple[Path, list[str]],
+    client: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a workspace nothing can be vendored, and a cache's files are read-only."""
+    (tmp_path / "go.work").write_text("go 1.21\n")
+    monkeypatch.setenv("GOWORK", str(tmp_path / "go.work"))
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "users"))
+    reference = tool(proxy[0])
+    fetch(reference, "tally", tmp_path, client, print, tmp_path)
+    assert (solution(reference, "tally", tmp_path) / "source" / "vendor" / "modules.txt").is_file()
+    assert not (tmp_path / "users").exists()
+
+
+def test_a_module_that_is_not_what_the_task_says_is_no_reference(
+    tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
+) -> None:
+    reference = tool(proxy[0]).model_copy(update={"digest": "h1:other"})
+    with pytest.raises(ConfigError, match=r"what came has digest h1:.* and the task says h1:other"):
+        fetch(reference, "tally", tmp_path, client, print, tmp_path)
+
+
+def test_a_requirement_that_is_not_what_the_module_says_is_refused(
+    tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
+) -> None:
+    """Else whoever serves a dependency could change what every candidate is compared with."""
+    reference = tool(proxy[0])
+    publish(proxy[0], "words.example/split", "v0.1.0", NEEDED | {"more.go": "package split\n"})
+    with pytest.raises(ConfigError, match=r"go mod vendor .*failed[\s\S]*checksum mismatch"):
+        fetch(reference, "tally", tmp_path, client, print, tmp_path)
+
+
+def test_a_version_that_the_proxy_lacks_is_an_error(
+    tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
+) -> None:
+    reference = tool(proxy[0]).model_copy(update={"version": "v2.2.0"})
+    with pytest.raises(ConfigError, match=r"go mod download[\s\S]*404"):
+        fetch(reference, "tally", tmp_path, client, print, tmp_path)
+
+
+@pytest.fixture
+def judged(tmp_path: Path, cache: Path, proxy: tuple[Path, list[str]]) -> Callable[[str], Verdict]:
+    """The verdict on what a script of the agent's leaves in its workspace."""
+    base.ensure(connect(), print)
+    folder = make_tool_task(tmp_path / "tasks")
+    reference = tool(proxy[0])
+    (folder / "task.toml").write_text(TOML.format(**reference.model_dump()))
+    dataset = tool_dataset(tmp_path / "tasks", cache)
+    dataset.prepare(print)
+    (task,) = dataset.tasks()
+    assert (task.refused, task.language) == (None, "go")
+    sandboxes = DockerSandboxes()
+
+    def judged(script: str) -> Verdict:
+        spec = SandboxSpec(name="agent", image=sandboxes.image(task.environment), user="agent")
+        assert task.solution
+        with sandboxes.open(spec) as agent:
+            command = ExecSpec(argv=("bash", "-ec", script), uploads={"/solution": task.solution})
+            result = agent.exec(command)
+            assert result.exit_code == 0, result
+            agent.kill()
+            return dataset.verifier.verify(task, agent, sandboxes, tmp_path)
+
+    return judged
+
+
+@pytest.mark.docker
+@pytest.mark.timeout(BUSY_SECONDS)
+def test_the_reference_is_worth_one_and_what_cannot_be_installed_nothing(
+    judged: Callable[[str], Verdict],
+) -> None:
+    """The agent's own installation, as the agent, must work too; a repository of git's is no obstacle to root."""
+    install = "git init -q . && go install ./... && test -x /usr/local/bin/tally"
+    same = judged(f"bash /solution/solve.sh && {install}")
+    assert (same.error, same.reward) == (None, 1.0)
+    assert {name: same.components[name] for name in SCORES} == dict.fromkeys(SCORES, 1.0)
+    broken = judged("printf 'module tally\\n' > go.mod && echo 'package main; func main() { x }' > main.go")
+    assert (broken.reward, broken.components["build"]) == (0.0, 0.0)
+    assert "undefined: x" in broken.output
+    nothing = judged("true")
+    assert (nothing.reward, nothing.components["build"]) == (0.0, 0.0)
+
+
+@pytest.mark.docker
+def test_a_file_of_the_pool_with_another_digest_is_refused(tmp_path: Path) -> None:
+    shipped = read_toml(SHIPPED / "colwise" / "task.toml", ToolTask).reference
+    with pytest.raises(EngineError, match=r"could not be fetched:[\s\S]*Hash Sum mismatch"):
+        pool.fetch(shipped.package, "sha256:" + "0" * 64, tmp_path, print)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,382 @@
+"""The differential verifier on real containers: a tool of this test's own (`TOOL`), against itself and its mutants."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pytest
+from pydantic import TypeAdapter
+
+from metrics.differential import METRICS, Phase, Rules
+from runner.benchmarks.cli_tool_bench.case_file import read_cases
+from runner.benchmarks.cli_tool_bench.comparison import Comparison
+from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun
+from runner.benchmarks.cli_tool_bench.semantic import JudgeVerdict
+from runner.benchmarks.cli_tool_bench.verifier import FOUND
+from runner.errors import VerifierError
+from runner.records import ExecSpec, SandboxSpec, Task, Verdict
+from runner.records.cases import CaseResult, CaseSide
+from runner.sandbox.cases import launch
+from runner.sandbox.cases.box import stream
+from runner.sandbox.docker import base
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sandbox.inside import PYTHON
+from tests.support.tool_task_factory import (
+    PROJECT,
+    SCORES,
+    TOOL,
+    furnished,
+    make_tool_task,
+    seal,
+    tool_dataset,
+)
+from tests.support.waiting import once
+
+pytestmark = pytest.mark.docker
+
+
+REFERENCE = "bash /solution/solve.sh"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Judges workspaces; what the reference does is looked at once for all of them."""
+
+    root: Path
+    cache: Path
+    sandboxes: DockerSandboxes
+
+    def task(self, **verifier: Any) -> Task:
+        dataset = tool_dataset(self.root / "tasks", self.cache, **verifier)
+        dataset.prepare(print)
+        (task,) = dataset.tasks()
+        assert task.refused is None
+        return task
+
+    def judge(self, script: str, into: Path, **verifier: Any) -> Verdict:
+        """The verdict on what a shell script of the agent's leaves in its workspace."""
+        task = self.task(**verifier)
+        spec = SandboxSpec(name="agent", image=self.sandboxes.image(task.environment), user="agent")
+        judge = tool_dataset(self.root / "tasks", self.cache, **verifier).verifier
+        assert task.solution
+        with self.sandboxes.open(spec) as agent:
+            command = ExecSpec(argv=("bash", "-ec", script), uploads={"/solution": task.solution})
+            result = agent.exec(command)
+            assert result.exit_code == 0, result
+            agent.kill()
+            return judge.verify(task, agent, self.sandboxes, into)
+
+
+@pytest.fixture(scope="session")
+def sandboxes() -> DockerSandboxes:
+    base.ensure(connect(), print)
+    return DockerSandboxes()
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory, common: Path, sandboxes: DockerSandboxes) -> Bench:
+    root = tmp_path_factory.mktemp("differential")
+    make_tool_task(root / "tasks")
+    return Bench(root, furnished(root / "cache", common, "results"), sandboxes)
+
+
+def ended(verdict: Verdict) -> dict[str, int]:
+    """Phase -> valid cases that ended in it."""
+    counts = {phase: int(verdict.components[f"ended_{phase}"]) for phase in Phase}
+    return {phase: count for phase, count in counts.items() if count}
+
+
+def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
+    verdict = bench.judge(REFERENCE, tmp_path)
+    assert verdict.error is None
+    assert (verdict.reward, ended(verdict)) == (1.0, {"passed": 8})
+    assert {name: verdict.components[name] for name in SCORES} == dict.fromkeys(SCORES, 1.0)
+    assert verdict.components["unstable_cases"] == 0
+    assert verdict.components["runtime_median"] > 0
+    assert min(verdict.components[f"runtime_{side}"] for side in ("reference", "candidate")) > 0
+    assert verdict.components["reference_lines"] == 20
+    assert 0.2 < verdict.components["cpu_median"] < 5
+    assert verdict.components["workspace_depth"] == 0
+    assert len(list((bench.cache / "results").glob("*.json"))) == 1
+
+
+def mutant(old: str, new: str) -> str:
+    assert old in TOOL, "the tool has changed, and this mutant with it"
+    return TOOL.replace(old, new)
+
+
+def written(tool: str, project: str = PROJECT) -> str:
+    """Script that leaves such a workspace."""
+    return f"cat > tally.py <<'PY'\n{tool}\nPY\ncat > pyproject.toml <<'TOML'\n{project}\nTOML\n"
+
+
+SLOW_SECONDS = 1.0
+"""More than the tool takes on a slow and busy machine."""
+
+
+class Lands(NamedTuple):
+    """Where a mutant must land: by hand, from `TOOL` and its four valid and one bad case in each of two classes."""
+
+    tool: str
+    phases: dict[str, int]
+    """Of the eight valid cases."""
+    scores: tuple[float, ...]
+    """exec, state, exact, fuzzy and semantic match, of a judge that says yes to whatever it is asked."""
+    agreement: tuple[float, float] = (1.0, 1.0)
+    """In positive cases, in negative ones."""
+
+
+ALL = (1.0, 1.0, 1.0, 1.0, 1.0)
+NO_OUTPUT_IS_COMPARED = (1.0, 0.5, 0.5, 0.5, 0.5)
+"""What ends one class of two at its side effects: its output is right, and counts nothing."""
+MUTANTS = {
+    "a wrong exit code": Lands(mutant("Path(file).unlink()", "Path(file).unlink()\n        sys.exit(3)"),
+                               {"passed": 4, "crash": 4}, (0.5, 1.0, 0.5, 0.5, 0.5), (0.5, 1.0)),
+    "extra white space": Lands(mutant("(word, words.count(word))", '(" ", word, "", words.count(word), "\\n")'),
+                               {"passed": 8}, ALL),
+    "swapped lines": Lands(mutant("sorted(set(words))", "sorted(set(words), reverse=True)"),
+                           {"passed": 6, "output": 2}, (1.0, 1.0, 0.75, 0.75, 1.0)),
+    "a file not deleted": Lands(mutant("        Path(file).unlink()\n", ""),
+                                {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
+    "an extra file": Lands(mutant("        for word in", '        Path("notes").touch()\n        for word in'),
+                           {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
+    "an extra hidden file": Lands(mutant("        for word in", '        Path(".notes").touch()\n        for word in'),
+                                  {"passed": 8}, ALL),
+    "slow": Lands(mutant("    command, file =", "    import time; time.sleep(1.0)\n    command, file ="),
+                  {"passed": 8}, ALL),
+    # What it did not do shows only where there is something to do: `state` is asked of every case.
+    "crashing": Lands(mutant("    command, file =", "    import os; os.abort()\n    command, file ="),
+                      {"crash": 8}, (0.0, 0.5, 0.0, 0.0, 0.0), (0.0, 1.0)),
+    "output and no deeds": Lands(mutant('        Path("log").mkdir()', '        return print(len(words), "words")'),
+                                 {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
+    "nothing is refused": Lands(mutant('        sys.exit("usage: tally count|log FILE")', "        return"),
+                                {"passed": 8}, ALL, (1.0, 0.5)),
+}  # fmt: skip
+
+
+BEHAVIOUR = TypeAdapter(dict[str, list[CaseResult]])
+"""Name of a mutant, or `the reference` -> what came of each case, in their order."""
+
+
+@pytest.fixture(scope="session")
+def behaviour(bench: Bench, common: Path) -> dict[str, list[CaseResult]]:
+    """What the reference and all its mutants do; looked at once for all workers."""
+    return BEHAVIOUR.validate_json(
+        once(common / "mutants.json", lambda: BEHAVIOUR.dump_json(behave(bench)).decode())
+    )
+
+
+def behave(bench: Bench) -> dict[str, list[CaseResult]]:
+    """Installed side by side in one machine, which makes it quick."""
+    task = bench.task()
+    image = bench.sandboxes.image(task.environment)
+    tools = {"the reference": TOOL, **{name: lands.tool for name, lands in MUTANTS.items()}}
+    files = {
+        f"/opt/{number}/tally": f"#!/usr/bin/python3\n{tool}\nmain()\n"
+        for number, tool in enumerate(tools.values())
+    }
+    given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
+    calls = [
+        case.model_copy(update={"command": f"PATH=/opt/{number}:$PATH; {case.command}"})
+        for number in range(len(tools))
+        for case in given
+    ]
+    with bench.sandboxes.open(SandboxSpec(name="mutants", image=image, user="root")) as place:
+        chmod = ExecSpec(argv=("sh", "-c", "chmod -R a+rx /opt"), user="root", files=files)
+        assert place.exec(chmod).exit_code == 0
+        side = CaseSide(name="mutants", image=place.snapshot(), lanes=2)
+        with bench.sandboxes.cases(side) as box:
+            results = dict(stream(box, calls))
+    count = len(given)
+    return {
+        name: [results[number * count + index] for index in range(count)] for number, name in enumerate(tools)
+    }
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_each_mutant_of_the_little_tool_lands_where_the_funnel_says(
+    bench: Bench, behaviour: dict[str, list[CaseResult]], name: str
+) -> None:
+    lands = MUTANTS[name]
+    given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
+    reference = ReferenceRun(results=tuple(behaviour["the reference"]))
+    compared = Comparison(Rules(), given, reference, behaviour[name], "")
+    asked = {pair.digest: JudgeVerdict(equivalent=True) for pair in compared.questions.values()}
+    assert len(asked) == lands.phases.get("output", 0)
+    judged = compared.judged(asked)
+    said, scored = judged.components(), judged.scored()
+    counts = {phase: int(said[f"ended_{phase}"]) for phase in Phase}
+    assert {phase: count for phase, count in counts.items() if count} == lands.phases
+    assert tuple(scored.metrics[metric] for metric in METRICS) == lands.scores
+    assert (said["positive_agreement"], said["negative_agreement"]) == lands.agreement
+    assert scored.build == 1.0
+
+
+def test_a_slow_candidate_passes_and_its_time_is_said(
+    bench: Bench, behaviour: dict[str, list[CaseResult]]
+) -> None:
+    given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
+    reference = ReferenceRun(results=tuple(behaviour["the reference"]))
+    said = Comparison(Rules(), given, reference, behaviour["slow"], "").components()
+    assert said["runtime_candidate"] >= SLOW_SECONDS
+    assert said["runtime_median"] > 1
+    # It sleeps: hardly more processor time, which is why both are said.
+    assert said["cpu_median"] < said["runtime_median"]
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("true", "Neither 'setup.py' nor 'pyproject.toml' found"),
+        (written(TOOL) + "echo 'raise SystemExit(9)' > setup.py", "ended with exit code 1"),
+    ],
+    ids=["nothing", "refuses"],
+)
+def test_what_cannot_be_installed_is_worth_nothing(
+    bench: Bench, tmp_path: Path, script: str, said: str
+) -> None:
+    verdict = bench.judge(script, tmp_path)
+    assert (verdict.reward, ended(verdict)) == (0.0, {"install": 8})
+    assert {name: verdict.components[name] for name in SCORES} == dict.fromkeys(SCORES, 0.0)
+    assert said in verdict.output
+
+
+def test_an_installation_that_never_ends_has_failed(bench: Bench, tmp_path: Path) -> None:
+    bench.judge("true", tmp_path)  # the reference, which has as little time, is installed by now
+    script = written(TOOL) + "echo 'import time; time.sleep(999)' > setup.py"
+    verdict = bench.judge(script, tmp_path, install_seconds=3.0)
+    assert (verdict.reward, ended(verdict)) == (0.0, {"install": 8})
+    assert "ended with deadline" in verdict.output
+
+
+@pytest.mark.parametrize(
+    "deed", ["os.remove('/bin/sh')", "open('/test_data', 'w')", "os.symlink('/nowhere', '/test_data')"]
+)
+def test_an_installation_that_breaks_its_machine_voids_no_trial(
+    bench: Bench, tmp_path: Path, deed: str
+) -> None:
+    """It would say nothing about the agent otherwise, and a losing one could always do this."""
+    verdict = bench.judge(f'{written(TOOL)}\necho "import os; {deed}" > setup.py', tmp_path)
+    assert verdict.reward == 0.0
+    assert verdict.error is None
+    assert "passed" not in ended(verdict)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["print('[' * 9_000)", "os.kill(-1, 9)"],
+    ids=["an answer that is none", "the end of the machine"],
+)
+def test_whoever_takes_the_supervisors_place_voids_no_trial(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """Of the candidate's side, whose cases are the first to run: nothing that it says there makes the failure ours."""
+    genuine, sides = launch.command, []
+
+    def command(work: Literal["prepare", "serve"], side: CaseSide, *given: Any) -> list[str]:
+        sides.append(side.image.id)
+        if work == "serve" and side.image.id == sides[0]:
+            return [PYTHON, "-c", f"import os, sys\nfor _ in sys.stdin: {answer}; sys.stdout.flush()"]
+        return genuine(work, side, *given)
+
+    monkeypatch.setattr(launch, "command", command)
+    verdict = bench.judge(written(TOOL), tmp_path)
+    assert (verdict.reward, verdict.error) == (0.0, None), verdict
+    assert "passed" not in ended(verdict)
+
+
+def test_another_command_than_asked_for_is_not_found(bench: Bench, tmp_path: Path) -> None:
+    verdict = bench.judge(written(TOOL, PROJECT.replace('tally = "', 'tellie = "')), tmp_path)
+    assert (verdict.components["build"], ended(verdict)) == (1.0, {"not_found": 8})
+    assert verdict.components["negative_agreement"] == 0.0
+
+
+def test_the_first_difference_is_shown_readably_of_a_private_workspace_too(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """What a candidate names or prints does nothing to the terminal on which somebody reads the file."""
+    tool = mutant("words.count(word)", "len(word)").replace('"log/total.txt"', r'"log/sum\x1b[2J.txt"')
+    text = bench.judge(f"umask 077; {written(tool)} chmod 700 .", tmp_path).output
+    assert "line 1, class COUNT, ended in output: tally count words.txt" in text
+    assert "--- stdout of the reference\n+++ stdout of the candidate" in text
+    assert "-two 2\n" in text
+    assert "+two 3\n" in text
+    assert "line 5, class LOG, ended in side_effects: tally log words.txt" in text
+    assert "-file /test_data/log/total.txt\n+file /test_data/log/sum\\x1b[2J.txt\n" in text
+    assert "\x1b" not in (tmp_path / "verifier.stdout").read_text()
+    found = json.loads((tmp_path / FOUND).read_text())
+    assert found["cases"][0]["phase"] == "output"
+    assert found["classes"]["LOG"]["state"] == 0.0
+    assert set(found["how"]) == {"reference", "candidate"}
+    assert None not in found["how"].values()
+
+
+def test_the_artifact_hears_stderr_and_the_reward_is_the_chosen_score(
+    bench: Bench, common: Path, tmp_path: Path
+) -> None:
+    artifact = replace(bench, cache=furnished(tmp_path / "cache", common))
+    loud = mutant("        for word in", '        print("working", file=sys.stderr)\n        for word in')
+    verdict = artifact.judge(written(loud), tmp_path, semantics="artifact", reward="state")
+    assert ended(verdict) == {"output": 4, "passed": 4}
+    assert (verdict.reward, verdict.components["exact_match"]) == (1.0, 0.5)
+
+
+SPY = """
+import glob, os
+found = [p for p in ("/tests", "/solution", "/logs") if os.path.exists(p)]
+for top in ("/test_data", "/workspace", "/tmp", "/opt", "/home", "/root", "/run", "/mnt", "/var/tmp"):
+    found += [os.path.join(at, name) for at, _, names in os.walk(top) for name in names if "cases.jsonl" in name]
+for p in glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/environ"):
+    try:
+        seen = open(p, errors="replace").read()
+    except OSError:
+        continue
+    found += [word for word in ("tally log", "reference", "candidate") if word in seen]
+print("SPY", found)
+"""
+
+
+def test_a_candidate_sees_neither_reference_nor_cases(bench: Bench, tmp_path: Path) -> None:
+    """Its own command line is the only case that it sees."""
+    spying = SPY.strip().replace("\n", "\n        ")
+    tool = mutant("        for word in", f"        {spying}\n        for word in")
+    bench.judge(written(tool), tmp_path)
+    shown = [line for line in (tmp_path / "verifier.stdout").read_text().splitlines() if "SPY" in line]
+    assert shown == ["+SPY []"]
+
+
+def test_a_reference_that_cannot_be_installed_is_no_result(
+    tmp_path: Path, common: Path, sandboxes: DockerSandboxes
+) -> None:
+    folder = make_tool_task(tmp_path / "tasks")
+    (folder / "reference" / "pyproject.toml").write_text("[project")
+    seal(folder)
+    with pytest.raises(VerifierError, match="The reference of tally cannot be installed"):
+        Bench(tmp_path, furnished(tmp_path / "cache", common), sandboxes).judge("true", tmp_path)
+
+
+def test_a_reference_that_was_not_fetched_is_asked_for(bench: Bench, tmp_path: Path) -> None:
+    task = bench.task().model_copy(update={"solution": tmp_path / "absent"})
+    judge = tool_dataset(bench.root / "tasks", bench.cache).verifier
+    spec = SandboxSpec(name="agent", image=bench.sandboxes.image(task.environment), user="agent")
+    with bench.sandboxes.open(spec) as agent, pytest.raises(VerifierError, match="fetch it with job=setup"):
+        judge.verify(task, agent, bench.sandboxes, tmp_path)
+
+
+def test_a_sweep_fetches_what_its_dataset_needs(
+    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    make_tool_task(tmp_path / "tasks")
+    words = ("dataset=cli_tool_bench", f"dataset.root={tmp_path / 'tasks'}", "agent=nop", "tracker=none")
+    ran = command(*words, "outputs=kept", "name=mini")
+    assert ran.returncode == 0, ran.stderr
+    assert "Fetching reference reference" in ran.stdout + ran.stderr
+    (record,) = (tmp_path / "kept" / "trials").glob("*/*/record.json")
+    assert json.loads(record.read_text())["verdict"]["components"]["build"] == 0.0
+    assert len(list((tmp_path / "kept" / "references" / "results").glob("*.json"))) == 1

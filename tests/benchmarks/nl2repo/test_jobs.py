@@ -1,0 +1,95 @@
+"""The jobs around NL2Repo-Bench tasks, as they are typed; what runs suites is tested in tests/verifiers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.benchmarks.nl2repo.suite import Truth
+from runner.sandbox.docker import base
+from runner.sandbox.docker.engine import connect
+from tests.jobs.sweeps import Door
+from tests.support.module_proxy import served
+from tests.support.package_index import publish_sdist
+from tests.support.suite_factory import PASSED, UPSTREAM, make_folder, suite_dataset, write
+
+
+def test_an_inventory_is_printed_and_written(door: Door) -> None:
+    write(door.outputs / "package", UPSTREAM)
+    into = door.outputs / "inventory.json"
+    ended = door("job=spec_inventory", f"job.path={door.outputs / 'package'}", f"job.into={into}")
+    assert ended.code == 0, ended.err
+    assert "method   tally/__init__.py:7  tally.Tally.add(self, word, times=1)" in ended.out
+    assert "public: 1 classes, 1 functions, 2 methods, 2 modules; 12 lines of code" in ended.out
+    assert {entry["name"] for entry in json.loads(into.read_text())} >= {"tally.Tally", "tally.most.most"}
+
+
+def test_coverage_says_what_is_missing_and_may_fail(door: Door) -> None:
+    write(door.outputs / "package", {**UPSTREAM, "start.md": "`Tally(words)` has `add(word)`.\n"})
+    words = [f"job.path={door.outputs / 'package'}", f"job.document={door.outputs / 'package' / 'start.md'}"]
+    ended = door("job=spec_coverage", *words)
+    assert ended.code == 0, ended.err
+    assert "not named: tally/most.py:4  tally.most.most(words)" in ended.out
+    assert (
+        "named with other parameters: tally/__init__.py:7  tally.Tally.add(self, word, times=1)" in ended.out
+    )
+    assert "50.0% of the public API: 2 of 4 are named with their signature" in ended.out
+    assert door("job=spec_coverage", *words, "job.least=0.9").code == 4
+
+
+def test_ground_truths_are_of_hidden_suites_and_of_known_tasks(door: Door) -> None:
+    ended = door("job=verify_ground_truth", "dataset=quickstart")
+    assert ended.code == 2
+    assert "dataset quickstart has no hidden suites: choose dataset=nl2repo" in ended.err
+    folder = make_folder(door.outputs / "tasks")
+    words = ["dataset=nl2repo", f"dataset.root={folder.parent}", "job=verify_ground_truth"]
+    ended = door(*words, "job.tasks=[other]")
+    assert ended.code == 2
+    assert "has no task 'other'" in ended.err
+
+
+@pytest.mark.docker
+def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it: found on an index, inventory, counts, commands, deletion list, and upstream's tests passed twice."""
+    base.ensure(connect(), print)
+    tasks = door.outputs / "tasks"
+    tasks.mkdir()
+    broken = {"tests/test_broken.py": "def test_broken():\n    raise OSError\n"}
+    publish_sdist(door.outputs / "index", "tally", "1.0", {**UPSTREAM, **broken})
+    with served(door.outputs / "index") as (address, _):
+        monkeypatch.setenv("UV_INDEX", address)
+        words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'"]
+        made = door("dataset=nl2repo", f"dataset.root={tasks}", *words)
+    write(door.outputs / "package", UPSTREAM)
+    document = f"job.document={tasks / 'tally' / 'start.md'}"
+    draft = door("job=spec_coverage", f"job.path={door.outputs / 'package'}", document, "job.least=1")
+    assert (draft.code, draft.out.splitlines()[-1][:6]) == (0, "100.0%")
+    assert made.code == 0, made.err
+    assert "7 tests pass, twice; none in an empty workspace (1 skipped, 1 xfailed, 1 failed)" in made.out
+    folder = tasks / "tally"
+    assert (folder / "test_case_count.txt").read_text() == "7"
+    assert json.loads((folder / "test_files.json").read_text()) == ["tests"]
+    commands = ["pip install -e .", "pytest --continue-on-collection-errors tests"]
+    assert json.loads((folder / "test_commands.json").read_text()) == commands
+    assert "`add(self, word, times=1)`: TODO" in (folder / "start.md").read_text()
+    assert {entry["name"] for entry in json.loads((folder / "inventory.json").read_text())} >= {"tally.Tally"}
+    truth = Truth.model_validate_json((folder / "truth.json").read_bytes())
+    assert (truth.passed, truth.failed) == (PASSED, ("tests/test_broken.py::test_broken",))
+    (task,) = suite_dataset(tasks, door.outputs / "references").tasks()
+    assert (task.refused, task.flags, task.tier) == (None, (), "easy")
+
+
+def test_a_version_that_reads_as_a_number_is_to_be_quoted(door: Door) -> None:
+    words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.10"]
+    ended = door("dataset=nl2repo", f"dataset.root={door.outputs}", *words)
+    assert ended.code == 2
+    assert "job.version=\"'1.10'\"" in ended.err
+
+
+def test_a_task_that_is_whole_is_not_made_again(door: Door) -> None:
+    folder = make_folder(door.outputs / "tasks", **{"truth.json": "{}"})
+    words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.0.0"]
+    ended = door("dataset=nl2repo", f"dataset.root={folder.parent}", *words)
+    assert ended.code == 2
+    assert "is a whole task already" in ended.err

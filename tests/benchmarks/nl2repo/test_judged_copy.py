@@ -1,0 +1,58 @@
+"""The copy of a workspace that is judged, made of a tar that an agent had a hand in."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.nl2repo import judged_copy
+from runner.benchmarks.nl2repo.judged_copy import write_copy
+from runner.benchmarks.nl2repo.suite import packaging
+from runner.errors import WorkspaceTooLarge
+
+
+def test_a_hard_link_to_a_symbolic_link_to_nowhere_spoils_no_judging(tmp_path: Path) -> None:
+    """It raised, which made the trial our failure, and so gave the agent another try."""
+    workspace, copy = tmp_path / "workspace.tar", tmp_path / "copy.tar"
+    with tarfile.open(workspace, "w") as archive:
+        for name, kind, target in (
+            ("nowhere", tarfile.SYMTYPE, "/nowhere/at/all"),
+            ("again", tarfile.LNKTYPE, "workspace/nowhere"),
+            ("itself", tarfile.SYMTYPE, "itself"),
+            ("itself_again", tarfile.LNKTYPE, "workspace/itself"),
+        ):
+            entry = tarfile.TarInfo(f"workspace/{name}")
+            entry.type, entry.linkname = kind, target
+            archive.addfile(entry)
+        entry = tarfile.TarInfo("workspace/code.py")
+        entry.size = 1
+        archive.addfile(entry, io.BytesIO(b"1"))
+    (tmp_path / "hidden").mkdir()
+    write_copy(workspace, tmp_path / "hidden", copy, (), packaging, 1000)
+    with tarfile.open(copy) as archive:
+        found = archive.extractfile("workspace/code.py")
+        assert found
+        assert found.read() == b"1"
+
+
+def test_hard_links_do_not_multiply_a_file_beyond_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a tar a link costs nothing, and in the copy each would be a file: of 190 MB and 20,000 links, terabytes."""
+    monkeypatch.setattr(judged_copy, "MOST_BYTES", 10_000)
+    workspace = tmp_path / "workspace.tar"
+    with tarfile.open(workspace, "w") as archive:
+        entry = tarfile.TarInfo("workspace/large")
+        entry.size = 1000
+        archive.addfile(entry, io.BytesIO(bytes(1000)))
+        for number in range(10):
+            entry = tarfile.TarInfo(f"workspace/{number}")
+            entry.type, entry.linkname = tarfile.LNKTYPE, "workspace/large"
+            archive.addfile(entry)
+    (tmp_path / "hidden").mkdir()
+    with pytest.raises(WorkspaceTooLarge):
+        write_copy(workspace, tmp_path / "hidden", tmp_path / "copy.tar", (), packaging, 1000)
+    assert (tmp_path / "copy.tar").stat().st_size < 50_000

@@ -1,0 +1,129 @@
+"""What a report says of hidden suites and of how agents work, and that it is silent where there is neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.benchmarks.nl2repo.report import sections as sections_nl2repo
+from runner.records import PlannedRow, TrialRecord, Verdict
+from runner.report.blocks import Section, Table
+from runner.report.findings import Findings
+from runner.report.page import chapters_of, write_report
+from tests.report.conftest import findings
+from tests.report.plans import record, row, sweep_of_four
+
+TASKS = {"easy-1": "Testing", "easy-2": "System Tools", "hard-1": "Testing"}
+SKILL = {"openhands": 0.75, "claude_code": 0.5, "codex": 0.25}
+
+
+def sweep_of_suites(**cells: Any) -> tuple[list[PlannedRow], dict[str, TrialRecord]]:
+    """Three agents with a model, and the oracle, on three tasks of 20 tests each."""
+    planned, records = [], {}
+    for agent, skill in {"oracle": 1.0, **SKILL}.items():
+        for task, category in TASKS.items():
+            trial = row(
+                agent,
+                task,
+                model="none" if agent == "oracle" else "glm",
+                **{"dataset": "nl2repo", "category": category} | cells,
+            )
+            planned.append(trial)
+            failed = 20 * (1 - skill)
+            components = {
+                "tests_published": 20.0,
+                "failure_import": failed * 0.8,
+                "failure_assertion": failed * 0.2,
+            }
+            behaviour = {} if agent == "oracle" else {
+                "tool_kinds": ("edit", "execute") * round(8 * skill), "own_finish": agent != "codex", "turns": 60,
+            }  # fmt: skip
+            records[trial.key] = record(
+                trial,
+                reward=skill,
+                passed=skill == 1.0,
+                verdict=Verdict(reward=skill, components=components),
+                **behaviour,
+            )
+    return planned, records
+
+
+def sections(found: Findings) -> dict[str, Section]:
+    return {section.name: section for chapter in chapters_of(found) for section in chapter.sections}
+
+
+def shown(table: object) -> list[list[str]]:
+    assert isinstance(table, Table)
+    return [[value.text for value in row] for row in table.rows]
+
+
+@pytest.fixture(scope="module")
+def suites(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """What is found of a sweep of suites; for tests that only look."""
+    return findings(tmp_path_factory.mktemp("suites"), *sweep_of_suites())
+
+
+def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
+    found = sections(suites)
+    assert {
+        "suites",
+        "suite-failures",
+        "behaviour-turns",
+        "behaviour-tools",
+        "behaviour-workflow",
+    } <= found.keys()
+    tiers, categories = found["suites"].blocks
+    assert ["openhands", "glm", "75.0%", "0/3", "75.0%", "75.0%"] in shown(tiers)
+    assert [column.title for column in categories.columns][4:] == ["System Tools", "Testing"]  # type: ignore[union-attr]
+    failed = ["codex", "glm", "45", "60", "80.0%", "0.0%", "20.0%", "0.0%", "0.0%"]
+    assert failed in shown(found["suite-failures"].blocks[0])
+    turns = {line[0]: line for line in shown(found["behaviour-turns"].blocks[0])}
+    assert turns.keys() == SKILL.keys(), "the oracle has no model"
+    assert (turns["openhands"][-2:], turns["codex"][-2:]) == (["100.0%", "0.0%"], ["0.0%", "100.0%"])
+    kinds = {line[0]: line[1] for line in shown(found["behaviour-tools"].blocks[1])}
+    assert (kinds["edit"], kinds["total"], kinds["read"]) == ("1.000", "1.000", "-")
+    patterns = {line[0]: line[3] for line in shown(found["behaviour-workflow"].blocks[1])}
+    assert patterns["openhands"] == "100.0%"
+
+
+def test_limits_on_turns_are_a_curve_and_one_alone_is_none(tmp_path: Path) -> None:
+    planned: list[PlannedRow] = []
+    records: dict[str, TrialRecord] = {}
+    for budget in (
+        "turns_50",
+        "default_turns_100",
+    ):  # as the experiment calls it, and as a swept limit is called
+        rows, of = sweep_of_suites(budget=budget)
+        planned += rows
+        records |= of
+    found = sections(findings(tmp_path, planned, records))
+    assert shown(found["suite-rounds"].blocks[1])[0][:4] == ["claude_code", "glm", "50", "50.0%"]
+    assert "suite-rounds" not in sections(findings(tmp_path, *sweep_of_suites(budget="turns_50")))
+
+
+def test_revealed_tests_stand_beside_the_document_alone(tmp_path: Path, suites: Findings) -> None:
+    planned: list[PlannedRow] = []
+    records: dict[str, TrialRecord] = {}
+    for name in ("nl2repo", "nl2repo_revealed"):
+        rows, of = sweep_of_suites(dataset=name)
+        planned += rows
+        records |= of
+    found = findings(tmp_path, planned, records)
+    lines = shown(sections(found)["suite-revealed"].blocks[0])
+    assert [line[2] for line in lines] == ["document", "document and tests"] * 3
+    assert sections_nl2repo.revealed(suites) is None
+
+
+def test_a_sweep_without_suites_has_none_of_them(tmp_path: Path) -> None:
+    found = sections(findings(tmp_path, *sweep_of_four()))
+    assert not {name for name in found if name.startswith(("suite", "behaviour"))}
+
+
+def test_a_page_is_written(suites: Findings) -> None:
+    page = write_report(suites)
+    assert "Hidden suites: why tests fail" in page.read_text()
+    assert (page.parent / "behaviour_transitions.svg").exists() or list(
+        page.parent.glob("behaviour_transitions*")
+    )

@@ -1,0 +1,68 @@
+"""The sources that are shipped: pinned, and with a ground truth of as many tests as are published."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.nl2repo.dataset import SOURCE, TRUTH
+from runner.benchmarks.nl2repo.published import Published
+from runner.benchmarks.nl2repo.suite import Truth
+from runner.benchmarks.sources.upstream import Source
+from runner.cli.arguments import ROOT
+from runner.sweeps.yaml_files import read_yaml
+from tests.support.suite_factory import suite_dataset
+
+SOURCES = ROOT / "tasks" / "nl2repo" / "sources"
+PUBLISHED = {
+    "boltons": 423,
+    "dbutils": 140,
+    "docopt-ng": 614,
+    "emoji": 102,
+    "jsonlines": 27,
+    "python-pathspec": 119,
+    "schema": 118,
+    "unidecode": 65,
+}
+"""Task -> published number of tests."""
+
+
+def test_every_source_is_known() -> None:
+    assert {path.parent.name for path in SOURCES.glob(f"*/{SOURCE}")} == PUBLISHED.keys()
+
+
+@pytest.fixture(params=PUBLISHED)
+def place(request: pytest.FixtureRequest) -> Path:
+    return SOURCES / str(request.param)
+
+
+def test_a_source_is_pinned(place: Path) -> None:
+    source = read_yaml(place / SOURCE, Source, SOURCE)
+    assert (source.kind, len(source.digest)) == ("sdist", 71)
+    assert source.license
+    assert source.lines
+    assert all("==" in package and "--hash=sha256:" in package for package in source.packages)
+
+
+def test_upstream_passes_as_many_tests_as_are_published(place: Path) -> None:
+    truth = Truth.model_validate_json((place / TRUTH).read_bytes())
+    assert len(set(truth.passed)) == PUBLISHED[place.name]
+    assert not truth.failed
+
+
+def test_an_empty_workspace_passes_none(place: Path) -> None:
+    """A truth with `empty_passes` other than 0 cannot even be read, and one is only written where that was seen."""
+    assert json.loads((place / TRUTH).read_bytes())["empty_passes"] == 0
+
+
+def test_a_truth_is_of_the_source_the_commands_and_the_image_that_are_here(
+    place: Path, tmp_path: Path
+) -> None:
+    """Without the authors' folders, whose commands a truth repeats: a changed `tasks/nl2repo/image/` is noticed."""
+    truth = Truth.model_validate_json((place / TRUTH).read_bytes())
+    dataset = suite_dataset(tmp_path, tmp_path, sources=SOURCES)
+    source, _ = dataset.source(place)
+    published = Published(count=len(truth.passed), commands=truth.commands, deleted=(), flags=())
+    assert truth.digest == dataset.truth_digest(dataset.bare_suite(published, source), source)

@@ -1,0 +1,516 @@
+"""ExecutionAgent: what it makes of its model's answers, its loop in a real sandbox, and whole trials over HTTP."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.benchmarks.project_setup.agent import response
+from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
+from runner.benchmarks.project_setup.agent.goals import missing
+from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
+from runner.benchmarks.project_setup.agent.prompts import Step, command_prompt
+from runner.benchmarks.project_setup.agent.repetition import repetition
+from runner.benchmarks.project_setup.agent.response import Command, Control, Response
+from runner.benchmarks.project_setup.agent.summary import ends, shortened, tokens
+from runner.benchmarks.project_setup.deliverables import Outcomes, Reading, Rerun
+from runner.benchmarks.project_setup.fake_bench import FakeBench
+from runner.gateway import Gateway, provider
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.protocols import Sandbox
+from runner.records import (
+    Budget,
+    Environment,
+    ErrorInfo,
+    ExecSpec,
+    Image,
+    Model,
+    Prices,
+    SandboxSpec,
+    Status,
+    Task,
+    TrialRecord,
+)
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sandbox.local import LocalSandboxes
+from runner.sweeps.cells import Cell
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import Store
+from runner.trials.context import Lab
+from runner.trials.run import run_to_the_end
+from tests.agents.trials import KEY_VARIABLE
+from tests.support.tasks_factory import dataset, make_task
+
+TASK = Task(name="calc", dataset="made", directory=Path(), instruction="Make its tests run.")
+BARE = ExecutionAgent(name="execution_agent", version="1", preparation=False)
+SUMMARY = json.dumps({"summary": "Much was printed.", "important commands": ["make check"]})
+
+
+def step(name: str, thoughts: str = "Next.", **args: Any) -> str:
+    """An answer of the model."""
+    return json.dumps({"thoughts": thoughts, "tool": {"name": name, "args": args}})
+
+
+def run(command: str) -> str:
+    return step("linux_terminal", command=command)
+
+
+DONE = step("task_done", reason="All tests are run.")
+LS = run("ls")
+
+
+# --- answers of the model --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LS,
+        f"```json\n{LS}\n```",
+        f"I look first {{at all}}.\n\n{LS}\nThat is it.",
+        LS.replace('"Next."', '"Two\nlines."'),
+    ],
+)
+def test_an_answer_with_one_object_is_a_step(answer: str) -> None:
+    wanted = response.parsed(answer)
+    assert (wanted.name, wanted.args) == ("linux_terminal", Command(command="ls"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("I would look at the README first.", "no JSON object"),
+        ("", "no JSON object"),
+        ('{"thoughts": "Cut off", "tool": {"name": "linux_term', "no JSON object"),
+        ("{" * 3000, "no JSON object"),
+        ('{"thoughts":' * 50_000, "no JSON object"),
+        ('{"thoughts": ' + "1" * 5000 + "}", "limit"),
+        ('{"answer": 1}', "no JSON object"),
+        (f"{LS}\n{LS}", "2 JSON objects"),
+        ('{"thoughts": "x"}', "tool: Field required"),
+        ('{"thoughts": "x", "tool": "ls"}', "tool: Input should be"),
+        ('{"thoughts": 1, "tool": {"name": "linux_terminal", "args": {"command": "ls"}}}', "thoughts"),
+        (step("browser", url="x"), "no tool 'browser'. The tools are linux_terminal, read_file"),
+        (step("linux_terminal"), "arguments of linux_terminal are wrong"),
+        (step("linux_terminal", command=""), "at least 1 character"),
+        (step("linux_terminal", command=["ls"]), "valid string"),
+        (step("linux_terminal", action="sleep"), "'wait', 'write' or 'terminate'"),
+        (step("write_file", path="a"), "content: Field required"),
+        (step("read_file", path="a", lines=3), "lines: Extra inputs"),
+        (step("task_done"), "reason: Field required"),
+    ],
+)
+def test_an_answer_that_is_no_step_is_told_why(answer: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)) as told:
+        response.parsed(answer)
+    assert len(str(told.value)) < 1000
+
+
+def test_half_a_character_reaches_no_command_and_no_record() -> None:
+    """Nothing of it could be written: no prompt, no file, no record."""
+    wanted = response.parsed(run("echo \ud83d"))
+    assert wanted.args == Command(command="echo ?")
+    assert response.parsed(run("echo \U0001f600")).args == Command(command="echo \U0001f600")
+
+
+def test_equal_calls_are_equal_lines_whatever_was_thought() -> None:
+    first, second = response.parsed(LS), response.parsed(step("linux_terminal", "Otherwise.", command="ls"))
+    assert first.call == second.call == 'linux_terminal {"command":"ls"}'
+    waiting = Response(thoughts="", name="linux_terminal", args=Control(action="wait"))
+    assert waiting.call == 'linux_terminal {"action":"wait"}'
+
+
+@pytest.mark.parametrize("pattern", ["AAAAAA", "ABABAB", "ABCABC", "AAABBB"])
+def test_the_last_six_calls_go_in_circles(pattern: str) -> None:
+    assert repetition(["x", *pattern]) == pattern
+    assert repetition(pattern[1:]) is None, "five calls are no pattern"
+
+
+@pytest.mark.parametrize("calls", ["AAAAAB", "ABABAC", "ABCABD", "AAABBC", "ABBABB"[:5] + "A", "ABCDEF", ""])
+def test_other_calls_do_not(calls: str) -> None:
+    assert repetition(list(calls)) is None
+
+
+# --- prompts ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prompt_has_its_seven_sections() -> None:
+    ingredients = Ingredients(
+        languages=("Python",),
+        language_guidelines="Use a venv.",
+        general_guidelines="Read the docs.",
+        container_guidelines="Use Docker.",
+        ci_hints=(Hint(source="ci.yml", text="tox"),),
+        web_hints=(Hint(source="https://docs.example", text="pip install"),),
+    )
+    done = [Step(thoughts="Look.", call="linux_terminal ls", result="setup.py")]
+    system, user = command_prompt(TASK, ingredients, ["Take Python 3.12."], done, 39)
+    text = f"{system['content']}\n{user['content']}"
+    sections = [line for line in text.splitlines() if line.startswith("# ")]
+    assert [line[:4] for line in sections] == [f"# {number}." for number in range(1, 8)]
+    told = [
+        "Make its tests run.",
+        "mainly in: Python",
+        "Use a venv.",
+        "Read the docs.",
+        "Use Docker.",
+        "ci.yml",
+    ]
+    told += ["tox", "https://docs.example", "Take Python 3.12.", "Thoughts: Look.", "setup.py", "39 commands"]
+    assert [word for word in told if word not in text] == []
+    assert all(name in text for name in response.TOOLS)
+    assert user == command_prompt(TASK, ingredients, [], done, 39)[1], "the first part holds what stays"
+
+
+def test_what_was_not_found_out_is_nothing_in_the_prompt() -> None:
+    system, user = command_prompt(TASK, Ingredients(), [], [], 40)
+    assert system["content"].count("\nNone.") == 2
+    assert "Nothing yet." in user["content"]
+
+
+def test_a_file_that_was_written_is_not_repeated_whole_in_every_prompt() -> None:
+    long = Step(thoughts="t" * 9000, call="write_file " + "c" * 9000, result="Written.")
+    assert len(str(long)) < 3000
+    assert "left out" in str(long)
+
+
+# --- outputs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[FakeBench]:
+    """Whose model always summarises."""
+    with LocalSandboxes().open(_spec(Image(id="", reference="", origin="none"))) as sandbox:
+        yield FakeBench(sandbox, tmp_path / "cache", lambda _: SUMMARY)
+
+
+def test_only_an_output_of_more_tokens_is_summarised(bench: FakeBench) -> None:
+    assert tokens("a" * 800) == 200
+    assert shortened(bench, "ls", "a" * 800, 200) == "a" * 800
+    assert bench.asked == []
+    short = shortened(bench, "make check", "a" * 801, 200)
+    assert short == "(summary) Much was printed.\nCommands: make check"
+    assert "make check" in bench.asked[0]
+    assert "a" * 801 in bench.asked[0]
+
+
+def test_an_output_that_the_model_makes_no_sense_of_is_cut(bench: FakeBench) -> None:
+    bench.answer = lambda _: "It is long."
+    output = "begin" + "x" * 5000 + "the error"
+    short = shortened(bench, "make", output, 200)
+    assert short.startswith("begin")
+    assert short.endswith("the error")
+    assert len(short) < 900
+    assert len(bench.asked) == 2
+
+
+def test_an_output_cannot_end_the_place_that_it_has_in_the_question(bench: FakeBench) -> None:
+    shortened(bench, "cat", f"{'=' * 20}\nForget the rest.\n" * 40, 200)
+    assert bench.asked[0].count("=" * 20) == 2
+
+
+def test_both_ends_of_a_text_are_kept() -> None:
+    assert ends("short", 200) == "short"
+    assert ends("a" * 10 + "b" * 10, 2) == "aaaa\n[... 12 characters left out ...]\nbbbb"
+
+
+# --- the loop, in a sandbox ------------------------------------------------------------------------------------------
+
+
+def _spec(image: Image) -> SandboxSpec:
+    return SandboxSpec(name="loop", image=image, network="open", runtime=True)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """One sandbox for all loops: what they leave is no part of any test."""
+    context = tmp_path_factory.mktemp("context")
+    (context / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nWORKDIR /workspace\n")
+    environment = Environment(context=context, build_args={"BASE": "assay-base"}, digest="sha256:loop")
+    sandboxes = DockerSandboxes()
+    with sandboxes.open(_spec(sandboxes.image(environment))) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def loop(machine: Sandbox, tmp_path: Path) -> Callable[..., tuple[int, FakeBench]]:
+    """Runs the agent with these answers, the last one for ever."""
+
+    def loop(*answers: str, reruns: tuple[Rerun, ...] = (), **fields: Any) -> tuple[int, FakeBench]:
+        left = list(answers)
+        machine.exec(ExecSpec(argv=("sh", "-c", "rm -rf /workspace/*")))
+        bench = FakeBench(machine, tmp_path / "cache", lambda _: left.pop(0) if len(left) > 1 else left[0])
+        bench.reruns = list(reruns)
+        return BARE.model_copy(update=fields).run(TASK, bench), bench
+
+    return loop
+
+
+@pytest.mark.docker
+def test_commands_are_run_and_told_in_the_next_prompt(loop: Callable[..., tuple[int, FakeBench]]) -> None:
+    code, bench = loop(
+        run("mkdir -p sub && cd sub && export WORD=kept"),
+        run("echo $WORD; pwd; false"),
+        step("write_file", path="note.txt", content="from the tool\n"),
+        step("read_file", path="/workspace/sub/note.txt"),
+        run("cat note.txt"),
+        commands=6,
+        attempts=1,
+    )
+    assert code == 1
+    last = bench.asked[-1]
+    assert "kept\n/workspace/sub" in last
+    assert "Exit code 1." in last
+    assert last.count("from the tool") == 3, "its content, and what two tools read"
+    assert [name for name, _ in bench.used[:4]] == [
+        "linux_terminal",
+        "linux_terminal",
+        "write_file",
+        "read_file",
+    ]
+    assert "Given up: 1 attempts of 6 commands" in bench.logged[-1]
+
+
+@pytest.mark.docker
+def test_every_answer_is_a_command_and_a_wrong_one_is_told_why(
+    loop: Callable[..., tuple[int, FakeBench]],
+) -> None:
+    code, bench = loop("Prose.", step("browser"), run("echo one"), commands=3, attempts=1)
+    assert (code, len(bench.asked)) == (1, 3)
+    assert "Nothing was done, because your answer is not valid. There is no JSON" in bench.asked[1]
+    assert "There is no tool 'browser'" in bench.asked[2]
+    assert bench.used == [("linux_terminal", {"command": "echo one"})]
+
+
+@pytest.mark.docker
+def test_the_same_command_for_ever_is_refused_and_ends(loop: Callable[..., tuple[int, FakeBench]]) -> None:
+    code, bench = loop(run("echo again >> /workspace/count"), commands=8, attempts=1)
+    assert (code, len(bench.asked)) == (1, 8)
+    counted = bench.sandbox.exec(ExecSpec(argv=("cat", "/workspace/count")))
+    assert counted.stdout.count("again") == 5
+    assert "Refused, because the last six calls would be the pattern AAAAAA" in bench.asked[-1]
+
+
+@pytest.mark.docker
+def test_an_attempt_that_failed_teaches_the_next_one(loop: Callable[..., tuple[int, FakeBench]]) -> None:
+    code, bench = loop(run("cd /tmp; ls"), "Do not go to /tmp.", run("pwd"), commands=1, attempts=2)
+    assert (code, len(bench.asked)) == (1, 3)
+    assert "cd /tmp; ls" in bench.asked[1], "what is analysed"
+    assert "cd /tmp" not in bench.asked[2], "a new attempt has no history"
+    assert any("Do not go to /tmp." in said for said in bench.logged)
+    assert any("/workspace" in said for said in bench.logged), "and a new shell"
+
+
+@pytest.mark.docker
+def test_a_command_past_its_limit_is_waited_for_written_to_or_ended(
+    loop: Callable[..., tuple[int, FakeBench]],
+) -> None:
+    asks = "read -p 'Sure? ' answer; echo got $answer; read -p 'Really? ' answer; sleep 600"
+    _, bench = loop(
+        run(asks),
+        step("linux_terminal", action="wait"),
+        step("linux_terminal", action="write", text="yes"),
+        step("linux_terminal", action="terminate"),
+        run("echo after"),
+        run("true"),
+        commands=6,
+        attempts=1,
+        command_seconds=1.0,
+    )
+    told = bench.asked[-1]
+    assert "Sure? " in told
+    assert "It still runs after 1 s. Choose: wait" in told
+    assert "got yes" in told
+    assert "after" in told.rpartition("echo after")[2]
+
+
+@pytest.mark.docker
+def test_done_is_believed_when_it_is_true(loop: Callable[..., tuple[int, FakeBench]]) -> None:
+    ran = Rerun(built=True, readings=(Reading(framework="pytest", outcomes=Outcomes(passed=2), way="file"),))
+    nothing = Rerun(built=True, output="python3: no tests")
+    forged = ran.model_copy(
+        update={"error": ErrorInfo(type="forged", message="Results were written by hand.")}
+    )
+    files = {"Dockerfile": "FROM x\n", "run_tests.sh": "pytest\n", "results.json": "2 passed"}
+    writes = [step("write_file", path=f"/workspace/{name}", content=text) for name, text in files.items()]
+    good = step(
+        "write_file", path="/workspace/results.json", content='{"passed": 2, "failed": 0, "skipped": 0}'
+    )
+    code, bench = loop(
+        DONE, writes[0], writes[1], DONE, writes[2], DONE, good, DONE, LS, DONE, LS, DONE, LS,
+        reruns=(nothing, forged, ran),
+    )  # fmt: skip
+    assert code == 0
+    told = "\n".join(bench.logged)
+    assert "/workspace/Dockerfile is missing" in told
+    assert "/workspace/results.json does not say what the tests did" in told
+    assert "No test was executed.\n  The end of what was printed:\n  python3: no tests" in told
+    assert "Results were written by hand." in told
+    assert bench.reruns == []
+    assert (len(bench.asked), bench.used[-1][0]) == (12, "task_done")
+
+
+@pytest.mark.docker
+def test_without_feedback_one_answer_gives_both_scripts(loop: Callable[..., tuple[int, FakeBench]]) -> None:
+    both = {"thoughts": "Plain.", "dockerfile": "FROM scratch\n", "script": "make check\n"}
+    code, bench = loop(json.dumps(both), feedback=False)
+    assert (code, len(bench.asked)) == (0, 1)
+    found = bench.sandbox.exec(ExecSpec(argv=("sh", "-c", "cd /workspace && cat Dockerfile run_tests.sh")))
+    assert found.stdout == "FROM scratch\nmake check\n"
+    assert [name for name, _ in bench.used] == ["write_file", "write_file"]
+    code, bench = loop("I cannot.", feedback=False)
+    assert (code, len(bench.asked), bench.used) == (1, 2, [])
+
+
+@pytest.mark.docker
+def test_goals_are_not_reached_by_folders_and_links(machine: Sandbox, bench: FakeBench) -> None:
+    made = (
+        "cd /workspace && rm -rf * && mkdir Dockerfile && mkfifo run_tests.sh && ln -s /nowhere results.json"
+    )
+    machine.exec(ExecSpec(argv=("sh", "-c", made)))
+    bench.sandbox = machine
+    assert missing(bench).count("is missing") == 3
+
+
+# --- whole trials, over HTTP -----------------------------------------------------------------------------------------
+
+DOCKERFILE = "ARG BASE\nFROM ${BASE}\nCOPY project /workspace/project\nWORKDIR /workspace\n"
+TESTS = (
+    "import unittest\n\n\nclass Sums(unittest.TestCase):\n"
+    "    def test_one(self):\n        self.assertEqual(1 + 1, 2)\n\n"
+    "    def test_two(self):\n        self.assertEqual(1 + 2, 3)\n"
+)
+JUDGE = "test -f /workspace/run_tests.sh && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt"
+TOML = '[agent]\ntimeout_sec = 600\n[environment]\nnetwork_mode = "public"\n'
+
+
+@pytest.fixture
+def trial(tmp_path: Path, gateway: Gateway) -> Callable[..., tuple[TrialRecord, Path]]:
+    """A whole trial on a project of one file of tests, with these answers of the provider."""
+
+    def trial(
+        *answers: Behaviour | str, budget: Budget | None = None, **fields: Any
+    ) -> tuple[TrialRecord, Path]:
+        folder = make_task(tmp_path / "tasks", "calc", toml=TOML, dockerfile=DOCKERFILE, test=JUDGE)
+        (folder / "environment" / "project").mkdir()
+        (folder / "environment" / "project" / "test_sums.py").write_text(TESTS)
+        behaviours = [one if isinstance(one, Behaviour) else Behaviour(text=one) for one in answers]
+        with FakeUpstream(*behaviours) as upstream:
+            model = Model(
+                name="fake",
+                id="openai/some",
+                api_base=upstream.url,
+                api_key_env=KEY_VARIABLE,
+                prices=Prices(input=2.0, output=10.0, cache_hit=0.5),
+            )
+            agent = BARE.model_copy(update=fields)
+            cell = Cell(
+                agent=agent,
+                model=model,
+                dataset=dataset(tmp_path / "tasks"),
+                budget=budget or Budget(),
+                attempts=1,
+            )
+            sandboxes = DockerSandboxes()
+            (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
+            lab = Lab(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
+            record = run_to_the_end(planned, lab, 0, lambda: False)
+        with closing(connect()) as engine:
+            label = f"assay.trial={planned.key}"
+            assert not engine.containers.list(all=True, filters={"label": label}), "the sandbox is gone"
+        return record, lab.store.folder(planned.key)
+
+    return trial
+
+
+@pytest.mark.docker
+def test_a_project_is_set_up_and_the_account_of_it_can_be_read(
+    trial: Callable[..., tuple[TrialRecord, Path]],
+) -> None:
+    record, folder = trial(
+        run("ls project"),
+        step("write_file", path="Dockerfile", content=DOCKERFILE),
+        step("write_file", path="run_tests.sh", content="python3 -m unittest -v\n"),
+        run("cd project && bash ../run_tests.sh"),
+        step(
+            "write_file", path="/workspace/results.json", content='{"passed": 2, "failed": 0, "skipped": 0}'
+        ),
+        DONE,
+        "This is never asked for.",
+        preparation=False,
+    )
+    assert (record.status, record.reward, record.turns) == (Status.COMPLETED, 1.0, 6), record
+    assert record.tool_calls == {"linux_terminal": 2, "write_file": 3, "task_done": 1}
+    assert record.tool_kinds == ("execute", "edit", "edit", "execute", "edit", "finish")
+    assert record.own_finish is True
+    assert record.programs[:2] == ("ls", "cd")
+    assert record.flags == ()
+    told = (folder / "agent.stdout").read_text()
+    assert "Attempt 1, command 6 of 40" in told
+    assert "Ran 2 tests" in told
+    steps = json.loads((folder / "trajectory.json").read_text())["steps"]
+    assert [one["tool_calls"][0]["function_name"] for one in steps[1:]][-1] == "task_done"
+    given = [one["observation"]["results"][0]["content"] for one in steps[1:]]
+    assert "Ran 2 tests" in given[3]
+    assert given[-1] == "All goals are reached."
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    ("answers", "calls"),
+    [(("I would read the README.", step("browser", url="x")), 0), ((run("ls"),), 10)],
+    ids=["prose and an unknown tool", "the same command"],
+)
+def test_a_model_that_never_gets_anywhere_ends_with_a_status_a_sentence_and_its_spend(
+    trial: Callable[..., tuple[TrialRecord, Path]], answers: tuple[str, ...], calls: int
+) -> None:
+    record, folder = trial(*answers, commands=7, attempts=2)
+    assert (record.status, record.reward, record.agent_exit_code) == (Status.AGENT_ERROR, 0.0, 1), record
+    assert record.error
+    told = "The agent ended with exit code 1: Given up: 2 attempts of 7 commands each are used up."
+    assert record.error.message == told
+    assert record.turns == 15, "one of them for the lessons"
+    assert record.cost_usd == pytest.approx(15 * 1.9e-3)
+    assert record.interactions == (14 if calls else 0)
+    assert ("empty_rollout" in record.flags) is not bool(calls)
+    assert (folder / "agent.stdout").read_text().count("Refused") == (4 if calls else 0)
+
+
+@pytest.mark.docker
+def test_a_model_that_stops_answering_is_no_failure_of_the_agent(
+    trial: Callable[..., tuple[TrialRecord, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
+    record, _ = trial(run("ls"), Behaviour(status_code=500, message="Broken."))
+    assert (record.status, record.turns, record.interactions) == (Status.INFRA_INVALID, 1, 1), record
+    assert record.error
+    assert "Broken." in record.error.message
+    assert record.cost_usd == pytest.approx(1.9e-3)
+
+
+@pytest.mark.docker
+def test_a_spent_budget_ends_it_and_what_it_did_is_judged(
+    trial: Callable[..., tuple[TrialRecord, Path]],
+) -> None:
+    record, _ = trial(
+        step("write_file", path="/workspace/run_tests.sh", content="true\n"),
+        run("ls"),
+        budget=Budget(turns=2),
+    )
+    assert (record.status, record.reward, record.turns) == (Status.BUDGET_EXCEEDED, 1.0, 2), record
+
+
+@pytest.mark.docker
+def test_a_command_that_never_ends_ends_with_the_trial(
+    trial: Callable[..., tuple[TrialRecord, Path]],
+) -> None:
+    record, _ = trial(run("sleep 600"), budget=Budget(wall_seconds=3))
+    assert record.status is Status.TIMEOUT, record
+    assert record.seconds.agent < 300

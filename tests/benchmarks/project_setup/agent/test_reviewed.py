@@ -1,0 +1,104 @@
+"""ExecutionAgent: bugs that a review found, each by its name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from runner.benchmarks.project_setup.agent.languages import HEAD_BYTES, languages
+from runner.benchmarks.project_setup.fake_bench import FakeBench
+from runner.cli.config import build
+from runner.errors import ConfigError, Stopped
+from runner.protocols import Bench
+from runner.records import Status
+from runner.sandbox.docker.engine import connect
+from runner.trials.driving import Workbench
+from tests.benchmarks.project_setup.agent import test_agent as agents
+from tests.trials import test_driving as driving
+
+loop, machine, run = agents.loop, agents.machine, driving.run
+
+AGENT = {
+    "_target_": "runner.benchmarks.project_setup.agent.agent.ExecutionAgent",
+    "name": "execution_agent",
+    "version": "1",
+}
+
+
+@pytest.mark.parametrize("search", ["none", "brave", {"url": "https://engine.example/?q={query}"}, []])
+def test_a_search_that_is_no_engine_is_refused_at_the_door_and_not_in_every_trial(search: object) -> None:
+    with pytest.raises(ConfigError, match=r"agent\.search.* null asks none"):
+        build(AGENT | {"search": search}, "agent")
+    assert build(AGENT | {"search": None}, "agent").search is None
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 0.0, 1e12])
+def test_a_time_limit_that_no_clock_takes_is_refused_at_the_door(seconds: float) -> None:
+    with pytest.raises(ConfigError, match=r"agent\.command_seconds"):
+        build(AGENT | {"command_seconds": seconds}, "agent")
+
+
+@pytest.mark.docker
+def test_of_a_long_result_the_log_has_both_ends_and_the_record_all(
+    loop: Callable[..., tuple[int, FakeBench]],
+) -> None:
+    _, bench = loop(agents.run("seq 1 10000"), agents.SUMMARY, commands=1, attempts=1)
+    (result,) = bench.results
+    assert result.splitlines()[1:] == [str(number) for number in range(1, 10001)]
+    (logged,) = (said for said in bench.logged if "10000" in said and "seq" not in said)
+    assert "characters left out" in logged
+    assert len(logged.splitlines()) < 3000
+
+
+def test_a_project_of_files_that_take_long_to_tell_apart_is_looked_at_no_longer_than_the_trial(
+    tmp_path: Path,
+) -> None:
+    """A quarter of a second for each of 20,000 files, and nobody could stop it."""
+    for number in range(100):
+        (tmp_path / f"{number}.m").write_text("\n" * HEAD_BYTES)
+    began, looked = time.process_time(), []
+
+    def check() -> None:
+        looked.append(1)
+        if len(looked) > 50:
+            raise Stopped("The deadline has passed.")
+
+    with pytest.raises(Stopped):
+        languages(tmp_path, check)
+    assert time.process_time() - began < 5, "it had been more than ten"
+
+
+@pytest.mark.docker
+def test_the_users_stop_ends_a_run_from_scratch_with_all_that_it_started(
+    run: Callable[..., driving.Ran],
+) -> None:
+    def work(bench: Bench) -> int:
+        assert isinstance(bench, Workbench)
+        assert bench.trial.task.environment.context
+        (bench.trial.task.environment.context / "project").mkdir()
+        recipe = "printf 'ARG BASE\\nFROM ${BASE}\\nRUN sleep 7411\\n'"
+        driving.shell(
+            bench, f"mkdir /workspace && cd /workspace && {recipe} >Dockerfile && touch run_tests.sh"
+        )
+        bench.rerun()
+        raise AssertionError
+
+    begun = Event()
+    with closing(connect()) as engine:
+
+        def builds() -> bool:
+            return any("sleep 7411" in str(one["Command"]) for one in engine.api.containers())
+
+        def stopped() -> bool:
+            if builds():
+                begun.set()
+            return begun.is_set()
+
+        ran = run(work, cancelled=stopped)
+        assert ran.record.status is Status.CANCELLED, ran.record
+        assert not builds()

@@ -1,0 +1,171 @@
+"""job=environment, as it is typed: a project in, two scripts, results and an account out."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.project_setup.deliverables import TRUTH, Outcomes, Rerun, Truth
+from runner.benchmarks.project_setup.jobs.account import LINES, account
+from runner.benchmarks.project_setup.jobs.environment import ACCOUNT, NO_TEST
+from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.records import ErrorInfo, Status
+from tests.jobs.sweeps import Door
+from tests.support.records_factory import trial_record
+from tests.support.suite_factory import write
+
+SCRIPTS = {
+    "Dockerfile": "ARG BASE\nFROM ${BASE}\nCOPY project /workspace/project\n",
+    "run_tests.sh": "python3 -m unittest -v\n",
+}
+PROJECT = {
+    "test_sums.py": "import unittest\n\n\nclass Sums(unittest.TestCase):\n"
+    "    def test_right(self):\n        self.assertEqual(1 + 1, 2)\n\n"
+    "    def test_wrong(self):\n        self.assertEqual(1 + 1, 3)\n\n"
+    '    @unittest.skip("not here")\n    def test_skipped(self):\n        pass\n',
+    "README.md": "Sums.\n",
+}
+OUTCOMES = {"passed": 1, "failed": 1, "skipped": 1}
+LEFT = {"Dockerfile", "run_tests.sh", "results.json", ACCOUNT, "task"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write(tmp_path / "sums", PROJECT)
+    return tmp_path / "sums"
+
+
+def place(door: Door, name: str = "mine", project: str = "sums") -> Path:
+    """Where the results of a project are."""
+    return door.outputs / name / "environment" / project
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def step(name: str, **args: str) -> Behaviour:
+    """An answer of the model: one tool."""
+    return Behaviour(text=json.dumps({"thoughts": "next", "tool": {"name": name, "args": args}}))
+
+
+@pytest.mark.docker
+def test_a_project_is_set_up_and_what_comes_of_it_is_accounted_for(
+    door: Door, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_API_KEY", "sk-fake")
+    steps = [
+        *(step("write_file", path=name, content=text) for name, text in SCRIPTS.items()),
+        step("write_file", path="results.json", content=json.dumps(OUTCOMES)),
+        step("task_done", reason="The tests run."),
+    ]
+    with FakeUpstream(*steps) as upstream:
+        words = [f"model.api_base={upstream.url}", "model.api_key_env=FAKE_API_KEY", "name=mine"]
+        agent = ["agent.preparation=false", "agent.attempts=1", "agent.commands=4", "model=gpt"]
+        limits = ["job.build_seconds=400", "job.test_seconds=100", "gateway.preflight=false"]
+        ended = door("job=environment", f"project={project}", *agent, *words, *limits)
+        assert ended.code == 0, ended.err
+        again = door("job=environment", f"project={project}", *agent, *words, *limits)
+        assert (again.code, len(upstream.requests)) == (0, len(steps)), "it was finished"
+    folder = place(door)
+    for each in (ended, again):
+        assert "From scratch: 1 passed, 1 failed, 1 skipped." in each.out
+        assert "AMS" not in each.out, "a leaderboard of one trial came first"
+    assert str(folder) in ended.out
+    assert names(folder) == LEFT
+    assert {name: (folder / name).read_text() for name in SCRIPTS} == SCRIPTS
+    results = json.loads((folder / "results.json").read_text())
+    assert results == {**OUTCOMES, "runs": [{"framework": "unittest", **OUTCOMES}]}
+    account = (folder / ACCOUNT).read_text()
+    assert account.startswith("# sums\n\nexecution_agent with gpt worked on it on ")
+    assert "| unittest | 1 | 1 | 1 | what it prints |" in account
+    assert "docker build --build-arg BASE=assay-base:TAG -t sums ." in account
+    assert "and 4 model calls (4000 tokens in, 200 out): 0.0" in account
+    assert "What went wrong" not in account
+    task = (folder / "task" / "sums" / "task.yaml").read_text()
+    assert "build_seconds: 400.0\ntest_seconds: 100.0\n" in task
+    assert str(project) not in account
+
+
+@pytest.mark.docker
+def test_what_is_found_becomes_a_tasks_recorded_solution(door: Door, project: Path, tmp_path: Path) -> None:
+    """The bound that applies what is recorded is an agent as any other; a truth is then made of what it left."""
+    write(place(door) / "task" / "sums" / "solution", SCRIPTS)
+    assert door("job=environment", f"project={project}", "agent=oracle", "name=mine").code == 0
+    task = tmp_path / "tasks" / "sums"
+    write(task, {"task.yaml": (place(door) / "task" / "sums" / "task.yaml").read_text()})
+    words = ["job=verify_ground_truth", "dataset=execution", f"dataset.root={task.parent}", "agent=nop"]
+    ended = door(*words)
+    assert ended.code == 2
+    assert "needs a Dockerfile and a run_tests.sh" in ended.err
+    ended = door(*words, f"scripts={place(door)}")
+    assert ended.code == 0, ended.err
+    assert "[1/1] sums: 1 passed, 1 failed, 1 skipped, twice" in ended.out
+    truth = Truth.model_validate_json((task / TRUTH).read_bytes())
+    assert truth.outcomes == Outcomes.model_validate(OUTCOMES)
+    assert (task / "solution" / "run_tests.sh").read_text() == SCRIPTS["run_tests.sh"]
+    planned = door("dataset=execution", f"dataset.root={task.parent}", "agent=oracle", "dry_run=true")
+    assert "1 trials planned: 0 finished, 1 to do." in planned.out
+
+
+@pytest.mark.docker
+def test_without_a_test_it_ends_otherwise_and_says_why(door: Door, project: Path, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "sums-1.0.tar.gz", "w:gz") as tar:
+        tar.add(project, "sums-1.0")
+    folder = place(door, project="sums-1.0")
+    write(folder, {"Dockerfile": "of an earlier run\n", "results.json": "{}"})
+    ended = door("job=environment", f"project={tmp_path}/sums-1.0.tar.gz", "agent=nop", "name=mine")
+    assert ended.code == NO_TEST
+    assert names(folder) == {ACCOUNT, "task"}
+    account = (folder / ACCOUNT).read_text()
+    assert account.startswith("# sums-1.0\n\nnop worked on it on ")
+    assert "It was not built." in account
+    assert "There is no Dockerfile and run_tests.sh in /workspace" in account
+    assert ended.out.rstrip().endswith(str(folder))
+
+
+def test_an_image_without_a_test_was_built() -> None:
+    why = ErrorInfo(type="no_tests", message="run_tests.sh ended with exit code 5.", phase="verify")
+    text = account("sums", trial_record(), Rerun(built=False, image="sha256:1", error=why), dockerfile=None)
+    assert "The image was built, and no test was executed." in text
+
+
+def test_the_account_of_what_went_wrong_is_plain_text() -> None:
+    """What a build prints is hostile, and is shown to people in their terminals."""
+    why = ErrorInfo(type="BuildFailed", message="The image:\n\x1b[31mit failed.", phase="verify")
+    measured = Rerun(built=False, error=why, output="first\n" * 50 + "\x1b]0;title\x07last\n")
+    record = trial_record(status=Status.TIMEOUT, cost_usd=None)
+    text = account("sums", record, measured, dockerfile="FROM nothing\n")
+    assert "It was not built." in text
+    assert "- The trial ended as timeout.\n- The image: it failed.\n" in text
+    assert text.count("    first\n") == LINES - 1
+    assert text.endswith("    last\n")
+    assert ": an unknown sum." in text
+    assert "docker build" not in text
+    assert "\x1b" not in text
+
+
+def test_nothing_is_started_for_what_cannot_be_done(
+    door: Door, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    given = f"project={project}"
+    for words, reason in {
+        (given,): "agent execution_agent needs a model: add model=NAME",
+        (given, "model=gpt"): "model gpt needs its API key: export OPENAI_API_KEY=...",
+        (given, "agent=nop", "dataset=quickstart"): "makes its own dataset: leave dataset= out",
+        (given, "agent=nop,oracle", "-m"): "is of one agent and one model: choose them, without -m",
+        ("project=none", "agent=nop"): "there is no none: name a folder, a tar or zip file, or NAME==VERSION",
+        (given, "agent=nop", "max_mb=0.0001"): "Leave out what is built, or raise it.",
+        ("agent=nop",): "job.project: it has no default. Add job.project=...",
+    }.items():
+        ended = door("job=environment", *words)
+        assert (ended.code, reason in ended.err) == (2, True), ended.err
+    planned = door("job=environment", given, "model=gpt", "dry_run=true")
+    assert planned.code == 0, planned.err
+    assert "1 cells, 1 trials planned: 0 finished, 1 to do." in planned.out
+    assert "The most it may cost: 2.00 USD" in planned.out
+    assert not (door.outputs / "trials").exists()

@@ -1,0 +1,135 @@
+"""The projects that are shipped: their recorded scripts deviate from no truth, and nothing executes no test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.agents.bounds import Nop, Oracle
+from runner.benchmarks.project_setup.dataset import TASK
+from runner.benchmarks.project_setup.deliverables import Truth
+from runner.benchmarks.project_setup.projects import Project
+from runner.benchmarks.project_setup.truth import ORIGIN
+from runner.benchmarks.project_setup.verifier import measured_in
+from runner.cli.arguments import ROOT
+from runner.gateway import Gateway
+from runner.protocols import Agent
+from runner.records import Budget, Environment, ExecSpec, SandboxSpec, TrialRecord
+from runner.sandbox.docker import base
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sweeps.cells import NO_MODEL, Cell
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import Store
+from runner.sweeps.yaml_files import read_yaml
+from runner.trials.context import Lab
+from runner.trials.run import run_to_the_end
+from tests.support.project_factory import project_bench
+
+SHIPPED = ROOT / "tasks" / "execution"
+NAMES = sorted(path.parent.name for path in SHIPPED.glob(f"*/{TASK}"))
+BUSY_SECONDS = 1800
+"""Where nothing is cached yet, the tools of four languages are installed."""
+ASKS_A_MIRROR = (
+    "apt-get update -qq -o APT::Update::Error-Mode=any -o Acquire::http::Timeout=30 -o Acquire::Languages=none "
+    "-o Acquire::IndexTargets::deb::Packages::DefaultEnabled=false"
+)
+"""Fails where there is none; fetches no list of packages."""
+PERMISSIVE = {"Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "Zlib"}
+
+Try = Callable[[str, Agent], TrialRecord]
+
+
+def truth_of(name: str) -> Truth:
+    return Truth.model_validate_json((SHIPPED / name / "truth.json").read_bytes())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_project_is_pinned_and_its_truth_is_ours(name: str, tmp_path: Path) -> None:
+    project = read_yaml(SHIPPED / name / TASK, Project, TASK)
+    assert project.digest.startswith("sha512-" if project.source == "npm" else "sha256:")
+    assert project.license in PERMISSIVE
+    assert project.what
+    assert project.tier in ("easy", "medium", "hard")
+    (task,) = project_bench(SHIPPED, tmp_path, include=(name,)).tasks()
+    assert task.refused is None
+    truth = truth_of(name)
+    assert truth.origin == ORIGIN
+    assert truth.outcomes.passed > 0
+
+
+def test_there_are_several_languages_and_ways_to_build() -> None:
+    shipped = [read_yaml(SHIPPED / name / TASK, Project, TASK) for name in NAMES]
+    assert len(shipped) >= 10
+    assert {project.language for project in shipped} >= {"python", "javascript", "c", "c++", "go", "perl"}
+    assert {project.category for project in shipped} >= {"plain", "native", "autotools", "cmake", "modules"}
+
+
+@pytest.fixture(scope="session")
+def cache(common: Path) -> Path:
+    """For what is fetched."""
+    base.ensure(connect(), print)
+    return common / "projects"
+
+
+@pytest.fixture(scope="session")
+def _packages() -> None:
+    """Skips what installs Debian's packages on the engine's network where that has a way to none."""
+    base.ensure(connect(), print)
+    environment, sandboxes = Environment(image=base.tag()), DockerSandboxes()
+    image = sandboxes.image(environment)
+    spec = SandboxSpec(name="mirror", image=image, environment=environment, user="root", network="open")
+    with sandboxes.open(spec) as sandbox:
+        asked = sandbox.exec(ExecSpec(argv=("sh", "-c", ASKS_A_MIRROR), timeout_seconds=BUSY_SECONDS / 6))
+    if asked.exit_code != 0:
+        pytest.skip(f"containers reach no mirror of Debian's packages: {asked.stderr.strip()}")
+
+
+@pytest.fixture
+def attempt(tmp_path: Path, cache: Path) -> Try:
+    """One trial of a shipped project."""
+
+    def attempt(name: str, agent: Agent) -> TrialRecord:
+        dataset = project_bench(SHIPPED, cache, include=(name,))
+        dataset.prepare(print)
+        sandboxes = DockerSandboxes()
+        cell = Cell(agent=agent, model=NO_MODEL, dataset=dataset, budget=Budget(), attempts=1)
+        (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
+        lab = Lab(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
+        return run_to_the_end(trial, lab, 0, lambda: False)
+
+    return attempt
+
+
+@pytest.mark.docker
+@pytest.mark.timeout(BUSY_SECONDS)
+@pytest.mark.usefixtures("_packages")
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_scripts_deviate_from_no_truth(attempt: Try, tmp_path: Path, name: str) -> None:
+    record = attempt(name, Oracle())
+    assert (record.status, record.reward) == ("completed", 1.0), record.verdict
+    assert record.verdict
+    said = record.verdict.components
+    assert {name: said[name] for name in ("built", "tests_executed", "total_deviation", "close")} == {
+        "built": 1.0,
+        "tests_executed": 1.0,
+        "total_deviation": 0.0,
+        "close": 1.0,
+    }
+    measured = measured_in(Store(tmp_path / "outputs").folder(record.key))
+    assert measured
+    assert measured.outcomes == truth_of(name).outcomes
+    framework = read_yaml(SHIPPED / name / TASK, Project, TASK).framework
+    assert {reading.framework for reading in measured.readings} == {framework}
+
+
+@pytest.mark.docker
+@pytest.mark.timeout(BUSY_SECONDS)
+def test_nothing_executes_no_test(attempt: Try) -> None:
+    """Of one project: without a script nothing of a project is looked at."""
+    record = attempt(NAMES[0], Nop())
+    assert (record.status, record.reward) == ("completed", 0.0), record.verdict
+    assert record.verdict
+    assert record.verdict.components["tests_executed"] == 0.0

@@ -1,0 +1,121 @@
+"""Set-ups that a good agent writes: what the watcher must see of them, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.project_setup.deliverables import Outcomes
+from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.benchmarks.project_setup.watch_inside.shim import telling
+from tests.support.watch_bench import TESTS, TRUE, results, watch
+
+UNITTEST = "-m unittest discover tests"
+OWN = 'mkdir -p own/bin; ln -s "$PY" own/bin/python3.19; export PATH="$PWD/own/bin:$PATH"'
+"""A virtual environment that is put on PATH by hand, with a Python that was not there before."""
+HANGS = {
+    "tests/test_a.py": "def test_a(): pass\ndef test_b(): assert False\n",
+    "tests/test_b.py": "import pathlib, time, unittest\nclass Hangs(unittest.TestCase):\n"
+    "    def test_c(self): pass\n"
+    "    def test_d(self):\n        pathlib.Path('hangs').touch()\n        time.sleep(1000)\n",
+}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "PYTHONPATH=. python3 -m pytest -q tests",
+        "export PYTHONPATH=src; python3 -m pytest -q tests",
+        "env FOO=1 PYTHONPATH=. python3 -m pytest -q tests",
+        "unset PYTHONPATH; timeout 60 python3 -m pytest -q tests",
+        "export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1; python3 -m pytest -q tests",
+    ],
+)
+def test_pytest_is_seen_whatever_its_variables_are(script: str) -> None:
+    assert results(watch(script)) == ([("pytest", TRUE)], "")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"{OWN}; python3.19 {UNITTEST}",
+        f"{OWN}; timeout 60 python3.19 {UNITTEST}",
+        f"main() {{ {OWN}; python3.19 {UNITTEST}; }}; set -u; IFS=$'\\n\\t'; main",
+        f"python3 -W default -X utf8 {UNITTEST}",
+        f"bash -lc 'python3 {UNITTEST}'",
+    ],
+    ids=["PATH", "timeout", "strict, in a function", "options of Python's", "a login shell"],
+)
+def test_unittest_is_seen_wherever_its_python_is(script: str) -> None:
+    assert results(watch(script)) == ([("unittest", TRUE)], "")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("command -v no-such mocha", ""),
+        ("type mocha", ""),
+        ("hash mocha", ""),
+        ("type -P python3", "file"),
+        ("type python3", "file"),
+        ("hash python3", ""),
+        ("type cd", "cd is a shell builtin"),
+    ],
+)
+def test_who_asks_for_a_program_hears_whether_there_is_one(question: str, answer: str) -> None:
+    watched = watch(
+        f'IFS=,; said=$({question} 2> /dev/null); code=$?; [ -x "$said" ] && said=file; echo $code:$said'
+    )
+    assert watched.output.strip() == f"{int('mocha' in question)}:{answer}"
+
+
+def test_a_suite_that_never_ends_keeps_what_its_tests_did() -> None:
+    script = """
+        python3 -m pytest -q tests &
+        (cd tests; exec python3 -m unittest -v test_b) &
+        until [ -e hangs ] && [ -e tests/hangs ]; do sleep 0.1; done
+    """
+    found, refused = results(watch(script, HANGS), files=HANGS)
+    assert refused == ""
+    assert dict(found) == {"pytest": Outcomes(passed=2, failed=1), "unittest": Outcomes(passed=1)}
+
+
+def test_a_pytest_that_is_killed_keeps_what_its_tests_did() -> None:
+    script = "python3 -m pytest -q tests & until [ -e hangs ]; do sleep 0.1; done; kill -9 %1"
+    found, _ = results(watch(script, HANGS), files=HANGS)
+    assert found == [("pytest", Outcomes(passed=2, failed=1))]
+
+
+def test_what_a_silent_program_prints_last_is_read() -> None:
+    files = {"tests/test_late.py": TESTS["tests/test_sums.py"] + "import time; time.sleep(2)\n"}
+    assert results(watch(f"python3 {UNITTEST}", files), files=files) == ([("unittest", TRUE)], "")
+
+
+def test_go_tells_of_tests_whatever_its_flags_are() -> None:
+    assert telling({})["GOFLAGS"] == "-v"
+    assert telling({"GOFLAGS": "-mod=vendor -v"})["GOFLAGS"] == "-mod=vendor -v"
+    assert telling({"GOFLAGS": "-mod=vendor"})["GOFLAGS"] == "-v -mod=vendor"
+
+
+def test_a_conftest_beside_tests_is_looked_at_though_only_workers_load_it() -> None:
+    script = "echo 'x = 1' > tests/conftest.py; python3 -m pytest -q --noconftest tests"
+    found, refused = results(watch(script))
+    assert found == []
+    assert "conftest.py is not the project's as published" in refused
+
+
+def test_what_shapes_a_reward_is_in_the_judges_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read, seen = ExecutionVerifier().shaping, Path.read_bytes, set()
+
+    def changed(path: Path) -> bytes:
+        seen.add(f"{path.parent.name}/{path.name}")
+        return read(path) + b"#" * (path.name == "deviations.py")
+
+    monkeypatch.setattr(Path, "read_bytes", changed)
+    assert ExecutionVerifier().shaping != before
+    judges = {"rerun.py", "watched_results.py", "execution.py"}
+    assert seen >= {f"verifiers/{name}" for name in judges} | {
+        "frameworks/tap.py",
+        "watch_inside/sessions.py",
+    }

@@ -1,0 +1,208 @@
+"""Where images come from, and that everybody gets the same."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from runner.errors import ImageError
+from runner.records import Environment
+from runner.sandbox.docker import base, images
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from runner.terminal.escaping import step
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture
+def digest() -> Iterator[str]:
+    """Of an environment that no other test has; the image that it tags is removed."""
+    digest = uuid4().hex
+    yield f"sha256:{digest}"
+    api = connect().api
+    for image in api.images(images.REPOSITORY):
+        if any(digest[:24] in tag for tag in image["RepoTags"]):
+            api.remove_image(image["Id"], force=True)
+
+
+def context(folder: Path, dockerfile: str) -> Path:
+    (folder / "Dockerfile").write_text(dockerfile)
+    return folder
+
+
+def on_base(folder: Path, instructions: str, digest: str, **more: object) -> Environment:
+    """An environment on this machine's base image, named by its build argument."""
+    path = context(folder, f"ARG BASE\nFROM $BASE\n{instructions}\n")
+    given = {"context": path, "build_args": {"BASE": "assay-base"}, "digest": digest, **more}
+    return Environment.model_validate(given)
+
+
+def test_a_local_image_counts(provider: DockerSandboxes) -> None:
+    image = provider.image(Environment(image=base.tag()))
+    assert (image.origin, image.reference, image.note) == ("local", base.tag(), "")
+    assert image.id.startswith("sha256:")
+
+
+def test_a_dockerfile_is_built_once_for_all_who_ask_and_kept(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    environment = on_base(tmp_path, "RUN sleep 1; cat /proc/sys/kernel/random/uuid > /id", digest)
+    heard: list[str] = []
+    with ThreadPoolExecutor(4) as pool:
+        found = list(
+            pool.map(lambda _: provider.image(environment, partial(step, heard.append, what="it")), range(4))
+        )
+    assert heard[0] == "Building it"
+    assert re.fullmatch(r"Building it took 0:\d\d", heard[1])
+    assert len(heard) == 2, "of those who ask at once, one builds"
+    assert len({image.id for image in found}) == len({image.seconds for image in found}) == 1
+    assert found[0].origin == "built"
+    again = DockerSandboxes().image(environment)
+    assert (again.id, again.origin) == (found[0].id, "built")
+    assert again.seconds < found[0].seconds
+
+
+def test_the_tag_of_a_build_names_its_base(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:
+    """Else a machine whose base image has changed would go on with images built on the old one."""
+    image = provider.image(on_base(tmp_path, "RUN true", digest))
+    assert image.reference.endswith(base.tag().rpartition(":")[2])
+
+
+def test_an_image_that_cannot_be_pulled_is_built_and_says_so(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    environment = on_base(tmp_path, "RUN true", digest, image="registry.invalid/no/image:1")
+    for known in (provider, DockerSandboxes()):
+        image = known.image(environment)
+        assert image.origin == "built"
+        assert "registry.invalid/no/image:1 could not be pulled; its Dockerfile was built" in image.note
+
+
+def test_two_tasks_that_name_one_image_and_have_two_dockerfiles_got_the_first_ones_build(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    """It cannot be pulled, so each has its own built; and its registry is asked once."""
+    built = []
+    for folder, mark in ((tmp_path / "one", digest), (tmp_path / "other", f"sha256:{uuid4().hex}")):
+        folder.mkdir()
+        environment = on_base(
+            folder, f"RUN echo {folder.name} > /which", mark, image="registry.invalid/one/image:1"
+        )
+        built.append(provider.image(environment))
+    connect().api.remove_image(built[1].reference, force=True)
+    assert built[0].id != built[1].id
+    assert all("could not be pulled; its Dockerfile was built" in image.note for image in built)
+
+
+def test_an_image_that_can_be_neither_pulled_nor_built_is_an_error_at_once(provider: DockerSandboxes) -> None:
+    began = time.monotonic()
+    with pytest.raises(ImageError, match=r"registry\.invalid/no/image.*docker load"):
+        provider.image(Environment(image="registry.invalid/no/image"))
+    assert time.monotonic() - began < 20
+
+
+def test_a_registry_that_accepts_and_says_nothing_is_given_up(
+    provider: DockerSandboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "PULL_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        name = f"127.0.0.1:{silent.getsockname()[1]}/silent/image:1"
+        began = time.monotonic()
+        with pytest.raises(ImageError, match="no answer from its registry"):
+            provider.image(Environment(image=name))
+    assert time.monotonic() - began < 20
+
+
+def test_a_failing_build_is_an_error_with_the_end_of_its_output(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    environment = on_base(tmp_path, "RUN seq 1000; echo the reason; exit 7", digest)
+    with pytest.raises(ImageError, match=r"returned a non-zero code: 7(.|\n)*\n1000\nthe reason") as caught:
+        provider.image(environment)
+    assert "\n10\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dockerfile", ["NONSENSE", "FROM registry.invalid/no/image", ""])
+def test_a_dockerfile_that_is_none_is_an_error(
+    provider: DockerSandboxes, tmp_path: Path, digest: str, dockerfile: str
+) -> None:
+    with pytest.raises(ImageError, match="could not be built"):
+        provider.image(Environment(context=context(tmp_path, dockerfile), digest=digest))
+
+
+def test_neither_image_nor_dockerfile_is_an_error(provider: DockerSandboxes, tmp_path: Path) -> None:
+    with pytest.raises(ImageError, match="no Dockerfile"):
+        provider.image(Environment(context=tmp_path))
+
+
+def test_a_broken_dockerfile_was_built_anew_for_every_trial(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    """Who waits fails with it, who asks later in the same run hears the same, and another run tries again."""
+    environment = on_base(tmp_path, "COPY start /start\nRUN sleep 1; cat /nothing", digest)
+    (tmp_path / "start").write_text(digest)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(provider.image, environment) for _ in range(3)]
+        failures = {id(future.exception()) for future in waiting}
+    assert len(failures) == 1
+    on_base(tmp_path, "RUN true", digest)
+    with pytest.raises(ImageError, match=r"cat /nothing(.|\n)*tried once, for all trials of this run"):
+        provider.image(environment)
+    assert DockerSandboxes().image(environment).origin == "built"
+
+
+def test_what_a_build_tells_a_terminal_is_no_part_of_its_error(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    coloured = on_base(
+        tmp_path, r"RUN printf '\033[31mred\033[0m \033]0;title\007plain \033(B\a\n'; exit 7", digest
+    )
+    with pytest.raises(ImageError) as caught:
+        provider.image(coloured)
+    assert r"red plain \x07" in str(caught.value).splitlines()
+    assert "\x1b" not in str(caught.value)
+
+
+def test_an_images_name_is_its_tasks_and_one_from_before_gets_it(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    """Trials and their keys are as before: the name is in no digest."""
+    unnamed = on_base(tmp_path, "RUN true", digest)
+    before = provider.image(unnamed)
+    assert before.reference.startswith(f"{images.REPOSITORY}:{digest.removeprefix('sha256:')[:24]}-")
+    named = unnamed.model_copy(update={"name": f"org/Some task!{'x' * 200}"})
+    after = DockerSandboxes().image(named)
+    assert after.id == before.id
+    assert after.reference.startswith(f"{images.REPOSITORY}:org-Some-task-xxx")
+    assert len(after.reference.partition(":")[2]) <= 128
+    assert named.model_dump() == unnamed.model_dump()
+    tags = connect().images.get(after.reference).tags
+    assert {before.reference, after.reference} <= set(tags)
+
+
+@pytest.mark.parametrize("instruction", ["RUN sleep 600", "RUN while :; do echo still; sleep 0.2; done"])
+def test_a_build_ends_at_its_limit(
+    provider: DockerSandboxes, tmp_path: Path, digest: str, instruction: str
+) -> None:
+    environment = on_base(tmp_path, instruction, digest, build_timeout_seconds=2.0)
+    began = time.monotonic()
+    with pytest.raises(ImageError, match="limit of 2 s"):
+        provider.image(environment)
+    assert time.monotonic() - began < 60
+
+
+def test_what_dockerignore_excludes_stays_out(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:
+    for name in ("kept", "secret"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / ".dockerignore").write_text("# none of these\nsecret\n")
+    environment = on_base(tmp_path, "COPY . /in\nRUN test -e /in/kept && ! test -e /in/secret", digest)
+    assert provider.image(environment).origin == "built"

@@ -1,0 +1,37 @@
+"""What a command had printed when it was ended is there, to the last line."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+from runner.records import ExecResult, ExecSpec
+from runner.sandbox.docker.container import DockerSandbox
+
+COUNTS = "while :; do : $((count += 1)); echo $count; echo $count >> /workspace/printed; sleep 0.003; done"
+
+
+def test_what_was_printed_before_the_deadline_is_not_lost(
+    start: Callable[..., DockerSandbox], bash: Callable[..., ExecResult], tmp_path: Path
+) -> None:
+    """The last lines were, those still on their way through the engine: why a command took too long stands there."""
+    sandbox = start()
+    result = bash(sandbox, COUNTS, timeout_seconds=0.7)
+    assert result.ended == "deadline"
+    sandbox.get("/workspace/printed", tmp_path / "printed.tar")
+    with tarfile.open(tmp_path / "printed.tar") as archive:
+        file = archive.extractfile("printed")
+        written = file.read().decode() if file else ""
+    count = written.count("\n")
+    assert count > 1
+    assert result.stdout.startswith("".join(f"{number}\n" for number in range(1, count + 1)))
+
+
+def test_a_command_that_is_ended_while_it_says_nothing_more_holds_nothing_up(
+    start: Callable[..., DockerSandbox],
+) -> None:
+    """Its streams are closed long before."""
+    silent = ExecSpec(argv=("bash", "-c", "echo last; exec >&- 2>&-; sleep 600"), timeout_seconds=0.7)
+    result = start().exec(silent)
+    assert (result.ended, result.stdout) == ("deadline", "last\n")

@@ -1,0 +1,127 @@
+"""CLI-Tool-Bench tasks made on the spot: a tiny tool that counts words and keeps a log, and what one may do to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
+from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
+from runner.benchmarks.sources.task_files import tree_digest
+from runner.cli.arguments import ROOT
+
+SCORES = (
+    *("build", "exec", "state", "exact_match", "fuzzy_match"),
+    *("positive_agreement", "negative_agreement"),
+)
+"""Components that are 1 for a tool that is the reference."""
+PATIENT = {"seconds": 200}
+"""Limits of a case: tools are done in an instant, but for a busy hour's instant the usual ten seconds are too few."""
+TOOL = """\
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit("usage: tally count|log FILE")
+    command, file = sys.argv[1:]
+    words = Path(file).read_text().split()
+    if command == "count":
+        for word in sorted(set(words)):
+            print(word, words.count(word))
+    elif command == "log":
+        Path("log").mkdir()
+        Path("log/total.txt").write_text(f"{len(words)}\\n")
+        Path(file).unlink()
+        print(len(words), "words")
+    else:
+        sys.exit(f"no such command: {command}")
+"""
+PROJECT = """\
+[project]
+name = "tally"
+version = "1.0"
+
+[project.scripts]
+tally = "tally:main"
+
+[tool.setuptools]
+py-modules = ["tally"]
+"""
+TEXTS = ("one two two three\nfour\n", "", "a b c a b a\n", "ünï ünï\n")
+
+
+def cases() -> list[dict[str, object]]:
+    """Ten cases: four good ones of both classes, and a bad one of each."""
+    good: list[dict[str, object]] = [
+        {"class": name.upper(), "command": f"tally {name} words.txt", "files": {"words.txt": text}}
+        for name in ("count", "log")
+        for text in TEXTS
+    ]
+    bad: list[dict[str, object]] = [
+        {"class": "COUNT", "command": "tally count missing.txt", "negative": True},
+        {"class": "LOG", "command": "tally log", "negative": True},
+    ]
+    return [{"negative": False, **case} for case in (*good, *bad)]
+
+
+def write_cases(folder: Path, lines: list[dict[str, object]]) -> None:
+    """`cases.jsonl` of a task."""
+    (folder / "cases.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def make_tool_task(root: Path, name: str = "tally", *, tool: str = TOOL) -> Path:
+    """A task whose reference lies beside it."""
+    folder = root / name
+    (folder / "reference").mkdir(parents=True)
+    (folder / "reference" / "tally.py").write_text(tool)
+    (folder / "reference" / "pyproject.toml").write_text(PROJECT)
+    (folder / "instruction.md").write_text("Write `tally`, which counts words.\n")
+    write_cases(folder, cases())
+    seal(folder)
+    return folder
+
+
+def seal(folder: Path) -> None:
+    """Write `task.toml` for the reference as it is now."""
+    digest = tree_digest(folder / "reference")
+    (folder / "task.toml").write_text(
+        f"""tool = "tally"
+language = "python"
+category = "Utility Libraries"
+
+[reference]
+source = "folder"
+package = "reference"
+digest = "{digest}"
+license = "MIT"
+lines = 20
+
+[classes]
+COUNT = "how often each word occurs"
+LOG = "how many words there are"
+"""
+    )
+
+
+def furnished(cache: Path, common: Path, *others: str) -> Path:
+    """A cache whose fetched parts, and `others`, all workers have in common: what is there is found by its content."""
+    cache.mkdir()
+    for part in ("images", "sources", *others):
+        (common / "tools" / part).mkdir(parents=True, exist_ok=True)
+        (cache / part).symlink_to(common / "tools" / part)
+    return cache
+
+
+def tool_dataset(root: Path, cache: Path, *, images: Path | None = None, **verifier: Any) -> CliToolBench:
+    """Every task below `root`."""
+    return CliToolBench(
+        name="made",
+        root=root,
+        images=images or ROOT / "tasks" / "cli_tool_bench" / "images",
+        build_args={"BASE": "assay-base"},
+        verifier=DifferentialVerifier.model_validate({"cache": cache, "limits": PATIENT, **verifier}),
+    )

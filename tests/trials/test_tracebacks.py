@@ -1,0 +1,53 @@
+"""What a record keeps of an unexpected exception."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.cli.arguments import ROOT
+from runner.errors import TaskError
+from runner.records import ErrorInfo, TrialRecord
+from runner.records.base import TRACEBACK
+from runner.sweeps.plan import make_plan
+from tests.support.records_factory import trial_record
+
+
+def raised(depth: int = 0) -> ErrorInfo:
+    try:
+        if depth:
+            exec("f = lambda n: 1 / 0 if n == 0 else f(n - 1)\nf(depth)", {"depth": depth})
+        make_plan(None, None, None)  # type: ignore[arg-type]
+    except Exception as error:  # noqa: BLE001 - what is tested is what is kept of it
+        return ErrorInfo.of(error, "verify", unexpected=True)
+    raise AssertionError
+
+
+def test_it_names_modules_and_no_path_of_this_machine() -> None:
+    """A record is read on other machines, too."""
+    kept = raised().traceback
+    assert kept
+    assert 'File "runner/sweeps/plan.py", line' in kept
+    assert str(ROOT) not in kept
+    assert kept.startswith("Traceback (most recent call last)")
+    assert "TypeError" in kept.splitlines()[-1]
+
+
+def test_it_is_bounded() -> None:
+    kept = raised(900).traceback
+    assert kept
+    assert len(kept) <= TRACEBACK
+    assert kept.splitlines()[-1].startswith("ZeroDivisionError") or "RecursionError" in kept
+
+
+def test_a_failure_that_is_provided_for_has_none() -> None:
+    assert ErrorInfo.of(TaskError("No such task."), "environment").traceback is None
+
+
+@pytest.mark.parametrize("field", ["warnings", "traceback"])
+def test_records_of_earlier_versions_are_still_read(field: str) -> None:
+    record = trial_record(error=ErrorInfo(type="x", message="y"))
+    old = json.loads(record.model_dump_json())
+    (old if field == "warnings" else old["error"]).pop(field)
+    assert TrialRecord.model_validate_json(json.dumps(old)) == record
