@@ -19,7 +19,7 @@ CONF = ROOT / "conf"
 
 
 def own_conf() -> Path | None:
-    """Return the user's own options: `conf/` of the current folder. None without one, and where it is the shipped one."""
+    """Return the folder of the user's own options, `conf/` where the user is; None if it is absent or the shipped one."""
     folder = Path("conf").absolute()
     return folder if folder.is_dir() and not folder.samefile(CONF) else None
 
