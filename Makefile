@@ -16,7 +16,7 @@ test: bundles browser ## set up, then run every test, those of metrics/ to its l
 attack: bundles ## every attack that is kept (tests/security): what agents, candidates, datasets and providers may try
 	$(BIN)/python -m pytest -n 3 tests/security $(ARGS)
 
-other-pythons: ## tests without containers or a browser: all on /usr/bin/python3, some on 3.12 and 3.13, where these are
+other-pythons: ## tests without containers or a browser: all on /usr/bin/python3, some on 3.12 and 3.13
 	@ARGS="$(ARGS)" .ci/other-pythons
 
 every-case: setup ## every case of every tool that is shipped, where `make test` runs each tenth; more with ASSAY_CASES=FILE

@@ -19,7 +19,10 @@ CONF = ROOT / "conf"
 
 
 def own_conf() -> Path | None:
-    """Return the folder of the user's own options, `conf/` where the user is; None if it is absent or the shipped one."""
+    """Return `conf/` of the current folder, which holds the user's own options.
+
+    None if there is none, or if it is the shipped one.
+    """
     folder = Path("conf").absolute()
     return folder if folder.is_dir() and not folder.samefile(CONF) else None
 

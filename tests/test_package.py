@@ -81,6 +81,10 @@ def test_every_tracked_file_that_the_code_reads_is_in_the_wheel(wheel: Path) -> 
         assert "License-Expression: Apache-2.0" in archive.read(f"{about}/METADATA").decode()
 
 
+def test_the_citation_names_this_version() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 def test_an_installed_copy_answers_questions_with_the_users_own_options(
     installed: Path, folder: Path
 ) -> None:
