@@ -17,6 +17,7 @@ from typing import Any, Union, get_args, get_origin
 
 import yaml
 
+from runner.cli.moved import MOVED
 from runner.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,10 +147,13 @@ def suggest(word: str, valid: Iterable[str]) -> str:
 
 
 def target(name: str, where: str) -> type[Any]:
-    """The class that `_target_: name` at key `where` means. Raises `ConfigError` if it cannot be imported."""
+    """Return the class that `_target_: name` at key `where` names, by an earlier name of its module too.
+
+    Raises `ConfigError` if it cannot be imported.
+    """
     module, _, attribute = name.rpartition(".")
     try:
-        found: type[Any] = getattr(importlib.import_module(module), attribute)
+        found: type[Any] = getattr(importlib.import_module(MOVED.get(module, module)), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{where}._target_: cannot import '{name}': {error}") from error
     return found

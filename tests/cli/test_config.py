@@ -305,6 +305,12 @@ class Nested(Record):
     part: Budget = Budget()
 
 
+def test_a_class_is_found_by_the_earlier_name_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configuration of users names classes, and modules move."""
+    monkeypatch.setattr(arguments, "MOVED", {"runner.earlier": "runner.records"})
+    assert build({"_target_": "runner.earlier.Budget"}, "it") == Budget()
+
+
 def nested(**values: object) -> dict[str, object]:
     return {"_target_": f"{__name__}.Nested", **values}
 
