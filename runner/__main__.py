@@ -64,6 +64,11 @@ def _fail(error: Exception, code: int) -> int:
     return code
 
 
-if __name__ == "__main__":
+def assay() -> int:
+    """Do what was typed, as `assay` or `python -m runner`."""
     sys.excepthook = show_exception
-    sys.exit(main(sys.argv[1:]))
+    return main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(assay())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.arguments import ROOT
+from runner.resources import ROOT
 
 FILES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")])
 HOMES = {

@@ -19,10 +19,8 @@ import yaml
 
 from runner.cli.moved import MOVED
 from runner.errors import ConfigError
+from runner.resources import CONF, own_conf
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The project: `${root:...}` in YAML starts here."""
-CONF = ROOT / "conf"
 AXES = ("agent", "model", "dataset", "budget")
 """Groups that a cell has one of; everything else is the sweep's."""
 DATA = {
@@ -87,34 +85,47 @@ def check(argv: Sequence[str]) -> list[str]:
     return out
 
 
-def config_folders(words: Sequence[str]) -> list[Path]:
-    """Where options are looked for: `conf/`, and what `--config-dir` adds. Raises `ConfigError` if one is not there."""
+def config_folders(words: Sequence[str] = ()) -> list[Path]:
+    """Return the folders of options in Hydra's order, in which the first file of a name counts: the user's own `conf/`,
+    the shipped one, and those that `--config-dir` adds.
+
+    Raises `ConfigError` if a folder is not there, and for a `config.yaml` in the user's own.
+    """
+    own = own_conf()
+    if own and (own / "config.yaml").exists():
+        raise ConfigError(
+            f"{own}/config.yaml cannot stay: options are looked for in this conf/ first, and Assay has a config.yaml "
+            "already. Write your values into conf/experiment/NAME.yaml, or run the command in another folder."
+        )
     flags, _ = _split(words)
-    found = [CONF, *(Path(value) for flag, value in flags if flag in ("-cd", "--config-dir"))]
-    if absent := [folder for folder in found if not folder.is_dir()]:
+    added = [Path(value) for flag, value in flags if flag in ("-cd", "--config-dir")]
+    if absent := [folder for folder in added if not folder.is_dir()]:
         raise ConfigError(f"no such configuration folder: {absent[0]}")
-    return found
+    return [*([own] if own else []), CONF, *added]
 
 
 def _keys_of_job(folders: Sequence[Path], chosen: Sequence[str]) -> set[str]:
     """Keys of the job that was typed which may go without `job.`, as nothing else has their name."""
     files = options("job", folders)
-    kinds = [target_of(files[name], "job") for name in chosen if name in files]
+    kinds = [target_of(files[name], "job", folders) for name in chosen if name in files]
     keys = {key for kind in kinds for key in keys_at(kind, ()) or ()}
     return keys - {*groups(folders), *scalars()}
 
 
-def groups(folders: Iterable[Path] = (CONF,)) -> list[str]:
-    """Names of the config groups that can be chosen from."""
-    return sorted(
-        {g.name for folder in folders for g in folder.iterdir() if g.is_dir() and g.name != "hydra"}
-    )
+def groups(folders: Sequence[Path] = ()) -> list[str]:
+    """Return the names of the config groups in these folders, by default in `config_folders()`."""
+    found = (group for folder in folders or config_folders() for group in folder.iterdir())
+    return sorted({group.name for group in found if group.is_dir() and group.name != "hydra"})
 
 
-def options(group: str, folders: Iterable[Path] = (CONF,)) -> dict[str, Path]:
-    """Option of a group -> its file. A name with a leading underscore is a base for others, and no option."""
-    files = sorted(file for folder in folders for file in (folder / group).glob("[!_]*.yaml"))
-    return {file.stem: file for file in files}
+def options(group: str, folders: Sequence[Path] = ()) -> dict[str, Path]:
+    """Return the file of each option of a group, by default in `config_folders()`.
+
+    A name with a leading underscore is a base for others, not an option.
+    """
+    searched = reversed(folders or config_folders())
+    found = {file.stem: file for folder in searched for file in (folder / group).glob("[!_]*.yaml")}
+    return dict(sorted(found.items()))
 
 
 def option_nodes(folders: Iterable[Path]) -> Iterator[dict[str, Any]]:
@@ -245,7 +256,8 @@ def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) 
     files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or [
         *sorted(candidates.values(), key=lambda file: file.stem != _defaults().get(first))
     ]
-    kinds = (kind for file in files if (kind := target_of(file, first)))  # one by one: imports take time
+    # One by one: imports take time.
+    kinds = (kind for file in files if (kind := target_of(file, first, folders)))
     wrong = None
     for kind in [target(NODES[first], first)] if first in NODES else kinds:
         if (fault := _first_wrong(kind, rest)) is None:
@@ -266,21 +278,22 @@ def _first_wrong(kind: type[Any], path: Sequence[str]) -> tuple[int, list[str]] 
     return None
 
 
-def target_of(file: Path, group: str) -> type[Any] | None:
-    """Class of an option, its own or the one that it inherits within its group; None for a preset."""
-    for node in lineage(file):
+def target_of(file: Path, group: str, folders: Sequence[Path]) -> type[Any] | None:
+    """Return the class of an option, its own or the one that it inherits within its group; None for a preset."""
+    for node in lineage(file, folders):
         if name := node.get("_target_", DATA.get(group)):
             return target(name, group)
     return None
 
 
-def lineage(file: Path) -> Iterator[dict[str, Any]]:
-    """An option's content, then that of the options of its group that it builds on."""
+def lineage(file: Path, folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """Yield an option's content, then that of the options of its group that it builds on, wherever these lie."""
     node = _read(file)
     yield node
     for base in node.get("defaults", []):
-        if isinstance(base, str) and (inherited := file.with_name(f"{base}.yaml")).is_file():
-            yield from lineage(inherited)
+        places = (folder / file.parent.name / f"{base}.yaml" for folder in folders)
+        if isinstance(base, str) and (inherited := next(filter(Path.is_file, places), None)):
+            yield from lineage(inherited, folders)
 
 
 def _read(file: Path) -> dict[str, Any]:

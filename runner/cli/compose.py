@@ -15,14 +15,28 @@ from tempfile import TemporaryDirectory
 
 import hydra
 from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.plugins.sweeper import Sweeper
 from omegaconf import DictConfig
 
-from runner.cli import arguments
+from runner.resources import CONF, own_conf
 
 _Load = Callable[..., ConfigResult]
+
+
+class OwnConf(SearchPathPlugin):
+    """Puts the user's own `conf/` in front of the shipped one."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Called by Hydra each time that it composes."""
+        if own := own_conf():
+            search_path.prepend("own", f"file://{own}", anchor="main")
+
+
+Plugins.instance().register(OwnConf)
 
 
 def compose(words: Sequence[str]) -> list[DictConfig]:
@@ -32,7 +46,7 @@ def compose(words: Sequence[str]) -> list[DictConfig]:
     """
     configs: list[DictConfig] = []
 
-    @hydra.main(version_base="1.3", config_path=str(arguments.CONF), config_name="config")
+    @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
     def collect(config: DictConfig) -> None:
         configs.append(config)
 

@@ -20,9 +20,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.cli import arguments
 from runner.errors import OutputsError
+from runner.resources import cache_folder
 from runner.sweeps.store import write_atomically
 
-FOLDER = arguments.ROOT / ".cache" / "composed"
+FOLDER = cache_folder() / "composed"
 """May be deleted at any time."""
 LIMIT = 100
 """Compositions kept; the one that was used longest ago makes room."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from runner.cli.compose import compose
 
 
@@ -32,3 +34,18 @@ def test_the_process_keeps_the_command_line_it_was_given() -> None:
     typed = list(sys.argv)
     compose(["agent=oracle"])
     assert sys.argv == typed
+
+
+def test_the_users_own_conf_is_in_front_of_the_shipped_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conf/model").mkdir(parents=True)
+    (tmp_path / "conf/model/mine.yaml").write_text("defaults: [gpt]\nname: mine\n")
+    (tmp_path / "conf/model/glm.yaml").write_text("name: glm\nid: other/glm\n")
+    shipped, same = (compose([f"model={name}"])[0] for name in ("gpt", "glm"))
+    monkeypatch.chdir(tmp_path)
+    mine, other = (compose([f"model={name}"])[0] for name in ("mine", "glm"))
+    assert (mine.model.name, mine.model.id) == ("mine", shipped.model.id)
+    assert other.model.id == "other/glm" != same.model.id
+    preset(tmp_path / "conf", 3)
+    assert compose(["experiment=mine"])[0].attempts == 3

@@ -105,6 +105,18 @@ def test_a_link_to_nowhere_keeps_nothing_and_breaks_nothing(own: Path, kept: Pat
     assert not marked(kept)
 
 
+def test_the_users_own_conf_is_part_of_what_is_kept(
+    tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for attempts in (2, 3):
+        place = tmp_path / f"{attempts}"
+        preset(place / "conf", f"attempts: {attempts}")
+        monkeypatch.chdir(place)
+        for _ in range(2):
+            assert [job.attempts for job in compose(["experiment=mine"], kept)] == [attempts]
+    assert len(list(kept.glob("*.json"))) == 2
+
+
 def test_other_words_are_composed_anew(kept: Path) -> None:
     compose(WORDS, kept)
     marked(kept)

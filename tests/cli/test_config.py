@@ -20,6 +20,7 @@ from runner.cli.compose import compose
 from runner.cli.config import build, load, to_yaml
 from runner.errors import ConfigError
 from runner.records import Budget, BundleRecipe, Prices, Record
+from runner.resources import ROOT
 from runner.sweeps.cells import NO_MODEL, Sweep
 from runner.sweeps.plan import make_plan
 
@@ -246,11 +247,13 @@ def test_the_name_of_a_sweep_follows_from_its_cells() -> None:
             loaded((*PLAIN, f"name={name}"))
 
 
-def test_paths_of_yaml_start_at_the_project_and_typed_ones_where_the_user_is(
+def test_shipped_paths_start_at_the_shipped_data_and_typed_ones_where_the_user_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert loaded(PLAIN).settings.outputs == arguments.ROOT / "outputs"
+    plain = loaded(PLAIN)
+    assert plain.settings.outputs == tmp_path / "outputs"
+    assert plain.cells[0].dataset.model_dump()["root"] == ROOT / "tasks/quickstart"
     typed = loaded((*PLAIN, "outputs=out", "dataset=harbor", "dataset.root=tasks"))
     assert typed.settings.outputs == tmp_path / "out"
     assert typed.cells[0].dataset.model_dump()["root"] == tmp_path / "tasks"
@@ -396,7 +399,7 @@ def test_a_preset_sweeps_and_the_command_line_wins(
     said: Said, own: Path, tmp_path: Path, words: tuple[str, ...], cells: int
 ) -> None:
     plan = said("--config-dir", str(own), "experiment=grid", "dry_run=true", "outputs=outputs", *words)
-    tasks = len(list((arguments.ROOT / "tasks/quickstart").glob("*/task.toml")))
+    tasks = len(list((ROOT / "tasks/quickstart").glob("*/task.toml")))
     assert f"{cells} cells, {cells * tasks} trials planned" in plan
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"], "a dry run leaves nothing behind"
 

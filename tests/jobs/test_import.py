@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 from metrics.errors import TableError
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError
 from runner.jobs.importing import read_mapping
 from runner.report.imports import import_trials
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
+from runner.resources import ROOT
 from tests.jobs.sweeps import AGENTMETER, Door, finished_sweep
 
 EXAMPLE = ROOT / "conf/mapping_example.yaml"
