@@ -23,11 +23,12 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from runner.cli.arguments import AXES, DATA, config_folders, keys_at, option_nodes, suggest, target
+from runner.cli.arguments import DATA, config_folders, keys_at, option_nodes, target
 from runner.errors import ConfigError
 from runner.protocols import Agent
-from runner.records import Budget, Judge, Model, Scoring
+from runner.records import AXES, Budget, Judge, Model, Scoring
 from runner.resources import ROOT
+from runner.suggestions import suggest
 from runner.sweeps.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
 from runner.sweeps.pricing import Pricing, priced
 from runner.sweeps.refusals import absent_keys

@@ -9,18 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner import __version__
-from runner.cli.arguments import (
-    config_folders,
-    groups,
-    keys_at,
-    lineage,
-    options,
-    scalars,
-    suggest,
-    target_of,
-)
+from runner.cli.arguments import config_folders, groups, keys_at, lineage, options, scalars, target_of
 from runner.errors import ConfigError
 from runner.resources import CONF, own_conf
+from runner.suggestions import suggest
 from runner.terminal.escaping import width, wrapped
 
 INTRODUCTION = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from pydantic import Field
@@ -12,12 +12,9 @@ from pydantic import Field
 from runner.cli import arguments
 from runner.errors import ConfigError
 from runner.records import Model
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.pricing import RATES, Entry, Pricing, from_litellm
 from runner.sweeps.store import write_atomically
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
 
 
 class PriceSnapshot(Job):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict
 
 from runner.records import PlannedRow, Record, Task
-from runner.sweeps.cells import Cell
+from runner.sweeps.cells import Cell, dataset_key
 
 if TYPE_CHECKING:
     from runner.protocols import Configured, SandboxProvider
@@ -137,7 +137,7 @@ def make_plan(
     read: dict[str, tuple[Task, ...]] = {}
     trials = []
     for cell in cells:
-        dataset = str(cell.dataset.model_dump())  # not `identity`, which leaves out where a dataset lies
+        dataset = dataset_key(cell.dataset)
         if dataset not in read:
             read[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)

@@ -19,7 +19,7 @@ from runner.cli import arguments
 from runner.cli.compose import compose
 from runner.cli.config import build, load, to_yaml
 from runner.errors import ConfigError
-from runner.records import Budget, BundleRecipe, Prices, Record
+from runner.records import AXES, Budget, BundleRecipe, Prices, Record
 from runner.resources import ROOT
 from runner.sweeps.cells import NO_MODEL, Sweep
 from runner.sweeps.plan import make_plan
@@ -85,7 +85,7 @@ def test_every_option_composes_and_validates(group: str, option: str, tmp_path: 
     needed = NEEDED.get((group, option), "fresh=false").format(folder=tmp_path)
     keyless = "fresh=false" if group == "job" else "dry_run=true"
     sweep = loaded((f"{group}={option}", keyless, *needed.split()))
-    part = getattr(sweep.cells[0] if group in arguments.AXES else sweep.settings, group)
+    part = getattr(sweep.cells[0] if group in AXES else sweep.settings, group)
     named = getattr(part, "name", option)
     assert named in (option, NO_MODEL.name)
 

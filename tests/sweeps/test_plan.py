@@ -12,7 +12,7 @@ from runner.agents.bounds import Nop, Oracle
 from runner.agents.cli import CliAgent
 from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
 from runner.benchmarks.project_setup.llm_scripts import LlmScripts
-from runner.cli.arguments import options, target_of
+from runner.cli.arguments import config_folders, options, target_of
 from runner.protocols import Configured
 from runner.records import Budget, Environment, Model, Prices, PriceTier, VerifierSpec
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -249,7 +249,7 @@ def test_a_class_that_moves_to_another_module_keeps_the_keys_of_finished_trials(
 def test_every_class_that_enters_a_key_is_held_to_its_identity() -> None:
     known = {type(part).__name__ for part, _ in KNOWN_AS}
     for group in ("agent", "sandbox"):
-        kinds = {target_of(file, group) for file in options(group).values()}
+        kinds = {target_of(file, group, config_folders()) for file in options(group).values()}
         assert {kind.__name__ for kind in kinds if kind} <= known
 
 
