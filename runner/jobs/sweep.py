@@ -130,15 +130,15 @@ def _print_replaced(folder: Path, plan: Plan) -> None:
 
     Raises `ConfigError` for an imported sweep, whose plan is in no record.
     """
+    if (folder / sweep_file.IMPORTED).exists():
+        raise ConfigError(f"name: {folder.name} is an imported sweep; choose another name=.")
     if not sweep_file.exists(folder):
         return
     try:
-        before = sweep_file.read(folder)
+        before = sweep_file.read(folder).cells
     except ConfigError:
         return  # damaged, or of another version: it is written anew
-    if before.imported:
-        raise ConfigError(f"name: {folder.name} is an imported sweep; choose another name=.")
-    if gone := before.cells - {trial.cell.name for trial in plan.trials}:
+    if gone := before - {trial.cell.name for trial in plan.trials}:
         _print(
             f"{folder.name} had other cells, which its tables no longer show: {', '.join(sorted(gone))}. Their records "
             "are kept: the command that planned them, with another name=, shows them again and runs nothing."

@@ -46,10 +46,6 @@ _TYPES = {
 """Columns that are missing in some rows, with a type that can say so in any file format."""
 
 
-IMPORTED = "imported.parquet"
-"""File in the folder of an imported sweep: its trials table, in place of records."""
-
-
 def trials_table(
     planned: Sequence[PlannedRow],
     records: Mapping[str, TrialRecord],

@@ -14,6 +14,8 @@ from runner.suggestions import suggest
 from runner.sweeps.store import write_atomically
 
 NAME = "sweep.json"
+IMPORTED = "imported.parquet"
+"""File in the folder of an imported sweep: its trials table, in place of records."""
 
 
 class Imported(Record):
