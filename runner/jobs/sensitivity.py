@@ -1,4 +1,4 @@
-"""`job=sensitivity`: one sweep under several scorings. Reads records and runs nothing."""
+"""`job=sensitivity`: rank one sweep under several scorings. Reads records and runs nothing."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from runner.sweeps.cells import Job, Sweep
 
 
 class Sensitivity(Job):
-    """Ranks the cells of a sweep by AMS under each scoring that was asked for, beside the sweep's own.
+    """Ranks the cells of a sweep by AMS under its own scoring and under each that was asked for.
 
-    Without one on the command line: the sweep's own with each of `alphas` and of `scales`.
+    If none was typed, these are the sweep's own scoring with each of `alphas` and of `scales`.
     """
 
     several_scorings: ClassVar[bool] = True
     alphas: tuple[float, ...] = ()
-    """Values of alpha; none: the sweep's own."""
+    """Values of alpha; empty for the sweep's own."""
     scales: tuple[PositiveFloat, ...] = ()
-    """Factors of the budgets and thresholds of the sweep's own tiers; none: 1."""
+    """Factors of the budgets and thresholds of the sweep's own tiers; empty for 1."""
 
     @field_validator("alphas")
     @classmethod
@@ -31,8 +31,10 @@ class Sensitivity(Job):
         return alphas
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` when there is no such sweep or no scoring was given, and `TableError` when
-        a scoring does not fit the trials.
+        """Rank and return 0.
+
+        Raises `ConfigError` if there is no such sweep or no scoring was given, and `TableError` if a scoring does not
+        fit the trials.
         """
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas and matplotlib
         from runner.report.rescoring import compare_scorings  # noqa: PLC0415

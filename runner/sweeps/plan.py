@@ -1,7 +1,7 @@
 """Plan a sweep: from cells to trials, without starting anything. `dry_run=full` prints the plan.
 
-A trial's key is a digest of what defines it: the configuration of its agent, model, budget and sandbox, the content of
-its task, the recipes of its images, and the attempt. Folders, the sweep and the scoring are not part of the key, so that
+A trial's key is a digest of what defines it: the configuration of its agent, model, budget and sandbox, the content
+of its task, the recipes of its images, and the attempt. Folders, the sweep and the scoring are not in the key, so that
 moving `outputs/`, adding a cell or changing α never runs a trial twice.
 """
 

@@ -83,7 +83,7 @@ def _missing_keys(plan: Plan) -> Iterator[str]:
 
 
 def _cells(plan: Plan, width: int) -> str:
-    """Return a table with a row per cell: trials to do, finished and refused, and the highest cost of those to do."""
+    """Return a table with a row per cell: trials to do, finished and refused, and the most the former may cost."""
     todo = Counter(trial.cell.name for trial in plan.todo)
     planned = Counter(trial.cell.name for trial in plan.trials)
     refused = Counter(trial.cell.name for trial in plan.trials if trial.task.refused)
@@ -111,7 +111,7 @@ def _tiers(plan: Plan, scoring: Scoring) -> Iterator[str]:
 
 
 def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> Iterator[str]:
-    """Yield the time and the disk that the limits allow, and the time that finished trials of this plan suggest."""
+    """Yield the time and the disk that the limits allow, and the time that finished trials suggest."""
     if not plan.todo:
         return
     workers = settings.executor.at_once
@@ -127,9 +127,10 @@ def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> I
     disk = max(trial.task.environment.storage_mb or own.get("disk_mb") or 0 for trial in plan.todo)
     workspace = own.get("workspace_mb")
     if disk and workspace:
+        at_work, afterwards = workers * disk / 1000, len(plan.todo) * workspace / 1000
         yield (
-            f"Disk, at most: {workers * disk / 1000:.1f} GB in sandboxes at work, {len(plan.todo) * workspace / 1000:.1f} GB "
-            "of workspaces kept; images beside that."
+            f"Disk, at most: {at_work:.1f} GB in sandboxes at work, {afterwards:.1f} GB of workspaces kept; images "
+            "beside that."
         )
 
 

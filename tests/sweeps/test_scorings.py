@@ -98,8 +98,8 @@ def test_a_run_whose_task_the_tiers_file_lacks_is_refused_before_it_starts(door:
     [
         (None, "cannot be read (No such file or directory)"),
         ("labels: [", "is not YAML"),
-        ("labels: {}", "is no TiersFile (dataset: Field required)"),
-        ("- 1", "is no TiersFile (the whole: "),
+        ("labels: {}", "is not a TiersFile (dataset: Field required)"),
+        ("- 1", "is not a TiersFile (the whole: "),
     ],
 )
 def test_what_is_no_tiers_file_is_refused(door: Door, content: str | None, reason: str) -> None:
