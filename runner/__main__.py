@@ -19,7 +19,7 @@ QUIET = {
 
 
 def main(argv: list[str]) -> int:
-    """Exit code of one command: the job's own; 2 what is the user's to mend, 3 the engine's, 130 stopped."""
+    """Run a command and return its exit code: the job's, 2 (mistake of the user), 3 (failure) or 130 (stopped)."""
     os.environ.update(QUIET)
     with safe_streams():
         return _ended(argv)
@@ -30,7 +30,7 @@ def _ended(argv: list[str]) -> int:
         return run(argv)
     except ConfigError as error:
         return _fail(error, 2)
-    except TableError as error:  # trials that cannot be scored as asked
+    except TableError as error:  # the trials cannot be scored as asked
         return _fail(error, 2)
     except AssayError as error:
         return _fail(error, 3)
@@ -43,18 +43,18 @@ def _ended(argv: list[str]) -> int:
 
 
 def run(argv: list[str]) -> int:
-    """Answer, or compose and do the job. Raises `AssayError`."""
+    """Answer a question, or compose the cells and do the job. Raises `AssayError`."""
     if (text := usage.answer(argv)) is not None:
         print(text)
         return 0
     words = arguments.check(argv)
-    from runner.cli.compositions import compose  # noqa: PLC0415 - not for help
+    from runner.cli.compose import answer, compose  # noqa: PLC0415 - not for help
     from runner.cli.config import load  # noqa: PLC0415 - as above; also registers ${root:...} for Hydra
 
-    configs = compose(words)
-    if any(word.partition("=")[0] in arguments.QUESTIONS for word in words):
+    if arguments.is_question(arguments.split(words)[0]):
+        answer(words)
         return 0
-    sweep = load(configs, words)
+    sweep = load(compose(words), words)
     return sweep.settings.job.run(sweep)
 
 

@@ -1,4 +1,4 @@
-"""Locks between threads and processes, which the kernel lets go of however their holder ends."""
+"""Locks between threads and processes, which the kernel releases however their holder ends."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Folders that Assay reads and writes on this machine: the data it ships with, the user's own options, and caches."""
+"""Folders that Assay reads: the data it ships with, and the user's own options."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 
@@ -25,9 +24,3 @@ def own_conf() -> Path | None:
     """
     folder = Path("conf").absolute()
     return folder if folder.is_dir() and not folder.samefile(CONF) else None
-
-
-def cache_folder() -> Path:
-    """Return the folder for what can be made again at any time: `assay` in the user's cache folder (XDG)."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the specification ignores a relative one
-    return (base if base.is_absolute() else Path.home() / ".cache") / "assay"

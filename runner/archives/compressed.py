@@ -1,4 +1,4 @@
-"""What a trial leaves is kept compressed: a workspace may hold 200 MB, and a sweep has hundreds of trials."""
+"""Compress what a trial leaves: a workspace may hold 200 MB, and a sweep has hundreds of trials."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from runner.sweeps.store import no_room
 
 LEVEL = 1
-"""Of gzip, the fastest: a workspace of 200 MB takes 2.6 s and a quarter of its size; level 6 takes 8 s and a fifth."""
+"""Fastest level of gzip: 200 MB take 2.6 s and shrink to a quarter. Level 6 takes 8 s for a fifth."""
 CHUNK = 1 << 20
 
 
 def compress_archives(folder: Path) -> None:
     """Replace every tar of a trial, and of its second verdict, by a `.tar.gz`. Raises `OutputsError`.
 
-    Archives of earlier tries are compressed already, or are from before and stay as they are.
+    Archives of earlier tries are left as they are.
     """
     for tar in sorted([*folder.glob("*.tar"), *folder.glob("again/*.tar")]):
         target = tar.with_name(f"{tar.name}.gz")
@@ -31,7 +31,7 @@ def compress_archives(folder: Path) -> None:
 
 
 def _compress(source: Path, target: Path) -> None:
-    """Neither the time nor a name is written, so that equal archives stay equal."""
+    """Compress without a time and a name, so that equal archives stay equal."""
     with (
         source.open("rb") as tar,
         target.open("wb") as file,

@@ -1,8 +1,7 @@
-"""From composed configuration to frozen objects: the only module that knows OmegaConf.
+"""Turn composed configuration into frozen objects.
 
-Everything is resolved, imported and validated here, before any container starts; what is left over is cells and
-settings. YAML names the *variable* that holds a secret and never the secret, so a composed configuration may be
-shown and stored.
+Everything is resolved, imported and validated here, before any container starts. YAML names the *variable* that holds a
+secret and never the secret, so that a composed configuration may be shown and stored.
 
 Paths: `${root:tasks/x}` in YAML starts at the data that ships with Assay; a relative path, typed on the command line or
 in a user's own YAML, starts where the user is.
@@ -23,11 +22,12 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from runner.cli.arguments import AXES, DATA, config_folders, keys_at, option_nodes, suggest, target
+from runner.cli.arguments import DATA, config_folders, keys_at, option_nodes, target
 from runner.errors import ConfigError
 from runner.protocols import Agent
-from runner.records import Budget, Judge, Model, Scoring
+from runner.records import AXES, Budget, Judge, Model, Scoring
 from runner.resources import ROOT
+from runner.suggestions import suggest
 from runner.sweeps.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
 from runner.sweeps.pricing import Pricing, priced
 from runner.sweeps.refusals import absent_keys
@@ -42,9 +42,9 @@ _OF_SCORING = re.compile(r"[+~]*scoring\b(?:\.(?P<key>[\w.]+)=)?")
 
 
 def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
-    """The sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing.
+    """Return the sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing.
 
-    `typed` is the command line: it says whether a scoring was asked for.
+    `typed` is the command line, which says whether a scoring was asked for.
     """
     if not configs:
         raise ConfigError("Nothing to run: a pattern such as glob(...) matches no option.")
@@ -81,7 +81,7 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
 
 
 def build(node: Any, where: str, kind: type[BaseModel] | None = None) -> Any:
-    """The object that a resolved node describes: its `_target_`, or `kind`, with nested nodes built first.
+    """Build the object that a resolved node describes, of its `_target_` or of `kind`, nested nodes first.
 
     Raises `ConfigError` with the key, the reason and the nearest valid key of each fault.
     """
@@ -109,7 +109,7 @@ def _data(group: str) -> type[Any] | None:
 
 
 def _resolved(config: DictConfig) -> dict[str, Any]:
-    """Plain values with every interpolation resolved."""
+    """Return plain values with every interpolation resolved. Raises `ConfigError`."""
     try:
         node: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
@@ -124,7 +124,7 @@ def _resolved(config: DictConfig) -> dict[str, Any]:
 
 
 def _scorings(nodes: Sequence[dict[str, Any]]) -> tuple[Scoring, ...]:
-    """Each scoring once, in order; `tiers` may be a tiers file instead of tiers."""
+    """Return each scoring once, in order. `tiers` may name a tiers file."""
     found = []
     for node in nodes:
         scoring = node.get("scoring")
@@ -135,13 +135,13 @@ def _scorings(nodes: Sequence[dict[str, Any]]) -> tuple[Scoring, ...]:
 
 
 def _keys_of_scoring(typed: Sequence[str]) -> tuple[str, ...]:
-    """Keys of the scoring that were typed; none where a whole scoring was, or where only a preset speaks of it."""
+    """Return the typed keys of the scoring; none if a whole scoring was typed, or if only a preset sets it."""
     found = [match["key"] for word in typed if (match := _OF_SCORING.match(word))]
     return tuple(key for key in found if key) if all(found) else ()
 
 
 def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...]:
-    """One cell per distinct name, in order; equal nodes become one object."""
+    """Return one cell per distinct name, in order; equal nodes become one object."""
     built: dict[str, Any] = {}
 
     def part(node: dict[str, Any], group: str) -> Any:
@@ -153,7 +153,7 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
         return built[key]
 
     parts = [[part(_with_judge(node, pricing), group) for group in AXES] for node in nodes]
-    budgets = _told_apart([budget for *_, budget in parts])
+    budgets = _distinct([budget for *_, budget in parts])
     cells: dict[str, Cell] = {}
     for node, chosen, budget in zip(nodes, parts, budgets, strict=True):
         agent, model, dataset, _ = chosen
@@ -174,19 +174,19 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
     return tuple(cells.values())
 
 
-def _told_apart(budgets: Sequence[Budget]) -> list[Budget]:
-    """The same, but that several of one name have the limits in which they differ in it: `default_turns_50`."""
-    told = []
+def _distinct(budgets: Sequence[Budget]) -> list[Budget]:
+    """Return the budgets, where those of one name have their different limits added to it: `default_turns_50`."""
+    renamed = []
     for budget in budgets:
         twins = [other for other in budgets if other.name == budget.name]
         limits = [key for key in Budget.model_fields if len({getattr(twin, key) for twin in twins}) > 1]
         name = "_".join([budget.name, *(f"{key}_{getattr(budget, key)}".lower() for key in limits)])
-        told.append(budget.model_copy(update={"name": name}))
-    return told
+        renamed.append(budget.model_copy(update={"name": name}))
+    return renamed
 
 
 def _with_judge(node: dict[str, Any], pricing: Pricing) -> dict[str, Any]:
-    """The node with its prices at the dataset's judge model, if it has one."""
+    """Return the node with prices for the dataset's judge model, if there is one."""
     dataset: Any = node.get("dataset")
     verifier = dataset.get("verifier") if isinstance(dataset, dict) else None
     if not isinstance(verifier, dict) or verifier.get("judge") is None:
@@ -198,12 +198,12 @@ def _with_judge(node: dict[str, Any], pricing: Pricing) -> dict[str, Any]:
 
 
 def to_yaml(composed: Iterable[dict[str, Any]]) -> str:
-    """What Hydra composed, as a YAML document per job."""
+    """Return what Hydra composed, as a YAML document per job."""
     return yaml.safe_dump_all(composed, sort_keys=False, allow_unicode=True)
 
 
 def _well_placed(node: dict[str, Any]) -> None:
-    """Raises when a file that is laid over everything has landed in a node of its own, where it does nothing."""
+    """Raise `ConfigError` for a file meant for the whole configuration that landed in a node of its own."""
     for group in ("experiment", "agent_model"):
         if group in node:
             raise ConfigError(
@@ -212,7 +212,7 @@ def _well_placed(node: dict[str, Any]) -> None:
 
 
 def _keep_keys(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
-    """Raises when `dataset.env` names the variable of a key: of any model or search that is chosen, or could be."""
+    """Raise `ConfigError` if `dataset.env` names the variable of an API key of any option, chosen or not."""
     asked = [name for node in nodes for name in dict(leaves(node)).get("dataset.env") or ()]
     if not asked:
         return
@@ -226,6 +226,7 @@ def _keep_keys(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
 
 
 def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
+    """Raise `ConfigError` if cells differ in what a sweep has once."""
     first = dict(leaves(nodes[0]))
     for node in nodes[1:]:
         other = dict(leaves(node))
@@ -238,7 +239,7 @@ def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
 
 
 def _name(cells: Sequence[Cell]) -> str:
-    """Made of the cells' own names, so that the same command means the same sweep and so resumes."""
+    """Make the name of a sweep from its cells, so that the same command resumes it."""
     axes = (
         [cell.agent.name for cell in cells],
         [cell.model.name for cell in cells if cell.agent.uses_model],
@@ -249,14 +250,16 @@ def _name(cells: Sequence[Cell]) -> str:
     name = re.sub(r"[^\w.+-]", "-", whole)
     if len(name) <= LONGEST_NAME:
         return name
-    # Of what is cut off too: else two sweeps share a folder.
+    # A digest of the whole name, because two sweeps may differ in what is cut off.
     digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
     return f"{name[: LONGEST_NAME - 9]}-{digest}"
 
 
 def _fitted(kind: Any, key: str, value: Any) -> Any:
-    """A value as its field means it: paths absolute, so that nothing depends on the current directory; numbers typed
-    where a mapping holds text (environment variables) as that text.
+    """Return a value as its field means it.
+
+    Paths become absolute, so that nothing depends on the current directory. Numbers become text where a mapping holds
+    text, as for environment variables.
     """
     field = getattr(kind, "model_fields", {}).get(key)
     annotation = field.annotation if field else None
@@ -268,7 +271,7 @@ def _fitted(kind: Any, key: str, value: Any) -> Any:
 
 
 def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
-    """One line on one fault of validation."""
+    """Return a line on one fault of validation."""
     *path, key = fault["loc"] or ("",)
     where = prefix + ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
@@ -277,12 +280,12 @@ def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
         return f"{where}: missing."
     if fault["type"] == "tuple_type":
         return f"{where}: a list is needed: {where}=[{fault['input']}]"
-    got = f" (got {fault['input']!r})" if fault["loc"] else ""  # else all of it, for a fault of the whole
+    got = f" (got {fault['input']!r})" if fault["loc"] else ""  # without a place, the input is all of it
     return f"{where.rstrip('.')}: {fault['msg'].removeprefix('Value error, ')}{got}."
 
 
 def _require_prices(cells: Sequence[Cell]) -> None:
-    """Raises unless every model that somebody is charged for has a price: a cap on USD could not be counted."""
+    """Raise `ConfigError` for a paid model without a price, since a cap on USD could not be counted."""
     for model in (cell.model for cell in cells):
         if model.backend == "provider" and not model.prices.known:
             raise ConfigError(
@@ -292,7 +295,7 @@ def _require_prices(cells: Sequence[Cell]) -> None:
 
 
 def _require_needs(agent: Agent, model: Model) -> None:
-    """Raises unless the model says what the agent cannot work without."""
+    """Raise `ConfigError` if the model lacks a field that the agent needs."""
     for field in agent.needs:
         if getattr(model, field) is None:
             raise ConfigError(
@@ -302,7 +305,7 @@ def _require_needs(agent: Agent, model: Model) -> None:
 
 
 def _require_keys(cells: Sequence[Cell]) -> None:
-    """Raises unless the API key of every model that is going to be called is set."""
+    """Raise `ConfigError` unless the API key of every model that will be called is set."""
     if absent := absent_keys(cells):
         lines = [
             f"model {', '.join(models)} needs its API key: export {variable}=..."

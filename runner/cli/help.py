@@ -1,4 +1,4 @@
-"""What the command line says about itself: help, version, completion. Reads `conf/` and imports next to nothing."""
+"""Answer questions about the command line: help, version, completion. Reads `conf/` and imports next to nothing."""
 
 from __future__ import annotations
 
@@ -9,18 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner import __version__
-from runner.cli.arguments import (
-    config_folders,
-    groups,
-    keys_at,
-    lineage,
-    options,
-    scalars,
-    suggest,
-    target_of,
-)
+from runner.cli.arguments import config_folders, groups, keys_at, lineage, options, scalars, target_of
 from runner.errors import ConfigError
 from runner.resources import CONF, own_conf
+from runner.suggestions import suggest
 from runner.terminal.escaping import width, wrapped
 
 INTRODUCTION = """\
@@ -57,7 +49,7 @@ EXAMPLES = {
     "job=spec_coverage job.path=PACKAGE job.document=start.md": "what a document leaves out",
     "agent=codex model=cassette model.path=DIR": "replay what a run with record=DIR recorded",
 }
-"""What is typed after the program's name -> what it does."""
+"""Words after the program's name -> what they do."""
 
 HINTS = """\
 Options of your own are files conf/GROUP/NAME.yaml below the folder where you are; they are found first. The same
@@ -81,21 +73,21 @@ OWN = " (your own)"
 """Mark of an option of the `conf/` where the user is."""
 
 _WIDEST = 120
-"""Columns of help, at the most."""
+"""Widest help, in columns."""
 _KEYS = 31
-"""Column at which what is said of a key begins."""
+"""Column at which the comment on a key begins."""
 _COMMENTED = re.compile(
     r'^(?:  - )?(?:optional )?(?P<key>\w+): "?(?P<value>[^#\n]*?)"? +# (?P<comment>.+)$', re.MULTILINE
 )
 _NESTED = re.compile(r"^  (?P<key>\w+): (?P<value>[^#\n]*?) +# (?P<comment>.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"(?:\n  .*)+")
-"""The indented lines beneath a key."""
+"""Indented lines below a key."""
 
 
 def answer(argv: Sequence[str]) -> str | None:
-    """The answer to a question about the command line itself; None when it is no such question.
+    """Return the answer to a question about the command line itself; None if nothing was asked.
 
-    Raises `ConfigError` when help is asked on something that does not exist.
+    Raises `ConfigError` if help is asked on something that does not exist.
     """
     if "--version" in argv:
         return f"assay {__version__}"
@@ -108,7 +100,7 @@ def answer(argv: Sequence[str]) -> str | None:
 
 
 def overview() -> str:
-    """All of the command line on one page: `config.yaml` gives the order, the defaults and a comment on each."""
+    """Return the whole command line on one page, with the order, defaults and comments of `config.yaml`."""
     rows, columns = _rows(), _columns()
     lines = [_prose(INTRODUCTION), "", wrapped(USAGE, columns), "", "Groups (* is the default)"]
     for group in (key for key in rows if key in groups() and not _is_derived(rows[key])):
@@ -136,21 +128,21 @@ def _prose(text: str) -> str:
 
 
 def _listed(entries: Mapping[str, str], columns: int, at: int = 0) -> list[str]:
-    """Each word with what is said of it beside it, or beneath it where the word is long."""
+    """Return lines with each word and its text beside it, or below it if the word is long."""
     at = min(at or max(map(len, entries)) + 2, columns // 2)
     lines = []
     for word, text in entries.items():
         first = f"{word:<{at - 1}} " if len(word) < at else word
-        said = textwrap.wrap(text, columns - at, break_long_words=False, break_on_hyphens=False) or [""]
+        beside = textwrap.wrap(text, columns - at, break_long_words=False, break_on_hyphens=False) or [""]
         if len(word) >= at:
             lines.append(first)
             first = " " * at
-        lines += [f"{first}{said[0]}".rstrip(), *(f"{'':{at}}{line}" for line in said[1:])]
+        lines += [f"{first}{beside[0]}".rstrip(), *(f"{'':{at}}{line}" for line in beside[1:])]
     return lines
 
 
 def _example(words: str, what: str, columns: int) -> list[str]:
-    """A command, broken as a shell takes it, and what it does beside it or beneath it."""
+    """Return a command, broken as a shell takes it, and its text beside or below it."""
     command = textwrap.wrap(
         f"python -m runner {words}".rstrip(), columns - 4, break_long_words=False, break_on_hyphens=False
     )
@@ -163,7 +155,7 @@ def _example(words: str, what: str, columns: int) -> list[str]:
 
 
 def topic(word: str) -> str:
-    """One key of the run, one group with its options, or the file of one option, with the keys it does not spell."""
+    """Return help on a key of the run, a group, or an option: its file and the keys that the file leaves out."""
     group, _, option = word.partition("=")
     if group in scalars():
         return "\n".join(f"{key:<26} {comment}" for key, comment in _given(_rows()[group]).items())
@@ -194,17 +186,17 @@ def _described(file: Path) -> str:
 
 
 def _rows() -> dict[str, re.Match[str]]:
-    """Key of `config.yaml` -> its line."""
+    """Return the line of each key in `config.yaml`."""
     return {m["key"]: m for m in _COMMENTED.finditer((CONF / "config.yaml").read_text())}
 
 
 def _is_derived(row: re.Match[str]) -> bool:
-    """Whether a group's option follows from those of others, so that nobody chooses it."""
+    """Tell whether a group's option follows from those of others and is not chosen."""
     return row["value"].startswith("${")
 
 
 def _given(row: re.Match[str]) -> dict[str, str]:
-    """A key with its default, and each key that its mapping spells out beneath it; their comments."""
+    """Return the comment of a key with its default, and of each key that its mapping spells out below."""
     block = _BLOCK.match(row.string, row.end())
     nested = _NESTED.finditer(block[0] if block else "")
     rows = [(row["key"], row), *((f"{row['key']}.{inner['key']}", inner) for inner in nested)]
@@ -212,16 +204,16 @@ def _given(row: re.Match[str]) -> dict[str, str]:
 
 
 def _short(value: str) -> str:
-    """A default; of a long one its beginning."""
+    """Return a default, shortened if it is long."""
     return value if len(value) <= _KEYS else value.partition(",")[0] + ", ...}"
 
 
 def _unspelt(file: Path, group: str) -> str:
-    """A line on the keys that an option takes and its file leaves out; empty where there are none."""
+    """Return a line on the keys that an option takes and its file leaves out; empty if there are none."""
     folders = config_folders()
     kind = target_of(file, group, folders)
-    spelt = {key for node in lineage(file, folders) for key in node}
-    keys = [key for key in keys_at(kind, ()) or () if key not in spelt] if kind else []
+    spelled = {key for node in lineage(file, folders) for key in node}
+    keys = [key for key in keys_at(kind, ()) or () if key not in spelled] if kind else []
     return (
         f"\n\n# It also takes {', '.join(keys)}: {kind.__module__} says what they are."
         if kind and keys
@@ -230,7 +222,7 @@ def _unspelt(file: Path, group: str) -> str:
 
 
 def summary(file: Path) -> str:
-    """First comment line of a YAML file that is no directive."""
+    """Return the first comment line of a YAML file that is not a directive."""
     for line in file.read_text().splitlines():
         if line.startswith("#") and "@package" not in line:
             return line.lstrip("# ")
@@ -238,7 +230,7 @@ def summary(file: Path) -> str:
 
 
 def complete(line: str) -> list[str]:
-    """Continuations of the last word of a command line, as bash wants them: what follows its last `=` or comma."""
+    """Return the continuations of the last word of a command line, as bash wants them: what follows its last `=`."""
     word = line[: int(os.environ.get("COMP_POINT", len(line)))].rpartition(" ")[2]
     group, is_option, value = word.partition("=")
     if not is_option:

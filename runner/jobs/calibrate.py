@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
 from runner.errors import ConfigError
 from runner.records import TierScoring
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.tiers import TiersFile
 from runner.sweeps.yaml_files import write_yaml
 from runner.terminal.escaping import width, wrapped
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
 
 
 class Calibrate(Job):
     """Labels tasks by the effort that they took, and sets each tier's budgets and threshold. Runs nothing."""
 
     inputs: tuple[str, ...] = ()
-    """Sweeps by name, folders of sweeps, or files of trials; all of one dataset."""
+    """Sources of trials of one dataset: sweeps by name, folders of sweeps, or files of trials."""
     path: Path = Path("tiers.yaml")
     """File to write."""
     quantiles: tuple[float, ...] = Field(default=(0.1, 0.3, 0.5, 0.7, 0.9), min_length=1)
-    """Of cost over a tier's valid trials: its budgets."""
+    """Quantiles of the cost of a tier's valid trials, which become its budgets."""
     tau_quantile: float = Field(default=0.9, ge=0, le=1)
-    """Of cost over a tier's failed trials: its tau."""
-
+    """Quantile of the cost of a tier's failed trials, which becomes its tau."""
     measures: tuple[Literal["tokens", "turns", "interactions"], ...] = ("tokens", "turns", "interactions")
-    """What effort rests on beside success; the points of those left out go to the others."""
+    """Measures of effort beside success; the points of those left out go to the others."""
 
     @field_validator("inputs", mode="before")
     @classmethod
@@ -46,8 +42,10 @@ class Calibrate(Job):
         return quantiles
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` for inputs that do not exist or a file that is there already, and
-        `TableError` for trials that cannot be calibrated on.
+        """Write the tiers file and return 0.
+
+        Raises `ConfigError` for inputs that do not exist and a file that does, and `TableError` for trials that cannot
+        be calibrated on.
         """
         import pandas as pd  # noqa: PLC0415 - and what follows brings it
 
@@ -61,7 +59,7 @@ class Calibrate(Job):
             raise ConfigError("Which trials? Add inputs=[SWEEP,...]: names, folders, or files of trials.")
         sources = [read_source(word, sweep.settings.outputs) for word in self.inputs]
         parts = [without_bounds(source.trials.add_prefix(f"{source.name}:", axis=0)) for source in sources]
-        trials = pd.concat(parts)  # a row at fault is named by its source and its number there
+        trials = pd.concat(parts)  # errors name a row by its source and its number there
         if "key" in trials:  # two sweeps may share records, or be one import twice
             trials = trials[trials["key"].isna() | ~trials["key"].duplicated()]
         trials = check(trials, one_dataset=True)
@@ -84,12 +82,12 @@ class Calibrate(Job):
         write_yaml(
             path, tiers, f"Tiers of {tiers.dataset}. Written by job=calibrate; taken by scoring.tiers=."
         )
-        print(wrapped(_said(tiers, path), width()))
+        print(wrapped(_summary(tiers, path), width()))
         return 0
 
 
-def _said(tiers: TiersFile, path: Path) -> str:
-    """The tiers for people."""
+def _summary(tiers: TiersFile, path: Path) -> str:
+    """Return the tiers for people."""
     tasks = f"{len(tiers.labels)} tasks of {tiers.dataset}"
     lines = [
         f"{tasks}: {tiers.trials} valid trials of {tiers.cells} cells, {tiers.unpriced} of unknown cost."

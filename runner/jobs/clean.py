@@ -1,25 +1,19 @@
-"""`job=clean`: remove what dead runs left; with `job.all=true` also what is kept for the next run."""
+"""`job=clean`: remove what dead runs left; with `job.all=true`, also what the next run could use."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps.cells import Job, Sweep
 
 
 class Clean(Job):
-    """Never touches what a living runner uses, nor any record."""
+    """Removes leftovers, but no record and nothing that a living runner uses."""
 
     all: bool = False
-    """Also the bundles, the base image, the task images that were built here, and what agents' Dockerfiles pulled and
-    built: the next run makes them anew.
-    """
+    """Whether to remove also the bundles, the base image, the task images that were built here, and what agents'
+    Dockerfiles pulled and built. The next run makes them anew."""
 
     def run(self, sweep: Sweep) -> int:
-        """Raises `ConfigError` if all is to go while a runner is at work, `EngineError`."""
+        """Return 0. Raises `ConfigError` for `all` while a runner is at work, and `EngineError`."""
         reaped = sweep.settings.sandbox.reap(lambda text: print(text, flush=True))
         print(f"{reaped.removed} containers of dead runs removed")
         if reaped.complaint:

@@ -6,31 +6,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.core_sets import read_core_set
-from runner.sweeps.job import Job
 
 if TYPE_CHECKING:
     from runner.report.comparison import Side
-    from runner.sweeps.cells import Sweep
 
 
 class Compare(Job):
-    """Two sweeps, two metrics or two scorings of one, or a core set and its full set.
+    """Compares two sweeps, two metrics or scorings of one, or a core set and its full set.
 
-    The left side is scored as its sweep was; the right one too, but for the keys of a scoring that were typed, or by
-    the whole scoring that was.
+    Each side is scored as its sweep was. A typed scoring, or typed keys of one, change the right side.
     """
 
     left: str | None = None
-    """SWEEP or SWEEP:METRIC. The result is kept in its folder and logged on its tracked run."""
+    """Left side: SWEEP or SWEEP:METRIC. The result is kept in its folder and logged on its tracked run."""
     right: str | None = None
-    """The same, or a folder or file of trials; None: the sweep on the left."""
+    """Right side: the same, or a folder or file of trials; None for the sweep on the left."""
     core_set: Path | None = None
-    """Only the tasks of this core set, on the right."""
+    """Core set whose tasks alone count on the right."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` for a side or metric that does not exist, and `TableError` for trials that
-        cannot be scored.
+        """Compare and return 0.
+
+        Raises `ConfigError` for a side or metric that does not exist, and `TableError` for trials that cannot be scored.
         """
         from runner.report.comparison import compare, keep  # noqa: PLC0415 - brings pandas
         from runner.report.projections import write_projections  # noqa: PLC0415 - and matplotlib
@@ -38,7 +37,7 @@ class Compare(Job):
         left = self._side(self.left, sweep)
         if left.source.folder is None:
             raise ConfigError(
-                f"job.left: {left.source.name} is a file; a sweep is needed, as the result is its."
+                f"job.left: {left.source.name} is a file; a sweep is needed, to keep the result."
             )
         right = self._side(self.right or str(self.left).partition(":")[0], sweep)
         if sweep.scorings:

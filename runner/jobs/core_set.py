@@ -9,33 +9,34 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from runner.errors import ConfigError
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.core_sets import AgreementFigures, CoreSetFile
-from runner.sweeps.job import Job
 from runner.sweeps.yaml_files import write_yaml
 from runner.terminal.escaping import width, wrapped
 
 if TYPE_CHECKING:
     from metrics.core_set import CoreSet as Chosen
-    from runner.sweeps.cells import Sweep
 
 
 class CoreSet(Job):
-    """Chooses `k` tasks a tier with some of the cells, and says how they rank the others."""
+    """Chooses `k` tasks per tier with some of the cells, and tells how well they rank the others."""
 
     input: str | None = None
-    """Sweep by name, folder of a sweep, or file of trials: every cell on all tasks."""
+    """Source of trials, every cell on all tasks: sweep by name, folder of a sweep, or file of trials."""
     k: int = Field(default=10, ge=1)
-    """Tasks of each tier that has weight."""
+    """Number of tasks of each tier that has weight."""
     held_out: float = Field(default=1 / 3, gt=0, lt=1)
-    """Share of the cells that takes no part in the choice."""
+    """Share of the cells that is not used for the choice."""
     seed: int = Field(default=0, ge=0)
-    """Of which cells those are."""
+    """Seed that decides which cells are held out."""
     path: Path = Path("core_set.yaml")
     """File to write."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` when there is no such input or the file is there already, and `TableError`
-        when there are too few cells or tasks, or cells differ in their tasks.
+        """Write the core set and return 0.
+
+        Raises `ConfigError` if the input does not exist or the file does, and `TableError` if there are too few cells
+        or tasks, or cells differ in their tasks.
         """
         from metrics.core_set import choose  # noqa: PLC0415 - brings pandas
         from runner.report.competing import contenders, left_out  # noqa: PLC0415
@@ -69,14 +70,14 @@ class CoreSet(Job):
         write_yaml(
             path, core, f"Core set of {core.dataset}. Written by job=core_set; taken by dataset.core_set=."
         )
-        print(wrapped(_said(core, found, trials["task"].nunique(), path), width()))
+        print(wrapped(_summary(core, found, trials["task"].nunique(), path), width()))
         for line in left_out(source.trials):
             print(wrapped(line, width()))
         return 0
 
 
-def _said(core: CoreSetFile, found: Chosen, tasks: int, path: Path) -> str:
-    """The choice for people: its tasks, what it is worth, and what it saves."""
+def _summary(core: CoreSetFile, found: Chosen, tasks: int, path: Path) -> str:
+    """Return the choice for people: its tasks, how well they rank, and what they save."""
     saved = "an unknown share" if math.isnan(found.saving) else f"{found.saving:.0%}"
     shortfall = found.greedy_shortfall
     search = "greedy" if shortfall is None else f"every set was tried; greedy alone: {shortfall:.3f} less"

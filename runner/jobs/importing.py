@@ -1,36 +1,35 @@
-"""`job=import`: trials that somebody else ran become a sweep that is scored, compared, tracked and shown like ours."""
+"""`job=import`: make a sweep of trials that were run elsewhere, to score, compare and track them like ours."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from runner.errors import ConfigError
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps import sweep_file
+from runner.sweeps.cells import Job, Sweep
 
 
 class Import(Job):
-    """Reads a table by a mapping. Runs nothing, and invents nothing: what the table does not say stays missing."""
+    """Imports a table by a mapping. Runs nothing; what the table does not say stays missing."""
 
     path: Path | None = None
-    """CSV, Parquet or JSON file, a row a trial."""
+    """CSV, Parquet or JSON file with a row per trial."""
     mapping: Path | None = None
-    """YAML file that says what its columns mean: `runner.report.imports.Mapping`."""
+    """YAML file with the meaning of the columns (`runner.report.imports.Mapping`)."""
     replace: bool = False
-    """Whether an import of another file may be replaced under its name."""
+    """Whether to replace an import of another file that has this name."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` when a file is absent, a sweep of that name was run here, or the mapping
-        does not fit, and `TableError` for rows that cannot be scored.
+        """Import the table and return 0.
+
+        Raises `ConfigError` if a file is absent, a sweep of that name was run here, or the mapping does not fit, and
+        `TableError` for rows that cannot be scored.
         """
         from runner.report.imports import file_digest, import_trials  # noqa: PLC0415 - brings pandas
         from runner.report.projections import write_projections  # noqa: PLC0415
-        from runner.report.table import read_sweep  # noqa: PLC0415
 
         if not (self.path and self.mapping):
             raise ConfigError(
@@ -39,10 +38,10 @@ class Import(Job):
         if not sweep.named:
             raise ConfigError("name: an import has none of its own. Add name=NAME.")
         settings = sweep.settings
-        folder = settings.outputs / settings.name
+        folder = settings.folder
         scoring = settings.scoring
-        if (folder / "sweep.json").exists():
-            before = read_sweep(folder)
+        if sweep_file.exists(folder):
+            before = sweep_file.read(folder)
             if before.imported is None:
                 raise ConfigError(
                     f"name: {settings.name} is a sweep that was run here; choose another name=."
@@ -62,7 +61,7 @@ class Import(Job):
 
 
 def read_mapping(path: Path) -> Any:
-    """The mapping in a file, every fault of it with its key and the nearest valid one. Raises `ConfigError`."""
+    """Return the mapping in a file. Raises `ConfigError` with each fault, its key and the nearest valid one."""
     from runner.cli.config import build  # noqa: PLC0415 - this module is loaded by it
     from runner.report.imports import Mapping  # noqa: PLC0415 - as above
 
@@ -71,9 +70,9 @@ def read_mapping(path: Path) -> Any:
     except OSError as error:
         raise ConfigError(f"job.mapping: {path} cannot be read ({error.strerror}).") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"job.mapping: {path} is no YAML: {' '.join(str(error).split())}") from error
-    for name, said in _nodes(_nodes(node).get("words")).items():
-        if odd := [word for word in _nodes(said) if not isinstance(word, str)]:
+        raise ConfigError(f"job.mapping: {path} is not YAML: {' '.join(str(error).split())}") from error
+    for name, words in _nodes(_nodes(node).get("words")).items():
+        if odd := [word for word in _nodes(words) if not isinstance(word, str)]:
             raise ConfigError(
                 f"mapping.words.{name}: YAML reads {odd[0]!r} where a word of the table is meant; put it in quotes."
             )
@@ -81,5 +80,5 @@ def read_mapping(path: Path) -> Any:
 
 
 def _nodes(node: object) -> dict[Any, Any]:
-    """A mapping, or nothing where something else stands in its place, which `build` then names."""
+    """Return a mapping, empty in place of anything else, which `build` then refuses."""
     return node if isinstance(node, dict) else {}

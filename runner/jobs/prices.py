@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from pydantic import Field
@@ -12,26 +12,23 @@ from pydantic import Field
 from runner.cli import arguments
 from runner.errors import ConfigError
 from runner.records import Model
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.pricing import RATES, Entry, Pricing, from_litellm
 from runner.sweeps.store import write_atomically
 
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
-
 
 class PriceSnapshot(Job):
-    """Asks no network. A snapshot is never changed once it is there: other prices are another date."""
+    """Writes a snapshot without using the network. A snapshot is never changed; other prices have another date."""
 
     models: tuple[str, ...] = ()
-    """litellm ids to look for; empty for those of all `conf/model/` files."""
+    """litellm ids to look for; empty for those of all files in `conf/model/`."""
     date: dt.date = Field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
-    """Name of the snapshot; today, because that is when the map was read."""
+    """Name of the snapshot; by default today, the day on which the map is read."""
     path: Path | None = None
     """File to write; None means `conf/pricing/<date>.yaml` in the current folder."""
 
     def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
-        """Exit code 0. Raises `ConfigError` when the file is there already or no model is known."""
+        """Write the snapshot and return 0. Raises `ConfigError` if the file exists or no model is known."""
         path = self.path or Path(f"conf/pricing/{self.date}.yaml").absolute()
         if path.exists():
             key = "job.path" if self.path else "job.date"
@@ -46,13 +43,14 @@ class PriceSnapshot(Job):
 
 
 def _configured() -> tuple[str, ...]:
+    """Return the litellm ids of all models of providers in the configuration."""
     nodes = (yaml.safe_load(file.read_text()) for file in arguments.options("model").values())
     backend = Model.model_fields["backend"].default
     return tuple(node["id"] for node in nodes if node.get("backend", backend) == "provider")
 
 
 def _yaml(snapshot: Pricing) -> str:
-    """What was not published is written as null; what is empty otherwise is left out."""
+    """Return the snapshot as YAML. Rates that were not published are null; other empty fields are left out."""
     node = {
         "name": snapshot.name,
         "date": snapshot.date,

@@ -1,29 +1,27 @@
-"""`job=sensitivity`: one sweep under several scorings. Reads records and runs nothing."""
+"""`job=sensitivity`: rank one sweep under several scorings. Reads records and runs nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import PositiveFloat, field_validator
 
 from runner.errors import ConfigError
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps import sweep_file
+from runner.sweeps.cells import Job, Sweep
 
 
 class Sensitivity(Job):
-    """Ranks the cells of a sweep by AMS under each scoring that was asked for, beside the sweep's own.
+    """Ranks the cells of a sweep by AMS under its own scoring and under each that was asked for.
 
-    Without one on the command line: the sweep's own with each of `alphas` and of `scales`.
+    If none was typed, these are the sweep's own scoring with each of `alphas` and of `scales`.
     """
 
     several_scorings: ClassVar[bool] = True
     alphas: tuple[float, ...] = ()
-    """Values of alpha; none: the sweep's own."""
+    """Values of alpha; empty for the sweep's own."""
     scales: tuple[PositiveFloat, ...] = ()
-    """Factors of the budgets and thresholds of the sweep's own tiers; none: 1."""
+    """Factors of the budgets and thresholds of the sweep's own tiers; empty for 1."""
 
     @field_validator("alphas")
     @classmethod
@@ -33,20 +31,21 @@ class Sensitivity(Job):
         return alphas
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` when there is no such sweep or no scoring was given, and `TableError` when
-        a scoring does not fit the trials.
+        """Rank and return 0.
+
+        Raises `ConfigError` if there is no such sweep or no scoring was given, and `TableError` if a scoring does not
+        fit the trials.
         """
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas and matplotlib
         from runner.report.rescoring import compare_scorings  # noqa: PLC0415
-        from runner.report.table import read_sweep  # noqa: PLC0415
 
         if not (sweep.scorings or self.alphas or self.scales):
             raise ConfigError(
                 "Which scorings? Add -m scoring.alpha=0.4,0.8, or take experiment=agentmeter_alpha."
             )
         settings = sweep.settings
-        folder = settings.outputs / settings.name
-        own = read_sweep(folder).scoring
+        folder = settings.folder
+        own = sweep_file.read(folder).scoring
         grid = [
             own.scaled(alpha, by) for by in self.scales or (1.0,) for alpha in self.alphas or (own.alpha,)
         ]

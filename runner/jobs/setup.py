@@ -1,27 +1,21 @@
-"""`job=setup`: what a sweep's trials need and would otherwise wait for: base image, runtime, agent bundles,
-and what datasets fetch.
-"""
+"""`job=setup`: install what trials need beforehand: base image, runtime, agent bundles and data of datasets."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps.cells import Job, Sweep, datasets_of
 
 
 class Setup(Job):
-    """Prepares the sandboxes of the composed cells' agents, and their datasets; runs nothing."""
+    """Prepares the sandboxes and the datasets of the composed cells. Runs nothing."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0 once everything is there. Raises `EngineError` with what is missing or failed."""
+        """Return 0 once everything is there. Raises `EngineError` with what is missing or failed."""
         recipes = {cell.agent.bundle: None for cell in sweep.cells if cell.agent.bundle}
         say = partial(print, flush=True)
         for name, bundle in sweep.settings.sandbox.prepare(list(recipes), say).items():
             print(f"ready: bundle {name} ({bundle.recipe[:12]}), content {bundle.content[:12]}")
-        for dataset in {str(cell.dataset.model_dump()): cell.dataset for cell in sweep.cells}.values():
+        for dataset in datasets_of(sweep.cells):
             dataset.prepare(say)
         return 0

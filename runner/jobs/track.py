@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps.cells import Job, Sweep
 
 
 class Track(Job):
-    """Projects again what is on disk: a sweep's plan, scoring and records.
+    """Rebuilds tables and tracked runs from a sweep's plan, scoring and records.
 
-    A scoring on the command line becomes the sweep's own, and a key of one changes that key alone; without either the
-    sweep keeps what it was last scored with.
+    A typed scoring becomes the sweep's own; a typed key changes that key alone. Without either, the sweep keeps the
+    scoring that it had.
     """
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` when there is no such sweep, `TrackingError` when the store fails."""
+        """Write both and return 0. Raises `ConfigError` if there is no such sweep, `TrackingError` if the store fails."""
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas
         from runner.report.rescoring import rescore  # noqa: PLC0415
 
-        folder = sweep.settings.outputs / sweep.settings.name
+        folder = sweep.settings.folder
         if changed := rescore(folder, sweep.rescorings):
             print(changed)
         print(write_projections(folder, sweep.settings.outputs))

@@ -1,24 +1,19 @@
-"""`job=ui`: MLflow's user interface over what was logged. Runs nothing."""
+"""`job=ui`: show what was logged in MLflow's user interface. Runs nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps.cells import Job, Sweep
 
 
 class Ui(Job):
-    """Opens the tracker's store, until Ctrl-C."""
+    """Serves the tracker's user interface until Ctrl-C."""
 
     port: int = Field(default=5000, ge=1, le=65535)
-    """Of the loopback, where it answers."""
+    """Port on the loopback address."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0 where a server runs already. Raises `ConfigError` when nothing was logged."""
+        """Return 0 if a server runs already. Raises `ConfigError` if nothing was logged."""
         sweep.settings.tracker.open(sweep.settings.outputs, self.port)
         return 0

@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError, TaskError
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
     from runner.benchmarks.project_setup.dataset import ExecutionBench
-    from runner.protocols import SandboxProvider
-    from runner.sweeps.cells import Sweep
+    from runner.protocols import SandboxProvider, Say
 
-    Say = Callable[[str], None]
     Check = Callable[[Path, SandboxProvider, Say, list[str]], str]
     """The outcome of the task in a folder for people; why it failed is added to the list."""
 

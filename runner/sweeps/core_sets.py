@@ -10,7 +10,7 @@ from runner.sweeps.yaml_files import read_yaml
 
 
 class AgreementFigures(Record):
-    """`metrics.ranking.Agreement` on disk; None where there is no such number, and `why` says why."""
+    """`metrics.ranking.Agreement` on disk. A figure that does not exist is None, and `why` says why."""
 
     cells: int
     spearman: float | None
@@ -23,38 +23,39 @@ class AgreementFigures(Record):
 
 
 class CoreSetFile(Record):
-    """A choice of tasks, and how far their ranking can be trusted."""
+    """Chosen tasks, and how far the ranking by them can be trusted."""
 
     schema_version: Literal[1] = 1
     dataset: str
-    """That it was chosen from."""
+    """Dataset that the tasks were chosen from."""
     source: str
+    """Sweep or file of the trials that it was chosen with."""
     digest: str
-    """Of the trials that it was chosen with."""
+    """Digest of these trials."""
     scoring: str
     seed: int
     tasks: dict[str, tuple[str, ...]]
     """Tier -> tasks."""
     chosen_with: tuple[str, ...]
     held_out: tuple[str, ...]
-    """Cells that took no part in the choice."""
+    """Cells that were not used for the choice."""
     fitted: AgreementFigures
-    """With the full set, on the cells it was chosen with: too good to be true."""
+    """Agreement with the full set on the cells it was chosen with, which is too optimistic."""
     agreement: AgreementFigures
-    """With the full set, on the held-out cells."""
+    """Agreement with the full set on the held-out cells."""
     random_spearman: float | None
-    """Mean Spearman of random sets of the same size on the held-out cells: what the choice has to beat."""
+    """Mean Spearman of random sets of the same size on the held-out cells: the baseline of the choice."""
     cost_usd: float
     full_cost_usd: float
     unpriced: int
-    """Valid trials whose cost is unknown and in neither."""
+    """Number of valid trials whose cost is unknown, and in neither sum."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Of all its tasks."""
+        """Names of all its tasks."""
         return frozenset(task for tasks in self.tasks.values() for task in tasks)
 
 
 def read_core_set(path: Path, where: str) -> CoreSetFile:
-    """The core set in a file that the key `where` names. Raises `ConfigError`."""
+    """Return the core set in a file that the key `where` names. Raises `ConfigError`."""
     return read_yaml(path, CoreSetFile, where)

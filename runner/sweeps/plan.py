@@ -1,8 +1,8 @@
-"""From cells to trials: pure, before anything is started. `dry_run=full` prints what this module returns.
+"""Plan a sweep: from cells to trials, without starting anything. `dry_run=full` prints the plan.
 
-A trial's key is a digest of what defines it: the agent's, model's, budget's and sandbox's configuration, the task's
-content and the recipes of its images, and the attempt. Names of folders, the sweep it belongs to and scoring are no
-part of it, so moving `outputs/`, adding a cell or changing α never runs a trial twice.
+A trial's key is a digest of what defines it: the configuration of its agent, model, budget and sandbox, the content
+of its task, the recipes of its images, and the attempt. Folders, the sweep and the scoring are not in the key, so that
+moving `outputs/`, adding a cell or changing α never runs a trial twice.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict
 
 from runner.records import PlannedRow, Record, Task
-from runner.sweeps.cells import Cell
+from runner.sweeps.cells import Cell, dataset_key
 
 if TYPE_CHECKING:
     from runner.protocols import Configured, SandboxProvider
 
 SEMANTICS = 1
-"""Raised when the meaning of running a trial changes so much that old records must not be taken for new ones."""
+"""Version of what running a trial means; raised when old records must not be taken for new ones."""
 
 
 class PlannedTrial(Record):
@@ -36,21 +36,21 @@ class PlannedTrial(Record):
     task: Task
     attempt: int
     memory_mb: int | None = None
-    """MiB that its rollout's sandbox may use; None: there is no limit."""
+    """MiB that the rollout's sandbox may use; None for no limit."""
     memory_raised: bool = False
-    """Whether its agent needs more memory than its task allows, so that it has more than other agents may have."""
+    """Whether the agent needs, and gets, more memory than its task allows."""
 
     @property
     def name(self) -> str:
-        """For people: what runs on what."""
+        """Agent, model, task and attempt, for people."""
         attempt = f" #{self.attempt}" if self.cell.attempts > 1 else ""
         return f"{self.cell.agent.name} · {self.cell.model.name} · {self.task.name}{attempt}"
 
     @property
     def seconds(self) -> float | None:
-        """Longest rollout: the smaller of the task's own limit and the budget's; None without either.
+        """Time limit of the rollout: the smaller of the task's and the budget's; None without either.
 
-        An agent without a model has the task's own limit: it measures the task, and spends no budget.
+        An agent without a model has the task's limit, because it measures the task and spends no budget.
         """
         own, budget = self.task.agent_timeout_seconds, self.cell.budget.wall_seconds
         if _keeps_its_limit(self.cell, self.task):
@@ -59,15 +59,15 @@ class PlannedTrial(Record):
 
     @property
     def is_cut(self) -> bool:
-        """Whether its budget gives the rollout less time than the task does."""
+        """Whether the budget gives the rollout less time than the task does."""
         own, seconds = self.task.agent_timeout_seconds, self.seconds
         return own is not None and seconds is not None and seconds < own
 
     @property
     def most_usd(self) -> float | None:
-        """What one try may cost at most, its judge included; None when its budget has no limit in USD.
+        """Highest cost of one try in USD, its judge included; None if the budget has no limit in USD.
 
-        A model that is free, scripted or replayed costs nothing, whatever the budget allows.
+        A free, scripted or replayed model costs nothing, whatever the budget allows.
         """
         judge = self.cell.dataset.verifier.judge
         own = self._model_usd if self.cell.model.backend == "provider" else 0.0
@@ -75,7 +75,7 @@ class PlannedTrial(Record):
 
     @property
     def nominal_usd(self) -> float | None:
-        """What the script or the recording that stands for its model may charge nobody; None without a limit."""
+        """Highest nominal cost in USD of a scripted or replayed model, charged to nobody; None without a limit."""
         return self._model_usd if self.cell.model.backend in ("scripted", "cassette") else 0.0
 
     @property
@@ -83,7 +83,7 @@ class PlannedTrial(Record):
         return 0.0 if self.cell.model.prices.free else self.cell.budget.usd
 
     def row(self) -> PlannedRow:
-        """This trial as a line of `sweep.json`."""
+        """Return this trial as a row of `sweep.json`."""
         return PlannedRow(
             key=self.key,
             agent=self.cell.agent.name,
@@ -102,26 +102,26 @@ class PlannedTrial(Record):
 
 
 class Plan(Record):
-    """Every trial of a sweep, and which of them there is left to do."""
+    """Every trial of a sweep, and those that are left to do."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     trials: tuple[PlannedTrial, ...]
-    """The denominator of every figure."""
+    """All planned trials: the denominator of every figure."""
     todo: tuple[PlannedTrial, ...]
-    """Neither refused nor finished."""
+    """Trials that are neither refused nor finished."""
 
     @property
     def refused(self) -> tuple[Task, ...]:
-        """Each task that cannot be run here, once for each reason: one may be refused to some agents only."""
+        """Each task that cannot be run here, once per reason: some are refused to certain agents only."""
         refused = (trial.task for trial in self.trials if trial.task.refused)
         return tuple({(task.dataset, task.name, task.refused): task for task in refused}.values())
 
     def most_usd(self, *, nominal: bool) -> float | None:
-        """Upper bound in USD of one try at every trial left to do; None when a budget has no limit in USD.
+        """Return the upper bound in USD of one try at every trial left to do; None if a budget has no limit in USD.
 
-        An infrastructure retry may spend its trial's budget once more. `nominal` sums what scripts and recordings
-        would charge, and not what somebody pays.
+        A retry after an infrastructure failure may spend its trial's budget once more. `nominal` sums what scripts and
+        recordings would charge instead of what is paid.
         """
         limits = [trial.nominal_usd if nominal else trial.most_usd for trial in self.todo]
         return None if None in limits else sum(limit for limit in limits if limit is not None)
@@ -130,20 +130,20 @@ class Plan(Record):
 def make_plan(
     cells: Iterable[Cell], sandbox: SandboxProvider, finished: Callable[[Sequence[str]], Collection[str]]
 ) -> Plan:
-    """Cells × tasks × attempts, interleaved by task so that cells advance together and share image builds.
+    """Plan cells × tasks × attempts, interleaved by task so that cells advance together and share image builds.
 
     `finished` picks, of all keys, those that need not run again.
     """
-    read: dict[str, tuple[Task, ...]] = {}
+    tasks: dict[str, tuple[Task, ...]] = {}
     trials = []
     for cell in cells:
-        dataset = str(cell.dataset.model_dump())  # not `identity`, which leaves out where a dataset lies
-        if dataset not in read:
-            read[dataset] = tuple(cell.dataset.tasks())
+        dataset = dataset_key(cell.dataset)
+        if dataset not in tasks:
+            tasks[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)
         trials += [
             _planned(cell, task, attempt, configured, sandbox.memory_of(task.environment))
-            for task in read[dataset]
+            for task in tasks[dataset]
             for attempt in range(1, cell.attempts + 1)
         ]
     order = {name: n for n, name in enumerate(dict.fromkeys((t.task.dataset, t.task.name) for t in trials))}
@@ -155,8 +155,9 @@ def make_plan(
 
 
 def _planned(cell: Cell, task: Task, attempt: int, configured: str, limit: int | None) -> PlannedTrial:
-    """`configured` is the cell's digest, `limit` the MiB that its task allows. What its agent needs beyond that counts
-    for the rollout alone: every agent's work is judged under the task's own limit.
+    """Plan one trial. `configured` is the cell's digest, `limit` the MiB that its task allows.
+
+    Memory that the agent needs beyond the limit is for the rollout alone: all work is judged under the task's limit.
     """
     need = cell.agent.memory_mb
     raised = need if need is not None and limit is not None and need > limit else None
@@ -177,7 +178,7 @@ def _planned(cell: Cell, task: Task, attempt: int, configured: str, limit: int |
 
 
 def cell_digest(cell: Cell, sandbox: Configured) -> str:
-    """Digest of what a cell's trials have in common: agent, model, budget, sandbox, and what counts as passed."""
+    """Return the digest of what a cell's trials share: agent, model, budget, sandbox, and what counts as passed."""
     parts = [identity(part) for part in (cell.agent, cell.model, cell.budget, sandbox)]
     return _digest([SEMANTICS, *parts, cell.dataset.pass_threshold])
 
@@ -185,10 +186,10 @@ def cell_digest(cell: Cell, sandbox: Configured) -> str:
 def trial_key(
     cell: str, task: Task, attempt: int, *, own_limit: bool = False, raised_memory_mb: int | None = None
 ) -> str:
-    """Digest (32 hex digits) of everything that can change how this trial ends; `cell` is its `cell_digest`.
+    """Return the digest (32 hex digits) of everything that can change how a trial ends; `cell` is its `cell_digest`.
 
-    `own_limit` says that the task's limit on time holds although the budget's is shorter. `raised_memory_mb` is what
-    the agent gets beyond the task's limit on memory.
+    `own_limit`: the task's time limit holds although the budget's is shorter. `raised_memory_mb`: MiB that the agent
+    gets in place of the task's lower limit.
     """
     judge = task.verifier.environment.digest if task.verifier.environment else None
     parts: list[Any] = [cell, task.digest, task.environment.digest, judge, attempt]
@@ -200,18 +201,20 @@ def trial_key(
 
 
 def _keeps_its_limit(cell: Cell, task: Task) -> bool:
-    """Whether the task's own limit on time holds although the budget's is shorter."""
+    """Tell whether the task's time limit holds although the budget's is shorter."""
     own, budget = task.agent_timeout_seconds, cell.budget.wall_seconds
     return not cell.agent.uses_model and own is not None and budget is not None and own > budget
 
 
 def identity(configured: Configured) -> str:
-    """Digest of a configured object: its class, its fields, and the *content* of every file it names.
+    """Return the digest of a configured object: its class, its fields, and the *content* of every file it names.
 
-    A path itself is left out: the same lock file or policy elsewhere is the same identity.
+    The path itself is left out: the same lock file or policy elsewhere is the same identity. A class that has moved to
+    another module keeps its identity by its own `key_name`, the full name that it had before.
     """
-    kind = f"{type(configured).__module__}.{type(configured).__qualname__}"
-    return _digest({"class": kind, "fields": _by_content(configured.model_dump())})
+    kind = type(configured)
+    name = vars(kind).get("key_name") or f"{kind.__module__}.{kind.__qualname__}"
+    return _digest({"class": name, "fields": _by_content(configured.model_dump())})
 
 
 def _by_content(value: Any) -> Any:

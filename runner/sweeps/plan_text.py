@@ -1,4 +1,4 @@
-"""A plan for people: its price first, then its cells and tiers, what is missing, and on request every trial."""
+"""Print a plan for people: its price, cells and tiers, what is missing, and on request every trial."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ _NO_LIMIT = "without limit"
 def plan_text(
     plan: Plan, settings: Settings, finished: Sequence[TrialRecord] = (), width: int = WIDTH
 ) -> str:
-    """What would be run, in lines of this width. `finished` are the records of its trials that ended, whose time and
-    size say what the others may take. With `dry_run=full` every trial and its key, and every image.
+    """Return what would be run, in lines of this width; with `dry_run=full`, every trial, its key and every image.
+
+    `finished` are the records of trials that ended, which say how long the others may take.
     """
     cells = len({trial.cell.name for trial in plan.trials})
     done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
@@ -76,13 +77,13 @@ def _price(plan: Plan, cap: SpendLimits) -> Iterator[str]:
 
 
 def _missing_keys(plan: Plan) -> Iterator[str]:
-    """A line for each variable of an API key that is not set, and that the run will ask for."""
+    """Yield a line for each variable of an API key that the run needs and that is not set."""
     for variable, names in absent_keys(trial.cell for trial in plan.trials).items():
         yield f"Not set: {variable}, the API key of {', '.join(names)}. No trial starts without it."
 
 
 def _cells(plan: Plan, width: int) -> str:
-    """A row a cell: trials to do, finished and refused, and what the first may cost."""
+    """Return a table with a row per cell: trials to do, finished and refused, and the most the former may cost."""
     todo = Counter(trial.cell.name for trial in plan.todo)
     planned = Counter(trial.cell.name for trial in plan.trials)
     refused = Counter(trial.cell.name for trial in plan.trials if trial.task.refused)
@@ -96,7 +97,7 @@ def _cells(plan: Plan, width: int) -> str:
 
 
 def _tiers(plan: Plan, scoring: Scoring) -> Iterator[str]:
-    """How many tasks each tier of each dataset has, in the scoring's order."""
+    """Yield the number of tasks in each tier of each dataset, in the scoring's order."""
     labels, order = scoring.labels, list(scoring.tiers)
     tasks = {
         (trial.cell.dataset.name, trial.task.name): labels.get(trial.task.name, trial.task.tier)
@@ -110,32 +111,31 @@ def _tiers(plan: Plan, scoring: Scoring) -> Iterator[str]:
 
 
 def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> Iterator[str]:
-    """Time and disk: the most by the limits, and what trials of this plan took that have ended."""
+    """Yield the time and the disk that the limits allow, and the time that finished trials suggest."""
     if not plan.todo:
         return
-    wide = settings.executor.at_once
+    workers = settings.executor.at_once
     limits = [trial.seconds for trial in plan.todo]
     known = sum(limit for limit in limits if limit is not None)
-    most = f"rollouts at most {_hours(known / wide)}" if None not in limits else f"rollouts {_NO_LIMIT}"
+    most = f"rollouts at most {_hours(known / workers)}" if None not in limits else f"rollouts {_NO_LIMIT}"
     before = ""
     if finished:
         mean = sum(record.wall_seconds for record in finished) / len(finished)
-        before = (
-            f"; if each takes what the {len(finished)} finished ones did: {_hours(mean * len(limits) / wide)}"
-        )
-    yield f"Time, {wide} trials at once: {most}{before}."
+        before = f"; if each takes what the {len(finished)} finished ones did: {_hours(mean * len(limits) / workers)}"
+    yield f"Time, {workers} trials at once: {most}{before}."
     own = settings.sandbox.model_dump()
     disk = max(trial.task.environment.storage_mb or own.get("disk_mb") or 0 for trial in plan.todo)
-    kept = own.get("workspace_mb")
-    if disk and kept:
+    workspace = own.get("workspace_mb")
+    if disk and workspace:
+        at_work, afterwards = workers * disk / 1000, len(plan.todo) * workspace / 1000
         yield (
-            f"Disk, at most: {wide * disk / 1000:.1f} GB in sandboxes at work, {len(plan.todo) * kept / 1000:.1f} GB "
-            "of workspaces kept; images beside that."
+            f"Disk, at most: {at_work:.1f} GB in sandboxes at work, {afterwards:.1f} GB of workspaces kept; images "
+            "beside that."
         )
 
 
 def _cut(plan: Plan) -> Iterator[str]:
-    """A line for each budget that gives tasks less time than they ask for themselves."""
+    """Yield a line for each budget that gives tasks less time than they ask for."""
     cut: dict[str, dict[str, PlannedTrial]] = {}
     for trial in plan.todo:
         if trial.is_cut:
@@ -151,7 +151,7 @@ def _cut(plan: Plan) -> Iterator[str]:
 
 
 def _memory(plan: Plan) -> Iterator[str]:
-    """Name the agents that get more memory than their tasks allow, and so maybe more than others."""
+    """Yield a line for each agent that gets more memory than its tasks allow."""
     raised = Counter(
         (trial.cell.agent.name, trial.cell.dataset.name, trial.memory_mb)
         for trial in plan.trials

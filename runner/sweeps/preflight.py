@@ -1,13 +1,13 @@
-"""Before the first trial: one smallest call to each model, by each API that the agents of the sweep speak.
+"""Ask each model once before the first trial, with a smallest call by each API that the agents of the sweep speak.
 
-A key that is wrong, an account that is empty, a model that does not exist and a server that lacks an API are found
-here, for a fraction of a cent, and not by trials.
+A wrong key, an empty account, a model that does not exist and a server that lacks an API are found here, for a fraction
+of a cent, and not by trials.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from threading import Event
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
     from runner.gateway import Gateway
     from runner.gateway.probing import Probe
+    from runner.protocols import Say
     from runner.sweeps.plan import PlannedTrial
 
 FOLDER: Final = "preflight"
 """Folder in the sweep's folder with the ledgers of these calls."""
 WORDS: Final = 400
-"""Characters of a provider's refusal that are shown."""
+"""Longest part of a provider's refusal that is shown, in characters."""
 _INPUT_TOKENS: Final = 256
-"""Most input tokens of a smallest call, with what a server adds to it."""
+"""Most input tokens of a smallest call, including what a server adds."""
 
 
 class Route(NamedTuple):
@@ -40,11 +41,11 @@ class Route(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Model and API, for people."""
         return f"{self.model.name} ({self.api})"
 
     def usd(self, output_tokens: int) -> float | None:
-        """USD of a call with so many tokens of output; None if the model has no price."""
+        """Return the USD of a call with so many tokens of output; None if the model has no price."""
         prices = self.model.prices
         if prices.input is None or prices.output is None:
             return None
@@ -64,10 +65,10 @@ def routes(trials: Iterable[PlannedTrial]) -> list[Route]:
     return list(found.values())
 
 
-def check(asked: Sequence[Route], gateway: Gateway, folder: Path, note: Callable[[str], None]) -> None:
-    """Ask each model at once. `folder` is the sweep's.
+def check(asked: Sequence[Route], gateway: Gateway, folder: Path, note: Say) -> None:
+    """Ask all models at once. `folder` is the sweep's.
 
-    Raises `ConfigError` with a line for each that does not answer: nothing has been spent on trials then.
+    Raises `ConfigError` with a line for each model that does not answer, before anything is spent on trials.
     """
     if not asked:
         return
@@ -83,7 +84,7 @@ def check(asked: Sequence[Route], gateway: Gateway, folder: Path, note: Callable
 
 
 def plan_lines(asked: Sequence[Route]) -> Iterator[str]:
-    """Say what the calls before the first trial may cost; nothing if there are none."""
+    """Yield what the calls before the first trial may cost; nothing if there are none."""
     if not asked:
         return
     usual = [route.usd(PREFLIGHT_SMALLEST) for route in asked]
@@ -123,7 +124,7 @@ def _asked(asked: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe
 
 
 def _complaint(route: Route, failed: Probe, answered: Sequence[Route]) -> str:
-    """What is wrong with a model, in its provider's words, and what to do about it."""
+    """Return what is wrong with a model, in its provider's words, and what to do about it."""
     words = one_line(" ".join(failed.error.message.split()))[:WORDS].rstrip(".") if failed.error else ""
     return f"model {route.name} did not answer a smallest call ({failed.status_code}): {words}. " + _advice(
         route, failed, answered

@@ -1,6 +1,6 @@
-"""Dated snapshots of provider prices (`conf/pricing/`): what turns tokens into USD.
+"""Dated snapshots of provider prices (`conf/pricing/`), which turn tokens into USD.
 
-A run is priced by one snapshot, whose rates are merged into its models at the door and frozen with them. The papers
+A run is priced by one snapshot, whose rates are merged into its models and frozen with them. The papers
 price in CNY at a fixed rate (AgentMeter section 4.1: 1 USD = 6.77 CNY on 2026-06-04), so a snapshot may do so too.
 """
 
@@ -30,7 +30,7 @@ RATES = {
 _ABOVE = re.compile(rf"(?P<key>{'|'.join(RATES.values())})_above_(?P<thousands>\d+)k_tokens")
 PER_MILLION = 10**6
 DECIMALS = 9
-"""Of a rate per million: more than any provider has, fewer than binary fractions make up."""
+"""Decimals of a rate per million: more than any provider uses, fewer than binary fractions invent."""
 
 
 class Entry(Rates):
@@ -38,26 +38,26 @@ class Entry(Rates):
 
     tiers: tuple[PriceTier, ...] = ()
     source: str = ""
-    """Where these rates come from, when not from the snapshot's source."""
+    """Source of these rates, if it is not the snapshot's."""
     note: str = ""
 
 
 class Pricing(Record):
-    """One snapshot, and what to do about models that it does not price."""
+    """One snapshot, and whether models without a price may run."""
 
     name: str
     date: str = Field(pattern=r"^\d{4}-\d\d-\d\d$")
-    """When the prices held."""
+    """Day on which the prices held."""
     source: str
     currency: Literal["USD", "CNY"] = "USD"
     cny_per_usd: float | None = Field(default=None, gt=0, validate_default=True)
     """Exchange rate of that date."""
     allow_unknown: bool = False
-    """Run models that have no price; what they cost is missing then, and never 0."""
+    """Whether models without a price may run; their cost is missing then, and never 0."""
     prices: dict[str, Entry] = {}
     """litellm model id -> rates."""
     absent: tuple[str, ...] = ()
-    """Models that were looked for and not found."""
+    """Models that were looked for and have no price."""
 
     @field_validator("cny_per_usd")
     @classmethod
@@ -68,12 +68,12 @@ class Pricing(Record):
 
     @property
     def label(self) -> str:
-        """`name@digest` of the rates; for the record."""
+        """Name and digest of the rates, `name@digest`, for records."""
         rates = self.model_dump_json(exclude={"allow_unknown"})
         return f"{self.name}@{hashlib.sha256(rates.encode()).hexdigest()}"
 
     def usd(self, model_id: str) -> Prices | None:
-        """What a model costs in USD; None when the snapshot does not say."""
+        """Return the prices of a model in USD; None if the snapshot has none."""
         entry = self.prices.get(model_id)
         if entry is None:
             return None
@@ -90,10 +90,10 @@ class Pricing(Record):
 
 
 def priced(model: Model, budget: Budget, pricing: Pricing) -> tuple[Model, str]:
-    """The model with its prices, and the label of the snapshot that they are from ('' for prices of its own).
+    """Return the model with its prices, and the label of their snapshot ('' for the model's own prices).
 
-    Only providers' models are looked up, and only those that bring no prices themselves. Raises `ConfigError` for a
-    model without a price unless `pricing.allow_unknown`, and always when its budget caps USD, which nobody could count.
+    Only a provider's model without prices of its own is looked up. Raises `ConfigError` for a model without a price
+    unless `pricing.allow_unknown`, and always if its budget caps USD, which could not be counted.
     """
     if model.backend != "provider" or model.prices != Prices():
         return model, ""
@@ -124,7 +124,7 @@ def _divided(rates: Rates, divisor: float) -> dict[str, Any]:
 
 
 def from_litellm(model_ids: Iterable[str], date: str) -> Pricing:
-    """A snapshot of these models from litellm's bundled map: a data file of the package, which is not imported."""
+    """Return a snapshot of these models from litellm's bundled map, a data file; litellm is not imported."""
     spec = find_spec("litellm")
     if spec is None or spec.origin is None:
         raise ConfigError("litellm is not installed: run `make setup`.")
@@ -142,7 +142,7 @@ def from_litellm(model_ids: Iterable[str], date: str) -> Pricing:
 
 
 def _raw(known: Mapping[str, Any], model: str) -> Mapping[str, Any] | None:
-    """A model's entry: under its id, or under its bare name if that is the same provider's."""
+    """Return a model's entry, by its id, or by its bare name if that is the same provider's."""
     provider, _, name = model.partition("/")
     raw: Mapping[str, Any] | None = known.get(model)
     bare = known.get(name)
@@ -150,7 +150,7 @@ def _raw(known: Mapping[str, Any], model: str) -> Mapping[str, Any] | None:
 
 
 def _entry(raw: Mapping[str, Any]) -> Entry:
-    """Litellm's flat keys, or its list of `tiered_pricing`, as rates per million."""
+    """Convert litellm's flat keys, or its list of `tiered_pricing`, to rates per million."""
     ranges = raw.get("tiered_pricing") or ()
     tiers = [_tier(int(part["range"][0]), part) for part in ranges if part["range"][0] > 0]
     first = next((part for part in ranges if part["range"][0] == 0), raw)

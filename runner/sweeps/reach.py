@@ -1,10 +1,10 @@
-"""Whether the answer of a task lies in reach of the agent: in its bundle, the runtime, or the task's image.
+"""Find out whether the answer of a task lies in reach of the agent: in its bundle, the runtime, or the task's image.
 
-An agent's commands can read its own installation, and an unprivileged process cannot be kept from what its parent must
-read. So a trial whose answer lies there would measure copying, and is refused before anything is paid for; with
-`dataset.answers_in_reach=flag` it is run and flagged. An answer is found by the names of its packages and by the
-content of its files (`runner.sweeps.reach_inside`). Names are known from locks before anything is installed. Contents are
-searched once for each bundle, image and answer; what was found is kept in the cache.
+An agent's commands can read its own installation: an unprivileged process cannot be kept from what its parent must read.
+A trial whose answer lies there would measure copying. It is refused before anything is paid for, or flagged with
+`dataset.answers_in_reach=flag`. An answer is found by the names of its packages, which locks tell before anything is
+installed, and by the content of its files (`runner.sweeps.reach_inside`). Contents are searched once for each bundle, image and
+answer, and the findings are cached.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -30,22 +30,21 @@ from runner.sweeps.store import write_atomically
 from runner.terminal.escaping import one_line, step
 
 if TYPE_CHECKING:
-    from runner.protocols import SandboxProvider
+    from runner.protocols import SandboxProvider, Say
     from runner.records import Image, InstalledBundle, Task
     from runner.sweeps.plan import PlannedTrial
 
-    Say = Callable[[str], None]
 
 FLAG = "answer_in_reach"
 CODE = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go")
-"""Endings of files that can be an answer's. One without an ending counts if it names its interpreter."""
+"""Endings of source files. A file without an ending counts if it names its interpreter."""
 BESIDE = {"test", "tests", "testing", "testdata", "doc", "docs", "example", "examples", "benchmarks"}
-"""Folders of an answer's source that are not the answer."""
+"""Folders in the source of an answer that are not the answer."""
 COMMON = {"setup.py", "conf.py", "noxfile.py", "conftest.py", "_version.py"}
-"""Files whose content is much the same everywhere."""
+"""Files with much the same content everywhere."""
 SEARCH_SECONDS = 900.0
 PARALLEL = 2
-"""Parts that are searched at once, each on a core of its own."""
+"""Number of parts that are searched at once, each on its own core."""
 PLACE = "/tmp/assay-reach"  # noqa: S108 - in a sandbox that nothing else shares
 RUNTIME = "python"
 _QUOTED = re.compile(rb"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`", re.DOTALL)
@@ -56,36 +55,36 @@ _PARSING = Lock()
 
 
 class Finding(Record):
-    """One place in which an answer lies."""
+    """Place in which an answer lies."""
 
     path: str
-    """In the sandbox."""
+    """Path in the sandbox."""
     what: str
-    """What the file is to the answer, in words: "is a copy of src/x.py"."""
+    """Relation of the file to the answer, in words: "is a copy of src/x.py"."""
 
 
 class Searched(Record):
-    """What was found in one part, as it lies in the cache."""
+    """Findings in one part, as they are cached."""
 
     content: str = ""
-    """Digest of the part's content: another content is searched anew."""
+    """Digest of the part's content; other content is searched anew."""
     found: dict[str, Finding | None] = {}
-    """By answer; None: it is not there."""
+    """Answer -> its place; None if it is not there."""
 
 
 class Part(NamedTuple):
-    """What is searched as a whole: a bundle, the runtime or an image."""
+    """Unit of a search: a bundle, the runtime or an image."""
 
     name: str
-    """In words."""
+    """Name in words."""
     identity: str
-    """Digest of its recipe, which is known before it is there."""
+    """Digest of its recipe, which is known before it is installed."""
     root: str
     recipe: BundleRecipe | None = None
 
 
 class Reach:
-    """What is known of answers in reach. `folder` is a cache that all sweeps share; it may not exist yet."""
+    """Knowledge of answers in reach, in a cache folder that all sweeps share and that may not exist yet."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -133,10 +132,10 @@ class Reach:
             )
         except ImageError:
             return
-        content, before = _content(part, image, installed), self._searched(part)
-        known = before.found if before.content == content else {}
+        content, cached = _content(part, image, installed), self._searched(part)
+        known = cached.found if cached.content == content else {}
         answers = {key: _answer(t.task) for key, t in by_answer.items() if key not in known}
-        if not answers or not content:  # without content there are no images and bundles here
+        if not answers or not content:  # a sandbox without images and bundles has no content
             return
         say(f"Looking for answers in {part.name}")
         found = _found(part, image, task, answers, sandboxes)
@@ -158,7 +157,7 @@ class Reach:
         return trial.model_copy(update={"task": trial.task.model_copy(update=update)})
 
     def _why(self, trial: PlannedTrial) -> str:
-        """Where the answer of a trial lies, in words; empty where it is not known to lie anywhere."""
+        """Return where the answer of a trial lies, in words; empty if it is in no known place."""
         answer = _answer(trial.task)
         for part in _parts(trial):
             if part.recipe and (name := _locked(part.recipe, answer)):
@@ -178,7 +177,7 @@ class Reach:
 
 
 def _concerned(trial: PlannedTrial) -> bool:
-    """Whether there is an answer to find. Bounds are asked for it: `oracle` applies it."""
+    """Tell whether there is an answer to find. Bounds may have it: `oracle` applies it."""
     return trial.task.answer is not None and trial.cell.agent.uses_model and not trial.task.refused
 
 
@@ -188,7 +187,7 @@ def _answer(task: Task) -> Answer:
 
 
 def _parts(trial: PlannedTrial) -> Iterator[Part]:
-    """Yield what the agent of a trial can read beside what it writes."""
+    """Yield the parts that the agent of a trial can read and has not written."""
     if recipe := trial.cell.agent.bundle:
         yield Part(f"bundle {recipe.name}", identity(recipe), f"{ROOT}/{recipe.name}", recipe)
     yield Part(f"bundle {RUNTIME}", RUNTIME, f"{ROOT}/{RUNTIME}")
@@ -196,7 +195,7 @@ def _parts(trial: PlannedTrial) -> Iterator[Part]:
 
 
 def _content(part: Part, image: Image, installed: Mapping[str, InstalledBundle]) -> str:
-    """Digest of a part's content; empty where there is no such part."""
+    """Return the digest of a part's content; empty if there is no such part."""
     if part.root == "/":
         return image.id
     bundle = installed.get(part.root.rpartition("/")[2])
@@ -236,7 +235,7 @@ def _found(
 
 
 def _key(answer: Answer) -> str:
-    """Digest of an answer, and of how it is looked for. The folder above its source is named by a digest of that."""
+    """Return the digest of an answer and of the search. The folder above its source is named by a digest."""
     of = answer.source.parent.name if answer.source else ""
     return _digest(json.dumps(answer.packages, sort_keys=True), of, _how())[:32]
 
@@ -251,7 +250,7 @@ def _digest(*parts: str) -> str:
 
 
 def _described(answer: Answer) -> dict[str, object]:
-    """An answer as the program in the sandbox takes it."""
+    """Return an answer as the program in the sandbox takes it."""
     return {
         "packages": {kind: list(names) for kind, names in answer.packages.items()},
         "files": [
@@ -262,7 +261,7 @@ def _described(answer: Answer) -> dict[str, object]:
 
 
 def files(source: Path | None) -> Iterator[tuple[str, set[bytes], set[bytes]]]:
-    """Yield the name, the pieces and the literals' pieces of each file of an answer that says something."""
+    """Yield the name, the pieces and the pieces of literals of each relevant file of an answer."""
     for path in sorted(source.rglob("*")) if source else ():
         name = path.relative_to(source) if source else path
         if (
@@ -278,13 +277,13 @@ def files(source: Path | None) -> Iterator[tuple[str, set[bytes], set[bytes]]]:
 
 
 def _literals(content: bytes, ending: str) -> set[bytes]:
-    """Return the pieces of literals that are several words, which few programs have in common and bundlers keep.
+    """Return the pieces of literals of several words, which bundlers keep and few programs share.
 
-    Docstrings, which bundlers drop, and texts of several lines are left out: some are licences.
+    Docstrings are left out, because bundlers drop them, and texts of several lines, because some are licences.
     """
     try:
         literals = list((_of_python if ending == ".py" else _quoted)(content))
-    except _UNPARSABLE:  # of another Python than ours
+    except _UNPARSABLE:  # written for another version of Python
         literals = list(_quoted(content))
     found = {piece for literal in literals if b"\n" not in literal for piece in pieces(literal)}
     return {piece for piece in found if b" " in piece}
@@ -312,7 +311,7 @@ def _locked(recipe: BundleRecipe, answer: Answer) -> str:
 
 @cache
 def _names(lock: Path, kind: str) -> frozenset[str]:
-    """Names of the packages in a lock; none where it cannot be read, which its installation says."""
+    """Return the packages in a lock; none if it cannot be read, which its installation reports."""
     try:
         text = lock.read_text()
         if kind == "pypi":

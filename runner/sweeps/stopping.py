@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM during a sweep: the first stops it gently, the second at once.
+"""Stop a sweep on Ctrl-C or SIGTERM: gently at the first signal, at once at the second.
 
-The first cancels the rollouts and lets tests that are under way end, for `GRACE_SECONDS` at most. After that, or at a
-second signal, the process removes its sandboxes and ends with all its threads, and it holds the lock on `outputs/`
-until then: nothing of it can write once another runner has begun. A trial that was cut so has no record, like one whose
-runner was killed, and the same command runs it again.
+The first signal cancels the rollouts and lets running tests end, for `GRACE_SECONDS` at most. After that, or at a
+second signal, the process removes its sandboxes and ends with all its threads. It holds the lock on `outputs/` until
+then, so that it cannot write once another runner has begun. A trial that was cut off has no record, as if its runner
+had been killed, and the same command runs it again.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from types import FrameType
 from typing import Protocol, Self
 
 GRACE_SECONDS = 20.0
-"""Longest wait for tests under way after the first signal; less than the half minute that schedulers give a process."""
+"""Longest wait for running tests after the first signal; schedulers give a process half a minute."""
 START_SECONDS = 5.0
-"""Longest wait when all that is under way is the start of trials, which nobody has paid for."""
+"""Longest wait if trials are only being started, which nobody has paid for."""
 TWICE_SECONDS = 0.3
-"""Signals closer together count as one: `timeout`, for one, sends its signal twice."""
+"""Signals closer together count as one; `timeout`, for example, sends its signal twice."""
 RELEASE_SECONDS = 10.0
-"""Longest removal of sandboxes at the second signal; the next runner removes what is left."""
+"""Longest time for removing sandboxes at the second signal; the next runner removes what is left."""
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 RESUMES = "stopped; the same command resumes"
 STARTING, TESTS = ("building", "starting"), "tests"
-"""Phases of trials, as a display names them."""
+"""Phases of trials, as a display calls them."""
 _LOOK_SECONDS = 0.1
 
 
 class Display(Protocol):
-    """Where the user looks."""
+    """Display that the user looks at while trials run."""
 
     @property
     def phases(self) -> Mapping[str, int]:
-        """Phase -> number of trials that are in it."""
+        """Phase -> number of trials in it."""
 
     def note(self, text: str) -> None:
-        """Say something that stays on the screen."""
+        """Show a line that stays on the screen."""
 
     def close(self) -> None:
         """Leave the terminal as it was."""
 
 
 class StandardError:
-    """The display while none is drawn."""
+    """Display that prints to standard error, for when none is drawn."""
 
     @property
     def phases(self) -> Mapping[str, int]:
-        """None is known."""
+        """Empty: no phase is known."""
         return {}
 
     def note(self, text: str) -> None:
@@ -65,15 +65,14 @@ class StandardError:
 
 
 class Stopping:
-    """A context in which signals stop a sweep; for the main thread.
+    """Context of the main thread in which signals stop a sweep.
 
-    The first signal sets `cancel` and raises `KeyboardInterrupt` in the main thread. A thread of its own hears the
-    signals as well and does all the rest, so that neither a lock nor a library that the main thread is in can hold it
-    up.
+    The first signal sets `cancel` and raises `KeyboardInterrupt` in the main thread. A second thread receives the
+    signals as well and does the rest, so that no lock or library that the main thread is in can hold it up.
     """
 
     def __init__(self, close_store: Callable[[], None], release: Callable[[], None]) -> None:
-        """`close_store` makes writes fail from then on; `release` removes the sandboxes of this process."""
+        """`close_store` makes later writes fail; `release` removes the sandboxes of this process."""
         self.cancel = Event()
         self.display: Display = StandardError()
         self._close_store, self._release = close_store, release
@@ -86,7 +85,7 @@ class Stopping:
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         for number in SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as of a job in a shell's background
+            if signal.getsignal(number) is not signal.SIG_IGN:  # SIG_IGN: a background job of a shell
                 self._before[number] = signal.signal(number, self._interrupt)
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         self._thread.start()
@@ -101,9 +100,7 @@ class Stopping:
         os.close(self._write)
         self._thread.join()
         os.close(self._read)
-        if (
-            self._interrupted
-        ):  # and no thread of the process may keep it for longer than what it has left to say
+        if self._interrupted:  # no thread may keep the process alive for long
             Thread(target=_end_late, daemon=True).start()
 
     def _interrupt(self, *_: object) -> None:
@@ -120,7 +117,7 @@ class Stopping:
                 break
         else:
             return
-        # In a thread of its own: a terminal that takes no text (Ctrl-S) must not keep this one from hearing more.
+        # In another thread, because a terminal that takes no text (Ctrl-S) must not block this one.
         Thread(target=self._answer, daemon=True).start()
         began = time.monotonic()
         while True:
@@ -138,7 +135,7 @@ class Stopping:
         self.display.note(farewell(self.display.phases))
 
     def _end_at_once(self) -> None:
-        """End the process, and everything of it that lasts, within `RELEASE_SECONDS`; a signal more ends it now."""
+        """Remove the sandboxes and end the process within `RELEASE_SECONDS`, or at the next signal."""
         self._is_ending = True
         worker = Thread(target=self._leave, daemon=True)
         worker.start()
@@ -151,7 +148,7 @@ class Stopping:
         os._exit(EXIT_CODE)
 
     def _leave(self) -> None:
-        # First of all: a judge whose sandbox goes from under it would find its trial failed.
+        # The store is closed first, or a judge whose sandbox vanishes would record a failed trial.
         self._close_store()
         self.display.note("Stopping at once.")
         self._release()
@@ -161,7 +158,7 @@ class Stopping:
 
 
 def farewell(phases: Mapping[str, int]) -> str:
-    """What the first signal is answered with."""
+    """Return the answer to the first signal."""
     tests, starting = phases.get(TESTS, 0), sum(phases.get(phase, 0) for phase in STARTING)
     at_work = sum(phases.values()) - tests - starting
     waits = [
@@ -174,7 +171,7 @@ def farewell(phases: Mapping[str, int]) -> str:
 
 
 def patience(phases: Mapping[str, int]) -> float:
-    """Seconds that trials in these phases get to end after the first signal."""
+    """Return the seconds that trials in these phases have to end after the first signal."""
     return START_SECONDS if phases and phases.keys() <= set(STARTING) else GRACE_SECONDS
 
 
@@ -183,7 +180,7 @@ def _trials(number: int) -> str:
 
 
 def _end(*_: object) -> None:
-    """End a process that has been stopped already and is on its way out."""
+    """End a process that was stopped already."""
     os._exit(EXIT_CODE)
 
 

@@ -1,4 +1,4 @@
-"""The truth on disk: one folder a trial, one record written once, atomically, last.
+"""Keep trials on disk: one folder per trial, whose record is written once, atomically, and last.
 
     outputs/
     ├── .lock                          held by the one runner that may write here
@@ -6,17 +6,17 @@
     │   ├── record.json                TrialRecord; its presence means that the trial ended
     │   ├── ledger.jsonl               every model call, appended while the trial runs
     │   ├── judge.jsonl                every call of the verifier's judge model, if it has one
-    │   ├── ledger.sent  judge.sent    while they run: numbers of calls sent, which a killed runner leaves
+    │   ├── ledger.sent  judge.sent    while it runs: numbers of calls sent, which a killed runner leaves
     │   ├── trajectory.json            ATIF, made from the ledger
     │   ├── agent.stdout  agent.stderr verifier.tar.gz  workspace.tar.gz
     │   ├── artifacts.tar.gz           what the agent left in `/logs/artifacts`, if anything
-    │   ├── again/                     what a second verdict's tests printed and wrote, if one was asked for
-    │   ├── earlier/<n>/               tries that our side spoiled: same files, their spend is counted
-    │   └── superseded/<n>/            finished trials replaced by `fresh=true`: their spend is not counted
-    ├── cache/                         what agents in our process keep for one another
+    │   ├── again/                     output of a second verdict's tests, if one was asked for
+    │   ├── earlier/<n>/               tries that our side spoiled: same files; their spend is counted
+    │   └── superseded/<n>/            finished trials replaced by `fresh=true`; their spend is not counted
+    ├── cache/                         what agents in our process share
     └── <sweep>/                       plan, projections and report of one command
 
-A try that died with its runner left a ledger and no record; the next `begin` finds it, so no spend is ever lost.
+A try that died with its runner left a ledger and no record. The next `begin` finds it, so that no spend is lost.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 
 RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of a disk on which nothing more can be kept."""
+"""Error numbers of a full disk."""
 SENT = ".sent"
-"""Ending of the file beside a ledger that names the calls sent so far; gone when its session ends."""
+"""Suffix of the file beside a ledger that lists the calls sent so far. The file is gone when its session ends."""
 PROBE_LEDGER = "probe.jsonl"
-"""Our own smallest call after a provider's refusal: whether it refuses us as well. Not part of the trial's spend."""
+"""Ledger of our own smallest call after a provider's refusal. Not part of the trial's spend."""
 SHARED = "shared.jsonl"
-"""Calls of other trials whose answers this one was given: kept for replays, and nobody's spend."""
-_KEPT = ("earlier", "superseded")
+"""Ledger of other trials' calls whose answers this trial was given; for replays, and nobody's spend."""
+_ASIDE = ("earlier", "superseded")
+"""Folders of tries that were moved aside."""
 
 
 class Store:
@@ -58,10 +59,9 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold `outputs/` against other runners.
+        """Hold `outputs/` against other runners; the store is closed before the lock is released.
 
-        Raises `OutputsError` when it cannot be written or another runner holds it. The lock dies with the process,
-        however that ends. The store is closed before the lock is let go of.
+        Raises `OutputsError` if it cannot be written or another runner holds it. The lock dies with the process.
         """
         path = self.outputs / ".lock"
         with ExitStack() as stack:
@@ -88,21 +88,21 @@ class Store:
             yield
 
     def close(self) -> None:
-        """Refuse trials and records from now on: another runner may be about to write them. Waits for a write."""
+        """Refuse trials and records from now on, since another runner may write them. Wait for a write under way."""
         with self._writing:
             self._is_closed = True
 
     @property
     def cache(self) -> Path:
-        """A folder that all trials share, which may not exist yet; losing it costs money and no result."""
+        """Folder that all trials share, which may not exist yet. Losing it costs money, but no result."""
         return self.outputs / "cache"
 
     def folder(self, key: str) -> Path:
-        """The folder of one trial, which may not exist yet."""
+        """Return the folder of one trial, which may not exist yet."""
         return self.outputs / "trials" / key[:2] / key
 
     def load(self, keys: Sequence[str]) -> dict[str, TrialRecord]:
-        """The records that exist among `keys`. Raises `OutputsError` as `read` does."""
+        """Return the records that exist among `keys`. Raises `OutputsError` as `read` does."""
         records = {}
         for key in keys:
             record = self.read(key)
@@ -111,10 +111,10 @@ class Store:
         return records
 
     def read(self, key: str) -> TrialRecord | None:
-        """One trial's record; None where there is none, or one that is damaged, which is kept aside later.
+        """Return one trial's record; None if there is none or it is damaged, in which case `begin` moves it aside.
 
-        Raises `OutputsError` for one that another version wrote, as its trial would be run, and paid for, again; and
-        where one may not be read.
+        Raises `OutputsError` for a record that another version wrote, whose trial would be run and paid for again, and
+        for one that may not be read.
         """
         path = self.folder(key) / RECORD
         try:
@@ -135,7 +135,7 @@ class Store:
             ) from error
 
     def damaged(self, keys: Iterable[str]) -> list[Path]:
-        """Records among `keys` that are there and no JSON object, as a disk may leave them."""
+        """Return the records among `keys` that exist and are not JSON objects, as a failing disk may leave them."""
         found = []
         for path in (self.folder(key) / RECORD for key in keys):
             with suppress(OSError):
@@ -148,11 +148,11 @@ class Store:
         return found
 
     def finished(self, keys: Sequence[str]) -> Collection[str]:
-        """Those of `keys` whose ending is the configuration's own doing."""
+        """Return those of `keys` whose trial ended by its configuration's own doing."""
         return {key for key, record in self.load(keys).items() if record.status.finished}
 
     def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
-        """Make room for a new try: its empty folder, and the spoiled tries before it with what they spent.
+        """Make room for a new try. Return its empty folder, and the spoiled tries before it with what they spent.
 
         Raises `OutputsError`.
         """
@@ -165,7 +165,7 @@ class Store:
         try:
             record = self.read(key)
             finished = record is not None and record.status.finished
-        except OutputsError:  # another version's: only `fresh=true` comes here
+        except OutputsError:  # of another version, which only `fresh=true` replaces
             finished = True
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -186,15 +186,15 @@ class Store:
             write_atomically(self.folder(record.key) / RECORD, content)
 
     def _check_open(self) -> None:
-        """Raises `OutputsError` once the store is closed."""
+        """Raise `OutputsError` once the store is closed."""
         if self._is_closed:
             raise OutputsError(f"{self.outputs} is no longer this runner's; the same command resumes.")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside, flush to disk, rename: nobody ever reads half a file.
+    """Write a file beside its place, flush it to disk and rename it, so that nobody reads half of it.
 
-    Raises `OutputsError` when the disk is full or the folder cannot be written.
+    Raises `OutputsError` if the disk is full or the folder cannot be written.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -206,12 +206,12 @@ def write_atomically(path: Path, content: bytes) -> None:
         beside.replace(path)
     except OSError as error:
         with suppress(OSError):
-            beside.unlink()  # it would take what room there is
+            beside.unlink()  # a full disk needs the room
         raise no_room(path, error) from error
 
 
 def no_room(path: Path, error: OSError) -> OutputsError:
-    """What to say of a disk that is full, or not to be written."""
+    """Return the error for a disk that is full or cannot be written."""
     message = (
         f"Cannot write {path} ({error.strerror}). Make room or mend permissions; the same command resumes."
     )
@@ -219,22 +219,21 @@ def no_room(path: Path, error: OSError) -> OutputsError:
 
 
 class Spend(NamedTuple):
-    """What the calls of a ledger came to."""
+    """Sum of a ledger's calls."""
 
     usage: Usage = Usage()
     cost_usd: float | None = 0.0
-    """None when what any call with known usage, or any answered call, cost is not known."""
+    """None if the cost of any answered call, or of any call with known usage, is unknown."""
     turns: int = 0
-    """Answered calls."""
+    """Number of answered calls."""
     lost: int = 0
-    """As `ModelCall.lost`."""
+    """Number of calls of unknown cost (`ModelCall.lost`)."""
 
 
 def ledger_spend(ledger: Path) -> Spend:
-    """The sum of one ledger file, which is what its session counted: of answers that broke off, as far as they came.
+    """Return the sum of one ledger file, as its session counted it: answers that broke off count as far as they came.
 
-    A last line cut off by a crash is left out. A call that was under way then is one `lost`, and so is each line that
-    makes no sense.
+    A last line cut off by a crash is left out. The call under way then is one `lost`, and so is each unreadable line.
     """
     total, sent = Spend(), ledger.with_suffix(SENT)
     under_way = set(sent.read_text().split()) if sent.exists() else set()
@@ -258,21 +257,21 @@ def ledger_spend(ledger: Path) -> Spend:
 
 
 def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
-    """Move a try's files to `<where>/<n>`; `everything` takes the earlier tries that belong to it along."""
-    kept = ("superseded",) if everything else _KEPT
-    files = [path for path in folder.iterdir() if path.name not in kept]
+    """Move a try's files to `<where>/<n>`; with `everything`, the earlier tries that belong to it too."""
+    staying = ("superseded",) if everything else _ASIDE
+    files = [path for path in folder.iterdir() if path.name not in staying]
     if not files:
         return
     taken = [int(path.name) for path in (folder / where).glob("*")]
     target = folder / where / str(max(taken, default=0) + 1)
     target.mkdir(parents=True)
-    # The record last: as long as it is there, who comes after a crash knows what these files are.
+    # The record goes last: after a crash it tells what the files beside it are.
     for path in sorted(files, key=lambda path: path.name == RECORD):
         path.rename(target / path.name)
 
 
 def _retry(folder: Path) -> Retry:
-    """A spoiled try, from what it left."""
+    """Return a spoiled try, from the files that it left."""
     spend = ledger_spend(folder / LEDGER)
     reason = ErrorInfo(type="RunnerDied", message="The runner ended before this try did.")
     seconds = 0.0

@@ -11,33 +11,33 @@ from runner.sweeps.yaml_files import read_yaml
 
 
 class TiersFile(Record):
-    """Labels and budgets, and what they were made of."""
+    """Labels and budgets of tiers, and the trials they were made of."""
 
     schema_version: Literal[1] = 1
     dataset: str
-    """That it was calibrated on; for people, as a core set of it goes by another name."""
+    """Dataset of the trials. Not checked: a core set of the dataset has another name."""
     inputs: dict[str, str]
     """Source -> digest of the trials that were read from it."""
     cells: int
     trials: int
-    """Valid ones."""
+    """Number of valid trials."""
     unpriced: int
-    """Of them, those whose cost is unknown: in the labels, and not in budgets or tau."""
+    """Number of valid trials whose cost is unknown. They count for the labels, but not for budgets and tau."""
     quantiles: tuple[float, ...]
-    """Of cost over a tier's valid trials: its budgets."""
+    """Quantiles of the cost of a tier's valid trials, which are its budgets."""
     tau_quantile: float
-    """Of cost over a tier's failed trials: its tau."""
+    """Quantile of the cost of a tier's failed trials, which is its tau."""
     measures: tuple[str, ...] = ("tokens", "turns", "interactions")
-    """What effort rests on beside success."""
+    """Measures of effort beside success."""
     tiers: dict[str, TierScoring]
     labels: dict[str, str]
     """Task -> tier."""
     effort: dict[str, float]
-    """Task -> E of eq. 1, in [0, 100]: what the labels were cut by."""
+    """Task -> effort E in [0, 100] (eq. 1), by which the labels were cut."""
 
 
 def read_tiers(path: Path) -> dict[str, Any]:
-    """The keys of `Scoring` that a tiers file fixes. Raises `ConfigError` when it is none, or cannot be read."""
+    """Return the keys of `Scoring` that a tiers file fixes. Raises `ConfigError` if the file cannot be read as one."""
     found = read_yaml(path, TiersFile, "scoring.tiers")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return {"tiers": found.tiers, "labels": found.labels, "calibrated": f"{path.name}@{digest}"}

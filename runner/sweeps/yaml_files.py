@@ -1,4 +1,4 @@
-"""YAML files that are made once and then taken as given: tiers, core sets; and the keys of nested mappings."""
+"""Read and write YAML files that are made once and then taken as given, such as tiers and core sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = TypeVar("Kind", bound=Record)
 
 
 def read_yaml(path: Path, kind: type[Kind], where: str) -> Kind:
-    """The record in a file that the key `where` names. Raises `ConfigError` when there is none."""
+    """Return the record in a file that the key `where` names. Raises `ConfigError` if it cannot be read as one."""
     try:
         return kind.model_validate(yaml.safe_load(path.read_text()))
     except OSError as error:
@@ -25,18 +25,16 @@ def read_yaml(path: Path, kind: type[Kind], where: str) -> Kind:
     except ValidationError as error:
         fault = error.errors()[0]
         at = ".".join(map(str, fault["loc"])) or "the whole"
-        raise ConfigError(f"{where}: {path} is no {kind.__name__} ({at}: {fault['msg']}).") from error
-    except (
-        yaml.YAMLError,
-        ValueError,
-        RecursionError,
-    ) as error:  # also dates that are none, and endless nesting
-        raise ConfigError(f"{where}: {path} is no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{where}: {path} is not a {kind.__name__} ({at}: {fault['msg']}).") from error
+    # ValueError: a date that does not exist. RecursionError: endless nesting.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{where}: {path} is not YAML: {' '.join(str(error).split())}") from error
 
 
 def write_yaml(path: Path, record: Record, title: str) -> None:
-    """Write a record under a line of comment. Raises `ConfigError` if the file is there with anything else in it: what
-    was scored with it refers to it.
+    """Write a record below a comment line.
+
+    Raises `ConfigError` if the file exists with other content, because scores may refer to it.
     """
     node = yaml.safe_dump(record.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=110)
     text = f"# {title}\n{node}"
@@ -48,7 +46,7 @@ def write_yaml(path: Path, record: Record, title: str) -> None:
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each value of nested mappings by its dotted key; tuples as the lists that files make of them."""
+    """Yield each value of nested mappings by its dotted key; tuples as lists, as files have them."""
     if isinstance(node, dict):
         for key, value in node.items():
             yield from leaves(value, f"{path}.{key}" if path else str(key))

@@ -1,7 +1,7 @@
-"""Tables and paragraphs that fit any width: what is printed is as wide as the terminal, and never wider.
+"""Lay out tables and paragraphs so that they fit the width of the terminal.
 
-A table takes the first of these that fits: every column, names as long as they are; names wrapped at their joints
-(`_`, `-`, `/`, ...); columns left out, in the order that they say; a block of lines for each row, with every column.
+A table takes the first form that fits: all columns with whole names; names wrapped at their joints (`_`, `-`, `/`);
+some columns left out, by `Column.leaves`; a block of lines for each row, with all columns.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from rich.text import Text
 from runner.terminal.escaping import WIDTH, one_line, printable
 
 PROSE = WIDTH
-"""Widest line of a paragraph: longer ones are hard to read, however wide the terminal is."""
+"""Widest line of a paragraph, since longer lines are hard to read on any terminal."""
 _NAME = 12
-"""Characters of a wrapped name, at the least; columns are left out before names become narrower."""
+"""Narrowest wrapped name, in characters; columns are left out before names become narrower."""
 _GAPS = (2, 1)
-"""Blanks between two columns: where there is room, and where there is not."""
+"""Blanks between two columns, with and without room to spare."""
 _PIECE = re.compile(r"[^\s_\-./·:]*[\s_\-./·:]+|[^\s_\-./·:]+")
-"""Part of a name up to its next joint."""
+"""Part of a name up to and including its next joint."""
 
 Row = Sequence[str]
 
 
 class Column(NamedTuple):
-    """A column of a table."""
+    """Column of a table."""
 
     head: str
-    """A newline breaks it."""
+    """Heading; may have several lines."""
     is_name: bool = False
-    """Names stand at the left and may be wrapped; figures stand at the right and stay whole."""
+    """Whether it holds names, which are left-aligned and may be wrapped; figures are right-aligned and stay whole."""
     leaves: int = 0
-    """Its place in the order in which columns are left out where there is no room: 1 goes first, 0 never goes."""
+    """Place in the order in which columns are left out for want of room: 1 goes first, 0 is never left out."""
 
 
 class Laid(NamedTuple):
-    """A table as text."""
+    """Table as text."""
 
     text: str
     left_out: tuple[str, ...]
-    """Heads of the columns that had no room."""
+    """Headings of the columns that had no room."""
 
 
 def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str = "") -> Laid:
-    """Lay a table out; a newline in a cell begins a line of the cell. Control characters come out as escapes."""
+    """Lay out a table. Cells may have several lines; control characters are shown as escapes."""
     rows = [[printable(cell).replace("\t", " ") for cell in row] for row in rows]
     wanted = [_longest([column.head, *cells]) for column, *cells in zip(columns, *rows, strict=True)]
     leaving = sorted(
@@ -62,15 +62,15 @@ def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str
         gone = leaving[:count]
         chosen = [at for at in range(len(columns)) if at not in gone]
         if fit := _widths([columns[at] for at in chosen], [wanted[at] for at in chosen], width):
-            kept = [[row[at] for at in chosen] for row in rows]
-            text = _drawn([columns[at] for at in chosen], kept, *fit)
+            fitting = [[row[at] for at in chosen] for row in rows]
+            text = _drawn([columns[at] for at in chosen], fitting, *fit)
             heads = tuple(_head(columns[at]) for at in sorted(gone))
             return Laid("\n".join([*heading, text]), heads)
     return Laid("\n".join([*heading, *(line for row in rows for line in _block(columns, row, width))]), ())
 
 
 def paragraph(text: str, width: int) -> list[str]:
-    """Lines of a text, broken at its blanks; a text that begins with blanks hangs by two more of them."""
+    """Return the lines of a text, broken at blanks. Lines after the first of an indented text get two more blanks."""
     if not text:
         return []
     room, body = min(width, PROSE), one_line(text.lstrip())
@@ -90,7 +90,7 @@ def _longest(cells: Sequence[str]) -> int:
 
 
 def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> tuple[list[int], int] | None:
-    """Of each column, and of the gap between two; None where names would become too narrow."""
+    """Return the width of each column and of the gaps; None if names would become too narrow."""
     for gap in _GAPS:
         room = width - gap * (len(columns) - 1)
         if sum(wanted) <= room:
@@ -123,7 +123,7 @@ def _drawn(columns: Sequence[Column], rows: Sequence[Row], widths: Sequence[int]
 
 
 def _wrapped(name: str, width: int) -> str:
-    """A name with newlines at its joints, so that its lines fit. A piece that does not is left to be folded."""
+    """Break a name at its joints so that its lines fit. A piece that is too long is left for rich to fold."""
     lines: list[str] = []
     for given in name.split("\n"):
         lines.append("")
@@ -135,7 +135,7 @@ def _wrapped(name: str, width: int) -> str:
 
 
 def _block(columns: Sequence[Column], row: Row, width: int) -> list[str]:
-    """A row on lines of its own: its first names, what stands before them in front, then each cell after its head."""
+    """Return a row as lines: its first names, after what precedes them, then each other cell after its heading."""
     first = named = next((at for at, column in enumerate(columns) if column.is_name), 0)
     while named < len(columns) and columns[named].is_name:
         named += 1
@@ -149,12 +149,12 @@ def _block(columns: Sequence[Column], row: Row, width: int) -> list[str]:
 
 
 def _head(column: Column) -> str:
-    """A column's head on one line."""
+    """Return a heading on one line."""
     return column.head.replace("\n/", "/").replace("\n", " ")
 
 
 def _on_one_line(cell: str, column: Column) -> str:
-    """A cell's lines: names one after the other, a figure with what qualifies it in brackets."""
+    """Join a cell's lines: names one after the other, and what qualifies a figure in brackets."""
     first, *others = [line for line in cell.split("\n") if line] or [""]
     if not column.is_name:
         return f"{first} ({' '.join(others)})" if others else first

@@ -151,7 +151,7 @@ def test_the_conf_of_another_program_is_refused(own: Path, words: list[str]) -> 
 def test_a_broken_yaml_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "mine.yaml").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"mine\.yaml is no YAML"):
+    with pytest.raises(ConfigError, match=r"mine\.yaml is not YAML"):
         arguments.check([f"--config-dir={tmp_path}", "agent=mine"])
 
 

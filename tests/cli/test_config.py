@@ -19,7 +19,7 @@ from runner.cli import arguments
 from runner.cli.compose import compose
 from runner.cli.config import build, load, to_yaml
 from runner.errors import ConfigError
-from runner.records import Budget, BundleRecipe, Prices, Record
+from runner.records import AXES, Budget, BundleRecipe, Prices, Record
 from runner.resources import ROOT
 from runner.sweeps.cells import NO_MODEL, Sweep
 from runner.sweeps.plan import make_plan
@@ -85,7 +85,7 @@ def test_every_option_composes_and_validates(group: str, option: str, tmp_path: 
     needed = NEEDED.get((group, option), "fresh=false").format(folder=tmp_path)
     keyless = "fresh=false" if group == "job" else "dry_run=true"
     sweep = loaded((f"{group}={option}", keyless, *needed.split()))
-    part = getattr(sweep.cells[0] if group in arguments.AXES else sweep.settings, group)
+    part = getattr(sweep.cells[0] if group in AXES else sweep.settings, group)
     named = getattr(part, "name", option)
     assert named in (option, NO_MODEL.name)
 
@@ -306,6 +306,12 @@ class Nested(Record):
     bundle: BundleRecipe | None = None
     prices: dict[str, Prices] = {}
     part: Budget = Budget()
+
+
+def test_a_class_is_found_by_the_earlier_name_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configuration of users names classes, and modules move."""
+    monkeypatch.setattr(arguments, "MOVED", {"runner.earlier": "runner.records"})
+    assert build({"_target_": "runner.earlier.Budget"}, "it") == Budget()
 
 
 def nested(**values: object) -> dict[str, object]:

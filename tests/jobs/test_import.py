@@ -304,4 +304,4 @@ def test_a_mapping_in_another_encoding_is_refused_by_name(door: Door) -> None:
     ended = door("job=import", f"path={table(*ROWS)}", "mapping=m.yaml", "name=theirs")
     assert ended.code == 2
     assert "job.mapping: " in ended.err
-    assert "m.yaml is no YAML: 'utf-8' codec" in ended.err
+    assert "m.yaml is not YAML: 'utf-8' codec" in ended.err

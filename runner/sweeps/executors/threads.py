@@ -1,4 +1,4 @@
-"""Trials in threads of this process: they wait on Docker and on models, so threads are enough."""
+"""Run trials in threads of this process; they wait for Docker and for models, so threads are enough."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Job = TypeVar("Job")
 
 
 class ThreadExecutor(Record):
-    """At most `workers` trials, and so sandboxes, at once."""
+    """Runs at most `workers` trials, and so sandboxes, at once."""
 
     workers: int | None = Field(default=None, ge=1)
-    """None means as many as there are cores."""
+    """Trials at a time; None for as many as there are cores."""
     retries: int = Field(default=2, ge=0)
-    """How often a trial is repeated after an infrastructure failure."""
+    """Times that a trial is repeated after an infrastructure failure."""
 
     @property
     def at_once(self) -> int:
@@ -31,9 +31,9 @@ class ThreadExecutor(Record):
     def run(
         self, trials: Iterable[Job], work: Callable[[Job], TrialRecord], cancel: Event
     ) -> Generator[TrialRecord]:
-        """Records as they end. On Ctrl-C or an error of `work` sets `cancel`, waits for all workers, and raises.
+        """Yield records as trials end. On Ctrl-C or an error of `work`: set `cancel`, wait for all workers, and raise.
 
-        Trials are handed out only when a worker is free, so a cancelled sweep starts nothing more.
+        A trial is handed out only when a worker is free, so that a cancelled sweep starts nothing more.
         """
         workers = self.at_once
         waiting = iter(trials)
@@ -49,5 +49,5 @@ class ThreadExecutor(Record):
                     for future in ended:
                         yield future.result()
             except BaseException:
-                cancel.set()  # the pool's exit then waits for the trials under way, which see it and stop
+                cancel.set()  # running trials see it and stop; the pool's exit waits for them
                 raise

@@ -16,12 +16,11 @@ from runner.benchmarks.nl2repo.specification.inventory import code_lines, invent
 from runner.benchmarks.sources import packages
 from runner.errors import ConfigError
 from runner.jobs.verify_ground_truth import check, only_dataset
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 
 if TYPE_CHECKING:
     from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
     from runner.benchmarks.sources.upstream import Source
-    from runner.sweeps.cells import Sweep
 
 DRAFT = """\
 # {name}
