@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from metrics import behaviour
-from runner.benchmarks.nl2repo.report import figures
+from runner.report import figures
 from runner.report.blocks import Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines

@@ -12,7 +12,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationError
 
@@ -27,6 +27,9 @@ from runner.benchmarks.sources.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
 from runner.sweeps.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from runner.report.blocks import Sections
 
 SOURCE, TRUTH = "source.yaml", "truth.json"
 EASY, MEDIUM = 1500, 4000
@@ -65,6 +68,13 @@ class Nl2RepoBench(Record):
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
     """What becomes of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
     verifier: SuiteVerifier
+
+    @classmethod
+    def report_sections(cls) -> Sections:
+        """Return the sections on hidden suites, which the report of a sweep shows beside the general ones."""
+        from runner.benchmarks.nl2repo.report.sections import SECTIONS  # noqa: PLC0415 - brings pandas and matplotlib
+
+        return SECTIONS
 
     def tasks(self) -> Sequence[Task]:
         """Every task, sorted by folder; broken ones, and those that cannot be judged here, have `refused` set.

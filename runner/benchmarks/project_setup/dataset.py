@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
@@ -31,6 +32,9 @@ from runner.benchmarks.sources.task_files import check_links, digest, tree_diges
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
 from runner.sweeps.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from runner.report.blocks import Sections
 
 TASK, SOLUTION = "task.yaml", "solution"
 INSTRUCTION = f"""\
@@ -76,6 +80,13 @@ class ExecutionBench(Record):
     truthless: bool = False
     """Tasks without a truth run too; their reward is 1.0 when a test was executed."""
     verifier: ExecutionVerifier
+
+    @classmethod
+    def report_sections(cls) -> Sections:
+        """Return the sections on projects, which the report of a sweep shows beside the general ones."""
+        from runner.benchmarks.project_setup.report.scores import SECTIONS  # noqa: PLC0415 - brings pandas and matplotlib
+
+        return SECTIONS
 
     def tasks(self) -> Sequence[Task]:
         """Every task, sorted by folder; broken ones, and those without a truth, have `refused` set.

@@ -11,9 +11,8 @@ import numpy as np
 from metrics import tool_bench
 from metrics.differential import Phase
 from runner.benchmarks.cli_tool_bench.report import figures as figures_tools
-from runner.benchmarks.cli_tool_bench.report.scores import of_tools
 from runner.report import figures
-from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
@@ -31,8 +30,9 @@ _ENDS = {
     Phase.PASSED: "passed",
 }
 
-
 _UNDECIDED = "right in all that the reference does the same each time, which its output or effects are not"
+
+of_tools = where(tool_bench.scored)
 
 
 @of_tools

@@ -12,8 +12,9 @@ import pandas as pd
 from metrics import execution
 from metrics.deviations import CLOSE
 from metrics.execution import OUTCOMES, STEPS
+from runner.benchmarks.project_setup.report import work as sections_execution_work
 from runner.report import figures
-from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
+from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
@@ -183,3 +184,6 @@ def languages(found: Findings) -> Section:
         "Projects: by language",
         [picture, Table("By language (Figure 8)", columns, rows)],
     )
+
+
+SECTIONS = Sections(dataset=(effectiveness, each_project, ablation, languages, sections_execution_work.work))

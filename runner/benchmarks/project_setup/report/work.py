@@ -6,12 +6,11 @@ from functools import partial
 
 import pandas as pd
 
-from metrics import behaviour
+from metrics import behaviour, execution
 from metrics.terminal import NO_PHASE, PHASES, SCRIPT
 from runner.benchmarks.project_setup.report import figures as figures_execution
-from runner.benchmarks.project_setup.report.scores import of_projects
 from runner.report import figures
-from runner.report.blocks import Block, Column, Picture, Section, Table
+from runner.report.blocks import Block, Column, Picture, Section, Table, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
@@ -25,7 +24,7 @@ _MEANING = dict(
 )
 
 
-@of_projects
+@where(execution.scored)
 def work(found: Findings) -> Section | None:
     """Whatever was recorded of it."""
     blocks = [*_programs(found), *_kinds(found), *_phases(found)]
