@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -28,7 +29,7 @@ def added_sections(sweep: Path) -> Sections:
     added, complaints = [], []
     for name in dict.fromkeys(_classes_of_sweep(sweep)) or dict.fromkeys(_classes_in_conf()):
         try:
-            dataset = target(FORMER_NAMES.get(name, name), "dataset")
+            dataset: Any = target(FORMER_NAMES.get(name, name), "dataset")
         except ConfigError as error:
             complaints.append(f"{error}. The sections that this dataset adds to the report are missing.")
             continue

@@ -29,6 +29,7 @@ from runner.records import Answer, Environment, Record, Task, VerifierSpec
 from runner.sweeps.yaml_files import read_yaml
 
 if TYPE_CHECKING:
+    from runner.protocols import SandboxProvider
     from runner.report.blocks import Sections
 
 SOURCE, TRUTH = "source.yaml", "truth.json"
@@ -102,6 +103,28 @@ class Nl2RepoBench(Record):
                 say(f"{task.name} is flagged {flag}: {nl2repo_folder.REMARKS[flag]}")
             if not task.refused:
                 self.make(task.directory, self.suite(task.directory), say)
+
+    def truth_folders(self, tasks: Sequence[str]) -> list[Path]:
+        """Return the folders of these tasks; without names, of those in `include`, or of all that have a source."""
+        names = tasks or self.include
+        folders = nl2repo_folder.folders(self.root)
+        return [f for f in folders if (f.name in names if names else self._has_source(f))]
+
+    def find_truth(
+        self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
+    ) -> str:
+        """Run upstream's code against its own tests (`runner.jobs.verify_ground_truth`)."""
+        from runner.benchmarks.nl2repo.truth import verify  # noqa: PLC0415 - needs this module
+
+        if scripts:
+            raise ConfigError("job.scripts: hidden suites are verified with upstream's code; leave it out.")
+        return verify(self, folder, sandboxes, say)
+
+    def _has_source(self, folder: Path) -> bool:
+        try:
+            return self.source(folder)[0].kind != "none"
+        except TaskError:
+            return False
 
     def make(self, folder: Path, suite: Suite, say: Callable[[str], None]) -> Task:
         """Everything of one task that lies in the cache, made unless it is there, and the task that names it."""

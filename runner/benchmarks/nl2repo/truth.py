@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.benchmarks.nl2repo import published
+from runner.benchmarks.nl2repo import published as nl2repo_folder
 from runner.benchmarks.nl2repo.dataset import TRUTH, Nl2RepoBench
 from runner.benchmarks.nl2repo.suite import Suite, Truth
 from runner.benchmarks.nl2repo.suite_results import Reported, passed, summary
@@ -24,6 +24,28 @@ OF_NOTHING = ("true",)
 """As `nop`."""
 
 
+def verify(
+    dataset: Nl2RepoBench,
+    folder: Path,
+    sandboxes: SandboxProvider,
+    say: Callable[[str], None],
+    count: Path | None = None,
+) -> str:
+    """Find a task's truth and return it for people. Raises as `ground_truth`, and `TaskError` where another number of
+    tests passes than is published.
+
+    `count` names a file for the number of tests that pass, where none is published yet.
+    """
+    truth = ground_truth(dataset, folder, sandboxes, say)
+    if count:
+        count.write_text(str(len(truth.passed)))
+    published = nl2repo_folder.read(folder).count
+    others = f"{len(truth.skipped)} skipped, {len(truth.xfailed)} xfailed, {len(truth.failed)} failed"
+    if len(truth.passed) != published:
+        raise TaskError(f"{len(truth.passed)} tests pass, and {published} are published ({others}).")
+    return f"{published} tests pass, twice; none in an empty workspace ({others})"
+
+
 def ground_truth(
     dataset: Nl2RepoBench, folder: Path, sandboxes: SandboxProvider, say: Callable[[str], None]
 ) -> Truth:
@@ -35,7 +57,7 @@ def ground_truth(
     source, here = dataset.source(folder)
     if source.kind == "none":
         raise TaskError("There is no upstream code to check its tests with: its source has kind=none.")
-    suite = dataset.bare_suite(published.read(folder), source)
+    suite = dataset.bare_suite(nl2repo_folder.read(folder), source)
     task = dataset.make(folder, suite, say)
     (run, output), (again, _) = [_run(dataset, task, suite, sandboxes, OF_UPSTREAM) for _ in range(RUNS)]
     found = [passed(each, None) for each in (run, again)]
@@ -50,7 +72,7 @@ def ground_truth(
     if free := sorted(passed(nothing, found[0])):
         raise TaskError(
             f"{len(free)} tests pass in an empty workspace, such as {free[0]}: they would be given away. Name another "
-            f"version in source.yaml, or leave them out of {published.COMMANDS}."
+            f"version in source.yaml, or leave them out of {nl2repo_folder.COMMANDS}."
         )
     truth = _truth(run, found[0], suite.commands, dataset.truth_digest(suite, source))
     write_atomically(here / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")

@@ -34,6 +34,7 @@ from runner.records import Environment, Record, Task, VerifierSpec
 from runner.sweeps.yaml_files import read_yaml
 
 if TYPE_CHECKING:
+    from runner.protocols import SandboxProvider
     from runner.report.blocks import Sections
 
 TASK, SOLUTION = "task.yaml", "solution"
@@ -112,6 +113,18 @@ class ExecutionBench(Record):
         for task in self.tasks():
             if not task.refused:
                 self.make(task.directory, self.truth(task.directory), say)
+
+    def truth_folders(self, tasks: Sequence[str]) -> list[Path]:
+        """Return the folders of these tasks; without names, of all. Raises `ConfigError` as `tasks` does."""
+        return [folder for folder in self.folders() if not tasks or folder.name in tasks]
+
+    def find_truth(
+        self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
+    ) -> str:
+        """Run a project's recorded scripts (`runner.jobs.verify_ground_truth`)."""
+        from runner.benchmarks.project_setup.truth import ground_truth  # noqa: PLC0415 - needs this module
+
+        return f"{ground_truth(self, folder, scripts, sandboxes, say).outcomes.words}, twice"
 
     def make(self, folder: Path, truth: Truth | None, say: Callable[[str], None]) -> Task:
         """Everything of one task that lies in the cache, made unless it is there; and the task, with this truth.
