@@ -13,7 +13,7 @@ from runner.benchmarks.nl2repo.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 
 REVEALED = "_revealed"
 """End of the name of a dataset whose agents get the tests; without it, the name of the other one."""
@@ -60,20 +60,13 @@ def scores(found: Findings) -> Section:
 @of_suites
 def failures(found: Findings) -> Section:
     """Why tests fail (section 4.3.7)."""
-    values = lines(nl2repo.failures(found.trials))
-    heads = [
-        Column("failed", "expected tests that did not pass, over valid trials"),
-        Column("of", "tests expected in these trials"),
-        *(Column(kind, f"share of the failed ones: {_KINDS[kind]}") for kind in FAILURES),
+    measures = [
+        Measure("failed", "failed", ".0f", "expected tests that did not pass, over valid trials"),
+        Measure("of", "of", ".0f", "tests expected in these trials"),
+        *(Measure(kind, kind, ".1%", f"share of the failed ones: {_KINDS[kind]}") for kind in FAILURES),
     ]
-    rows = [
-        [*about(cell, found), figure(values[at]["failed"], ".0f"), figure(values[at]["of"], ".0f"),
-         *(figure(values[at][kind], ".1%") for kind in FAILURES)]
-        for at, cell in lines(found.cells).items() if at in values
-    ]  # fmt: skip
-    return Section(
-        "suite-failures", "Hidden suites: why tests fail", [Table("Failures", [AGENT, MODEL, *heads], rows)]
-    )
+    table = cell_table("Failures", measures, nl2repo.failures(found.trials), found)
+    return Section("suite-failures", "Hidden suites: why tests fail", [table])
 
 
 @of_suites
