@@ -48,13 +48,13 @@ def run(argv: list[str]) -> int:
         print(text)
         return 0
     words = arguments.check(argv)
-    from runner.cli.compositions import compose  # noqa: PLC0415 - not for help
+    from runner.cli.compose import answer, compose  # noqa: PLC0415 - not for help
     from runner.cli.config import load  # noqa: PLC0415 - as above; also registers ${root:...} for Hydra
 
-    configs = compose(words)
-    if any(word.partition("=")[0] in arguments.QUESTIONS for word in words):
+    if arguments.is_question(arguments.split(words)[0]):
+        answer(words)
         return 0
-    sweep = load(configs, words)
+    sweep = load(compose(words), words)
     return sweep.settings.job.run(sweep)
 
 
@@ -64,6 +64,11 @@ def _fail(error: Exception, code: int) -> int:
     return code
 
 
-if __name__ == "__main__":
+def assay() -> int:
+    """Do what was typed, as `assay` or `python -m runner`."""
     sys.excepthook = show_exception
-    sys.exit(main(sys.argv[1:]))
+    return main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(assay())

@@ -48,6 +48,9 @@ Ask = Callable[[str, str], str]
 Metered and recorded at the gateway, apart from the agent's calls. Raises `JudgeError` when there is no answer.
 """
 
+Say = Callable[[str], None]
+"""Takes a sentence for the user, such as the name of a long step that begins."""
+
 Making = Callable[[str], AbstractContextManager[object]]
 """Opens the context within which an image is made; given how, "pulling" or "building"."""
 
@@ -80,7 +83,7 @@ class Dataset(Configured, Protocol):
         Raises `ConfigError` when the dataset itself cannot be read.
         """
 
-    def prepare(self, say: Callable[[str], None]) -> None:
+    def prepare(self, say: Say) -> None:
         """Fetch what its tasks need from outside, so that their trials need no network; what is there stays.
 
         `say` hears of long steps. Raises `ConfigError` when something cannot be had.
@@ -310,15 +313,13 @@ class SandboxProvider(Configured, Protocol):
     def check(self, bundles: Sequence[BundleRecipe]) -> None:
         """Raises `ConfigError` when these bundles could not be prepared as they are configured. Starts nothing."""
 
-    def prepare(
-        self, bundles: Sequence[BundleRecipe], say: Callable[[str], None]
-    ) -> dict[str, InstalledBundle]:
+    def prepare(self, bundles: Sequence[BundleRecipe], say: Say) -> dict[str, InstalledBundle]:
         """Make sure that the base image, the `python` runtime and these bundles exist; returns them by name.
 
         `say` hears of long steps. Raises `EngineError`.
         """
 
-    def reap(self, say: Callable[[str], None] = lambda _: None) -> Reaped:
+    def reap(self, say: Say = lambda _: None) -> Reaped:
         """Remove what dead owners left. What cannot be removed in time is named and left. Raises `EngineError`.
 
         `say` hears how much it is, unless there is nothing.

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from runner.__main__ import QUIET
-from runner.cli.arguments import ROOT
+from runner.resources import ROOT
 
 os.environ.update(QUIET)
 os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have one, by which every table would be narrower

@@ -8,16 +8,17 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from runner.cli.arguments import ROOT
+from runner.resources import ROOT
 
 FILES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")])
 HOMES = {
     "hydra": ("runner.cli.compose",),
-    "omegaconf": ("runner.cli.compositions", "runner.cli.compose", "runner.cli.config", "runner.jobs"),
+    "omegaconf": ("runner.cli.compose", "runner.cli.config", "runner.jobs"),
     "mlflow": ("runner.tracking.mlflow",),
     "docker": ("runner.sandbox",),
     "litellm": ("runner.gateway",),
@@ -64,6 +65,25 @@ def test_the_arrows_of_the_architecture(file: Path) -> None:
             assert not any(_within(name, (f"runner.{part}",)) for name in ours), f"{module} names {part}"
 
 
+def _arrows() -> dict[str, set[str]]:
+    """Module -> the modules of `runner` it imports, be it lazily or for the type checker alone."""
+    modules = {_module(file): file for file in FILES}
+    arrows = {}
+    for module, file in modules.items():
+        nodes = list(ast.walk(ast.parse(file.read_text())))
+        names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom):
+                inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                names |= {name if name in modules else str(node.module) for name in inner}
+        arrows[module] = names & modules.keys() - {module}
+    return arrows
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    TopologicalSorter(_arrows()).prepare()  # raises `CycleError` with the modules of a circle
+
+
 def test_every_library_is_declared() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     known = {re.split(r"[^\w-]", name)[0].lower() for name in declared} | {"yaml", "hydra", "pydantic_core"}
@@ -97,12 +117,6 @@ def test_questions_are_answered_without_loading_anything(words: list[str], tmp_p
 def test_a_dry_run_loads_no_engine_provider_store_or_statistics(tmp_path: Path) -> None:
     loaded = _loaded("agent=oracle", "dry_run=true", f"outputs={tmp_path}", cwd=tmp_path)
     assert not {"docker", "litellm", "mlflow", "scipy", "pandas"} & loaded
-
-
-def test_words_that_were_composed_before_need_no_hydra(tmp_path: Path) -> None:
-    words = ("agent=oracle", "dry_run=true", f"outputs={tmp_path}")
-    _loaded(*words, cwd=tmp_path)
-    assert "hydra" not in _loaded(*words, cwd=tmp_path)
 
 
 def test_a_key_of_the_usual_dataset_loads_no_other(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
-"""The door: what was typed is checked against `conf/` and the classes it names before Hydra is even imported.
+"""Check what was typed against the options in `conf/` and the classes they name, before Hydra is imported.
 
-Hydra answers a misspelt key with the advice to add it with `+`, and then runs with it; here it is refused, with the
-nearest key that exists. Needs nothing but the command line and the YAML files; a class is imported only to learn the
-keys of a dotted override.
+Hydra advises to add a misspelt key with `+`, and then runs with it. Here such a key is refused, with the nearest one
+that exists. This needs the command line and the YAML files; a class is imported only to learn its keys.
 """
 
 from __future__ import annotations
@@ -17,22 +16,20 @@ from typing import Any, Union, get_args, get_origin
 
 import yaml
 
+from runner.cli.moved import MOVED
 from runner.errors import ConfigError
+from runner.resources import CONF, own_conf
+from runner.suggestions import suggest
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The project: `${root:...}` in YAML starts here."""
-CONF = ROOT / "conf"
-AXES = ("agent", "model", "dataset", "budget")
-"""Groups that a cell has one of; everything else is the sweep's."""
 DATA = {
     "model": "runner.records.Model",
     "budget": "runner.records.Budget",
     "scoring": "runner.records.Scoring",
     "pricing": "runner.sweeps.pricing.Pricing",
 }
-"""Groups that are data, and so need no `_target_`, with their record."""
+"""Group whose options are data, without `_target_` -> the record of an option."""
 NODES = {"gateway": "runner.records.CallLimits", "sweep_budget": "runner.records.SpendLimits"}
-"""Keys of `config.yaml` itself that hold more keys, with their record."""
+"""Key of `config.yaml` that holds more keys -> the record of those."""
 
 _FLAGS = {
     "-m": False,
@@ -46,33 +43,37 @@ _FLAGS = {
     "--config-dir": True,
     "--hydra-help": False,
 }
-"""Flags that Hydra gets, with whether the next word belongs to them."""
-QUESTIONS = ("-c", "--cfg", "--hydra-help")
-"""Flags that Hydra answers itself, composing nothing."""
+"""Flag of Hydra -> whether it takes a value."""
+_QUESTIONS = ("-c", "--cfg", "--hydra-help")
+"""Flags that Hydra answers itself."""
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=]+?)(?P<given>=(?P<value>.*))?", re.DOTALL)
 _WORD = re.compile(r"[\w.-]+")
-_LEXED = re.compile(r"[\w/+.%*@?|: -]*", re.ASCII)
-"""Characters of a bare value that Hydra's grammar knows."""
+_PLAIN = re.compile(r"[\w/+.%*@?|: -]*", re.ASCII)
+"""Value that Hydra's grammar takes without quotes."""
 _MARKS, _BRACKETS = frozenset("'\",\\$"), frozenset("()[]{}")
-"""By which that grammar makes something of a value; brackets are no more than letters in a path."""
+"""Characters with a meaning in Hydra's grammar. Brackets have none in a path."""
+
+Flags = Sequence[tuple[str, str]]
+"""Flags, each with its value or an empty string."""
 
 
 def check(argv: Sequence[str]) -> list[str]:
-    """The command line for Hydra. Raises `ConfigError` for an option or key that does not exist.
+    """Return the command line for Hydra. Raises `ConfigError` for an option or key that does not exist.
 
-    A dotted key comes back as `++key=value`: the class it belongs to says whether it exists, not whether its YAML
-    happens to spell it out, so `agent.env.DEBUG=1` needs no `+`. A key of the job that was typed needs no `job.`.
+    A dotted key becomes `++key=value`, so that `agent.env.DEBUG=1` needs no `+`: whether a key exists is decided by its
+    class and not by what the YAML file spells out. A key of the typed job needs no `job.`.
     """
-    flags, overrides = _split(argv)
+    flags, typed_overrides = split(argv)
+    overrides = [_override(word) for word in typed_overrides]
     folders = config_folders(argv)
     chosen = {key: words for _, key, value in overrides if (words := _words(value))}
-    several = any(flag in ("-m", "--multirun") for flag, _ in flags)
+    several = is_multirun(flags)
     out = [word for flag, value in flags for word in (flag, value) if word]
-    of_job = _keys_of_job(folders, chosen.get("job", []))
+    job_keys = _keys_of_job(folders, chosen.get("job", []))
     for sign, typed, value in overrides:
         if typed == "experiment" and value == "null":
-            continue  # Hydra 1.3 fails on it; leaving it out is what is meant
-        key = f"job.{typed}" if typed in of_job else typed
+            continue  # Hydra 1.3 fails on it, and leaving it out means the same
+        key = f"job.{typed}" if typed in job_keys else typed
         written = key if value is None else f"{key}={_for_hydra(value)}"
         group = key.partition("@")[0]  # model@dataset.verifier.judge.model=NAME: an option at another place
         if group in groups(folders):
@@ -86,77 +87,116 @@ def check(argv: Sequence[str]) -> list[str]:
     return out
 
 
-def config_folders(words: Sequence[str]) -> list[Path]:
-    """Where options are looked for: `conf/`, and what `--config-dir` adds. Raises `ConfigError` if one is not there."""
-    flags, _ = _split(words)
-    found = [CONF, *(Path(value) for flag, value in flags if flag in ("-cd", "--config-dir"))]
-    if absent := [folder for folder in found if not folder.is_dir()]:
+def config_folders(words: Sequence[str] = ()) -> list[Path]:
+    """Return the folders of options in Hydra's order, in which the first file of a name counts: the user's own `conf/`,
+    the shipped one, and those that `--config-dir` adds.
+
+    Raises `ConfigError` if a folder is not there, and for a `config.yaml` in the user's own.
+    """
+    own = own_conf()
+    if own and (own / "config.yaml").exists():
+        raise ConfigError(
+            f"{own}/config.yaml cannot stay: options are looked for in this conf/ first, and Assay has a config.yaml "
+            "already. Write your values into conf/experiment/NAME.yaml, or run the command in another folder."
+        )
+    flags, _ = split(words)
+    return [*([own] if own else []), CONF, *added_folders(flags)]
+
+
+def added_folders(flags: Flags) -> list[Path]:
+    """Return the folders that `--config-dir` adds. Raises `ConfigError` if one is not there."""
+    added = [Path(value) for flag, value in flags if flag in ("-cd", "--config-dir")]
+    if absent := [folder for folder in added if not folder.is_dir()]:
         raise ConfigError(f"no such configuration folder: {absent[0]}")
-    return found
+    return added
+
+
+def is_multirun(flags: Flags) -> bool:
+    """Tell whether `-m` was typed."""
+    return any(flag in ("-m", "--multirun") for flag, _ in flags)
+
+
+def is_question(flags: Flags) -> bool:
+    """Tell whether Hydra is to answer a question, and nothing to be done."""
+    return any(flag in _QUESTIONS for flag, _ in flags)
+
+
+def split(words: Sequence[str]) -> tuple[Flags, list[str]]:
+    """Return the flags and the other words of a command line. Raises `ConfigError` for an unknown flag."""
+    flags, others = [], []
+    remaining = iter(words)
+    for word in remaining:
+        if not word.startswith("-"):
+            others.append(word)
+            continue
+        flag, _, value = word.partition("=")
+        if flag not in _FLAGS:
+            raise ConfigError(f"unknown flag '{word}'. {_instead(flag)}")
+        value = value or (next(remaining, "") if _FLAGS[flag] else "")
+        if _FLAGS[flag] and not value:
+            raise ConfigError(f"{flag} needs a value. See python -m runner --help.")
+        flags.append((flag, value))
+    return flags, others
 
 
 def _keys_of_job(folders: Sequence[Path], chosen: Sequence[str]) -> set[str]:
-    """Keys of the job that was typed which may go without `job.`, as nothing else has their name."""
+    """Return the keys of the typed job that need no `job.`, because nothing else has their name."""
     files = options("job", folders)
-    kinds = [target_of(files[name], "job") for name in chosen if name in files]
+    kinds = [target_of(files[name], "job", folders) for name in chosen if name in files]
     keys = {key for kind in kinds for key in keys_at(kind, ()) or ()}
     return keys - {*groups(folders), *scalars()}
 
 
-def groups(folders: Iterable[Path] = (CONF,)) -> list[str]:
-    """Names of the config groups that can be chosen from."""
-    return sorted(
-        {g.name for folder in folders for g in folder.iterdir() if g.is_dir() and g.name != "hydra"}
-    )
+def groups(folders: Sequence[Path] = ()) -> list[str]:
+    """Return the names of the config groups in these folders, by default in `config_folders()`."""
+    found = (group for folder in folders or config_folders() for group in folder.iterdir())
+    return sorted({group.name for group in found if group.is_dir() and group.name != "hydra"})
 
 
-def options(group: str, folders: Iterable[Path] = (CONF,)) -> dict[str, Path]:
-    """Option of a group -> its file. A name with a leading underscore is a base for others, and no option."""
-    files = sorted(file for folder in folders for file in (folder / group).glob("[!_]*.yaml"))
-    return {file.stem: file for file in files}
+def options(group: str, folders: Sequence[Path] = ()) -> dict[str, Path]:
+    """Return the file of each option of a group, by default in `config_folders()`.
+
+    A name with a leading underscore is a base for others, not an option.
+    """
+    searched = reversed(folders or config_folders())
+    found = {file.stem: file for folder in searched for file in (folder / group).glob("[!_]*.yaml")}
+    return dict(sorted(found.items()))
 
 
 def option_nodes(folders: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """The content of every option of every group."""
+    """Yield the content of every option of every group."""
     for folder in folders:
         yield from map(_read, sorted(folder.glob("*/*.yaml")))
 
 
 @cache
 def scalars() -> tuple[str, ...]:
-    """Keys of `config.yaml` itself."""
+    """Return the keys of `config.yaml` itself."""
     return tuple(key for key in _read(CONF / "config.yaml") if key != "defaults")
 
 
 @cache
 def _defaults() -> dict[str, str]:
-    """Group -> the option that is composed where nobody chooses another."""
+    """Return the default option of each group."""
     listed = _read(CONF / "config.yaml")["defaults"]
     return {group: option for item in listed if isinstance(item, dict) for group, option in item.items()}
 
 
-def suggest(word: str, valid: Iterable[str]) -> str:
-    """The nearest of `valid` if one is near, and all of them."""
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
-
-    valid = sorted(valid)
-    near = process.extractOne(word, valid, scorer=fuzz.ratio, score_cutoff=60)
-    hint = f"Did you mean '{near[0]}'? " if near else ""
-    return f"{hint}Valid: {', '.join(valid) or '(none)'}"
-
-
 def target(name: str, where: str) -> type[Any]:
-    """The class that `_target_: name` at key `where` means. Raises `ConfigError` if it cannot be imported."""
+    """Return the class that `_target_: name` at key `where` names, by an earlier name of its module too.
+
+    Raises `ConfigError` if it cannot be imported.
+    """
     module, _, attribute = name.rpartition(".")
     try:
-        found: type[Any] = getattr(importlib.import_module(module), attribute)
+        found: type[Any] = getattr(importlib.import_module(MOVED.get(module, module)), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{where}._target_: cannot import '{name}': {error}") from error
     return found
 
 
 def keys_at(kind: Any, path: Sequence[str | int]) -> list[str] | None:
-    """Keys that may stand at `path` beneath a configured class; None where any may (a free mapping)."""
+    """Return the keys that are valid at `path` beneath a configured class; None where any key is."""
     for name in path:
         if _is_record(kind):
             field = kind.model_fields.get(name)
@@ -172,29 +212,16 @@ def _is_record(kind: Any) -> bool:
     return isinstance(kind, type) and hasattr(kind, "model_fields")
 
 
-def _split(argv: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str, str | None]]]:
-    """Flags with their values, and overrides as (sign, key, value)."""
-    flags, overrides = [], []
-    words = iter(argv)
-    for word in words:
-        if word.startswith("-"):
-            flag, _, value = word.partition("=")
-            if flag not in _FLAGS:
-                raise ConfigError(f"unknown flag '{word}'. {_instead(flag)}")
-            value = value or (next(words, "") if _FLAGS[flag] else "")
-            if _FLAGS[flag] and not value:
-                raise ConfigError(f"{flag} needs a value. See python -m runner --help.")
-            flags.append((flag, value))
-            continue
-        parts = _OVERRIDE.fullmatch(word)
-        if not parts or not (parts["given"] or parts["sign"] == "~"):
-            raise ConfigError(f"'{word}' is not KEY=VALUE. {_instead(word)}")
-        overrides.append((parts["sign"] or "", parts["key"], parts["value"]))
-    return flags, overrides
+def _override(word: str) -> tuple[str, str, str | None]:
+    """Return the sign, the key and the value of an override. Raises `ConfigError` for a word that is not one."""
+    parts = _OVERRIDE.fullmatch(word)
+    if not parts or not (parts["given"] or parts["sign"] == "~"):
+        raise ConfigError(f"'{word}' is not KEY=VALUE. {_instead(word)}")
+    return parts["sign"] or "", parts["key"], parts["value"]
 
 
 def _instead(word: str) -> str:
-    """What to type for a bare word or an unknown flag."""
+    """Return what to type instead of a bare word or an unknown flag."""
     name = word.lstrip("-").replace("-", "_")
     as_option = next((f"{group}={name}" for group in groups() if name in options(group)), None)
     if as_option or name in [*groups(), *scalars()]:
@@ -203,23 +230,25 @@ def _instead(word: str) -> str:
 
 
 def _words(value: str | None) -> list[str]:
-    """Options that a value names; none where Hydra has to work them out (`glob(*)`, `[a,b]`)."""
+    """Return the options that a value names; none where Hydra has to find them (`glob(*)`, `[a,b]`)."""
     words = [word.strip().strip("'\"") for word in (value or "").split(",")]
     return words if all(_WORD.fullmatch(word) for word in words) else []
 
 
 def _for_hydra(value: str) -> str:
-    """Hydra's grammar has neither the `~` of `dataset.root=~/tasks`, which no shell expands, nor what pinned versions
-    (`NAME==VERSION`), folders (`größe`, `a&b`, `/tasks (copy)`) and recorded cells (`codex·gpt`) are written with: such
-    a value is quoted.
+    """Return a value as Hydra's grammar takes it: with `~/` expanded, and in quotes where it needs them.
+
+    No shell expands the `~` of `dataset.root=~/tasks`. Quotes are needed by pinned versions (`NAME==VERSION`), by some
+    folders (`größe`, `a&b`, `/tasks (copy)`) and by recorded cells (`codex·gpt`).
     """
     if value.startswith("~/"):
         value = str(Path.home()) + value[1:]
     structure = _MARKS if value.startswith(("/", "./", "../")) else _MARKS | _BRACKETS
-    return value if _LEXED.fullmatch(value) or structure & set(value) else f"'{value}'"
+    return value if _PLAIN.fullmatch(value) or structure & set(value) else f"'{value}'"
 
 
 def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *, several: bool) -> None:
+    """Raise `ConfigError` for an option that does not exist, and for several options without `-m`."""
     valid = options(group, folders)
     for word in words:
         if word not in valid:
@@ -232,7 +261,7 @@ def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *,
 
 
 def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) -> None:
-    """Raises unless `key` exists in an option that may be composed: those typed, else any of its group."""
+    """Raise `ConfigError` unless `key` exists in a typed option of its group, or in any if none was typed."""
     first, *rest = key.split(".")
     if first not in [*groups(folders), *scalars()] or (rest and first in scalars() and first not in NODES):
         known = [*groups(folders), *scalars(), *_keys_of_job(folders, chosen.get("job", []))]
@@ -241,7 +270,8 @@ def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) 
     files = [candidates[word] for word in chosen.get(first, []) if word in candidates] or [
         *sorted(candidates.values(), key=lambda file: file.stem != _defaults().get(first))
     ]
-    kinds = (kind for file in files if (kind := target_of(file, first)))  # one by one: imports take time
+    # One by one: imports take time.
+    kinds = (kind for file in files if (kind := target_of(file, first, folders)))
     wrong = None
     for kind in [target(NODES[first], first)] if first in NODES else kinds:
         if (fault := _first_wrong(kind, rest)) is None:
@@ -254,7 +284,7 @@ def _check_key(folders: Sequence[Path], key: str, chosen: dict[str, list[str]]) 
 
 
 def _first_wrong(kind: type[Any], path: Sequence[str]) -> tuple[int, list[str]] | None:
-    """Position of the first unknown name in `path`, and what could stand there."""
+    """Return the position of the first unknown name in `path`, and the names that are valid there."""
     for at, name in enumerate(path):
         valid = keys_at(kind, path[:at])
         if valid is not None and name not in valid:
@@ -262,28 +292,29 @@ def _first_wrong(kind: type[Any], path: Sequence[str]) -> tuple[int, list[str]] 
     return None
 
 
-def target_of(file: Path, group: str) -> type[Any] | None:
-    """Class of an option, its own or the one that it inherits within its group; None for a preset."""
-    for node in lineage(file):
+def target_of(file: Path, group: str, folders: Sequence[Path]) -> type[Any] | None:
+    """Return the class of an option, its own or the one that it inherits within its group; None for a preset."""
+    for node in lineage(file, folders):
         if name := node.get("_target_", DATA.get(group)):
             return target(name, group)
     return None
 
 
-def lineage(file: Path) -> Iterator[dict[str, Any]]:
-    """An option's content, then that of the options of its group that it builds on."""
+def lineage(file: Path, folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """Yield an option's content, then that of the options of its group that it builds on, wherever these lie."""
     node = _read(file)
     yield node
     for base in node.get("defaults", []):
-        if isinstance(base, str) and (inherited := file.with_name(f"{base}.yaml")).is_file():
-            yield from lineage(inherited)
+        places = (folder / file.parent.name / f"{base}.yaml" for folder in folders)
+        if isinstance(base, str) and (inherited := next(filter(Path.is_file, places), None)):
+            yield from lineage(inherited, folders)
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         node = yaml.safe_load(file.read_text()) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is no YAML: {error}") from error
+        raise ConfigError(f"{file} is not YAML: {error}") from error
     if not isinstance(node, dict):
         raise ConfigError(f"{file} must hold keys and values.")
     return node

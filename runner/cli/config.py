@@ -4,8 +4,8 @@ Everything is resolved, imported and validated here, before any container starts
 settings. YAML names the *variable* that holds a secret and never the secret, so a composed configuration may be
 shown and stored.
 
-Paths: `${root:tasks/x}` in YAML starts at the project; a relative path, as it is typed on the command line, starts
-where the user is.
+Paths: `${root:tasks/x}` in YAML starts at the data that ships with Assay; a relative path, typed on the command line or
+in a user's own YAML, starts where the user is.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from runner.cli.arguments import AXES, DATA, ROOT, config_folders, keys_at, option_nodes, suggest, target
+from runner.cli.arguments import DATA, config_folders, keys_at, option_nodes, target
 from runner.errors import ConfigError
 from runner.protocols import Agent
-from runner.records import Budget, Judge, Model, Scoring
+from runner.records import AXES, Budget, Judge, Model, Scoring
+from runner.resources import ROOT
+from runner.suggestions import suggest
 from runner.sweeps.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
 from runner.sweeps.pricing import Pricing, priced
 from runner.sweeps.refusals import absent_keys

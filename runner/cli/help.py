@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner import __version__
-from runner.cli.arguments import CONF, groups, keys_at, lineage, options, scalars, suggest, target_of
+from runner.cli.arguments import config_folders, groups, keys_at, lineage, options, scalars, target_of
 from runner.errors import ConfigError
+from runner.resources import CONF, own_conf
+from runner.suggestions import suggest
 from runner.terminal.escaping import width, wrapped
 
 INTRODUCTION = """\
@@ -50,7 +52,8 @@ EXAMPLES = {
 """What is typed after the program's name -> what it does."""
 
 HINTS = """\
-The same command resumes: finished trials are never run again. The keys of a typed job may be written without `job.`.
+Options of your own are files conf/GROUP/NAME.yaml below the folder where you are; they are found first. The same
+command resumes: finished trials are never run again. The keys of a typed job may be written without `job.`.
 `--help GROUP` and `--help GROUP=OPTION` show more; `--cfg job` prints the composed configuration. What is
 printed fits the terminal; COLUMNS=N sets another width. In bash, this completes words:"""
 COMPLETION = ("alias assay='python -m runner'", "complete -o nospace -C 'python -m runner --complete' assay")
@@ -65,6 +68,9 @@ EXIT_CODES = {
     "3": "the Docker Engine, or MLflow at job=track, is missing or failed",
     "130": "stopped; the same command resumes",
 }
+
+OWN = " (your own)"
+"""Mark of an option of the `conf/` where the user is."""
 
 _WIDEST = 120
 """Columns of help, at the most."""
@@ -100,7 +106,7 @@ def overview() -> str:
     for group in (key for key in rows if key in groups() and not _is_derived(rows[key])):
         lines.append(wrapped(f"  {group}: {rows[group]['comment']}", columns))
         marked = {
-            f"   {'*' if rows[group]['value'] == option else ' '} {option}": summary(file)
+            f"   {'*' if rows[group]['value'] == option else ' '} {option}": _described(file)
             for option, file in options(group).items()
         }
         lines += _listed(marked, columns)
@@ -160,12 +166,23 @@ def topic(word: str) -> str:
         return guide.read_text().rstrip()
     if not option:
         return "\n".join(
-            _listed({f"{group}={name}": summary(file) for name, file in files.items()}, _columns())
+            _listed({f"{group}={name}": _described(file) for name, file in files.items()}, _columns())
         )
     if option not in files:
         raise ConfigError(f"unknown {group} '{option}'. {suggest(option, files)}")
     file = files[option]
-    return f"# {file.relative_to(CONF.parent)}\n{file.read_text().rstrip()}{_unspelt(file, group)}"
+    place = f"# conf/{group}/{file.name}{OWN if _is_own(file) else ''}"
+    return f"{place}\n{file.read_text().rstrip()}{_unspelt(file, group)}"
+
+
+def _is_own(file: Path) -> bool:
+    own = own_conf()
+    return own is not None and file.is_relative_to(own)
+
+
+def _described(file: Path) -> str:
+    """Return the summary of an option, marked if it is the user's own."""
+    return f"{summary(file)}{OWN}".strip() if _is_own(file) else summary(file)
 
 
 def _rows() -> dict[str, re.Match[str]]:
@@ -193,8 +210,9 @@ def _short(value: str) -> str:
 
 def _unspelt(file: Path, group: str) -> str:
     """A line on the keys that an option takes and its file leaves out; empty where there are none."""
-    kind = target_of(file, group)
-    spelt = {key for node in lineage(file) for key in node}
+    folders = config_folders()
+    kind = target_of(file, group, folders)
+    spelt = {key for node in lineage(file, folders) for key in node}
     keys = [key for key in keys_at(kind, ()) or () if key not in spelt] if kind else []
     return (
         f"\n\n# It also takes {', '.join(keys)}: {kind.__module__} says what they are."

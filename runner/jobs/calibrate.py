@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
 from runner.errors import ConfigError
 from runner.records import TierScoring
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.tiers import TiersFile
 from runner.sweeps.yaml_files import write_yaml
 from runner.terminal.escaping import width, wrapped
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
 
 
 class Calibrate(Job):

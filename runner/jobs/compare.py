@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.core_sets import read_core_set
-from runner.sweeps.job import Job
 
 if TYPE_CHECKING:
     from runner.report.comparison import Side
-    from runner.sweeps.cells import Sweep
 
 
 class Compare(Job):

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from runner.errors import ConfigError
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.core_sets import AgreementFigures, CoreSetFile
-from runner.sweeps.job import Job
 from runner.sweeps.yaml_files import write_yaml
 from runner.terminal.escaping import width, wrapped
 
 if TYPE_CHECKING:
     from metrics.core_set import CoreSet as Chosen
-    from runner.sweeps.cells import Sweep
 
 
 class CoreSet(Job):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from runner.errors import ConfigError
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps import sweep_file
+from runner.sweeps.cells import Job, Sweep
 
 
 class Import(Job):
@@ -30,7 +28,6 @@ class Import(Job):
         """
         from runner.report.imports import file_digest, import_trials  # noqa: PLC0415 - brings pandas
         from runner.report.projections import write_projections  # noqa: PLC0415
-        from runner.report.table import read_sweep  # noqa: PLC0415
 
         if not (self.path and self.mapping):
             raise ConfigError(
@@ -39,10 +36,10 @@ class Import(Job):
         if not sweep.named:
             raise ConfigError("name: an import has none of its own. Add name=NAME.")
         settings = sweep.settings
-        folder = settings.outputs / settings.name
+        folder = settings.folder
         scoring = settings.scoring
-        if (folder / "sweep.json").exists():
-            before = read_sweep(folder)
+        if sweep_file.exists(folder):
+            before = sweep_file.read(folder)
             if before.imported is None:
                 raise ConfigError(
                     f"name: {settings.name} is a sweep that was run here; choose another name=."
@@ -71,7 +68,7 @@ def read_mapping(path: Path) -> Any:
     except OSError as error:
         raise ConfigError(f"job.mapping: {path} cannot be read ({error.strerror}).") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"job.mapping: {path} is no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"job.mapping: {path} is not YAML: {' '.join(str(error).split())}") from error
     for name, said in _nodes(_nodes(node).get("words")).items():
         if odd := [word for word in _nodes(said) if not isinstance(word, str)]:
             raise ConfigError(

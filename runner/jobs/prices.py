@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from pydantic import Field
@@ -12,12 +12,9 @@ from pydantic import Field
 from runner.cli import arguments
 from runner.errors import ConfigError
 from runner.records import Model
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.pricing import RATES, Entry, Pricing, from_litellm
 from runner.sweeps.store import write_atomically
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
 
 
 class PriceSnapshot(Job):
@@ -28,11 +25,11 @@ class PriceSnapshot(Job):
     date: dt.date = Field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
     """Name of the snapshot; today, because that is when the map was read."""
     path: Path | None = None
-    """File to write; None means `conf/pricing/<date>.yaml`."""
+    """File to write; None means `conf/pricing/<date>.yaml` in the current folder."""
 
     def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
         """Exit code 0. Raises `ConfigError` when the file is there already or no model is known."""
-        path = self.path or arguments.CONF / "pricing" / f"{self.date}.yaml"
+        path = self.path or Path(f"conf/pricing/{self.date}.yaml").absolute()
         if path.exists():
             key = "job.path" if self.path else "job.date"
             raise ConfigError(f"{key}: {path} is there already, and runs refer to it; choose another {key}.")

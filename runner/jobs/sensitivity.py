@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import PositiveFloat, field_validator
 
 from runner.errors import ConfigError
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps import sweep_file
+from runner.sweeps.cells import Job, Sweep
 
 
 class Sensitivity(Job):
@@ -38,15 +36,14 @@ class Sensitivity(Job):
         """
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas and matplotlib
         from runner.report.rescoring import compare_scorings  # noqa: PLC0415
-        from runner.report.table import read_sweep  # noqa: PLC0415
 
         if not (sweep.scorings or self.alphas or self.scales):
             raise ConfigError(
                 "Which scorings? Add -m scoring.alpha=0.4,0.8, or take experiment=agentmeter_alpha."
             )
         settings = sweep.settings
-        folder = settings.outputs / settings.name
-        own = read_sweep(folder).scoring
+        folder = settings.folder
+        own = sweep_file.read(folder).scoring
         grid = [
             own.scaled(alpha, by) for by in self.scales or (1.0,) for alpha in self.alphas or (own.alpha,)
         ]

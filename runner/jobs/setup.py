@@ -5,12 +5,8 @@ and what datasets fetch.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps.cells import Job, Sweep, datasets_of
 
 
 class Setup(Job):
@@ -22,6 +18,6 @@ class Setup(Job):
         say = partial(print, flush=True)
         for name, bundle in sweep.settings.sandbox.prepare(list(recipes), say).items():
             print(f"ready: bundle {name} ({bundle.recipe[:12]}), content {bundle.content[:12]}")
-        for dataset in {str(cell.dataset.model_dump()): cell.dataset for cell in sweep.cells}.values():
+        for dataset in datasets_of(sweep.cells):
             dataset.prepare(say)
         return 0

@@ -1,4 +1,4 @@
-"""`job=sweep`: plan, run what is not finished, project. The straight line from a command to its leaderboard."""
+"""`job=sweep`: plan, run what is not finished, and project the records."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from runner import __version__
-from runner.cli.arguments import AXES
 from runner.cli.config import to_yaml
 from runner.errors import ConfigError, EngineError, TrackingError
 from runner.records import Prices, SpendLimits, Status, TrialRecord
-from runner.sweeps import preflight
+from runner.sweeps import preflight, sweep_file
 from runner.sweeps.breaker import Breaker
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Settings, Sweep, datasets_of
 from runner.sweeps.plan import PlannedTrial, identity, make_plan
 from runner.sweeps.plan_text import plan_text
 from runner.sweeps.reach import Reach
 from runner.sweeps.refusals import check_trials
 from runner.sweeps.stopping import Stopping
 from runner.sweeps.store import Store, write_atomically
+from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import one_line, width, wrapped
 from runner.trials.context import Lab
 from runner.trials.scratch import scratch_folder
@@ -35,54 +35,53 @@ from runner.trials.scratch import scratch_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from runner.protocols import Say
     from runner.records import InstalledBundle
     from runner.report.progress import Progress
-    from runner.sweeps.cells import Settings, Sweep
     from runner.sweeps.plan import Plan
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
 VERSIONS_OF = ("hydra-core", "litellm", "docker", "mlflow")
-"""Packages whose version can change a result or what is shown of it."""
-_AGAIN = "Once that is mended, the same command runs them."
+"""Packages whose version can change a result, or how it is shown."""
 ENGINE_FAILURES = 3
-"""So many trials in a row that the Docker Engine spoiled end the sweep: it is gone."""
+"""Trials in a row spoiled by the Docker Engine that end the sweep."""
 
 
 class SweepJob(Job):
-    """Runs a sweep, or resumes it: trials that are finished are not run again."""
+    """Runs a sweep, or resumes it: finished trials are not run again."""
 
     needs_keys: ClassVar[bool] = True
     plans: ClassVar[bool] = True
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0: every planned trial is judged; 4: some are invalid or were refused; 5: the sweep's cap on USD
-        kept some from starting; 130: stopped by Ctrl-C or SIGTERM (`runner.sweeps.stopping`).
+        """Return the exit code: 0 if every planned trial is judged, 4 if some are invalid or were refused, 5 if a
+        budget of the sweep kept some from starting, 130 after Ctrl-C or SIGTERM (`runner.sweeps.stopping`).
         """
         settings = sweep.settings
         store = Store(settings.outputs)
-        folder = settings.outputs / settings.name
         if settings.dry_run:
             plan = _plan(sweep, store)
-            _say_replaced(folder, plan)
-            _say_damaged(plan, store)
-            ended = {trial.key for trial in plan.trials} - {trial.key for trial in plan.todo}
-            print(plan_text(plan, settings, list(store.load(sorted(ended)).values()), width()))
+            _print_replaced(settings.folder, plan)
+            _print_damaged(plan, store)
+            finished = {trial.key for trial in plan.trials} - {trial.key for trial in plan.todo}
+            print(plan_text(plan, settings, list(store.load(sorted(finished)).values()), width()))
             return ALL_JUDGED
         return self.carry_out(sweep, store)
 
-    def carry_out(self, sweep: Sweep, store: Store, show: Callable[[str], None] = print) -> int:
-        """Run what is not finished, and `show` its leaderboard. Exit code as of `run`."""
-        settings, folder = sweep.settings, sweep.settings.outputs / sweep.settings.name
+    def carry_out(self, sweep: Sweep, store: Store, show: Say = print) -> int:
+        """Run what is not finished and `show` the leaderboard. Return the exit code, as `run` does."""
+        settings = sweep.settings
         with store.locked(), Stopping(store.close, settings.sandbox.release) as stopping:
             plan = _plan(sweep, store)
-            _say_replaced(folder, plan)
-            _write_sweep(sweep, plan, folder)
-            _say_refused(plan)
-            _say_damaged(plan, store)
+            _print_replaced(settings.folder, plan)
+            _write_plan(sweep, plan)
+            for task in plan.refused:
+                _print(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
+            _print_damaged(plan, store)
             plan, capped = _run(sweep, plan, store, stopping) if plan.todo else (plan, False)
             records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
-            show(_project(sweep, folder, records))
+            show(_project(settings, records))
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
         judged = sum(record.judged for record in records.values())
@@ -92,19 +91,20 @@ class SweepJob(Job):
 
 
 def _plan(sweep: Sweep, store: Store) -> Plan:
-    fresh = sweep.settings.fresh
-    plan = make_plan(sweep.cells, sweep.settings.sandbox, (lambda _: ()) if fresh else store.finished)
+    """Plan the trials. Raises `ConfigError` if they could not be run, or not be scored, as they are configured."""
+    settings = sweep.settings
+    plan = make_plan(sweep.cells, settings.sandbox, (lambda _: ()) if settings.fresh else store.finished)
     plan = Reach(store.cache).apply(plan)
-    labels = sweep.settings.scoring.labels
+    labels = settings.scoring.labels
     if labels and (unknown := {trial.task.name for trial in plan.trials} - labels.keys()):
         raise ConfigError(f"scoring.tiers: {', '.join(sorted(unknown))}: no tier in the tiers file.")
     _check_attempts(sweep)
-    check_trials(plan.todo, sweep.settings.sandbox)
+    check_trials(plan.todo, settings.sandbox)
     return plan
 
 
 def _check_attempts(sweep: Sweep) -> None:
-    """Raises `ConfigError` for a choice among attempts that these cells cannot be scored by, before any is paid for."""
+    """Raise `ConfigError` if `scoring.attempts` cannot score these cells, before any trial is paid for."""
     rule = sweep.settings.scoring.attempts
     if rule.startswith("pass@"):
         from metrics.attempts import refusal  # noqa: PLC0415 - brings pandas
@@ -114,34 +114,32 @@ def _check_attempts(sweep: Sweep) -> None:
                 raise ConfigError(f"scoring.attempts: {why}.")
 
 
-def _say_refused(plan: Plan) -> None:
-    for task in plan.refused:
-        _say(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
-
-
-def _say_damaged(plan: Plan, store: Store) -> None:
-    for path in store.damaged(trial.key for trial in plan.todo):
-        print(f"damaged: {path}")  # not broken: it is copied
-        _say("  It is not a record any more: its trial is run again, and the file is put aside.")
-
-
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(wrapped(text, width()))
 
 
-def _say_replaced(folder: Path, plan: Plan) -> None:
-    """Cells that the sweep of this name had and that this command does not plan. Raises `ConfigError` for an import,
-    whose plan is in no record.
+def _print_damaged(plan: Plan, store: Store) -> None:
+    """Name the records that are damaged, whose trials are run again."""
+    for path in store.damaged(trial.key for trial in plan.todo):
+        print(f"damaged: {path}")  # on one line, so that it can be copied
+        _print("  It is not a record any more: its trial is run again, and the file is put aside.")
+
+
+def _print_replaced(folder: Path, plan: Plan) -> None:
+    """Name the cells that the sweep of this name had and that this command does not plan.
+
+    Raises `ConfigError` for an imported sweep, whose plan is in no record.
     """
-    try:
-        before = json.loads((folder / "sweep.json").read_bytes())
-        cells = {"·".join(row[part] for part in AXES) for row in before["planned"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return  # none, or none that could be shown
-    if before.get("imported"):
+    if (folder / sweep_file.IMPORTED).exists():
         raise ConfigError(f"name: {folder.name} is an imported sweep; choose another name=.")
-    if gone := cells - {trial.cell.name for trial in plan.trials}:
-        _say(
+    if not sweep_file.exists(folder):
+        return
+    try:
+        before = sweep_file.read(folder).cells
+    except ConfigError:
+        return  # damaged, or of another version: it is written anew
+    if gone := before - {trial.cell.name for trial in plan.trials}:
+        _print(
             f"{folder.name} had other cells, which its tables no longer show: {', '.join(sorted(gone))}. Their records "
             "are kept: the command that planned them, with another name=, shows them again and runs nothing."
         )
@@ -150,8 +148,8 @@ def _say_replaced(folder: Path, plan: Plan) -> None:
 def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Plan, bool]:
     """Run what is left to do.
 
-    Returns the plan, less the trials that were found to have their answer in reach, and whether a budget of the sweep
-    kept some from starting.
+    Return the plan, without the trials whose answer was found in reach, and whether a budget of the sweep kept trials
+    from starting.
     """
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
     from runner.report import progress as display  # noqa: PLC0415
@@ -160,15 +158,14 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
     settings = sweep.settings
     cancel = stopping.cancel
     with (
-        scratch_folder() as folder,
-        Gateway(folder, settings.gateway) as gateway,
+        scratch_folder() as scratch,
+        Gateway(scratch, settings.gateway) as gateway,
         display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
         stopping.display = progress
         _reap(settings, progress)
         if settings.gateway.preflight:
-            routes = preflight.routes(plan.todo)
-            preflight.check(routes, gateway, settings.outputs / settings.name, progress.note)
+            preflight.check(preflight.routes(plan.todo), gateway, settings.folder, progress.note)
         bundles = _prepare(settings, plan, progress.note)
         plan = _without_answers(sweep, plan, store, bundles, progress.note)
         progress.expect(len(plan.todo))
@@ -187,12 +184,14 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
         with closing(settings.executor.run(trials, work, cancel)) as records:
             _watch(breaker.watching(records, progress.note), progress)
         if trials.capped:
-            left = f"{len(trials.left)} trials were not started; the same command goes on."
-            progress.note(f"{trials.capped}: {left}")
-        if breaker.held:
-            _write_sweep(sweep, plan, settings.outputs / settings.name, breaker.held)
             progress.note(
-                f"{len(breaker.held)} trials were not started: their model's provider refuses. {_AGAIN}"
+                f"{trials.capped}: {len(trials.left)} trials were not started; the same command goes on."
+            )
+        if breaker.held:
+            _write_plan(sweep, plan, breaker.held)
+            progress.note(
+                f"{len(breaker.held)} trials were not started: their model's provider refuses. "
+                "Once that is mended, the same command runs them."
             )
         return plan, bool(trials.capped)
 
@@ -207,21 +206,17 @@ def _reap(settings: Settings, progress: Progress) -> None:
         progress.note(reaped.complaint)
 
 
-def _prepare(settings: Settings, plan: Plan, note: Callable[[str], None]) -> dict[str, InstalledBundle]:
+def _prepare(settings: Settings, plan: Plan, note: Say) -> dict[str, InstalledBundle]:
     """Install the agents of the trials left to do and fetch what their datasets need; return the bundles by name."""
     recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
     bundles = settings.sandbox.prepare(list(recipes.values()), note)
-    for dataset in {str(t.cell.dataset.model_dump()): t.cell.dataset for t in plan.todo}.values():
+    for dataset in datasets_of(trial.cell for trial in plan.todo):
         dataset.prepare(note)
     return bundles
 
 
 def _without_answers(
-    sweep: Sweep,
-    plan: Plan,
-    store: Store,
-    bundles: Mapping[str, InstalledBundle],
-    note: Callable[[str], None],
+    sweep: Sweep, plan: Plan, store: Store, bundles: Mapping[str, InstalledBundle], note: Say
 ) -> Plan:
     """Refuse or flag trials whose answer lies in reach of their agent, now that everything is there to be searched."""
     reach = Reach(store.cache)
@@ -231,24 +226,24 @@ def _without_answers(
     for task in plan.refused:
         if task.refused not in known:
             note(f"refused: {task.dataset}/{task.name}: {task.refused}")
-    _write_sweep(sweep, plan, sweep.settings.outputs / sweep.settings.name)
+    _write_plan(sweep, plan)
     return plan
 
 
 class _Affordable:
-    """Trials left to do, the next one whenever a worker is free, until a budget of the sweep is spent."""
+    """Iterator over the trials left to do, which ends once a budget of the sweep is spent."""
 
     def __init__(
         self,
         todo: Iterable[PlannedTrial],
-        cap: SpendLimits,
+        budget: SpendLimits,
         spent: Callable[[], Mapping[str, float]],
         breaker: Breaker,
     ) -> None:
         self.left, self._breaker = deque(todo), breaker
         self.capped = ""
-        """The budget that has kept a trial from starting, or from being repeated."""
-        self._cap, self._spent, self._began = cap, spent, time.monotonic()
+        """The budget that kept a trial from being started or repeated."""
+        self._budget, self._spent, self._began = budget, spent, time.monotonic()
 
     def __iter__(self) -> Iterator[PlannedTrial]:
         while self.left and self.may_start():
@@ -257,18 +252,18 @@ class _Affordable:
                 yield trial
 
     def may_start(self) -> bool:
-        """Whether the cap allows another trial, or another try at one."""
+        """Tell whether the budget allows another trial, or another try at one."""
         spent = {**self._spent(), "wall_seconds": time.monotonic() - self._began}
-        over = [kind for kind, limit in self._cap if limit is not None and spent.get(kind, 0.0) >= limit]
+        over = [kind for kind, limit in self._budget if limit is not None and spent.get(kind, 0.0) >= limit]
         for kind in over:
             self.capped = f"sweep_budget.{kind} is spent ({spent.get(kind, 0.0):.4g})"
         return not over
 
 
 def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
-    """Show trials as they end. Raises `EngineError` when the Docker Engine spoils one after the other.
+    """Show trials as they end. Raises `EngineError` if the Docker Engine spoils one after the other.
 
-    All of one task are not enough: then it may be the task, and others go on.
+    Failures of a single task are not enough: the task may be the cause, and others may work.
     """
     failed_tasks: list[tuple[str, str]] = []
     for record in records:
@@ -288,31 +283,25 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
             raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
 
 
-def _write_sweep(
-    sweep: Sweep, plan: Plan, folder: Path, not_started: Mapping[str, str] = MappingProxyType({})
-) -> None:
-    """`sweep.json`: the denominator, the scoring and what runs; `config.yaml`: every composed cell."""
-    lock = {
-        "schema_version": 1,
-        "name": sweep.settings.name,
-        "created": datetime.now(UTC).isoformat(),
-        "planned": [trial.row().model_dump() for trial in plan.trials],
-        "scoring": sweep.settings.scoring.model_dump(),
-        "prices": {
-            cell.model.name: cell.model.prices.model_dump()
-            for cell in sweep.cells
-            if cell.model.prices != Prices()
-        },
-        "not_started": dict(not_started),
-        "versions": {"assay": __version__, "python": platform.python_version()}
-        | {name: version(name) for name in VERSIONS_OF},
-    }
-    write_atomically(folder / "sweep.json", json.dumps(lock, indent=1).encode())
-    write_atomically(folder / "config.yaml", to_yaml(sweep.composed).encode())
+def _write_plan(sweep: Sweep, plan: Plan, not_started: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write `sweep.json`, and every composed cell as `config.yaml`."""
+    settings, models = sweep.settings, [cell.model for cell in sweep.cells]
+    versions = {"assay": __version__, "python": platform.python_version()}
+    file = SweepFile(
+        name=settings.name,
+        created=datetime.now(UTC),
+        planned=tuple(trial.row() for trial in plan.trials),
+        scoring=settings.scoring,
+        prices={model.name: model.prices for model in models if model.prices != Prices()},
+        not_started=dict(not_started),
+        versions=versions | {name: version(name) for name in VERSIONS_OF},
+    )
+    sweep_file.write(settings.folder, file)
+    write_atomically(settings.folder / "config.yaml", to_yaml(sweep.composed).encode())
 
 
 def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, TrialRecord]) -> None:
-    """A projection of the ledgers, so of trials that an earlier run finished too."""
+    """Record the calls of the finished trials, those of earlier runs too, from their ledgers."""
     from runner.gateway.cassette import record, tape  # noqa: PLC0415 - the gateway's libraries, for who records
 
     finished = [t for t in plan.trials if t.key in records and records[t.key].status.finished]
@@ -321,28 +310,27 @@ def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, Tri
     print(f"Recorded in {into}; replay with model=cassette model.path={into}")
 
 
-def _project(sweep: Sweep, folder: Path, records: dict[str, TrialRecord]) -> str:
-    """Tables and tracked runs from the records; what was projected already is only shown again."""
-    stamp, plan = folder / "projected.json", json.loads((folder / "sweep.json").read_bytes())
-    plan.pop("created")
+def _project(settings: Settings, records: dict[str, TrialRecord]) -> str:
+    """Write tables and tracked runs, unless they are of these records already; return the leaderboard and the link."""
+    folder, stamp = settings.folder, settings.folder / "projected.json"
+    plan = sweep_file.read(folder).model_dump(mode="json", exclude={"created", "imported"})
     ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())
-    state = hashlib.sha256(json.dumps([ended, plan, identity(sweep.settings.tracker)]).encode()).hexdigest()
+    state = hashlib.sha256(json.dumps([ended, plan, identity(settings.tracker)]).encode()).hexdigest()
     before = json.loads(stamp.read_text()) if stamp.exists() else {}
     if before.get("state") == state and "tracked" in before:
         text = before["text"]
         if before["width"] != width():
             from runner.report.projections import leaderboard  # noqa: PLC0415 - brings pandas
 
-            text = leaderboard(folder, sweep.settings.outputs)
+            text = leaderboard(folder, settings.outputs)
     else:
         from runner.report.projections import write_projections  # noqa: PLC0415 - as above
 
-        text = write_projections(folder, sweep.settings.outputs)
+        text = write_projections(folder, settings.outputs)
         try:
-            before = {"state": state, "tracked": sweep.settings.tracker.log(folder)}
+            before = {"state": state, "tracked": settings.tracker.log(folder)}
         except TrackingError as error:
-            return (
-                f"{text}\n{error}"  # the records are safe, and nothing is stamped: the next run tries again
-            )
+            # The records are safe. Without a stamp the next run tries again.
+            return f"{text}\n{error}"
     write_atomically(stamp, json.dumps({**before, "width": width(), "text": text}).encode())
     return f"{text}\n{before['tracked']}"

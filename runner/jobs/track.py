@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from runner.sweeps.job import Job
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
+from runner.sweeps.cells import Job, Sweep
 
 
 class Track(Job):
@@ -22,7 +17,7 @@ class Track(Job):
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas
         from runner.report.rescoring import rescore  # noqa: PLC0415
 
-        folder = sweep.settings.outputs / sweep.settings.name
+        folder = sweep.settings.folder
         if changed := rescore(folder, sweep.rescorings):
             print(changed)
         print(write_projections(folder, sweep.settings.outputs))

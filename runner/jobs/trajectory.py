@@ -15,7 +15,8 @@ from rich.text import Text
 from runner.errors import ConfigError, OutputsError
 from runner.records import TrialRecord
 from runner.report.wording import CONTROL
-from runner.sweeps.job import Job
+from runner.sweeps import sweep_file
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.store import Store
 from runner.terminal.escaping import console as terminal
 from runner.terminal.escaping import one_line, printable
@@ -23,7 +24,6 @@ from runner.terminal.escaping import one_line, printable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from runner.sweeps.cells import Sweep
 
 Json = dict[str, Any]
 LISTED = 20
@@ -69,9 +69,7 @@ class Trajectory(Job):
             path.parent.name for path in store.outputs.glob(f"trials/??/{self.key or ''}*/record.json")
         )
         if name:
-            from runner.report.table import read_sweep  # noqa: PLC0415 - brings pandas
-
-            planned = {row.key for row in read_sweep(store.outputs / name).planned}
+            planned = {row.key for row in sweep_file.read(store.outputs / name).planned}
             keys = [key for key in keys if key in planned]
         wanted = {name: value for name in SELECTORS if (value := getattr(self, name)) is not None}
         found = [

@@ -6,15 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from runner.cli.arguments import options, target_of
+from runner.cli.arguments import config_folders, options, target_of
 from runner.errors import ConfigError, TaskError
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from runner.protocols import Dataset, SandboxProvider
-    from runner.sweeps.cells import Sweep
+    from runner.protocols import Dataset, SandboxProvider, Say
 
 
 @runtime_checkable
@@ -24,9 +23,7 @@ class HasGroundTruth(Protocol):
     def truth_folders(self, tasks: Sequence[str]) -> list[Path]:
         """Return the folders of these tasks; without names, of all tasks whose truth can be found."""
 
-    def find_truth(
-        self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
-    ) -> str:
+    def find_truth(self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Say) -> str:
         """Run a task's solution twice, write its `truth.json` and return the outcome for people.
 
         `scripts` is a folder with a solution that becomes the task's. Raises `TaskError` when there is no truth,
@@ -74,10 +71,11 @@ def _with_truth(dataset: Dataset) -> HasGroundTruth:
     """Return the dataset. Raises `ConfigError`, naming the datasets to choose from, if it cannot find a truth."""
     if isinstance(dataset, HasGroundTruth):
         return dataset
+    folders = config_folders()
     able = [
         name
-        for name, file in options("dataset").items()
-        if hasattr(target_of(file, "dataset"), HasGroundTruth.find_truth.__name__)
+        for name, file in options("dataset", folders).items()
+        if hasattr(target_of(file, "dataset", folders), HasGroundTruth.find_truth.__name__)
     ]
     raise ConfigError(
         f"dataset {dataset.name} has no known solutions to verify: choose dataset={', '.join(able)}."

@@ -6,6 +6,8 @@ schema fails loudly. Missing is `None`, never 0. A field's meaning stands beneat
 
 from runner.records.base import ErrorInfo, Record
 from runner.records.outcomes import (
+    AXES,
+    CELL_SEPARATOR,
     HUNG_UP,
     ApiName,
     ChangedPrograms,
@@ -55,7 +57,9 @@ from runner.records.settings import (
 from runner.records.tasks import Answer, Environment, Healthcheck, Task, VerifierSpec
 
 __all__ = [
+    "AXES",
     "BOUNDS",
+    "CELL_SEPARATOR",
     "HUNG_UP",
     "PREFLIGHT_SMALLEST",
     "Answer",

@@ -220,8 +220,14 @@ class EgressAttempt(Record):
     """Requests, or questions (one lookup asks two, for both kinds of address); fewer than there were in a flood."""
 
 
+AXES = ("agent", "model", "dataset", "budget")
+"""What a cell has one of each of; everything else belongs to the sweep."""
+CELL_SEPARATOR = "·"
+"""Stands between the axes in the name of a cell."""
+
+
 class TrialName(Record):
-    """Which trial it is: its cell, task and attempt, and what tables group by."""
+    """Identity of a trial: its cell, task and attempt, and what tables group by."""
 
     key: str
     agent: str
@@ -237,6 +243,11 @@ class TrialName(Record):
     """The model is a script, not a language model."""
     replayed: bool = False
     """The model's answers are those of an earlier run."""
+
+    @property
+    def cell(self) -> str:
+        """Name of its cell: `agent·model·dataset·budget`."""
+        return CELL_SEPARATOR.join(getattr(self, axis) for axis in AXES)
 
 
 class PlannedRow(TrialName):

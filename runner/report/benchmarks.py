@@ -6,18 +6,15 @@ A benchmark is known by the class of its dataset, which `config.yaml` in the swe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from runner.cli.arguments import lineage, options, target
+from runner.cli.arguments import config_folders, lineage, options, target
 from runner.errors import ConfigError
 from runner.report.blocks import HasSections, Section, SectionMaker, Sections, Text
-
-FORMER_NAMES: Mapping[str, str] = {}
-"""Name of a dataset's class in sweeps of an earlier version -> its name now."""
 
 
 def added_sections(sweep: Path) -> Sections:
@@ -29,7 +26,7 @@ def added_sections(sweep: Path) -> Sections:
     added, complaints = [], []
     for name in dict.fromkeys(_classes_of_sweep(sweep)) or dict.fromkeys(_classes_in_conf()):
         try:
-            dataset: Any = target(FORMER_NAMES.get(name, name), "dataset")
+            dataset: Any = target(name, "dataset")
         except ConfigError as error:
             complaints.append(f"{error}. The sections that this dataset adds to the report are missing.")
             continue
@@ -55,8 +52,9 @@ def _classes_of_sweep(sweep: Path) -> Iterator[str]:
 
 def _classes_in_conf() -> Iterator[str]:
     """Yield `_target_` of each option of `dataset`."""
-    for file in options("dataset").values():
-        yield from [node["_target_"] for node in lineage(file) if "_target_" in node][:1]
+    folders = config_folders()
+    for file in options("dataset", folders).values():
+        yield from [node["_target_"] for node in lineage(file, folders) if "_target_" in node][:1]
 
 
 def _missing(complaints: Sequence[str]) -> SectionMaker:

@@ -17,14 +17,14 @@ from metrics.errors import TableError
 from metrics.ranking import agreement
 from metrics.table import summary
 from metrics.uncertainty import BETTER
-from runner.cli.arguments import suggest
 from runner.errors import ConfigError
-from runner.records import Record, Scoring
+from runner.records import AXES, Record, Scoring
 from runner.report.competing import contenders, left_out
 from runner.report.csv_cells import to_csv
 from runner.report.rescoring import AGREEMENT, agreement_words, figures, labels
 from runner.report.sources import Source, digest, labelled, read_source
 from runner.report.wording import number
+from runner.suggestions import suggest
 from runner.sweeps.store import write_atomically
 from runner.terminal.escaping import width
 from runner.terminal.tables import Column, Laid, paragraph, table
@@ -35,7 +35,6 @@ METRICS = {**BETTER, "mean_reward": 1, "turns": -1}
 """What cells can be compared by -> whether more of it is better or worse."""
 _SHARES = {"AMS", "pass_rate", "mean_reward"}
 """Metrics in [0, 1], so that a difference between two of them has a meaning."""
-_CELL = ("agent", "model", "dataset", "budget")
 
 
 class Side(NamedTuple):
@@ -207,12 +206,12 @@ def _cells(side: Side) -> pd.DataFrame:
     """Agent, model, dataset, budget and `score` of each cell that competes."""
     if side.metric not in METRICS:
         raise ConfigError(f"no metric '{side.metric}'. {suggest(side.metric, METRICS)}")
-    trials = check(contenders(side.trials()), side.scoring if side.metric == "AMS" else None, columns=_CELL)
+    trials = check(contenders(side.trials()), side.scoring if side.metric == "AMS" else None, columns=AXES)
     if side.metric == "AMS":
         scores = ams(tier_scores(trials, side.scoring), side.scoring)["AMS"]
     else:
         scores = summary(trials, side.scoring.attempts)[side.metric]
-    cells = trials.groupby("cell")[[*_CELL]].first()
+    cells = trials.groupby("cell")[[*AXES]].first()
     return cells.assign(score=scores)
 
 

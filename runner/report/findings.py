@@ -12,8 +12,8 @@ from metrics.ams import tier_scores
 from metrics.uncertainty import Draws, bootstrap
 from runner.records import Scoring
 from runner.report.leaderboard import cell_scores, lines
-from runner.report.table import SweepFile
 from runner.report.wording import cell_name
+from runner.sweeps.sweep_file import SweepFile
 
 
 class Findings(NamedTuple):

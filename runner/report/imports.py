@@ -14,12 +14,14 @@ from pydantic import Field, PositiveFloat
 from metrics.checks import AMOUNTS, MOST_ATTEMPTS, check, flags
 from metrics.errors import TableError
 from runner import __version__
-from runner.cli.arguments import suggest
 from runner.errors import ConfigError
 from runner.records import Record, Scoring
 from runner.report.sources import MISSING, cells_of, read_table
-from runner.report.table import IMPORTED, Imported, SweepFile, never_run
+from runner.report.table import never_run
+from runner.suggestions import suggest
+from runner.sweeps import sweep_file
 from runner.sweeps.store import write_atomically
+from runner.sweeps.sweep_file import IMPORTED, Imported, SweepFile
 
 NAMES = ("agent", "model", "dataset", "budget", "task", "tier", "category", "language", "status")
 OTHERS = ("attempt", "reward", "passed", "started_at", "finished_at", "reason")
@@ -75,7 +77,6 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
     parts = [known, never_run(_identity(absent, content))] if len(absent) else [known]
     table = pd.concat(parts, ignore_index=True)
     plan = SweepFile(
-        schema_version=1,
         name=sweep.name,
         created=datetime.now(UTC),
         scoring=scoring,
@@ -89,7 +90,7 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
         ),
     )
     write_atomically(sweep / IMPORTED, table.to_parquet(index=False))
-    write_atomically(sweep / "sweep.json", plan.model_dump_json(indent=1).encode())
+    sweep_file.write(sweep, plan)
     return plan, len(absent)
 
 

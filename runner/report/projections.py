@@ -16,8 +16,9 @@ from runner.report.csv_cells import to_csv
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.sources import labelled, sweep_trials
-from runner.report.table import SweepFile, read_sweep
+from runner.sweeps import sweep_file
 from runner.sweeps.store import write_atomically
+from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import WIDTH, width
 from runner.terminal.tables import paragraph
 
@@ -48,7 +49,7 @@ def write_projections(sweep: Path, outputs: Path) -> str:
     with uncollected():
         from runner.report.page import write_report  # noqa: PLC0415 - brings matplotlib, and only here it draws
 
-    read_sweep(sweep)  # else there is no folder to lock
+    sweep_file.read(sweep)  # else there is no folder to lock
     with exclusive(sweep):  # of two at once, who reads last writes last
         plan, records, trials = sweep_trials(sweep, outputs)
         trials = labelled(trials, plan.scoring)
@@ -92,12 +93,11 @@ def what_ran(records: Iterable[TrialRecord]) -> Mapping[str, dict[str, dict[str,
     """Every digest that the records name, by cell and by task; more than one value means that it changed midway."""
     seen: dict[str, dict[str, dict[str, set[str]]]] = {"cells": {}, "tasks": {}}
     for record in records:
-        cell = f"{record.agent}·{record.model}·{record.dataset}·{record.budget}"
         for name, digest in record.digests.items():
             if name == "verifier_image":
                 continue
             kind, owner = (
-                ("tasks", f"{record.dataset}/{record.task}") if name in OF_A_TASK else ("cells", cell)
+                ("tasks", f"{record.dataset}/{record.task}") if name in OF_A_TASK else ("cells", record.cell)
             )
             seen[kind].setdefault(owner, defaultdict(set))[name].add(digest)
     return {

@@ -17,8 +17,8 @@ from runner.records import Scoring
 from runner.report.competing import contenders, left_out
 from runner.report.csv_cells import to_csv
 from runner.report.sources import digest, labelled, sweep_trials
-from runner.report.table import read_sweep
 from runner.report.wording import number
+from runner.sweeps import sweep_file
 from runner.sweeps.store import write_atomically
 from runner.sweeps.yaml_files import leaves
 from runner.terminal.escaping import WIDTH, width
@@ -51,7 +51,7 @@ def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> st
     Raises `ConfigError` when the folder holds no sweep, and `TableError` when its tasks are not those of the tiers
     file or have too many attempts to choose from; nothing is changed then.
     """
-    if not (wanted := asked_of(read_sweep(sweep).scoring)):
+    if not (wanted := asked_of(sweep_file.read(sweep).scoring)):
         return ""
     plan, _, trials = sweep_trials(sweep, sweep.parent)
     asked = wanted[0]
@@ -63,10 +63,8 @@ def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> st
     )
     changed = [key for key in before | after if before.get(key) != after.get(key)]
     said = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
-    now = read_sweep(sweep)  # the records took a while, in which its sweep may have started again
-    write_atomically(
-        sweep / "sweep.json", now.model_copy(update={"scoring": asked}).model_dump_json(indent=1).encode()
-    )
+    now = sweep_file.read(sweep)  # the records took a while, in which its sweep may have started again
+    sweep_file.write(sweep, now.model_copy(update={"scoring": asked}))
     (sweep / "projected.json").unlink(missing_ok=True)  # the stamp of tables that are no longer right
     return f"Scored anew: {said or 'other labels'}."
 

@@ -20,10 +20,11 @@ from runner.report.leaderboard import lines
 from runner.report.projections import REPORT, TABLES, load_trials
 from runner.report.rescoring import ranked_anew
 from runner.report.sources import digest
-from runner.report.table import SweepFile
 from runner.report.verdicts import small_tiers, told_apart
 from runner.report.wording import MARKS, agent_name, model_name
+from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
+from runner.sweeps.sweep_file import SweepFile
 
 LAYOUT = 2
 """Raised when runs that are logged already are to be written anew."""
@@ -158,7 +159,7 @@ def _sweep(found: Findings) -> TrackedRun:
             **_agreements(compared),
         }
     )
-    files = [*(sweep / name for name in (*TABLES, "sweep.json", "config.yaml")), *anew]
+    files = [*(sweep / name for name in (*TABLES, sweep_file.NAME, "config.yaml")), *anew]
     pairs = [file.with_suffix(ending) for file in compared for ending in (".json", ".csv")]
     report = sorted((sweep / REPORT.parent).glob("*"))
     contents = {"assay.rescored": _content(anew[0])} if anew else {}

@@ -12,12 +12,14 @@ import pandas as pd
 
 from metrics.checks import check, relabel
 from metrics.errors import TableError
-from runner.cli.arguments import suggest
 from runner.errors import ConfigError
-from runner.records import Scoring, TrialRecord
+from runner.records import AXES, CELL_SEPARATOR, Scoring, TrialRecord
 from runner.report.csv_cells import read_texts
-from runner.report.table import IMPORTED, SweepFile, read_sweep, trials_table
+from runner.report.table import trials_table
+from runner.suggestions import suggest
+from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
+from runner.sweeps.sweep_file import IMPORTED, SweepFile
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
@@ -46,7 +48,6 @@ READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     ".json": lambda path: pd.read_json(path, dtype=False),
 }
 """Ending of a file of trials -> what reads it, as it stands: a task named 007 is not 7. JSON is an array of objects."""
-_CELL = ("agent", "model", "dataset", "budget")
 
 
 class Source(NamedTuple):
@@ -80,7 +81,7 @@ def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, Trial
     """The plan of a sweep's folder, its records by key (none of an imported one), and its trials with the tasks' own
     tiers, numbered from 1 as `trials.csv` lists them. Raises `ConfigError`.
     """
-    plan = read_sweep(sweep)
+    plan = sweep_file.read(sweep)
     if plan.imported:
         return plan, {}, _numbered(pd.read_parquet(sweep / IMPORTED))
     store = Store(outputs)
@@ -102,7 +103,7 @@ def read_source(word: str, outputs: Path) -> Source:
     Raises `ConfigError` when there is no such thing, and `TableError` when the table cannot be scored.
     """
     path = Path(word).expanduser()
-    folders = [folder for folder in (outputs / word, path) if (folder / "sweep.json").is_file()]
+    folders = [folder for folder in (outputs / word, path) if sweep_file.exists(folder)]
     if folders:
         folder = folders[0].absolute()
         plan, _, trials = sweep_trials(folder, folder.parent)
@@ -110,18 +111,18 @@ def read_source(word: str, outputs: Path) -> Source:
     if not path.is_file():
         if path.suffix in READERS:
             raise ConfigError(f"{path} is no file, and {outputs} has no sweep of that name.")
-        read_sweep(outputs / word)  # names the sweeps that there are
+        sweep_file.read(outputs / word)  # names the sweeps that there are
     trials = read_table(path)
     trials = trials.mask(trials.isin(MISSING))
-    if "cell" not in trials and all(name in trials for name in _CELL):
+    if "cell" not in trials and all(name in trials for name in AXES):
         trials = trials.assign(cell=cells_of(trials))
     return Source(path.name, path.absolute(), None, None, check(trials))
 
 
 def cells_of(trials: pd.DataFrame) -> pd.Series[str]:
     """Name of each row's cell; a part that is missing is left out, for `check` to name."""
-    parts = trials[list(_CELL)].astype("string").fillna("")
-    return parts[_CELL[0]].str.cat(parts[list(_CELL[1:])], sep="·")
+    parts = trials[list(AXES)].astype("string").fillna("")
+    return parts[AXES[0]].str.cat(parts[list(AXES[1:])], sep=CELL_SEPARATOR)
 
 
 def read_table(path: Path) -> pd.DataFrame:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any
 
 import pandas as pd
-from pydantic import ValidationError, model_validator
 
-from runner.cli.arguments import suggest
-from runner.errors import ConfigError
-from runner.records import OwnUsage, PlannedRow, Prices, Record, Scoring, TrialRecord, Verdict
+from runner.records import OwnUsage, PlannedRow, TrialRecord, Verdict
 
 _TYPES = {
     "passed": "boolean",
@@ -49,74 +44,6 @@ _TYPES = {
     ),
 }
 """Columns that are missing in some rows, with a type that can say so in any file format."""
-
-
-IMPORTED = "imported.parquet"
-"""File in the folder of an imported sweep: its trials table, in place of records."""
-
-
-class Imported(Record):
-    """Where the trials of a sweep are from that was not run here."""
-
-    file: str
-    """Name of the file that was read."""
-    digest: str
-    """SHA-256 of its content."""
-    mapping: dict[str, Any]
-    """What its columns, words and units were taken to mean."""
-    rows: int
-    unpriced: int
-    """Rows whose cost is unknown."""
-
-    @property
-    def text(self) -> str:
-        """For people."""
-        return (
-            f"{self.rows} trials from {self.file} (SHA-256 {self.digest[:12]}), not run here; "
-            f"the cost of {self.unpriced} is unknown"
-        )
-
-
-class SweepFile(Record):
-    """`sweep.json`: what a sweep planned, the scoring it was last asked for, and what ran it."""
-
-    schema_version: Literal[1]
-    name: str
-    created: datetime
-    planned: tuple[PlannedRow, ...] = ()
-    """Empty for an import, whose table holds its plan."""
-    scoring: Scoring
-    versions: dict[str, str]
-    not_started: dict[str, str] = {}
-    """Key of a trial -> why it was not started: the provider refused its model's trials before it."""
-    prices: dict[str, Prices] = {}
-    """Model -> what its tokens cost, whatever became of the snapshot since; not said of models without prices."""
-    imported: Imported | None = None
-    """None: the trials were run here, and have records."""
-
-    @model_validator(mode="after")
-    def _plans_something(self) -> Self:
-        if not (self.planned or self.imported):
-            raise ValueError("it plans no trial")
-        return self
-
-
-def read_sweep(folder: Path) -> SweepFile:
-    """The plan in a sweep's folder. Raises `ConfigError` when there is none, or of another version."""
-    path = folder / "sweep.json"
-    try:
-        return SweepFile.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError) as error:
-        known = [sweep.parent.name for sweep in folder.parent.glob("*/sweep.json")]
-        raise ConfigError(
-            f"{folder.parent} has no sweep named {folder.name}. {suggest(folder.name, known)}"
-        ) from error
-    except ValidationError as error:
-        reason = error.errors()[0]
-        where = ".".join(map(str, reason["loc"])) or "the whole"
-        raise ConfigError(
-            f"{path} cannot be read ({where}: {reason['msg']}). Run the sweep again."
-        ) from error
 
 
 def trials_table(
@@ -161,7 +88,6 @@ def never_run(identity: pd.DataFrame) -> pd.DataFrame:
 
 def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | None) -> dict[str, Any]:
     identity = planned.model_dump(exclude={"refused"})
-    cell = f"{planned.agent}·{planned.model}·{planned.dataset}·{planned.budget}"
     if record is None or planned.refused:  # refused since: what it measured counts no more
         never = f"not run: {not_started}" if not_started else "not run"
         reason = f"refused: {planned.refused}" if planned.refused else never
@@ -169,14 +95,14 @@ def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | Non
         missing = dict.fromkeys((*_TYPES, "started_at", "finished_at"))
         return {
             **identity,
-            "cell": cell,
+            "cell": planned.cell,
             "ran": False,
             "status": "infra_invalid",
             "outcome": outcome,
             "reason": reason,
             **missing,
         }
-    row = {**identity, "cell": cell, **_measured(record)}
+    row = {**identity, "cell": planned.cell, **_measured(record)}
     components = record.verdict.components if record.verdict else {}
     named = {f"verifier_{name}" if name in row else name: value for name, value in components.items()}
     named.pop("verifier_reward", None)  # the row has it

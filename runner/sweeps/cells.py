@@ -1,26 +1,42 @@
-"""What one command asks for, as frozen objects: cells, what they share, and what to do with them."""
+"""Everything that one command asks for, as frozen objects: cells, what they share, and the job to be done."""
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, SkipValidation, field_validator
 
 from runner.protocols import CommandAgent, Dataset, DrivingAgent, Executor, SandboxProvider, Tracker
-from runner.records import Budget, CallLimits, Model, Record, Scoring, SpendLimits
-from runner.sweeps.job import Job
+from runner.records import CELL_SEPARATOR, Budget, CallLimits, Model, Record, Scoring, SpendLimits
 from runner.sweeps.pricing import Pricing
 
 NO_MODEL = Model(name="none", backend="none")
-"""What a cell of an agent without a model has in place of one."""
+"""The model of a cell whose agent uses none."""
 
 TAKEN = ("trials", "cache", "mlartifacts", "mlflow.db")
-"""What lies in `outputs` beside the sweeps' folders."""
+"""Names in `outputs` that no sweep may have."""
 LONGEST_NAME = 120
-"""Of a sweep."""
+"""Longest name of a sweep, in characters."""
 _NAME = re.compile(rf"[A-Za-z0-9][\w.+-]{{0,{LONGEST_NAME - 1}}}")
+
+
+class Job(Record):
+    """What a command does (`job=`). Most jobs read what is on disk; a job that does more sets the flags below."""
+
+    needs_keys: ClassVar[bool] = False
+    """Whether it calls models, so that their API keys must be set."""
+    several_scorings: ClassVar[bool] = False
+    """Whether it takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
+    plans: ClassVar[bool] = False
+    """Whether it obeys `dry_run=true`. A job that does not is refused with it."""
+
+    @abstractmethod
+    def run(self, sweep: Sweep) -> int:
+        """Do the job and return the exit code."""
 
 
 class Cell(Record):
@@ -39,17 +55,28 @@ class Cell(Record):
 
     @property
     def name(self) -> str:
-        """`agent·model·dataset·budget`; unique in a sweep."""
-        return f"{self.agent.name}·{self.model.name}·{self.dataset.name}·{self.budget.name}"
+        """Name of the cell, unique in a sweep: `agent·model·dataset·budget`."""
+        axes = (self.agent, self.model, self.dataset, self.budget)
+        return CELL_SEPARATOR.join(axis.name for axis in axes)
+
+
+def datasets_of(cells: Iterable[Cell]) -> list[Dataset]:
+    """Return each dataset of these cells once. Two that lie in different folders are two datasets."""
+    return list({dataset_key(cell.dataset): cell.dataset for cell in cells}.values())
+
+
+def dataset_key(dataset: Dataset) -> str:
+    """Return what tells datasets of one command apart; unlike `plan.identity`, with the folder where each lies."""
+    return str(dataset.model_dump())
 
 
 class Settings(Record):
-    """What all cells of a sweep share. No part of what a trial is, except the sandbox."""
+    """What all cells of a sweep share. Nothing here but the sandbox defines a trial."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     name: str
-    """Of the sweep; the same name resumes it."""
+    """Name of the sweep; the same name resumes it."""
     outputs: Path
     """Absolute folder with the records."""
     record: Path | None
@@ -61,12 +88,18 @@ class Settings(Record):
     tracker: Annotated[Tracker, SkipValidation]
     job: Annotated[Job, SkipValidation]
     fresh: bool
-    """Run finished trials again."""
+    """Whether finished trials are run again."""
     dry_run: bool | Literal["full"]
-    """Print the plan and stop; full: with every trial."""
+    """True prints the plan and stops; "full" prints every trial too."""
     gateway: CallLimits = CallLimits()
     sweep_budget: SpendLimits = SpendLimits()
-    """Once this command has spent any of it, no new trial starts. Scripts and recordings spend nothing but time."""
+    """Limits on what this command spends: no new trial starts once one is reached. Scripts and recordings spend only
+    time."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the sweep."""
+        return self.outputs / self.name
 
     @field_validator("name")
     @classmethod
@@ -81,22 +114,22 @@ class Settings(Record):
 
 
 class Sweep(Record):
-    """Everything one command asks for."""
+    """Everything that one command asks for."""
 
     cells: tuple[Cell, ...]
     settings: Settings
     composed: tuple[dict[str, Any], ...]
-    """What Hydra composed, a mapping per job, interpolations unresolved: safe to store, equal on every machine."""
+    """A mapping per job as Hydra composed it, interpolations unresolved: safe to store, equal on every machine."""
     scorings: tuple[Scoring, ...] = ()
-    """Those that were asked for, in order; empty where the command line names none and `settings.scoring` is what the
-    configuration says anyway. Cells that differ in scoring alone are one cell."""
+    """Scorings that were asked for, in order; empty if none was typed and `settings.scoring` is what the configuration
+    says anyway. Cells that differ in their scoring alone are one cell."""
     scoring_keys: tuple[str, ...] = ()
-    """Keys of a scoring that were typed; empty where a whole scoring was."""
+    """Keys of a scoring that were typed; empty if a whole scoring was."""
     named: bool = False
-    """Whether somebody chose its name; else it is made of the cells' names."""
+    """Whether the user chose its name; otherwise the name is made of the cells' names."""
 
     def rescorings(self, own: Scoring) -> tuple[Scoring, ...]:
-        """What was asked for of a sweep that is scored by `own`: a typed key changes that key alone."""
+        """Return the scorings that were asked for of a sweep scored by `own`. A typed key changes that key alone."""
         if not self.scoring_keys:
             return self.scorings
         return tuple(own.taking(asked, self.scoring_keys) for asked in self.scorings)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict
 
 from runner.records import PlannedRow, Record, Task
-from runner.sweeps.cells import Cell
+from runner.sweeps.cells import Cell, dataset_key
 
 if TYPE_CHECKING:
     from runner.protocols import Configured, SandboxProvider
@@ -137,7 +137,7 @@ def make_plan(
     read: dict[str, tuple[Task, ...]] = {}
     trials = []
     for cell in cells:
-        dataset = str(cell.dataset.model_dump())  # not `identity`, which leaves out where a dataset lies
+        dataset = dataset_key(cell.dataset)
         if dataset not in read:
             read[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)
@@ -206,12 +206,14 @@ def _keeps_its_limit(cell: Cell, task: Task) -> bool:
 
 
 def identity(configured: Configured) -> str:
-    """Digest of a configured object: its class, its fields, and the *content* of every file it names.
+    """Return the digest of a configured object: its class, its fields, and the *content* of every file it names.
 
-    A path itself is left out: the same lock file or policy elsewhere is the same identity.
+    The path itself is left out: the same lock file or policy elsewhere is the same identity. A class that has moved to
+    another module keeps its identity by its own `key_name`, the full name that it had before.
     """
-    kind = f"{type(configured).__module__}.{type(configured).__qualname__}"
-    return _digest({"class": kind, "fields": _by_content(configured.model_dump())})
+    kind = type(configured)
+    name = vars(kind).get("key_name") or f"{kind.__module__}.{kind.__qualname__}"
+    return _digest({"class": name, "fields": _by_content(configured.model_dump())})
 
 
 def _by_content(value: Any) -> Any:

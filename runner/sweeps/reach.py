@@ -13,7 +13,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -30,11 +30,10 @@ from runner.sweeps.store import write_atomically
 from runner.terminal.escaping import one_line, step
 
 if TYPE_CHECKING:
-    from runner.protocols import SandboxProvider
+    from runner.protocols import SandboxProvider, Say
     from runner.records import Image, InstalledBundle, Task
     from runner.sweeps.plan import PlannedTrial
 
-    Say = Callable[[str], None]
 
 FLAG = "answer_in_reach"
 CODE = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go")

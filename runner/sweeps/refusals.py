@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError
 from runner.protocols import DrivingAgent
+from runner.resources import ROOT
 
 if TYPE_CHECKING:
     from runner.protocols import SandboxProvider
@@ -38,9 +38,7 @@ def check_model(cell: Cell) -> None:
         return
     if cell.model.policy is None:
         raise ConfigError(f"model {cell.model.name}: model.policy is missing, a YAML file of turns.")
-    if not cell.model.policy.is_relative_to(
-        ROOT
-    ):  # tests read the shipped ones, and this import takes a second
+    if not cell.model.policy.is_relative_to(ROOT):  # tests read the shipped ones; this import takes a second
         from runner.gateway.scripted import load  # noqa: PLC0415
 
         load(cell.model.policy)

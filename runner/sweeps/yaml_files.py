@@ -31,7 +31,7 @@ def read_yaml(path: Path, kind: type[Kind], where: str) -> Kind:
         ValueError,
         RecursionError,
     ) as error:  # also dates that are none, and endless nesting
-        raise ConfigError(f"{where}: {path} is no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{where}: {path} is not YAML: {' '.join(str(error).split())}") from error
 
 
 def write_yaml(path: Path, record: Record, title: str) -> None:

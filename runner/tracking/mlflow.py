@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError, TrackingError
 from runner.gateway.heavy_imports import uncollected
 from runner.locks import exclusive
@@ -169,8 +168,8 @@ class MlflowTracker(Record):
 
 
 def _elsewhere(outputs: Path) -> str:
-    """The word that a command needs for this folder; none for the usual one."""
-    return "" if outputs == ROOT / "outputs" else f" outputs={shlex.quote(str(outputs))}"
+    """Return the word that a command needs for this folder; none for the usual one."""
+    return "" if outputs == Path("outputs").absolute() else f" outputs={shlex.quote(str(outputs))}"
 
 
 def _is_server(store: str) -> bool:

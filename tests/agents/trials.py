@@ -10,11 +10,11 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from runner.agents.cli import CliAgent
-from runner.cli.arguments import CONF
 from runner.cli.config import build
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, ModelCall, Prices, Record, TrialRecord, Usage
+from runner.resources import CONF
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan

@@ -21,8 +21,8 @@ from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
 from runner.benchmarks.nl2repo.judged_copy import write_copy
 from runner.benchmarks.nl2repo.suite import HIDDEN, WORKSPACE, Suite, packaging
 from runner.benchmarks.nl2repo.verifier import UID, USER, SuiteVerifier, suite_of
-from runner.cli.arguments import ROOT
 from runner.records import ExecSpec, SandboxSpec, Task
+from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.support.cases_factory import prepared
 from tests.support.suite_factory import PASSED, UPSTREAM, add_truth, add_upstream, make_folder, suite_dataset

@@ -13,6 +13,7 @@ from runner import __version__
 from runner.cli import arguments
 from runner.cli import help as usage
 from runner.errors import ConfigError
+from runner.resources import CONF, ROOT, own_conf
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -106,11 +107,51 @@ def test_options_of_an_own_configuration_folder_are_known(tmp_path: Path) -> Non
         arguments.check(["agent=mine"])
 
 
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own `conf/`, with a model that builds on a shipped one and another in the place of a shipped one."""
+    (tmp_path / "conf/model").mkdir(parents=True)
+    (tmp_path / "conf/model/mine.yaml").write_text("# A model of mine.\ndefaults: [gpt]\nname: mine\n")
+    (tmp_path / "conf/model/glm.yaml").write_text("# Another glm.\nname: glm\nid: openai/glm\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "conf"
+
+
+def test_options_where_the_user_is_come_first_and_are_marked_in_help(own: Path) -> None:
+    assert arguments.options("model")["glm"] == own / "model/glm.yaml"
+    assert arguments.options("model")["gpt"] == CONF / "model/gpt.yaml"
+    for words in (["--help"], ["--help", "model"]):
+        page = " ".join((usage.answer(words) or "").split())
+        assert "A model of mine. (your own)" in page
+        assert "Another glm. (your own)" in page
+        assert page.count("(your own)") == 2
+    file = usage.answer(["--help", "model=mine"]) or ""
+    assert file.startswith("# conf/model/mine.yaml (your own)\n")
+    assert "stream" in file.splitlines()[-1], "keys of the class that it inherits from a shipped option"
+    assert usage.complete("assay model=mine") == ["mine"]
+    assert arguments.check(["model=mine", "model.params.temperature=1"])[0] == "model=mine"
+    with pytest.raises(ConfigError, match="Did you mean 'mine'"):
+        arguments.check(["model=mien"])
+
+
+def test_the_shipped_folder_is_nobodys_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CONF.parent)
+    assert own_conf() is None
+    assert "(your own)" not in (usage.answer(["--help"]) or "")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["agent=oracle"]])
+def test_the_conf_of_another_program_is_refused(own: Path, words: list[str]) -> None:
+    (own / "config.yaml").write_text("db: mysql\n")
+    with pytest.raises(ConfigError, match=r"conf/config\.yaml cannot stay"):
+        arguments.check(words) if usage.answer(words) is None else None
+
+
 @pytest.mark.parametrize("content", [b"env: [\n", "name: \u00fc".encode("latin-1")])
 def test_a_broken_yaml_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "mine.yaml").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"mine\.yaml is no YAML"):
+    with pytest.raises(ConfigError, match=r"mine\.yaml is not YAML"):
         arguments.check([f"--config-dir={tmp_path}", "agent=mine"])
 
 
@@ -143,7 +184,7 @@ def test_help_piped_to_head_ends_quietly() -> None:
     """Whoever reads only the first lines closes the pipe under our hands."""
     process = subprocess.Popen(
         [sys.executable, "-m", "runner", "--help"],
-        cwd=arguments.ROOT,
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

@@ -19,7 +19,8 @@ from runner.cli import arguments
 from runner.cli.compose import compose
 from runner.cli.config import build, load, to_yaml
 from runner.errors import ConfigError
-from runner.records import Budget, BundleRecipe, Prices, Record
+from runner.records import AXES, Budget, BundleRecipe, Prices, Record
+from runner.resources import ROOT
 from runner.sweeps.cells import NO_MODEL, Sweep
 from runner.sweeps.plan import make_plan
 
@@ -84,7 +85,7 @@ def test_every_option_composes_and_validates(group: str, option: str, tmp_path: 
     needed = NEEDED.get((group, option), "fresh=false").format(folder=tmp_path)
     keyless = "fresh=false" if group == "job" else "dry_run=true"
     sweep = loaded((f"{group}={option}", keyless, *needed.split()))
-    part = getattr(sweep.cells[0] if group in arguments.AXES else sweep.settings, group)
+    part = getattr(sweep.cells[0] if group in AXES else sweep.settings, group)
     named = getattr(part, "name", option)
     assert named in (option, NO_MODEL.name)
 
@@ -246,11 +247,13 @@ def test_the_name_of_a_sweep_follows_from_its_cells() -> None:
             loaded((*PLAIN, f"name={name}"))
 
 
-def test_paths_of_yaml_start_at_the_project_and_typed_ones_where_the_user_is(
+def test_shipped_paths_start_at_the_shipped_data_and_typed_ones_where_the_user_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert loaded(PLAIN).settings.outputs == arguments.ROOT / "outputs"
+    plain = loaded(PLAIN)
+    assert plain.settings.outputs == tmp_path / "outputs"
+    assert plain.cells[0].dataset.model_dump()["root"] == ROOT / "tasks/quickstart"
     typed = loaded((*PLAIN, "outputs=out", "dataset=harbor", "dataset.root=tasks"))
     assert typed.settings.outputs == tmp_path / "out"
     assert typed.cells[0].dataset.model_dump()["root"] == tmp_path / "tasks"
@@ -303,6 +306,12 @@ class Nested(Record):
     bundle: BundleRecipe | None = None
     prices: dict[str, Prices] = {}
     part: Budget = Budget()
+
+
+def test_a_class_is_found_by_the_earlier_name_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configuration of users names classes, and modules move."""
+    monkeypatch.setattr(arguments, "MOVED", {"runner.earlier": "runner.records"})
+    assert build({"_target_": "runner.earlier.Budget"}, "it") == Budget()
 
 
 def nested(**values: object) -> dict[str, object]:
@@ -390,7 +399,7 @@ def test_a_preset_sweeps_and_the_command_line_wins(
     said: Said, own: Path, tmp_path: Path, words: tuple[str, ...], cells: int
 ) -> None:
     plan = said("--config-dir", str(own), "experiment=grid", "dry_run=true", "outputs=outputs", *words)
-    tasks = len(list((arguments.ROOT / "tasks/quickstart").glob("*/task.toml")))
+    tasks = len(list((ROOT / "tasks/quickstart").glob("*/task.toml")))
     assert f"{cells} cells, {cells * tasks} trials planned" in plan
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"], "a dry run leaves nothing behind"
 

@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from runner.cli.arguments import CONF
+from runner.resources import CONF
 from tests.jobs.sweeps import Door
 from tests.support.suite_factory import make_folder
 from tests.support.tasks_factory import make_task

@@ -9,11 +9,11 @@ import pytest
 from omegaconf import OmegaConf
 
 from runner.benchmarks.project_setup.fake_bench import FakeBench
-from runner.cli import arguments
 from runner.cli.config import build
 from runner.errors import ModelFailed, Stopped
 from runner.protocols import Agent, CommandAgent, DrivingAgent
 from runner.records import Endpoint, Environment, ExecSpec, Image, SandboxSpec, Task
+from runner.resources import CONF
 from runner.sandbox.inside import BASE_URL
 from runner.sandbox.local import LocalSandboxes
 from runner.sweeps.plan import identity
@@ -23,7 +23,7 @@ KEY = "the-trials-own-key"
 ENDPOINT = Endpoint(
     base_url=BASE_URL, key=KEY, model="some-model", context_window=128_000, max_output_tokens=8_000
 )
-NAMES = sorted(path.stem for path in (arguments.CONF / "agent").glob("*.yaml"))
+NAMES = sorted(path.stem for path in (CONF / "agent").glob("*.yaml"))
 
 
 def configured(name: str) -> Agent:
@@ -32,7 +32,7 @@ def configured(name: str) -> Agent:
 
 
 def _composed(name: str) -> Any:
-    own: Any = OmegaConf.load(arguments.CONF / "agent" / f"{name}.yaml")
+    own: Any = OmegaConf.load(CONF / "agent" / f"{name}.yaml")
     bases = own.pop("defaults", [])
     return OmegaConf.merge(*(_composed(base) for base in bases), own)
 

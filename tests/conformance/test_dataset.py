@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.harbor.dataset import HarborDataset
-from runner.cli.arguments import ROOT
 from runner.protocols import Dataset
 from runner.records import Task
+from runner.resources import ROOT
 from tests.support.project_factory import add_truth as record_truth
 from tests.support.project_factory import make_project, project_bench
 from tests.support.suite_factory import add_truth, add_upstream, make_folder, suite_dataset

@@ -12,12 +12,12 @@ import pytest
 
 from runner.agents.bounds import Nop
 from runner.benchmarks.harbor.dataset import HarborDataset
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError
 from runner.gateway import Session
 from runner.gateway.cassette import MISMATCH, digest, find, lines, record, sealed, tape
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, ModelCall
+from runner.resources import ROOT
 from runner.sweeps.cells import Cell
 from runner.sweeps.store import LEDGER, SHARED
 from tests.support.records_factory import model_call

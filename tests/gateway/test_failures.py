@@ -17,11 +17,11 @@ import httpx
 import pytest
 import yaml
 
-from runner.cli.arguments import CONF
 from runner.gateway import Session, provider
 from runner.gateway import http as door
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ExecResult, Status, Usage
+from runner.resources import CONF
 from runner.trials.outcome import ending
 from tests.gateway.answering import answering
 from tests.support.waiting import until

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.cli.arguments import CONF
 from runner.records import Model, Prices
+from runner.resources import CONF
 
 FILES = sorted((CONF / "model").glob("*.yaml"))
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from runner.__main__ import main
-from runner.cli.arguments import CONF
 from runner.records import PlannedRow, Scoring
+from runner.resources import CONF
 from runner.sweeps.store import Store
 from tests.report.plans import record, row, write_sweep
 

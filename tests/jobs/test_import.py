@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 from metrics.errors import TableError
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError
 from runner.jobs.importing import read_mapping
 from runner.report.imports import import_trials
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
+from runner.resources import ROOT
 from tests.jobs.sweeps import AGENTMETER, Door, finished_sweep
 
 EXAMPLE = ROOT / "conf/mapping_example.yaml"
@@ -304,4 +304,4 @@ def test_a_mapping_in_another_encoding_is_refused_by_name(door: Door) -> None:
     ended = door("job=import", f"path={table(*ROWS)}", "mapping=m.yaml", "name=theirs")
     assert ended.code == 2
     assert "job.mapping: " in ended.err
-    assert "m.yaml is no YAML: 'utf-8' codec" in ended.err
+    assert "m.yaml is not YAML: 'utf-8' codec" in ended.err

@@ -13,7 +13,8 @@ from runner.records import PlannedRow, Scoring, TrialRecord
 from runner.report.findings import Findings, find
 from runner.report.page import write_report
 from runner.report.projections import what_ran
-from runner.report.table import SweepFile, trials_table
+from runner.report.table import trials_table
+from runner.sweeps.sweep_file import SweepFile
 from tests.benchmarks.cli_tool_bench.tool_sweep import sweep_of_tools
 from tests.benchmarks.project_setup.project_sweep import sweep_of_projects
 from tests.report.plans import SCORING, sweep_of_four

@@ -8,10 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runner.errors import ConfigError
 from runner.records import ErrorInfo, OwnUsage, Retry, Status, Usage, Verdict
 from runner.report.projections import load_trials, what_ran
-from runner.report.table import read_sweep, trials_table
+from runner.report.table import trials_table
 from tests.report.plans import record, row, sweep_of_four, write_sweep
 from tests.support.records_factory import trial_record
 
@@ -90,33 +89,6 @@ def test_csv_and_parquet_bring_back_what_is_missing_as_missing() -> None:
     assert (
         pd.read_csv(io.StringIO(table.to_csv()))["passed"].isna().sum() == table["passed"].isna().sum() == 6
     )
-
-
-def test_a_sweep_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    write_sweep(tmp_path, *sweep_of_four(), name="mine")
-    with pytest.raises(ConfigError, match=r"no sweep named other\. Valid: mine"):
-        read_sweep(tmp_path / "other")
-    with pytest.raises(ConfigError, match=r"no sweep named .*Valid: \(none\)"):
-        read_sweep(tmp_path / "mine" / "other")
-
-
-@pytest.mark.parametrize(
-    ("content", "where"),
-    [('{"schema_version": 2}', "schema_version"), ("{", "the whole: Invalid JSON"), ("", "JSON")],
-)
-def test_a_plan_of_another_version_or_cut_off_is_refused_by_name(
-    tmp_path: Path, content: str, where: str
-) -> None:
-    (tmp_path / "sweep.json").write_text(content)
-    with pytest.raises(ConfigError, match=rf"sweep\.json cannot be read .*{where}"):
-        read_sweep(tmp_path)
-
-
-def test_outputs_that_are_a_file_have_no_sweep(tmp_path: Path) -> None:
-    """`job=report outputs=FILE` was a trace."""
-    (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match=r"file has no sweep named mine"):
-        read_sweep(tmp_path / "file" / "mine")
 
 
 def test_the_table_is_read_back_from_disk(tmp_path: Path) -> None:

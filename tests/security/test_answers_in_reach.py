@@ -29,9 +29,9 @@ from runner.agents.bounds import Nop, Oracle
 from runner.benchmarks.nl2repo.dataset import SOURCE
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
 from runner.benchmarks.sources.upstream import Source, fetch_upstream
-from runner.cli.arguments import ROOT
 from runner.protocols import CommandAgent
 from runner.records import Answer, Budget, BundleRecipe, Model, PlannedRow, TrialRecord
+from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps import reach, reach_inside
 from runner.sweeps.cells import NO_MODEL, Cell

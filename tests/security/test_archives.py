@@ -21,8 +21,8 @@ from runner.archives import LIMITS, Limits, unpack, unpacked_size
 from runner.archives.readers import PATH_BYTES
 from runner.benchmarks.project_setup import given_project
 from runner.benchmarks.project_setup.projects import digest_of
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError
+from runner.resources import ROOT
 from tests.support.project_factory import make_project, project_bench
 
 DEBIANS = Path("/usr/bin/python3")

@@ -13,8 +13,8 @@ import pytest
 from runner.benchmarks.project_setup.projects import Project, digest_of, fetch, kept
 from runner.benchmarks.sources.checkouts import listed
 from runner.benchmarks.sources.clones import packed
-from runner.cli.arguments import ROOT
 from runner.errors import TaskError
+from runner.resources import ROOT
 from tests.support.suite_factory import write
 
 SECRET = "a secret of this machine"

@@ -17,11 +17,11 @@ from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
 from runner.benchmarks.project_setup.dataset import TASK
 from runner.benchmarks.sources.task_files import check_links
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError, TaskError
 from runner.gateway import Gateway
 from runner.protocols import Dataset
 from runner.records import Budget, Status, Task
+from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import make_plan

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.arguments import ROOT
 from runner.errors import EngineError, SpoiledMachine
 from runner.records import Environment, ExecSpec, SandboxSpec
+from runner.resources import ROOT
 from runner.sandbox.docker import base, container, files, reaper, stuck
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect

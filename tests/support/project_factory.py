@@ -10,7 +10,7 @@ from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ExecutionBen
 from runner.benchmarks.project_setup.deliverables import TRUTH, Outcomes, Truth
 from runner.benchmarks.project_setup.projects import digest_of
 from runner.benchmarks.project_setup.verifier import ExecutionVerifier
-from runner.cli.arguments import ROOT
+from runner.resources import ROOT
 from tests.support.suite_factory import UPSTREAM, write
 
 OUTCOMES = Outcomes(passed=7, skipped=2)

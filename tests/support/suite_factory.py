@@ -12,7 +12,7 @@ from runner.benchmarks.nl2repo.published import read
 from runner.benchmarks.nl2repo.suite import Truth
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
 from runner.benchmarks.sources.task_files import tree_digest
-from runner.cli.arguments import ROOT
+from runner.resources import ROOT
 
 LIBRARY = """\
 class Tally:

@@ -9,7 +9,7 @@ from typing import Any
 from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
 from runner.benchmarks.sources.task_files import tree_digest
-from runner.cli.arguments import ROOT
+from runner.resources import ROOT
 
 SCORES = (
     *("build", "exec", "state", "exact_match", "fuzzy_match"),

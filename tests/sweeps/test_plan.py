@@ -6,9 +6,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from runner.agents.bounds import Nop, Oracle
 from runner.agents.cli import CliAgent
+from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
 from runner.benchmarks.project_setup.llm_scripts import LlmScripts
+from runner.cli.arguments import config_folders, options, target_of
+from runner.protocols import Configured
 from runner.records import Budget, Environment, Model, Prices, PriceTier, VerifierSpec
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
@@ -212,3 +217,44 @@ def test_cells_advance_together_first_attempts_first(tmp_path: Path) -> None:
     assert [(trial.attempt, trial.task.name, trial.cell.agent.name) for trial in trials] == [
         (attempt, task, agent) for attempt in (1, 2) for task in "ab" for agent in ("oracle", "nop")
     ]
+
+
+KNOWN_AS = [
+    (Oracle(), "e3ce1c4aec4d71c769e58538a1dc8643ca38cebc55c841a60693b96892caac13"),
+    (Nop(), "12361ecc9847f8f7ad6a016341e9573e0f0fc2e7db7ccaddde82af36977a6d5a"),
+    (
+        CliAgent(name="c", version="1", argv=("work", "{prompt}"), api="messages"),
+        "c1bebda7b878bfbea1d0791e0f9d8f55f36f36ed72c69704c7c233003459139c",
+    ),
+    (
+        ExecutionAgent(name="e", version="1"),
+        "654c132e6cda6a9259848b621fff2a745dd771593559e2fb2b782c5f9705352f",
+    ),
+    (LlmScripts(), "250987508269cfbd3d431dfe9406fd5da6f4fdfaf9d854b99b6459423adaa9fe"),
+    (DockerSandboxes(), "5f6c9aa94a7bda62a9e8bdda25a7596883cf0de8b1605b3490036fd9f7bbe178"),
+    (LocalSandboxes(), "8ce9fe717213fe16710c31a4c9304cfee3086d493007f244dea6946aaef6a946"),
+    (Model(name="m"), "92a162044590d1d926b89cb65002a932e2a36a6536774d0735a3bf8e01afd000"),
+    (Budget(), "8ff9dc139e177f300517db0f800757b8ac2d8eb174fef7a1fb2d886e081fba1f"),
+]
+"""Every class that enters a trial's key, with its identity on disk today."""
+
+
+@pytest.mark.parametrize(("part", "digest"), KNOWN_AS, ids=lambda value: type(value).__name__)
+def test_a_class_that_moves_to_another_module_keeps_the_keys_of_finished_trials(
+    part: Configured, digest: str
+) -> None:
+    assert identity(part) == digest
+
+
+def test_every_class_that_enters_a_key_is_held_to_its_identity() -> None:
+    known = {type(part).__name__ for part, _ in KNOWN_AS}
+    for group in ("agent", "sandbox"):
+        kinds = {target_of(file, group, config_folders()) for file in options(group).values()}
+        assert {kind.__name__ for kind in kinds if kind} <= known
+
+
+def test_a_class_derived_from_one_that_moved_is_another() -> None:
+    class Mine(LlmScripts):
+        """Somebody's own."""
+
+    assert identity(Mine()) != identity(LlmScripts())

@@ -74,7 +74,7 @@ def test_time_is_judged_by_the_trials_that_ended(door: Door) -> None:
 def _keys(door: Door, words: tuple[str, ...]) -> list[PlannedRow]:
     """The planned rows of a command."""
     from runner.cli.arguments import check  # noqa: PLC0415
-    from runner.cli.compositions import compose  # noqa: PLC0415 - as the command does
+    from runner.cli.compose import compose  # noqa: PLC0415 - as the command does
     from runner.cli.config import load  # noqa: PLC0415
     from runner.sweeps.plan import make_plan  # noqa: PLC0415
 

@@ -18,13 +18,14 @@ from runner.cli.config import load
 from runner.errors import ConfigError
 from runner.gateway.budget import price
 from runner.records import Budget, Model, Prices, PriceTier, Usage
+from runner.resources import CONF
 from runner.sweeps.cells import Sweep
 from runner.sweeps.pricing import Entry, Pricing, from_litellm, priced
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
-SHIPPED = arguments.CONF / "pricing/2026-11-22.yaml"
-PAPER = arguments.CONF / "pricing/agentmeter-2026-06-04.yaml"
+SHIPPED = CONF / "pricing/2026-11-22.yaml"
+PAPER = CONF / "pricing/agentmeter-2026-06-04.yaml"
 
 
 def shipped(file: Path) -> Pricing:
@@ -36,7 +37,7 @@ def snapshot(**fields: Any) -> Pricing:
 
 
 def loaded(*overrides: str) -> Sweep:
-    with initialize_config_dir(version_base="1.3", config_dir=str(arguments.CONF)):
+    with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
         return load(
             [compose("config", overrides=arguments.check(["agent=codex", "dry_run=true", *overrides]))]
         )

@@ -15,7 +15,7 @@ import pytest
 
 from runner.locks import exclusive
 from runner.report.projections import TABLES, write_projections
-from runner.report.table import read_sweep
+from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
 from runner.trials import state
 from tests.jobs.sweeps import Door, Ended, finished_sweep, forget
@@ -93,7 +93,7 @@ def test_a_clock_that_was_put_back_gave_a_trial_negative_seconds(
 
 def test_a_report_called_a_damaged_record_a_trial_that_never_ran(door: Door) -> None:
     sweep = finished_sweep(door.outputs)
-    key = read_sweep(sweep).planned[0].key
+    key = sweep_file.read(sweep).planned[0].key
     (Store(door.outputs).folder(key) / "record.json").write_bytes(b"")
     assert door("job=report", "name=full").code == 0
     with (sweep / "trials.csv").open() as table:
@@ -104,7 +104,7 @@ def test_a_report_called_a_damaged_record_a_trial_that_never_ran(door: Door) -> 
 def test_a_record_that_may_not_be_read_ended_in_a_traceback(door: Door) -> None:
     """As another user's; root may read all files, and no folder."""
     sweep = finished_sweep(door.outputs)
-    record = Store(door.outputs).folder(read_sweep(sweep).planned[0].key) / "record.json"
+    record = Store(door.outputs).folder(sweep_file.read(sweep).planned[0].key) / "record.json"
     record.unlink()
     record.mkdir()
     ended = door("job=report", "name=full")
@@ -137,7 +137,7 @@ def test_a_report_that_began_before_the_last_trial_ended_was_written_over_the_fi
         report = Thread(target=write_projections, args=(sweep, tmp_path))
         report.start()
         report.join(timeout=0.5)
-        forget(tmp_path, read_sweep(sweep).planned[0].key)
+        forget(tmp_path, sweep_file.read(sweep).planned[0].key)
     report.join()
     assert "107 judged" in (sweep / "leaderboard.txt").read_text()
     assert {file.name for file in sweep.iterdir()} == {*TABLES, "sweep.json", "config.yaml", "report"}

@@ -97,7 +97,7 @@ def test_a_run_whose_task_the_tiers_file_lacks_is_refused_before_it_starts(door:
     ("content", "reason"),
     [
         (None, "cannot be read (No such file or directory)"),
-        ("labels: [", "is no YAML"),
+        ("labels: [", "is not YAML"),
         ("labels: {}", "is no TiersFile (dataset: Field required)"),
         ("- 1", "is no TiersFile (the whole: "),
     ],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from tests.jobs.sweeps import Door, finished_sweep
 
 PLAN = ("agent=oracle", "name=full", "dry_run=true")
@@ -23,8 +21,7 @@ def test_cells_that_a_sweep_of_this_name_had_are_named(door: Door) -> None:
 
 def test_a_sweep_that_was_imported_is_not_replaced(door: Door) -> None:
     """Its plan is in no record, so nothing could make it again."""
-    plan = finished_sweep(door.outputs) / "sweep.json"
-    plan.write_text(json.dumps(json.loads(plan.read_text()) | {"imported": {"file": "theirs.csv"}}))
+    (finished_sweep(door.outputs) / "imported.parquet").touch()
     said = door(*PLAN)
     assert (said.code, said.out) == (2, ""), said
     assert "full is an imported sweep; choose another name=" in said.err

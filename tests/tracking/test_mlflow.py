@@ -22,10 +22,10 @@ from typing import Any
 import pytest
 import requests
 
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError, TrackingError
 from runner.jobs.track import Track
 from runner.report.projections import write_projections
+from runner.resources import ROOT
 from runner.sweeps.store import Store
 from runner.tracking.mlflow import MlflowTracker, NoTracker
 from tests.report.plans import SKILL, record, sweep_of_four, write_sweep

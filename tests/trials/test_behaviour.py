@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.cli.arguments import CONF
 from runner.records import Status, ToolCall
+from runner.resources import CONF
 from runner.trials.behaviour import LONGEST_COMMAND, LONGEST_COMMANDS, command, in_terminal, kinds, own_finish
 
 TOOLS = {"edit": ("file_editor",), "execute": ("terminal",), "finish": ("finish",)}

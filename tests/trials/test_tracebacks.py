@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from runner.cli.arguments import ROOT
 from runner.errors import TaskError
 from runner.records import ErrorInfo, TrialRecord
 from runner.records.base import TRACEBACK
+from runner.resources import ROOT
 from runner.sweeps.plan import make_plan
 from tests.support.records_factory import trial_record
 

@@ -9,7 +9,6 @@ case but the one that runs.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +27,7 @@ from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.comparison import Comparison, known
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References
 from runner.benchmarks.cli_tool_bench.semantic import SemanticJudge, identity
+from runner.benchmarks.sources.task_files import sources_digest
 from runner.errors import EngineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide, How
@@ -334,11 +334,8 @@ def _reference(task: Task) -> Path:
 
 
 def _engine() -> str:
-    """Digest of what looks at cases: another version may see other things."""
-    digest = hashlib.sha256()
-    for source in sorted(Path(inside.__file__).parent.glob("*.py")):
-        digest.update(hashlib.sha256(source.read_bytes()).digest())
-    return digest.hexdigest()
+    """Return the digest of the code that runs cases: another version may see other things."""
+    return sources_digest(Path(inside.__file__).parent.glob("*.py"))
 
 
 def _merged(case: Case) -> Case:

@@ -13,7 +13,6 @@ named like the judge's, words, exit codes or patched reports: each is a test in 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from contextlib import ExitStack
@@ -32,6 +31,7 @@ from runner.benchmarks.nl2repo.suite_results import (
     read_reports,
     summary,
 )
+from runner.benchmarks.sources.task_files import sources_digest
 from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import (
     ErrorInfo,
@@ -231,8 +231,5 @@ def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdi
 
 
 def _judge_digest() -> str:
-    """Digest of what runs inside: another version may judge otherwise."""
-    digest = hashlib.sha256()
-    for source in sorted(Path(pytest_inside.__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
+    """Return the digest of the code that runs inside: another version may judge otherwise."""
+    return sources_digest(Path(pytest_inside.__file__).parent.glob("*.py"))

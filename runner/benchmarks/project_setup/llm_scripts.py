@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from runner.agents.in_process import InProcess
 from runner.benchmarks.project_setup.agent.guidelines import once
@@ -37,6 +37,9 @@ _FENCED: Final = re.compile(r"^```[^\n`]*\n(.*?)(?:^```|\Z)", re.DOTALL | re.MUL
 
 class LlmScripts(InProcess, Record):
     """Delivers for each project its language's script, which a model wrote once that day. See `protocols.Agent`."""
+
+    key_name: ClassVar[str] = "runner.benchmarks.project_setup.llm_scripts.LlmScripts"
+    """Name of this class in trial keys: its first one, so that finished trials stay finished."""
 
     name: str = "llm_scripts"
     version: str = "1"

@@ -6,7 +6,6 @@ Only the scripts travel from the agent's sandbox. How they are run, what counts 
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from pathlib import Path
@@ -27,6 +26,7 @@ from runner.benchmarks.project_setup.deliverables import (
 )
 from runner.benchmarks.project_setup.frameworks.lines import MOST
 from runner.benchmarks.project_setup.rerun import rerun, taken_from
+from runner.benchmarks.sources.task_files import sources_digest
 from runner.errors import VerifierError
 from runner.records import Record, Task, Verdict
 
@@ -63,13 +63,10 @@ class ExecutionVerifier(Record):
     def shaping(self) -> dict[str, str]:
         """What of it can change a reward."""
         folder = Path(watch_inside.__file__).parent
-        digest = hashlib.sha256()
         here = folder.parent
         readers = (here / "frameworks").glob("*.py")
         judges = (Path(__file__), here / "rerun.py", here / "watched_results.py", Path(deviations.__file__))
-        for source in sorted((*folder.rglob("*.py"), *readers, *judges)):
-            digest.update(source.read_bytes())
-        return {"judge": digest.hexdigest()}
+        return {"judge": sources_digest((*folder.rglob("*.py"), *readers, *judges))}
 
     def verify(
         self,

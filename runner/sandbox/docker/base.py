@@ -28,13 +28,14 @@ from runner.records import Image
 from runner.sandbox.docker import engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from docker import DockerClient
     from docker.models.containers import Container
     from docker.models.images import Image as DockerImage
 
-    Say = Callable[[str], None]
+    from runner.protocols import Say
+
 
 SUITE = "trixie"
 PULLED = f"debian:{SUITE}-slim"

@@ -32,14 +32,14 @@ from runner.sandbox.docker.lock_files import checked_lock
 from runner.sandbox.inside import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from docker import DockerClient
     from docker.models.containers import Container
 
+    from runner.protocols import Say
     from runner.records import BundleRecipe
 
-    Say = Callable[[str], None]
 
 _SCRIPTS = Path(__file__).parent / "scripts"
 _CONTENT = Path(__file__).with_name("content.py")

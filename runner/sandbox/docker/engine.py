@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from docker import APIClient, DockerClient
     from requests import Response
 
-    Say = Callable[[str], None]
+    from runner.protocols import Say
+
 
 LOG = Path("/var/log/assay-dockerd.log")
 START_SECONDS = 60.0

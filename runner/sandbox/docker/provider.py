@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import PrivateAttr, field_validator, model_validator
 
@@ -34,6 +34,9 @@ _CONNECTING = Lock()
 
 class DockerSandboxes(Limits):
     """Provider of containers. See `protocols.SandboxProvider`."""
+
+    key_name: ClassVar[str] = "runner.sandbox.docker.provider.DockerSandboxes"
+    """Name of this class in trial keys: its first one, so that finished trials stay finished."""
 
     network: Literal["allowlist", "gateway", "open", "task"] = "task"
     """task: as the task declares. gateway: none but the model's socket. allowlist: and `allowed_hosts`. open: all."""

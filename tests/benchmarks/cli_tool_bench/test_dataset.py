@@ -13,9 +13,9 @@ import pytest
 from runner.benchmarks.cli_tool_bench.case_file import names, read_cases
 from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
 from runner.benchmarks.sources.references import Reference, fetch, solution
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
+from runner.resources import ROOT
 from tests.support.tool_task_factory import cases, make_tool_task, seal, tool_dataset, write_cases
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"

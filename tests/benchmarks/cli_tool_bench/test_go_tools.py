@@ -11,9 +11,9 @@ import pytest
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.harbor.task_toml import read_toml
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError, EngineError, TaskError
 from runner.records import ExecSpec, SandboxSpec, Verdict
+from runner.resources import ROOT
 from runner.sandbox.docker import base, pool
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes

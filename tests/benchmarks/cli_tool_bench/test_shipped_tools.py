@@ -17,10 +17,10 @@ from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.cli_tool_bench.reference_runs import Shelf
 from runner.benchmarks.cli_tool_bench.verifier import FOUND
 from runner.benchmarks.harbor.task_toml import read_toml
-from runner.cli.arguments import ROOT
 from runner.gateway import Gateway
 from runner.protocols import Agent
 from runner.records import Budget, TrialRecord
+from runner.resources import ROOT
 from runner.sandbox.docker import base
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes

@@ -13,10 +13,10 @@ import pytest
 
 from runner.agents.bounds import Nop, Oracle
 from runner.benchmarks.harbor.dataset import HarborDataset
-from runner.cli.arguments import ROOT
 from runner.gateway import Gateway
 from runner.protocols import Agent
 from runner.records import Budget, TrialRecord
+from runner.resources import ROOT
 from runner.sandbox.docker import base
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes

@@ -10,8 +10,8 @@ from runner.benchmarks.nl2repo.jobs.make_task import _tests
 from runner.benchmarks.nl2repo.specification.coverage import coverage
 from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.specification.inventory import code_lines, inventory
-from runner.cli.arguments import ROOT
 from runner.errors import ConfigError
+from runner.resources import ROOT
 from tests.support.suite_factory import write
 
 PACKAGE = {

@@ -13,10 +13,10 @@ from runner.benchmarks.project_setup.deliverables import Truth
 from runner.benchmarks.project_setup.projects import Project
 from runner.benchmarks.project_setup.truth import ORIGIN
 from runner.benchmarks.project_setup.verifier import measured_in
-from runner.cli.arguments import ROOT
 from runner.gateway import Gateway
 from runner.protocols import Agent
 from runner.records import Budget, Environment, ExecSpec, SandboxSpec, TrialRecord
+from runner.resources import ROOT
 from runner.sandbox.docker import base
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes

@@ -18,9 +18,9 @@ import pytest
 from docker.errors import ContainerError
 from docker.models.containers import Container
 
-from runner.cli.arguments import CONF
 from runner.errors import ConfigError, EngineError, ImageError
 from runner.records import BundleRecipe
+from runner.resources import CONF
 from runner.sandbox.docker import base, bundles, content, engine
 from runner.sandbox.inside import PYTHON, SUPERVISOR
 from tests.agents.trials import shipped

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from runner.cli.arguments import ROOT
 from runner.records import BuildSpec, Environment
+from runner.resources import ROOT
 from runner.sandbox.docker import base, reaper
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes

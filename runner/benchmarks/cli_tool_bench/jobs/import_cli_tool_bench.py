@@ -13,12 +13,11 @@ from runner.benchmarks.cli_tool_bench.importing import Generator, write_task
 from runner.benchmarks.sources.clones import packed
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Image
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 from runner.terminal.escaping import printable
 
 if TYPE_CHECKING:
     from runner.protocols import SandboxProvider
-    from runner.sweeps.cells import Sweep
 
 
 class ImportCliToolBench(Job):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -17,12 +17,9 @@ from runner.benchmarks.cli_tool_bench.semantic import JudgeVerdict, SemanticJudg
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
 from runner.errors import ConfigError, LabelError
 from runner.records import Judge
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Settings, Sweep
 from runner.sweeps.store import write_atomically
 from runner.trials.scratch import scratch_folder
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Settings, Sweep
 
 NAME = "judge_agreement"
 WORDS = {True: "equivalent", False: "different"}
@@ -67,7 +64,7 @@ class JudgeAgreement(Job):
         rated, usd = _rated(labels, judge, verifier.cache, settings)
         print(self._text(rated, judge))
         print(f"\n{len(unknown)} of {len(labels)} pairs were asked now, for {_usd(usd)} USD.")
-        path = settings.outputs / settings.name / f"{NAME}.json"
+        path = settings.folder / f"{NAME}.json"
         found = _found(rated, judge, self.confidence) | {"asked": len(unknown), "judge_usd": usd}
         write_atomically(path, json.dumps(found, indent=1).encode())
         print(f"Details, disagreements among them: {path}")
@@ -111,7 +108,7 @@ def _rated(
     from runner.gateway import Gateway  # noqa: PLC0415 - its libraries take seconds, and help needs none
     from runner.gateway.asking import Asking  # noqa: PLC0415
 
-    ledger = settings.outputs / settings.name / f"{NAME}.jsonl"
+    ledger = settings.folder / f"{NAME}.jsonl"
     with (
         scratch_folder() as folder,
         Gateway(folder, settings.gateway) as gateway,

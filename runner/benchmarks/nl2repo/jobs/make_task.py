@@ -15,12 +15,11 @@ from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.specification.inventory import code_lines, inventory
 from runner.benchmarks.sources import packages
 from runner.errors import ConfigError, TaskError
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 
 if TYPE_CHECKING:
     from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
     from runner.benchmarks.sources.upstream import Source
-    from runner.sweeps.cells import Sweep
 
 DRAFT = """\
 # {name}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -13,11 +12,8 @@ from runner.benchmarks.nl2repo.specification.coverage import coverage
 from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.specification.inventory import code_lines, inventory
 from runner.errors import ConfigError
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.store import write_atomically
-
-if TYPE_CHECKING:
-    from runner.sweeps.cells import Sweep
 
 _PLURALS = {"class": "classes", "property": "properties"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import ConfigDict, Field, TypeAdapter, field_validator
 
 from runner.agents.in_process import InProcess
@@ -33,6 +35,9 @@ class ExecutionAgent(InProcess, Record):
     """Runs in our process, drives the sandbox by a terminal, and talks through the gateway. See `DrivingAgent`."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    key_name: ClassVar[str] = "runner.benchmarks.project_setup.agent.agent.ExecutionAgent"
+    """Name of this class in trial keys: its first one, so that finished trials stay finished."""
 
     name: str
     version: str

@@ -17,7 +17,7 @@ from pydantic import Field
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, RESULTS, SCRIPT
 from runner.errors import ConfigError
 from runner.jobs.sweep import SweepJob
-from runner.sweeps.job import Job
+from runner.sweeps.cells import Cell, Job, Sweep
 from runner.sweeps.plan import make_plan
 from runner.sweeps.refusals import check_model
 from runner.sweeps.store import Store, write_atomically
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from runner.benchmarks.project_setup.deliverables import Rerun
     from runner.records import TrialRecord
-    from runner.sweeps.cells import Cell, Sweep
 
 NO_TEST = 6
 """Exit code: no test of the project was executed."""
@@ -60,7 +59,7 @@ class SetUp(Job):
         limits = {"build_seconds": self.build_seconds, "test_seconds": self.test_seconds}
         project = given_project.described(self.project, self.max_mb * 1e6).model_copy(update=limits)
         name = given_project.named(self.project)
-        folder = sweep.settings.outputs / sweep.settings.name / "environment" / name
+        folder = sweep.settings.folder / "environment" / name
         given_project.write_task(project, folder / "task" / name)
         ours = _of_task(sweep, cell, folder / "task", name)
         if sweep.settings.dry_run:

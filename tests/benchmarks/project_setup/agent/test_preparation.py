@@ -28,10 +28,10 @@ from runner.benchmarks.project_setup.agent.preparation import prepare, refusal
 from runner.benchmarks.project_setup.agent.tree import sources
 from runner.benchmarks.project_setup.agent.web import PAGES, HttpSearch, SearchError, web_hints
 from runner.benchmarks.project_setup.fake_bench import FakeBench
-from runner.cli.arguments import CONF
 from runner.cli.config import build
 from runner.errors import Stopped
 from runner.records import Environment, Image, Model, SandboxSpec, Task
+from runner.resources import CONF
 from runner.sandbox.local import LocalSandboxes
 
 WORDS = TypeAdapter(list[str])

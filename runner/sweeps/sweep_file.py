@@ -1,0 +1,105 @@
+"""Read and write `sweep.json`: what a sweep planned, how it is scored, and what ran it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import ValidationError, model_validator
+
+from runner.errors import ConfigError
+from runner.records import PlannedRow, Prices, Record, Scoring
+from runner.suggestions import suggest
+from runner.sweeps.store import write_atomically
+
+NAME = "sweep.json"
+IMPORTED = "imported.parquet"
+"""File in the folder of an imported sweep: its trials table, in place of records."""
+
+
+class Imported(Record):
+    """Origin of a sweep whose trials were not run here."""
+
+    file: str
+    """Name of the file that was read."""
+    digest: str
+    """SHA-256 of the file's content."""
+    mapping: dict[str, Any]
+    """Meaning of the file's columns, words and units, as `report.imports.Mapping` has it."""
+    rows: int
+    """Trials in the file."""
+    unpriced: int
+    """Trials in the file whose cost is unknown."""
+
+    @property
+    def text(self) -> str:
+        """The origin in words."""
+        return (
+            f"{self.rows} trials from {self.file} (SHA-256 {self.digest[:12]}), not run here; "
+            f"the cost of {self.unpriced} is unknown"
+        )
+
+
+class SweepFile(Record):
+    """Content of `sweep.json`."""
+
+    schema_version: Literal[1] = 1
+    name: str
+    created: datetime
+    """When the plan was last written."""
+    planned: tuple[PlannedRow, ...] = ()
+    """Every planned trial, the denominator of every figure. Empty for an import, whose table holds its plan."""
+    scoring: Scoring
+    """Scoring that was last asked for."""
+    prices: dict[str, Prices] = {}
+    """Model -> rates that its tokens are charged at. Models without prices are left out."""
+    not_started: dict[str, str] = {}
+    """Key of a trial -> why it was not started: its model's provider refused the trials before it."""
+    versions: dict[str, str]
+    """Package -> version: of Assay, of Python, and of what can change a result."""
+    imported: Imported | None = None
+    """None: the trials were run here and have records."""
+
+    @model_validator(mode="after")
+    def _plans_something(self) -> Self:
+        if not (self.planned or self.imported):
+            raise ValueError("it plans no trial")
+        return self
+
+    @property
+    def cells(self) -> frozenset[str]:
+        """Names of the cells that are planned."""
+        return frozenset(row.cell for row in self.planned)
+
+
+def exists(folder: Path) -> bool:
+    """Tell whether a folder is a sweep's."""
+    return (folder / NAME).is_file()
+
+
+def read(folder: Path) -> SweepFile:
+    """Return the plan in a sweep's folder.
+
+    Raises `ConfigError` if there is none, naming the sweeps beside it, and if it is not one of this version.
+    """
+    path = folder / NAME
+    try:
+        return SweepFile.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        known = [sweep.parent.name for sweep in folder.parent.glob(f"*/{NAME}")]
+        raise ConfigError(
+            f"{folder.parent} has no sweep named {folder.name}. {suggest(folder.name, known)}"
+        ) from error
+    except ValidationError as error:
+        reason = error.errors()[0]
+        where = ".".join(map(str, reason["loc"])) or "the whole"
+        raise ConfigError(
+            f"{path} cannot be read ({where}: {reason['msg']}). Run the sweep again."
+        ) from error
+
+
+def write(folder: Path, file: SweepFile) -> None:
+    """Replace the plan in a sweep's folder. Raises `OutputsError`."""
+    absent = None if file.imported else {"imported"}
+    write_atomically(folder / NAME, file.model_dump_json(indent=1, exclude=absent).encode())
