@@ -26,6 +26,7 @@ from runner.benchmarks.sources.task_files import check_links, digest, tree_diges
 from runner.benchmarks.sources.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
+from runner.sweeps.store import write_atomically
 from runner.sweeps.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -114,11 +115,33 @@ class Nl2RepoBench(Record):
         self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
     ) -> str:
         """Run upstream's code against its own tests (`runner.jobs.verify_ground_truth`)."""
-        from runner.benchmarks.nl2repo.truth import verify  # noqa: PLC0415 - needs this module
+        from runner.benchmarks.nl2repo.truth import others, words  # noqa: PLC0415 - only jobs need it
 
         if scripts:
             raise ConfigError("job.scripts: hidden suites are verified with upstream's code; leave it out.")
-        return verify(self, folder, sandboxes, say)
+        truth = self.ground_truth(folder, sandboxes, say)
+        published = nl2repo_folder.read(folder).count
+        if len(truth.passed) != published:
+            raise TaskError(
+                f"{len(truth.passed)} tests pass, and {published} are published ({others(truth)})."
+            )
+        return words(truth)
+
+    def ground_truth(self, folder: Path, sandboxes: SandboxProvider, say: Callable[[str], None]) -> Truth:
+        """Find a task's truth, and write it beside its `source.yaml`.
+
+        Raises `TaskError` where there is none, `ConfigError` when something cannot be fetched, and `EngineError`.
+        """
+        from runner.benchmarks.nl2repo.truth import ground_truth  # noqa: PLC0415 - as above
+
+        source, here = self.source(folder)
+        if source.kind == "none":
+            raise TaskError("There is no upstream code to check its tests with: its source has kind=none.")
+        suite = self.bare_suite(nl2repo_folder.read(folder), source)
+        task = self.make(folder, suite, say)
+        truth = ground_truth(task, suite, self.verifier, sandboxes, self.truth_digest(suite, source))
+        write_atomically(here / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
+        return truth
 
     def _has_source(self, folder: Path) -> bool:
         try:

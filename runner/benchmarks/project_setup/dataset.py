@@ -31,6 +31,7 @@ from runner.benchmarks.sources.references import SOLVE, made
 from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
+from runner.sweeps.store import write_atomically
 from runner.sweeps.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from runner.report.blocks import Sections
 
 TASK, SOLUTION = "task.yaml", "solution"
+ORIGIN = "recorded scripts, run here twice"
+"""Origin of a truth that was found here."""
 INSTRUCTION = f"""\
 Make it possible to run the test suite of the project in {WORKSPACE}/{PROJECT} on a machine on which nobody has worked \
 with it before.
@@ -121,10 +124,19 @@ class ExecutionBench(Record):
     def find_truth(
         self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
     ) -> str:
-        """Run a project's recorded scripts (`runner.jobs.verify_ground_truth`)."""
-        from runner.benchmarks.project_setup.truth import ground_truth  # noqa: PLC0415 - needs this module
+        """Run a project's recorded scripts, or those in `scripts`, which become the recorded ones once they have proved
+        themselves (`runner.jobs.verify_ground_truth`).
+        """
+        from runner.benchmarks.project_setup.truth import outcomes, read_scripts  # noqa: PLC0415 - only a job needs it
 
-        return f"{ground_truth(self, folder, scripts, sandboxes, say).outcomes.words}, twice"
+        delivered = read_scripts(scripts or folder / SOLUTION)
+        found = outcomes(self.make(folder, None, say), delivered, sandboxes)
+        for name, text in ((DOCKERFILE, delivered.dockerfile), (SCRIPT, delivered.script)):
+            if scripts and text is not None:
+                write_atomically(folder / SOLUTION / name, text.encode())
+        truth = Truth(outcomes=found, origin=ORIGIN, digest=self.truth_digest(folder))
+        write_atomically(folder / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
+        return f"{found.words}, twice"
 
     def make(self, folder: Path, truth: Truth | None, say: Callable[[str], None]) -> Task:
         """Everything of one task that lies in the cache, made unless it is there; and the task, with this truth.

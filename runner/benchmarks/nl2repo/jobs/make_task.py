@@ -81,7 +81,7 @@ class MakeNl2RepoTask(Job):
 
     def run(self, sweep: Sweep) -> int:
         """Return exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""
-        from runner.benchmarks.nl2repo.truth import verify  # noqa: PLC0415 - only this job needs it
+        from runner.benchmarks.nl2repo.truth import words  # noqa: PLC0415 - only this job needs it
 
         dataset, sandboxes = _dataset(sweep), sweep.settings.sandbox
         say = partial(print, flush=True)
@@ -93,12 +93,13 @@ class MakeNl2RepoTask(Job):
             self._write(folder, source, fetched)
         sandboxes.prepare([], say)
         try:
-            outcome = verify(dataset, folder, sandboxes, say, count=folder / "test_case_count.txt")
+            truth = dataset.ground_truth(folder, sandboxes, say)
         except TaskError as error:
             mend = f"Mend {folder}/source.yaml; then the same command goes on."
             raise ConfigError(f"{folder.name}: {error}\n{mend}") from error
+        (folder / "test_case_count.txt").write_text(str(len(truth.passed)))
         say(
-            f"{folder}: {outcome}. Now write its start.md, which is a draft; job=spec_coverage says what it lacks."
+            f"{folder}: {words(truth)}. Now write its start.md, which is a draft; job=spec_coverage says what it lacks."
         )
         return 0
 
