@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,18 +80,36 @@ class Section(NamedTuple):
     blocks: Sequence[Block]
 
 
-SectionOf = Callable[["Findings"], Section | None]
-"""What makes a section; `runner.report.page` lists them in their order."""
+SectionMaker = Callable[["Findings"], Section | None]
+"""Function that makes a section; `runner.report.page` lists the general ones in their order."""
 
 
-def where(told: Callable[[pd.DataFrame], object]) -> Callable[[SectionOf], SectionOf]:
-    """For a section that is made only of trials that tell something of it."""
+class Sections(NamedTuple):
+    """The sections that a benchmark adds to the report."""
 
-    def of(make: SectionOf) -> SectionOf:
+    dataset: Sequence[SectionMaker] = ()
+    """Made of each dataset by itself; they follow the scores."""
+    sweep: Sequence[SectionMaker] = ()
+    """Made of the whole sweep; they come first there."""
+
+
+@runtime_checkable
+class HasSections(Protocol):
+    """A class of datasets whose results need sections of their own."""
+
+    @classmethod
+    def report_sections(cls) -> Sections:
+        """Return its sections. They are made of other datasets of the sweep too, where they must return None."""
+
+
+def where(applies: Callable[[pd.DataFrame], object]) -> Callable[[SectionMaker], SectionMaker]:
+    """Return a decorator for sections that are left out unless `applies` is true of the trials."""
+
+    def decorate(make: SectionMaker) -> SectionMaker:
         @wraps(make)
         def section(found: Findings) -> Section | None:
-            return make(found) if told(found.trials) else None
+            return make(found) if applies(found.trials) else None
 
         return section
 
-    return of
+    return decorate

@@ -241,6 +241,31 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
     return figure
 
 
+def transitions(tables: dict[str, pd.DataFrame]) -> Figure:
+    """A panel a cell: share of the calls of a kind (rows) that another follows (columns)."""
+    across = min(len(tables), 2)
+    down = -(-len(tables) // across)
+    figure = Figure(figsize=(7.2, 0.4 + 3.2 * down), layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    for axes, (name, table) in zip(panels, tables.items(), strict=False):
+        shares = table.div(table.sum(axis=1).replace(0, np.nan), axis=0).to_numpy(float)
+        for (row, column), share in np.ndenumerate(np.nan_to_num(shares)):
+            if share >= 0.005:  # noqa: PLR2004 - what rounds to nothing is left out
+                square = Rectangle(
+                    (column - 0.5, row - 0.5), 1, 1, facecolor=ACCENT, alpha=float(share), lw=0
+                )
+                axes.add_patch(square)  # and no bitmap, which the page's policy refuses
+                colour = PAPER if share > 0.6 else INK  # noqa: PLR2004 - dark enough for light words
+                axes.text(column, row, f"{share:.0%}", ha="center", va="center", fontsize=6, color=colour)
+        axes.set(xlim=(-0.5, len(table.columns) - 0.5), ylim=(len(table.index) - 0.5, -0.5), aspect="equal")
+        axes.set_xticks(range(len(table.columns)), table.columns, rotation=45, ha="right", fontsize=7)
+        axes.set_yticks(range(len(table.index)), table.index, fontsize=7)
+        axes.set_title(cut(name), color=INK, fontsize=9)
+    for axes in panels[len(tables) :]:
+        axes.set_axis_off()
+    return figure
+
+
 def cut(name: str) -> str:
     """Long names lose their middle: what a model is, or a budget, stands at the end."""
     name, half = name.translate(CONTROL), _LONGEST // 2

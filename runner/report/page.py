@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +16,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metrics.table import valid
-from runner.benchmarks.cli_tool_bench.report import made
-from runner.benchmarks.cli_tool_bench.report import scores as sections_tools
-from runner.benchmarks.nl2repo.report import sections as sections_nl2repo
-from runner.benchmarks.project_setup.report import scores as sections_execution
-from runner.benchmarks.project_setup.report import work as sections_execution_work
 from runner.report import (
     figures,
     sections_behaviour,
@@ -31,36 +26,23 @@ from runner.report import (
     sections_trials,
     sections_verified,
 )
-from runner.report.blocks import Picture, Section, SectionOf
+from runner.report.benchmarks import added_sections
+from runner.report.blocks import Picture, Section, SectionMaker
 from runner.report.findings import Findings
 from runner.report.leaderboard import judges_spend
 from runner.report.wording import MARKS, spend
 from runner.sweeps.store import write_atomically
 
-OF_A_DATASET: tuple[SectionOf, ...] = (
+SCORES: tuple[SectionMaker, ...] = (
     sections_scores.four_criteria,
     sections_scores.leaderboard,
     sections_scores.cost_quality,
     sections_scores.heat_map,
     sections_scores.same_model,
     sections_scores.tiers,
-    sections_tools.overall,
-    sections_tools.languages,
-    sections_tools.against_lines,
-    sections_tools.quadrants,
-    made.overhead,
-    made.runtimes,
-    made.files,
-    made.robustness,
-    made.funnel,
-    sections_nl2repo.scores,
-    sections_nl2repo.failures,
-    sections_nl2repo.rounds,
-    sections_execution.effectiveness,
-    sections_execution.each_project,
-    sections_execution.ablation,
-    sections_execution.languages,
-    sections_execution_work.work,
+)
+"""Sections of each dataset, in this order; those that its benchmark adds follow."""
+WORK: tuple[SectionMaker, ...] = (
     sections_behaviour.turns,
     sections_behaviour.tools,
     sections_behaviour.workflow,
@@ -71,9 +53,8 @@ OF_A_DATASET: tuple[SectionOf, ...] = (
     sections_trials.attempts,
     sections_trials.caches,
 )
-"""Said of each dataset by itself, in this order."""
-OF_THE_SWEEP: tuple[SectionOf, ...] = (
-    sections_nl2repo.revealed,
+"""Sections of each dataset that follow those."""
+WHOLE: tuple[SectionMaker, ...] = (
     sections_compared.agreement,
     sections_compared.sensitivity,
     sections_sweep.coverage,
@@ -82,7 +63,7 @@ OF_THE_SWEEP: tuple[SectionOf, ...] = (
     sections_sweep.audit,
     sections_sweep.what_ran,
 )
-"""Said once, beneath."""
+"""Sections of the whole sweep, at the end; those that benchmarks add come before them."""
 
 
 class Chapter(NamedTuple):
@@ -127,13 +108,18 @@ def write_report(found: Findings) -> Path:
 
 
 def chapters_of(found: Findings) -> Iterator[Chapter]:
-    """Each dataset, by name, and then the whole."""
-    for at, (name, of) in enumerate(found.by_dataset(), 1):
-        about = f"dataset of {of.trials['task'].nunique()} tasks"
-        sections = [section for make in OF_A_DATASET if (section := make(of))]
+    """Yield a chapter for each dataset, sorted by name, and one for the whole sweep."""
+    added = added_sections(found.folder)
+    for at, (name, own) in enumerate(found.by_dataset(), 1):
+        about = f"dataset of {own.trials['task'].nunique()} tasks"
+        sections = _sections((*SCORES, *added.dataset, *WORK), own)
         yield Chapter(name, about, f"-{at}" if at > 1 else "", sections)
-    sections = [section for make in OF_THE_SWEEP if (section := make(found))]
-    yield Chapter("The sweep", "what its figures rest on", "", sections)
+    yield Chapter("The sweep", "what its figures rest on", "", _sections((*added.sweep, *WHOLE), found))
+
+
+def _sections(makers: Iterable[SectionMaker], found: Findings) -> list[Section]:
+    """Make the sections that have something to say."""
+    return [section for make in makers if (section := make(found))]
 
 
 def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:

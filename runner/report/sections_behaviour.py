@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from metrics import behaviour
-from runner.benchmarks.nl2repo.report import figures
+from runner.report import figures
 from runner.report.blocks import Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import Measure, cell_table, figure
 
 _MEANING = {
     "edit_test": "edit and execute in turn: what was written is tried at once",
@@ -25,47 +25,37 @@ of_recorded = where(behaviour.recorded)
 @of_recorded
 def turns(found: Findings) -> Section:
     """Turns and endings (Table 6, Figure 5)."""
-    values, ends = (
-        lines(behaviour.turns(found.trials, found.scoring.attempts)),
-        lines(behaviour.endings(found.trials)),
-    )
-    columns = [
-        AGENT, MODEL, Column("trials", "valid ones, every attempt: the denominator"),
-        Column("turns", "model calls answered, mean of a trial"), Column("SD", "over trials, n - 1"), Column("max"),
-        Column("score", "mean reward over the tasks planned"), Column("turns/score", "mean turns divided by the score"),
-        Column("early stop", f"share that the agent itself finished in fewer than {behaviour.EARLY} turns"),
-        Column("non-finish", "share that it never finished: it halted, or was ended by a limit or an error"),
-    ]  # fmt: skip
-    rows = [
-        [*about(cell, found), figure(values[at]["trials"], ".0f"), figure(values[at]["mean"], ".1f"),
-         figure(values[at]["sd"], ".1f"), figure(values[at]["max"], ".0f"), figure(values[at]["score"], ".1%"),
-         figure(values[at]["turns_per_score"], ".1f"), figure(ends[at]["early_stop"], ".1%"),
-         figure(ends[at]["non_finish"], ".1%")]
-        for at, cell in lines(found.cells).items() if at in values
+    ended = behaviour.endings(found.trials)[["early_stop", "non_finish"]]
+    values = behaviour.turns(found.trials, found.scoring.attempts).join(ended)
+    measures = [
+        Measure("trials", "trials", ".0f", "valid ones, every attempt: the denominator"),
+        Measure("turns", "mean", ".1f", "model calls answered, mean of a trial"),
+        Measure("SD", "sd", ".1f", "over trials, n - 1"),
+        Measure("max", "max", ".0f"),
+        Measure("score", "score", ".1%", "mean reward over the tasks planned"),
+        Measure("turns/score", "turns_per_score", ".1f", "mean turns divided by the score"),
+        Measure("early stop", "early_stop", ".1%",
+                f"share that the agent itself finished in fewer than {behaviour.EARLY} turns"),
+        Measure("non-finish", "non_finish", ".1%",
+                "share that it never finished: it halted, or was ended by a limit or an error"),
     ]  # fmt: skip
     note = (
         "An agent without a tool to say that it is done is taken to have finished when it exits well: one that stops "
         "to ask looks the same."
     )
-    return Section(
-        "behaviour-turns", "Behaviour: turns and endings", [Table("Turns", columns, rows), Text(note)]
-    )
+    table = cell_table("Turns", measures, values, found)
+    return Section("behaviour-turns", "Behaviour: turns and endings", [table, Text(note)])
 
 
 @of_recorded
 def tools(found: Findings) -> Section:
     """Tool calls by kind and their correlation with the score (Tables 5, 7)."""
-    values = lines(behaviour.tool_calls(found.trials))
-    kinds = (*behaviour.KINDS, "total")
-    heads = [
-        Column(kind, "calls of this kind, mean of a valid trial; so for every kind" if kind == "edit" else "")
-        for kind in kinds
+    each = "calls of this kind, mean of a valid trial; so for every kind"
+    measures = [
+        Measure("trials", "trials", ".0f", "valid ones"),
+        *(Measure(kind, kind, ".1f", each if kind == "edit" else "") for kind in (*behaviour.KINDS, "total")),
     ]
-    rows = [
-        [*about(cell, found), figure(values[at]["trials"], ".0f"), *(figure(values[at][kind], ".1f") for kind in kinds)]
-        for at, cell in lines(found.cells).items() if at in values
-    ]  # fmt: skip
-    calls = Table("Tool calls", [AGENT, MODEL, Column("trials", "valid ones"), *heads], rows)
+    calls = cell_table("Tool calls", measures, behaviour.tool_calls(found.trials), found)
     found_r = lines(behaviour.correlations(found.trials, found.scoring.attempts))
     correlated = Table(
         "Tool calls and score",
@@ -81,21 +71,17 @@ def tools(found: Findings) -> Section:
 def workflow(found: Findings) -> Section:
     """Transitions between kinds of tools, and three patterns (section 4.3.6)."""
     table, names = behaviour.transitions(found.trials), found.names
-    values = lines(behaviour.patterns(found.trials))
-    order = [cell for cell in found.cells.index if cell in values]
+    values = behaviour.patterns(found.trials)
+    order = [cell for cell in found.cells.index if cell in values.index]
     picture = Picture(
         "behaviour_transitions",
         "Share of the tool calls of a kind (rows) that a call of each kind (columns) follows, a panel a cell.",
         "Matrices of transitions between kinds of tools; the shares of three patterns are in the table beneath.",
         partial(figures.transitions, {names[cell]: table.loc[cell] for cell in order}),
     )
-    columns = [AGENT, MODEL, Column("transitions", "pairs of consecutive calls: the denominator"),
-               *(Column(name.replace("_", " "), _MEANING[name]) for name in behaviour.PATTERNS)]  # fmt: skip
-    rows = [
-        [*about(cell, found), figure(values[at]["transitions"], ".0f"),
-         *(figure(values[at][name], ".1%") for name in behaviour.PATTERNS)]
-        for at, cell in lines(found.cells).items() if at in values
-    ]  # fmt: skip
-    return Section(
-        "behaviour-workflow", "Behaviour: what follows what", [picture, Table("Patterns", columns, rows)]
-    )
+    measures = [
+        Measure("transitions", "transitions", ".0f", "pairs of consecutive calls: the denominator"),
+        *(Measure(name.replace("_", " "), name, ".1%", _MEANING[name]) for name in behaviour.PATTERNS),
+    ]
+    patterns = cell_table("Patterns", measures, values, found)
+    return Section("behaviour-workflow", "Behaviour: what follows what", [picture, patterns])

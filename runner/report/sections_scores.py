@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -45,6 +45,28 @@ def about(cell: Mapping[str, Any], found: Findings) -> tuple[Value, Value]:
 def figure(value: float, style: str | Callable[[float], str] = ".3f", beneath: str = "") -> Value:
     """A number that sorts as one; missing is a dash and sorts last."""
     return Value(number(value, style), None if math.isnan(value) else float(value), beneath)
+
+
+class Measure(NamedTuple):
+    """A column of a table that has a row for each cell."""
+
+    title: str
+    name: str
+    """Name of its values."""
+    style: str | Callable[[float], str] = ".3f"
+    about: str = ""
+    """Meaning and denominator."""
+
+
+def cell_table(caption: str, measures: Sequence[Measure], values: pd.DataFrame, found: Findings) -> Table:
+    """Return a table of these values (index cell), with a row for each cell that has any, best first."""
+    by_cell = lines(values)
+    rows = [
+        [*about(cell, found), *(figure(by_cell[at][each.name], each.style) for each in measures)]
+        for at, cell in lines(found.cells).items()
+        if at in by_cell
+    ]
+    return Table(caption, [AGENT, MODEL, *(Column(each.title, each.about) for each in measures)], rows)
 
 
 def four_criteria(found: Findings) -> Section | None:

@@ -16,7 +16,7 @@ from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 from runner.report.verdicts import headline, small_tiers
 from runner.report.wording import short, usd
 
@@ -237,29 +237,22 @@ def caches(found: Findings) -> Section | None:
     prices = found.plan.prices
     per_token = {name: [of.input, of.output] for name, of in prices.items()}
     rates = pd.DataFrame.from_dict(per_token, orient="index", columns=["p_in", "p_out"], dtype=float) / 1e6
-    use = lines(cache_view(found.trials, rates))
-    if all(math.isnan(own["cache_share"]) for own in use.values()):
+    use = cache_view(found.trials, rates)
+    use = use[use["cache_share"].notna()]
+    if use.empty:
         return None
-    columns = (
-        AGENT,
-        MODEL,
-        Column(
-            "fresh", "share of input tokens paid in full; the shares are over the input of all valid trials"
-        ),
-        Column("written", "share written to a cache"),
-        Column("read", "share read from a cache"),
-        Column("USD", "of the same trials, as charged"),
-        Column("USD without caches", "of the same tokens, all input at the model's plain rate"),
-        Column("per pass", "the same, divided by the passes among these trials"),
-        Column("saved", "share of it that caches saved"),
-    )
-    rows = [
-        [*about(cell, found), *(figure(use[name][f"{kind}_share"], ".1%") for kind in ("fresh", "creation", "cache")),
-         figure(use[name]["usd"], usd), figure(use[name]["usd_uncached"], usd),
-         figure(use[name]["usd_uncached_per_pass"], usd), figure(use[name]["cache_saving"], ".1%")]
-        for name, cell in lines(found.cells).items() if not math.isnan(use[name]["cache_share"])
-    ]  # fmt: skip
+    measures = (
+        Measure("fresh", "fresh_share", ".1%",
+                "share of input tokens paid in full; the shares are over the input of all valid trials"),
+        Measure("written", "creation_share", ".1%", "share written to a cache"),
+        Measure("read", "cache_share", ".1%", "share read from a cache"),
+        Measure("USD", "usd", usd, "of the same trials, as charged"),
+        Measure("USD without caches", "usd_uncached", usd, "of the same tokens, all input at the model's plain rate"),
+        Measure("per pass", "usd_uncached_per_pass", usd, "the same, divided by the passes among these trials"),
+        Measure("saved", "cache_saving", ".1%", "share of it that caches saved"),
+    )  # fmt: skip
     note = Text(
         "What a provider does not report as cached counts as fresh. Higher rates of long calls are not seen."
     )
-    return Section("caches", "Caches", [Table("Where input tokens came from", columns, rows), note])
+    table = cell_table("Where input tokens came from", measures, use, found)
+    return Section("caches", "Caches", [table, note])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -20,6 +20,9 @@ from runner.benchmarks.sources.references import Reference, context, fetch, fetc
 from runner.benchmarks.sources.task_files import check_links, digest, read_instruction, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
+
+if TYPE_CHECKING:
+    from runner.report.blocks import Sections
 
 PARTS = ("task.toml", "instruction.md", "cases.jsonl")
 INSTALL = {"python": "pip install .", "javascript": "npm install -g .", "go": "go install ./..."}
@@ -68,6 +71,13 @@ class CliToolBench(Record):
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
     """What becomes of a trial whose reference lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
     verifier: DifferentialVerifier
+
+    @classmethod
+    def report_sections(cls) -> Sections:
+        """Return the sections on tools, which the report of a sweep shows beside the general ones."""
+        from runner.benchmarks.cli_tool_bench.report.scores import SECTIONS  # noqa: PLC0415 - brings pandas and matplotlib
+
+        return SECTIONS
 
     def tasks(self) -> Sequence[Task]:
         """Every task, sorted by folder; those that cannot be run here have `refused` set.

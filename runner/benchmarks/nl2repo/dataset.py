@@ -12,7 +12,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationError
 
@@ -26,7 +26,12 @@ from runner.benchmarks.sources.task_files import check_links, digest, tree_diges
 from runner.benchmarks.sources.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
+from runner.sweeps.store import write_atomically
 from runner.sweeps.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from runner.protocols import SandboxProvider
+    from runner.report.blocks import Sections
 
 SOURCE, TRUTH = "source.yaml", "truth.json"
 EASY, MEDIUM = 1500, 4000
@@ -66,6 +71,13 @@ class Nl2RepoBench(Record):
     """What becomes of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
     verifier: SuiteVerifier
 
+    @classmethod
+    def report_sections(cls) -> Sections:
+        """Return the sections on hidden suites, which the report of a sweep shows beside the general ones."""
+        from runner.benchmarks.nl2repo.report.sections import SECTIONS  # noqa: PLC0415 - brings pandas and matplotlib
+
+        return SECTIONS
+
     def tasks(self) -> Sequence[Task]:
         """Every task, sorted by folder; broken ones, and those that cannot be judged here, have `refused` set.
 
@@ -92,6 +104,50 @@ class Nl2RepoBench(Record):
                 say(f"{task.name} is flagged {flag}: {nl2repo_folder.REMARKS[flag]}")
             if not task.refused:
                 self.make(task.directory, self.suite(task.directory), say)
+
+    def truth_folders(self, tasks: Sequence[str]) -> list[Path]:
+        """Return the folders of these tasks; without names, of those in `include`, or of all that have a source."""
+        names = tasks or self.include
+        folders = nl2repo_folder.folders(self.root)
+        return [f for f in folders if (f.name in names if names else self._has_source(f))]
+
+    def find_truth(
+        self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
+    ) -> str:
+        """Run upstream's code against its own tests (`runner.jobs.verify_ground_truth`)."""
+        from runner.benchmarks.nl2repo.truth import others, words  # noqa: PLC0415 - only jobs need it
+
+        if scripts:
+            raise ConfigError("job.scripts: hidden suites are verified with upstream's code; leave it out.")
+        truth = self.ground_truth(folder, sandboxes, say)
+        published = nl2repo_folder.read(folder).count
+        if len(truth.passed) != published:
+            raise TaskError(
+                f"{len(truth.passed)} tests pass, and {published} are published ({others(truth)})."
+            )
+        return words(truth)
+
+    def ground_truth(self, folder: Path, sandboxes: SandboxProvider, say: Callable[[str], None]) -> Truth:
+        """Find a task's truth, and write it beside its `source.yaml`.
+
+        Raises `TaskError` where there is none, `ConfigError` when something cannot be fetched, and `EngineError`.
+        """
+        from runner.benchmarks.nl2repo.truth import ground_truth  # noqa: PLC0415 - as above
+
+        source, here = self.source(folder)
+        if source.kind == "none":
+            raise TaskError("There is no upstream code to check its tests with: its source has kind=none.")
+        suite = self.bare_suite(nl2repo_folder.read(folder), source)
+        task = self.make(folder, suite, say)
+        truth = ground_truth(task, suite, self.verifier, sandboxes, self.truth_digest(suite, source))
+        write_atomically(here / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
+        return truth
+
+    def _has_source(self, folder: Path) -> bool:
+        try:
+            return self.source(folder)[0].kind != "none"
+        except TaskError:
+            return False
 
     def make(self, folder: Path, suite: Suite, say: Callable[[str], None]) -> Task:
         """Everything of one task that lies in the cache, made unless it is there, and the task that names it."""

@@ -5,17 +5,15 @@ an empty workspace against them, once: what passes without code judges nobody's.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from runner.benchmarks.nl2repo import published
-from runner.benchmarks.nl2repo.dataset import TRUTH, Nl2RepoBench
 from runner.benchmarks.nl2repo.suite import Suite, Truth
 from runner.benchmarks.nl2repo.suite_results import Reported, passed, summary
+from runner.benchmarks.nl2repo.verifier import SuiteVerifier
 from runner.errors import TaskError
 from runner.protocols import SandboxProvider
 from runner.records import ExecSpec, SandboxSpec, Task
-from runner.sweeps.store import write_atomically
 
 RUNS = 2
 OF_UPSTREAM = ("bash", "/solution/solve.sh")
@@ -25,42 +23,45 @@ OF_NOTHING = ("true",)
 
 
 def ground_truth(
-    dataset: Nl2RepoBench, folder: Path, sandboxes: SandboxProvider, say: Callable[[str], None]
+    task: Task, suite: Suite, verifier: SuiteVerifier, sandboxes: SandboxProvider, digest: str
 ) -> Truth:
-    """Find a task's truth, and write it beside its `source.yaml`.
+    """Find the truth of a task whose image is made; `digest` names what it rests on.
 
     Raises `TaskError` when upstream fails one of the tests that it passed at another time, or passes none, or an empty
-    workspace passes one; `ConfigError` when something cannot be fetched, `EngineError`.
+    workspace passes one; and `EngineError`.
     """
-    source, here = dataset.source(folder)
-    if source.kind == "none":
-        raise TaskError("There is no upstream code to check its tests with: its source has kind=none.")
-    suite = dataset.bare_suite(published.read(folder), source)
-    task = dataset.make(folder, suite, say)
-    (run, output), (again, _) = [_run(dataset, task, suite, sandboxes, OF_UPSTREAM) for _ in range(RUNS)]
+    (run, output), (again, _) = [_run(task, suite, verifier, sandboxes, OF_UPSTREAM) for _ in range(RUNS)]
     found = [passed(each, None) for each in (run, again)]
     if unsteady := sorted(found[0] ^ found[1]):
         raise TaskError(
             f"{len(unsteady)} tests pass at one time and not at another, such as {unsteady[0]}: no ground truth."
         )
     if not found[0]:
-        said = f"{summary(run, suite.commands)}\n{output[-2000:]}"
-        raise TaskError(f"Upstream passes none of its tests here:\n{said}")
-    nothing, _ = _run(dataset, task, suite, sandboxes, OF_NOTHING)
+        printed = f"{summary(run, suite.commands)}\n{output[-2000:]}"
+        raise TaskError(f"Upstream passes none of its tests here:\n{printed}")
+    nothing, _ = _run(task, suite, verifier, sandboxes, OF_NOTHING)
     if free := sorted(passed(nothing, found[0])):
         raise TaskError(
             f"{len(free)} tests pass in an empty workspace, such as {free[0]}: they would be given away. Name another "
             f"version in source.yaml, or leave them out of {published.COMMANDS}."
         )
-    truth = _truth(run, found[0], suite.commands, dataset.truth_digest(suite, source))
-    write_atomically(here / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
-    return truth
+    return _truth(run, found[0], suite.commands, digest)
+
+
+def words(truth: Truth) -> str:
+    """Return the truth for people."""
+    return f"{len(truth.passed)} tests pass, twice; none in an empty workspace ({others(truth)})"
+
+
+def others(truth: Truth) -> str:
+    """Return the numbers of tests that do not pass, for people."""
+    return f"{len(truth.skipped)} skipped, {len(truth.xfailed)} xfailed, {len(truth.failed)} failed"
 
 
 def _run(
-    dataset: Nl2RepoBench, task: Task, suite: Suite, sandboxes: SandboxProvider, script: tuple[str, ...]
+    task: Task, suite: Suite, verifier: SuiteVerifier, sandboxes: SandboxProvider, script: tuple[str, ...]
 ) -> tuple[Reported, str]:
-    """Once: what an agent that runs `script` leaves, judged; and what the commands printed."""
+    """Judge what an agent that runs `script` leaves; return the results and what the commands printed."""
     environment = task.environment
     spec = SandboxSpec(
         name=f"{task.name}-truth", image=sandboxes.image(environment), environment=environment, user="agent"
@@ -71,7 +72,7 @@ def _run(
         sandbox.kill()
         workspace = Path(place, "workspace.tar")
         sandbox.get(sandbox.workdir, workspace)
-        reported, _, output = dataset.verifier.run(task, suite, workspace, sandboxes, Path(place))
+        reported, _, output = verifier.run(task, suite, workspace, sandboxes, Path(place))
     return reported, output
 
 

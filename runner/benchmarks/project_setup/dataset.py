@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
@@ -30,9 +31,16 @@ from runner.benchmarks.sources.references import SOLVE, made
 from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
+from runner.sweeps.store import write_atomically
 from runner.sweeps.yaml_files import read_yaml
 
+if TYPE_CHECKING:
+    from runner.protocols import SandboxProvider
+    from runner.report.blocks import Sections
+
 TASK, SOLUTION = "task.yaml", "solution"
+ORIGIN = "recorded scripts, run here twice"
+"""Origin of a truth that was found here."""
 INSTRUCTION = f"""\
 Make it possible to run the test suite of the project in {WORKSPACE}/{PROJECT} on a machine on which nobody has worked \
 with it before.
@@ -77,6 +85,13 @@ class ExecutionBench(Record):
     """Tasks without a truth run too; their reward is 1.0 when a test was executed."""
     verifier: ExecutionVerifier
 
+    @classmethod
+    def report_sections(cls) -> Sections:
+        """Return the sections on projects, which the report of a sweep shows beside the general ones."""
+        from runner.benchmarks.project_setup.report.scores import SECTIONS  # noqa: PLC0415 - brings pandas and matplotlib
+
+        return SECTIONS
+
     def tasks(self) -> Sequence[Task]:
         """Every task, sorted by folder; broken ones, and those without a truth, have `refused` set.
 
@@ -101,6 +116,27 @@ class ExecutionBench(Record):
         for task in self.tasks():
             if not task.refused:
                 self.make(task.directory, self.truth(task.directory), say)
+
+    def truth_folders(self, tasks: Sequence[str]) -> list[Path]:
+        """Return the folders of these tasks; without names, of all. Raises `ConfigError` as `tasks` does."""
+        return [folder for folder in self.folders() if not tasks or folder.name in tasks]
+
+    def find_truth(
+        self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
+    ) -> str:
+        """Run a project's recorded scripts, or those in `scripts`, which become the recorded ones once they have proved
+        themselves (`runner.jobs.verify_ground_truth`).
+        """
+        from runner.benchmarks.project_setup.truth import outcomes, read_scripts  # noqa: PLC0415 - only a job needs it
+
+        delivered = read_scripts(scripts or folder / SOLUTION)
+        found = outcomes(self.make(folder, None, say), delivered, sandboxes)
+        for name, text in ((DOCKERFILE, delivered.dockerfile), (SCRIPT, delivered.script)):
+            if scripts and text is not None:
+                write_atomically(folder / SOLUTION / name, text.encode())
+        truth = Truth(outcomes=found, origin=ORIGIN, digest=self.truth_digest(folder))
+        write_atomically(folder / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
+        return f"{found.words}, twice"
 
     def make(self, folder: Path, truth: Truth | None, say: Callable[[str], None]) -> Task:
         """Everything of one task that lies in the cache, made unless it is there; and the task, with this truth.

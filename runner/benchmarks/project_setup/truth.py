@@ -2,48 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from runner.benchmarks.project_setup.dataset import SOLUTION, ExecutionBench
-from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, TRUTH, Rerun, Truth
+from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, Outcomes, Rerun
 from runner.benchmarks.project_setup.rerun import Deliverables, rerun
 from runner.errors import TaskError
 from runner.protocols import SandboxProvider
 from runner.records import Task
-from runner.sweeps.store import write_atomically
-
-ORIGIN = "recorded scripts, run here twice"
 
 
-def ground_truth(
-    dataset: ExecutionBench,
-    folder: Path,
-    scripts: Path | None,
-    sandboxes: SandboxProvider,
-    say: Callable[[str], None],
-) -> Truth:
-    """Find a task's truth, and write it beside its `task.yaml`. `scripts` is a folder whose two scripts become the
-    recorded ones, once they have proved themselves; None: those that are recorded are run.
+def outcomes(task: Task, delivered: Deliverables, sandboxes: SandboxProvider) -> Outcomes:
+    """Return what the tests of a project do under these scripts, run twice.
 
-    Raises `TaskError` when there are none, no test is executed or the two runs differ; `ConfigError` when something
-    cannot be fetched, `EngineError`.
+    Raises `TaskError` when no test is executed or the two runs differ, and `EngineError`.
     """
-    delivered = _scripts(scripts or folder / SOLUTION)
-    task = dataset.make(folder, None, say)
     first, again = (_once(task, delivered, sandboxes) for _ in range(2))
     if first.outcomes != again.outcomes:
-        raise TaskError(f"Its tests do not always the same: {_shown(first)}, then {_shown(again)}.")
-    for name, text in ((DOCKERFILE, delivered.dockerfile), (SCRIPT, delivered.script)):
-        if scripts and text is not None:
-            write_atomically(folder / SOLUTION / name, text.encode())
+        raise TaskError(
+            f"The project's tests are not reproducible: first {_text(first)}, then {_text(again)}."
+        )
     assert first.outcomes is not None  # noqa: S101 - `_once` raises where there are none
-    truth = Truth(outcomes=first.outcomes, origin=ORIGIN, digest=dataset.truth_digest(folder))
-    write_atomically(folder / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
-    return truth
+    return first.outcomes
 
 
-def _scripts(folder: Path) -> Deliverables:
+def read_scripts(folder: Path) -> Deliverables:
+    """Return the two scripts in a folder. Raises `TaskError` when one is missing or is not text."""
     try:
         texts = [(folder / name).read_text() for name in (DOCKERFILE, SCRIPT)]
     except (OSError, UnicodeDecodeError) as error:
@@ -59,7 +42,7 @@ def _once(task: Task, delivered: Deliverables, sandboxes: SandboxProvider) -> Re
     return run
 
 
-def _shown(run: Rerun) -> str:
+def _text(run: Rerun) -> str:
     return ", ".join(
         f"{one.framework} {one.outcomes.passed} passed {one.outcomes.failed} failed {one.outcomes.skipped} skipped"
         for one in run.readings

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from runner.benchmarks.nl2repo.suite import Truth
+from runner.errors import ConfigError
 from runner.sandbox.docker import base
 from runner.sandbox.docker.engine import connect
 from tests.jobs.sweeps import Door
@@ -41,12 +43,16 @@ def test_coverage_says_what_is_missing_and_may_fail(door: Door) -> None:
 def test_ground_truths_are_of_hidden_suites_and_of_known_tasks(door: Door) -> None:
     ended = door("job=verify_ground_truth", "dataset=quickstart")
     assert ended.code == 2
-    assert "dataset quickstart has no hidden suites: choose dataset=nl2repo" in ended.err
+    able = "dataset=execution, nl2repo, nl2repo_revealed"
+    assert f"dataset quickstart has no known solutions to verify: choose {able}." in ended.err
     folder = make_folder(door.outputs / "tasks")
     words = ["dataset=nl2repo", f"dataset.root={folder.parent}", "job=verify_ground_truth"]
     ended = door(*words, "job.tasks=[other]")
     assert ended.code == 2
     assert "has no task 'other'" in ended.err
+    unused: Any = None
+    with pytest.raises(ConfigError, match="verified with upstream's code"):
+        suite_dataset(folder.parent, door.outputs).find_truth(folder, folder, unused, print)
 
 
 @pytest.mark.docker

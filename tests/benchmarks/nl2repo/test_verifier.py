@@ -13,7 +13,6 @@ import pytest
 from runner.benchmarks.nl2repo.dataset import TRUTH
 from runner.benchmarks.nl2repo.suite import Suite
 from runner.benchmarks.nl2repo.suite_results import read_reports
-from runner.benchmarks.nl2repo.truth import ground_truth
 from runner.benchmarks.nl2repo.verifier import _verdict, suite_of
 from runner.errors import EngineError, TaskError, VerifierError
 from runner.records import Environment
@@ -186,7 +185,7 @@ def test_this_machine_itself_judges_nothing(bench: SuiteBench, tmp_path: Path) -
 
 def test_the_ground_truth_is_what_upstream_passes_twice(bench: SuiteBench) -> None:
     folder = bench.root / "tasks" / "tally"
-    truth = ground_truth(bench.dataset, folder, bench.sandboxes, print)
+    truth = bench.dataset.ground_truth(folder, bench.sandboxes, print)
     assert truth.passed == PASSED
     assert (len(truth.skipped), len(truth.xfailed), len(truth.failed)) == (1, 1, 0)
     assert bench.task.refused is None
@@ -231,7 +230,7 @@ def test_what_is_no_ground_truth(bench: SuiteBench, tmp_path: Path, tests: str) 
     add_upstream(folder, files)
     dataset = suite_dataset(tmp_path / "tasks", bench.root / "cache")
     with pytest.raises(TaskError, match=why):
-        ground_truth(dataset, folder, bench.sandboxes, print)
+        dataset.ground_truth(folder, bench.sandboxes, print)
     assert not (folder / TRUTH).exists()
 
 
@@ -265,4 +264,4 @@ def test_tests_of_a_published_image(bench: SuiteBench, tmp_path: Path) -> None:
     verdict = bench.judge(tmp_path, {**CODE, **own}, task=task)
     assert (verdict.reward, verdict.components["install"]) == (1.0, 1.0), verdict
     with pytest.raises(TaskError, match="no upstream code"):
-        ground_truth(dataset, folder, bench.sandboxes, print)
+        dataset.ground_truth(folder, bench.sandboxes, print)

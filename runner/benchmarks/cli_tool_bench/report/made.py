@@ -11,16 +11,21 @@ import numpy as np
 from metrics import tool_bench
 from metrics.differential import Phase
 from runner.benchmarks.cli_tool_bench.report import figures as figures_tools
-from runner.benchmarks.cli_tool_bench.report.scores import of_tools
 from runner.report import figures
-from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
+from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 from runner.report.wording import short, usd
 
 _HUMAN = "human reference"
-_HOW = ("mean", "min", "max")
+_OVERHEAD: tuple[tuple[str, str, str | Callable[[float], str], str], ...] = (
+    ("steps", "steps", ".3g", "model calls answered, mean over the cell's valid trials; then the least and the most"),
+    ("prompt", "prompt", short, "tokens of input, caches included; those of spoiled tries of the same trial too"),
+    ("completion", "completion", short, "tokens of output"),
+    ("usd", "USD", usd, "as charged; unpriced trials are in none of the three"),
+)  # fmt: skip
+"""Name of a figure in `tool_bench.overhead`, its title, how it is written and what it means."""
 _ENDS = {
     Phase.INSTALL: "not installed",
     Phase.NOT_FOUND: "not found",
@@ -31,45 +36,27 @@ _ENDS = {
     Phase.PASSED: "passed",
 }
 
-
 _UNDECIDED = "right in all that the reference does the same each time, which its output or effects are not"
+
+of_tools = where(tool_bench.scored)
 
 
 @of_tools
 def overhead(found: Findings) -> Section | None:
     """Steps, tokens and USD of a trial (the paper's Table 3); and of its judge, where one was asked."""
-    table = lines(tool_bench.overhead(found.trials))
-    styles: dict[str, str | Callable[[float], str]] = {
-        "steps": ".3g",
-        "prompt": short,
-        "completion": short,
-        "usd": usd,
-    }
-    heads = {
-        "steps": (
-            "steps",
-            "model calls answered, mean over the cell's valid trials; then the least and the most",
-        ),
-        "prompt": (
-            "prompt",
-            "tokens of input, caches included; those of spoiled tries of the same trial too",
-        ),
-        "completion": ("completion", "tokens of output"),
-        "usd": ("USD", "as charged; unpriced trials are in none of the three"),
-    }
-    columns = [AGENT, MODEL, Column("trials", "valid ones, every attempt: the denominator")]
-    for name, meaning in heads.values():
-        columns += [Column(name, meaning), Column("min"), Column("max")]
-    unpriced, judged = (any(of[what] > 0 for of in table.values()) for what in ("unpriced", "judge_max"))
-    columns += [Column("unpriced", "of the trials")] * unpriced
-    columns += [Column("judge's USD", "mean of a trial's questions to it, apart from the agent's")] * judged
-    rows = [
-        [*about(cell, found), figure(table[at]["trials"], ".0f"),
-         *(figure(table[at][f"{what}_{how}"], style) for what, style in styles.items() for how in _HOW),
-         *[figure(table[at]["unpriced"], ".0f")] * unpriced, *[figure(table[at]["judge_mean"], usd)] * judged]
-        for at, cell in lines(found.cells).items() if at in table
-    ]  # fmt: skip
-    return Section("tool-overhead", "Tools: steps and cost", [Table("What a trial took", columns, rows)])
+    table = tool_bench.overhead(found.trials)
+    measures = [Measure("trials", "trials", ".0f", "valid ones, every attempt: the denominator")]
+    for name, title, style, meaning in _OVERHEAD:
+        mean = Measure(title, f"{name}_mean", style, meaning)
+        measures += [mean, Measure("min", f"{name}_min", style), Measure("max", f"{name}_max", style)]
+    if (table["unpriced"] > 0).any():
+        measures.append(Measure("unpriced", "unpriced", ".0f", "of the trials"))
+    if (table["judge_max"] > 0).any():
+        about_judge = "mean of a trial's questions to it, apart from the agent's"
+        measures.append(Measure("judge's USD", "judge_mean", usd, about_judge))
+    return Section(
+        "tool-overhead", "Tools: steps and cost", [cell_table("What a trial took", measures, table, found)]
+    )
 
 
 @of_tools
@@ -137,32 +124,24 @@ def _middle_and_end(of: Mapping[str | None, np.ndarray], at: str | None) -> tupl
 def runtimes(found: Findings) -> Section | None:
     """How fast the tools are against their references (the paper's Table 4)."""
     cells = found.contenders
-    table = lines(tool_bench.runtimes(found.trials[found.trials["cell"].isin(cells.index)]))
-    if not table:
+    table = tool_bench.runtimes(found.trials[found.trials["cell"].isin(cells.index)])
+    if table.empty:
         return None
-    columns = (
-        AGENT,
-        MODEL,
-        Column("tasks", "in which every cell shown has cases that both sides finished: the denominator"),
-        Column("reference, ms", "mean of a case, of those that this cell's tool finished too"),
-        Column("tool, ms", "mean of the same cases"),
-        Column(
-            "relative",
-            "tool / reference; below 1 the tool is faster. The reference's times are kept, and may"
-            " be of another hour",
-        ),
-        Column(
-            "CPU", "processor time of tool / of reference: median over a task's cases, mean over the tasks"
-        ),
-    )
-    rows = [
-        [*about(cell, found), figure(table[at]["tasks"], ".0f"), figure(1000 * table[at]["reference"], ".1f"),
-         figure(1000 * table[at]["candidate"], ".1f"), figure(table[at]["relative"], ".2f"),
-         figure(table[at]["cpu"], ".2f")]
-        for at, cell in lines(cells).items() if at in table
-    ]  # fmt: skip
-    left = [name for at, name in found.names.items() if at in cells.index and at not in table]
-    blocks: list[Block] = [Table("Run time of a case, on common tasks", columns, rows)]
+    table = table.assign(**{side: 1000 * table[side] for side in ("reference", "candidate")})  # in ms
+    measures = (
+        Measure("tasks", "tasks", ".0f",
+                "in which every cell shown has cases that both sides finished: the denominator"),
+        Measure("reference, ms", "reference", ".1f",
+                "mean of a case, of those that this cell's tool finished too"),
+        Measure("tool, ms", "candidate", ".1f", "mean of the same cases"),
+        Measure("relative", "relative", ".2f",
+                "tool / reference; below 1 the tool is faster. The reference's times are kept, and may be of another "
+                "hour"),
+        Measure("CPU", "cpu", ".2f",
+                "processor time of tool / of reference: median over a task's cases, mean over the tasks"),
+    )  # fmt: skip
+    left = [name for at, name in found.names.items() if at in cells.index and at not in table.index]
+    blocks: list[Block] = [cell_table("Run time of a case, on common tasks", measures, table, found)]
     if left:
         blocks.append(Text(f"Not shown, for want of a case that their tools finished: {'; '.join(left)}."))
     return Section("tool-runtime", "Tools: speed", blocks)
@@ -171,28 +150,17 @@ def runtimes(found: Findings) -> Section | None:
 @of_tools
 def robustness(found: Findings) -> Section | None:
     """Cases that should succeed, and cases that should fail (section 5.1)."""
-    table = lines(tool_bench.robustness(found.trials))
-    columns = (
-        AGENT,
-        MODEL,
-        Column(
-            "positive", "share of the reference's successes in which the tool succeeds too; mean over trials"
-        ),
-        Column("trials", "valid ones whose task has such cases: the denominator of the column before"),
-        Column(
-            "negative",
-            "share of the reference's failures in which the tool fails too, by itself; mean over trials",
-        ),
-        Column("trials"),
+    succeeds = "share of the reference's successes in which the tool succeeds too; mean over trials"
+    fails = "share of the reference's failures in which the tool fails too, by itself; mean over trials"
+    those = "valid ones whose task has such cases: the denominator of the column before"
+    measures = (
+        Measure("positive", "positive", ".1%", succeeds),
+        Measure("trials", "positive_trials", ".0f", those),
+        Measure("negative", "negative", ".1%", fails),
+        Measure("trials", "negative_trials", ".0f"),
     )
-    rows = [
-        [*about(cell, found), *(entry for kind in ("positive", "negative") for entry in (
-            figure(table[at][kind], ".1%"), figure(table[at][f"{kind}_trials"], ".0f")))]
-        for at, cell in lines(found.cells).items() if at in table
-    ]  # fmt: skip
-    return Section(
-        "tool-robustness", "Tools: good and bad input", [Table("Agreement with the reference", columns, rows)]
-    )
+    table = cell_table("Agreement with the reference", measures, tool_bench.robustness(found.trials), found)
+    return Section("tool-robustness", "Tools: good and bad input", [table])
 
 
 @of_tools

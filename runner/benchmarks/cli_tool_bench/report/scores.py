@@ -7,8 +7,8 @@ from functools import partial
 import pandas as pd
 
 from metrics import tool_bench
-from runner.benchmarks.cli_tool_bench.report import figures
-from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
+from runner.benchmarks.cli_tool_bench.report import figures, made
+from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
@@ -26,9 +26,8 @@ MEANING = {
 _ENOUGH = 4
 """References of different size that a LOESS line takes."""
 
-
 of_tools = where(tool_bench.scored)
-"""The same section, only of datasets that score tools."""
+"""Decorator: the section is of datasets that score tools."""
 
 
 def title(score: str) -> str:
@@ -179,3 +178,18 @@ def quadrants(found: Findings) -> Section | None:
     return Section(
         "tool-quadrants", "Tools: score and tokens", [picture, Table("The mean trial", columns, rows)]
     )
+
+
+SECTIONS = Sections(
+    dataset=(
+        overall,
+        languages,
+        against_lines,
+        quadrants,
+        made.overhead,
+        made.runtimes,
+        made.files,
+        made.robustness,
+        made.funnel,
+    )
+)

@@ -14,8 +14,7 @@ from runner.benchmarks.nl2repo.jobs.specification import write_inventory
 from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.specification.inventory import code_lines, inventory
 from runner.benchmarks.sources import packages
-from runner.errors import ConfigError
-from runner.jobs.verify_ground_truth import check, only_dataset
+from runner.errors import ConfigError, TaskError
 from runner.sweeps.cells import Job, Sweep
 
 if TYPE_CHECKING:
@@ -81,8 +80,10 @@ class MakeNl2RepoTask(Job):
         return tuple(map(packages.required, value))
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""
-        dataset, sandboxes = only_dataset(sweep), sweep.settings.sandbox
+        """Return exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""
+        from runner.benchmarks.nl2repo.truth import words  # noqa: PLC0415 - only this job needs it
+
+        dataset, sandboxes = _dataset(sweep), sweep.settings.sandbox
         say = partial(print, flush=True)
         folder = dataset.root / (self.task or self.package)
         if (folder / "truth.json").exists():
@@ -91,14 +92,14 @@ class MakeNl2RepoTask(Job):
             source, fetched = self._source(dataset, say)
             self._write(folder, source, fetched)
         sandboxes.prepare([], say)
-        failures: list[str] = []
-        said = check(dataset, folder, sandboxes, say, failures, count=folder / "test_case_count.txt")
-        if failures:
-            raise ConfigError(
-                "\n".join([*failures, f"Mend {folder}/source.yaml; then the same command goes on."])
-            )
+        try:
+            truth = dataset.ground_truth(folder, sandboxes, say)
+        except TaskError as error:
+            mend = f"Mend {folder}/source.yaml; then the same command goes on."
+            raise ConfigError(f"{folder.name}: {error}\n{mend}") from error
+        (folder / "test_case_count.txt").write_text(str(len(truth.passed)))
         say(
-            f"{folder}: {said}. Now write its start.md, which is a draft; job=spec_coverage says what it lacks."
+            f"{folder}: {words(truth)}. Now write its start.md, which is a draft; job=spec_coverage says what it lacks."
         )
         return 0
 
@@ -145,6 +146,18 @@ class MakeNl2RepoTask(Job):
             tree="\n".join(files),
             api="".join(map(_said, shown)),
         )
+
+
+def _dataset(sweep: Sweep) -> Nl2RepoBench:
+    """Return the sweep's dataset. Raises `ConfigError` if it has no hidden suites."""
+    from runner.benchmarks.nl2repo.dataset import Nl2RepoBench  # noqa: PLC0415 - only this job needs it
+
+    dataset = sweep.cells[0].dataset
+    if not isinstance(dataset, Nl2RepoBench):
+        raise ConfigError(
+            f"dataset {dataset.name} has no hidden suites: choose dataset=nl2repo dataset.root=DIR."
+        )
+    return dataset
 
 
 def _said(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of NL2Repo-Bench: limits on turns, transitions between tools."""
+"""Picture of NL2Repo-Bench: scores under limits on turns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
-from runner.report.figures import ACCENT, INK, PAPER, cut
+from runner.report.figures import ACCENT, INK, cut
 
 _MARKERS = "os^D"
 
@@ -34,29 +33,4 @@ def rounds(shown: pd.DataFrame, tiers: Sequence[str]) -> Figure:
     panels[-1].set_xlabel("turns allowed")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), fontsize=8)
-    return figure
-
-
-def transitions(tables: dict[str, pd.DataFrame]) -> Figure:
-    """A panel a cell: share of the calls of a kind (rows) that another follows (columns)."""
-    across = min(len(tables), 2)
-    down = -(-len(tables) // across)
-    figure = Figure(figsize=(7.2, 0.4 + 3.2 * down), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    for axes, (name, table) in zip(panels, tables.items(), strict=False):
-        shares = table.div(table.sum(axis=1).replace(0, np.nan), axis=0).to_numpy(float)
-        for (row, column), share in np.ndenumerate(np.nan_to_num(shares)):
-            if share >= 0.005:  # noqa: PLR2004 - what rounds to nothing is left out
-                square = Rectangle(
-                    (column - 0.5, row - 0.5), 1, 1, facecolor=ACCENT, alpha=float(share), lw=0
-                )
-                axes.add_patch(square)  # and no bitmap, which the page's policy refuses
-                colour = PAPER if share > 0.6 else INK  # noqa: PLR2004 - dark enough for light words
-                axes.text(column, row, f"{share:.0%}", ha="center", va="center", fontsize=6, color=colour)
-        axes.set(xlim=(-0.5, len(table.columns) - 0.5), ylim=(len(table.index) - 0.5, -0.5), aspect="equal")
-        axes.set_xticks(range(len(table.columns)), table.columns, rotation=45, ha="right", fontsize=7)
-        axes.set_yticks(range(len(table.index)), table.index, fontsize=7)
-        axes.set_title(cut(name), color=INK, fontsize=9)
-    for axes in panels[len(tables) :]:
-        axes.set_axis_off()
     return figure

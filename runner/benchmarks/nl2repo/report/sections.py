@@ -10,10 +10,10 @@ import pandas as pd
 from metrics import nl2repo
 from metrics.failures import FAILURES
 from runner.benchmarks.nl2repo.report import figures
-from runner.report.blocks import Block, Column, Picture, Section, Table, Value
+from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 
 REVEALED = "_revealed"
 """End of the name of a dataset whose agents get the tests; without it, the name of the other one."""
@@ -27,10 +27,13 @@ _KINDS = {
 }
 
 
-def scores(found: Findings) -> Section | None:
+of_suites = where(nl2repo.scored)
+"""Decorator: the section is of datasets with hidden suites."""
+
+
+@of_suites
+def scores(found: Findings) -> Section:
     """The paper's Tables 3 and 4."""
-    if not nl2repo.scored(found.trials):
-        return None
     table = nl2repo.overall(found.trials, found.scoring.attempts)
     values = lines(table)
     blocks: list[Block] = []
@@ -54,31 +57,24 @@ def scores(found: Findings) -> Section | None:
     return Section("suites", "Hidden suites: pass rates", blocks)
 
 
-def failures(found: Findings) -> Section | None:
+@of_suites
+def failures(found: Findings) -> Section:
     """Why tests fail (section 4.3.7)."""
-    if not nl2repo.scored(found.trials):
-        return None
-    values = lines(nl2repo.failures(found.trials))
-    heads = [
-        Column("failed", "expected tests that did not pass, over valid trials"),
-        Column("of", "tests expected in these trials"),
-        *(Column(kind, f"share of the failed ones: {_KINDS[kind]}") for kind in FAILURES),
+    measures = [
+        Measure("failed", "failed", ".0f", "expected tests that did not pass, over valid trials"),
+        Measure("of", "of", ".0f", "tests expected in these trials"),
+        *(Measure(kind, kind, ".1%", f"share of the failed ones: {_KINDS[kind]}") for kind in FAILURES),
     ]
-    rows = [
-        [*about(cell, found), figure(values[at]["failed"], ".0f"), figure(values[at]["of"], ".0f"),
-         *(figure(values[at][kind], ".1%") for kind in FAILURES)]
-        for at, cell in lines(found.cells).items() if at in values
-    ]  # fmt: skip
-    return Section(
-        "suite-failures", "Hidden suites: why tests fail", [Table("Failures", [AGENT, MODEL, *heads], rows)]
-    )
+    table = cell_table("Failures", measures, nl2repo.failures(found.trials), found)
+    return Section("suite-failures", "Hidden suites: why tests fail", [table])
 
 
+@of_suites
 def rounds(found: Findings) -> Section | None:
     """Score by the limit on turns (Figure 9): budgets called `turns_<n>`."""
     cells = found.contenders
     limits = cells["budget"].str.extract(_TURNS, expand=False)
-    if not nl2repo.scored(found.trials) or limits.nunique() < 2:  # noqa: PLR2004 - one limit is no curve
+    if limits.nunique() < 2:  # noqa: PLR2004 - one limit is no curve
         return None
     table = nl2repo.overall(found.trials, found.scoring.attempts)
     tiers = [name for name in ("tier easy", "tier medium", "tier hard", "tier unknown") if name in table]
@@ -115,10 +111,9 @@ def rounds(found: Findings) -> Section | None:
     )
 
 
+@of_suites
 def revealed(found: Findings) -> Section | None:
     """Document alone against document and tests (Table 8); of the whole sweep, since that makes two datasets."""
-    if not nl2repo.scored(found.trials):
-        return None
     own = found.cells[~found.cells["bound"]]
     names = {
         name
@@ -160,3 +155,6 @@ def _strata(table: pd.DataFrame, stratum: str) -> list[str]:
     order = {"easy": 0, "medium": 1, "hard": 2}
     names = [str(name) for name in table.columns if str(name).startswith(f"{stratum} ")]
     return sorted(names, key=lambda name: (order.get(name.partition(" ")[2], 9), name))
+
+
+SECTIONS = Sections(dataset=(scores, failures, rounds), sweep=(revealed,))

@@ -12,11 +12,12 @@ import pandas as pd
 from metrics import execution
 from metrics.deviations import CLOSE
 from metrics.execution import OUTCOMES, STEPS
+from runner.benchmarks.project_setup.report import work as sections_execution_work
 from runner.report import figures
-from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
+from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value, where
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 from runner.report.wording import span, usd
 
 WHOLE = "execution_agent"
@@ -78,21 +79,19 @@ def _reached(of: Mapping[str, float]) -> list[Value]:
 
 
 def _distances(found: Findings) -> list[Table]:
-    values = lines(execution.distances(found.trials))
-    columns = [
-        AGENT, MODEL, Column("trials", "valid ones that executed tests of a project with a known truth"),
-        Column("identical", "of them, with the true numbers; the columns that follow are of the others"),
-        Column("deviation, %", "mean of passed, failed and skipped, |agent - truth| / truth each, where defined"),
-        Column("total deviation, %", "differences of all three / tests of the truth; always defined"),
-        Column("undefined", "trials with a number above 0 where the truth is 0; it is no part of their deviation"),
+    measures = [
+        Measure("trials", "trials", ".0f", "valid ones that executed tests of a project with a known truth"),
+        Measure("identical", "identical", ".0f",
+                "of them, with the true numbers; the columns that follow are of the others"),
+        Measure("deviation, %", "deviation", ".1f",
+                "mean of passed, failed and skipped, |agent - truth| / truth each, where defined"),
+        Measure("total deviation, %", "total_deviation", ".1f",
+                "differences of all three / tests of the truth; always defined"),
+        Measure("undefined", "undefined", ".0f",
+                "trials with a number above 0 where the truth is 0; it is no part of their deviation"),
     ]  # fmt: skip
-    rows = [
-        [*about(cell, found), figure(values[at]["trials"], ".0f"), figure(values[at]["identical"], ".0f"),
-         figure(values[at]["deviation"], ".1f"), figure(values[at]["total_deviation"], ".1f"),
-         figure(values[at]["undefined"], ".0f")]
-        for at, cell in lines(found.cells).items() if at in values
-    ]  # fmt: skip
-    return [Table("How far off the truth", columns, rows)] if rows else []
+    table = cell_table("How far off the truth", measures, execution.distances(found.trials), found)
+    return [table] if table.rows else []
 
 
 def _scripts(found: Findings, values: Mapping[str, Mapping[str, float]]) -> Table:
@@ -183,3 +182,6 @@ def languages(found: Findings) -> Section:
         "Projects: by language",
         [picture, Table("By language (Figure 8)", columns, rows)],
     )
+
+
+SECTIONS = Sections(dataset=(effectiveness, each_project, ablation, languages, sections_execution_work.work))

@@ -6,15 +6,13 @@ from functools import partial
 
 import pandas as pd
 
-from metrics import behaviour
+from metrics import behaviour, execution
 from metrics.terminal import NO_PHASE, PHASES, SCRIPT
 from runner.benchmarks.project_setup.report import figures as figures_execution
-from runner.benchmarks.project_setup.report.scores import of_projects
 from runner.report import figures
-from runner.report.blocks import Block, Column, Picture, Section, Table
+from runner.report.blocks import Block, Picture, Section, where
 from runner.report.findings import Findings
-from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import Measure, cell_table
 
 _MEANING = dict(
     zip(
@@ -25,7 +23,7 @@ _MEANING = dict(
 )
 
 
-@of_projects
+@where(execution.scored)
 def work(found: Findings) -> Section | None:
     """Whatever was recorded of it."""
     blocks = [*_programs(found), *_kinds(found), *_phases(found)]
@@ -50,30 +48,27 @@ def _programs(found: Findings) -> list[Block]:
         "Bars of programs by cell; their values are in the table beneath.",
         partial(figures_execution.programs, shares[names].rename(index=found.names)),
     )
-    columns = [AGENT, MODEL, Column("commands", "in valid trials, composite ones by their parts: the denominator"),
-               *map(Column, names), Column("all others")]  # fmt: skip
-    rows = [
-        [*about(found.cells.loc[at], found), figure(of["commands"], ".0f"),
-         *(figure(of[name], ".1%") for name in names), figure(1 - sum(of[name] for name in names), ".1%")]
-        for at, of in lines(shares).items()
+    shares = shares.assign(others=1 - shares[names].sum(axis=1))
+    measures = [
+        Measure("commands", "commands", ".0f",
+                "in valid trials, composite ones by their parts: the denominator"),
+        *(Measure(name, name, ".1%") for name in names),
+        Measure("all others", "others", ".1%"),
     ]  # fmt: skip
-    return [picture, Table("Terminal commands (Figure 10)", columns, rows)]
+    return [picture, cell_table("Terminal commands (Figure 10)", measures, shares, found)]
 
 
 def _kinds(found: Findings) -> list[Block]:
     """Section 3.5.1."""
     if not behaviour.recorded(found.trials):
         return []
-    calls = _best_first(behaviour.tool_calls(found.trials), found)
-    shares = calls[list(behaviour.KINDS)].div(calls["total"], axis=0)
-    columns = [AGENT, MODEL, Column("calls", "of a valid trial, mean; then the share of each kind"),
-               *map(Column, behaviour.KINDS)]  # fmt: skip
-    rows = [
-        [*about(found.cells.loc[at], found), figure(float(calls["total"][at]), ".1f"),
-         *(figure(of[kind], ".1%") for kind in behaviour.KINDS)]
-        for at, of in lines(shares).items()
-    ]  # fmt: skip
-    return [Table("Tool calls by kind (section 3.5.1)", columns, rows)]
+    calls = behaviour.tool_calls(found.trials)
+    shares = calls[list(behaviour.KINDS)].div(calls["total"], axis=0).assign(calls=calls["total"])
+    measures = [
+        Measure("calls", "calls", ".1f", "of a valid trial, mean; then the share of each kind"),
+        *(Measure(kind, kind, ".1%") for kind in behaviour.KINDS),
+    ]
+    return [cell_table("Tool calls by kind (section 3.5.1)", measures, shares, found)]
 
 
 def _phases(found: Findings) -> list[Block]:
@@ -90,17 +85,18 @@ def _phases(found: Findings) -> list[Block]:
             figures.stacked, parts.rename(index=found.names), [*PHASES, NO_PHASE], "tool calls", ".0%", 1.0
         ),
     )
-    columns = [
-        AGENT, MODEL, Column("trials", "valid ones with tool calls: the denominator"),
-        *(Column(phase, f"{meaning}: share of a trial's calls, mean") for phase, meaning in _MEANING.items()),
-        *(Column(f"{phase} at", "" if at else "where its calls lie in a trial, 0 the first and 1 the last: median")
-          for at, phase in enumerate(PHASES)),
-        Column("in order", "share of trials that have all three, their medians one after the other"),
+    where_at = "where its calls lie in a trial, 0 the first and 1 the last: median"
+    measures = [
+        Measure("trials", "trials", ".0f", "valid ones with tool calls: the denominator"),
+        *(
+            Measure(phase, phase, ".1%", f"{meaning}: share of a trial's calls, mean")
+            for phase, meaning in _MEANING.items()
+        ),
+        *(
+            Measure(f"{phase} at", f"{phase}_at", ".2f", "" if at else where_at)
+            for at, phase in enumerate(PHASES)
+        ),
+        Measure("in order", "in_order", ".0%",
+                "share of trials that have all three, their medians one after the other"),
     ]  # fmt: skip
-    rows = [
-        [*about(found.cells.loc[at], found), figure(of["trials"], ".0f"),
-         *(figure(of[phase], ".1%") for phase in PHASES), *(figure(of[f"{phase}_at"], ".2f") for phase in PHASES),
-         figure(of["in_order"], ".0%")]
-        for at, of in lines(table).items()
-    ]  # fmt: skip
-    return [picture, Table("Phases of the work (section 3.5.2)", columns, rows)]
+    return [picture, cell_table("Phases of the work (section 3.5.2)", measures, table, found)]
