@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from runner.records.base import Record
 
@@ -67,12 +67,6 @@ class VerifierSpec(Record):
     """Run in the agent's container after the rollout, before anything is taken out (`[[verifier.collect]]`)."""
     keep_processes: bool = False
     """Judge a service that the agent left running, in its live container. Weaker, so flagged on the record."""
-    cases: Path | None = None
-    """Differential testing: its file of cases, no line of which the candidate ever sees."""
-    install: str = ""
-    """Differential testing: what a shell runs in a workspace to install the tool in it."""
-    reference: dict[str, float] = {}
-    """Differential testing: figures of the human-written tool, which the verdict has among its components."""
 
 
 class Answer(Record):
@@ -106,6 +100,8 @@ class Task(Record):
     agent_user: str | None = None
     """User of the rollout; None means the image's. A non-root user gets no capability at all."""
     verifier: VerifierSpec = VerifierSpec()
+    payload: SerializeAsAny[Record] | None = None
+    """Data that only the task's benchmark understands: its verifier and its agents look for a class of their own."""
     artifacts: tuple[str, ...] = ()
     """Container paths that travel to a separate verifier, each to its own path; `/logs/artifacts` always does."""
     solution: Path | None = None
@@ -113,12 +109,12 @@ class Task(Record):
     solution_env: dict[str, str] = {}
     solution_refused: str | None = None
     """Why the solution cannot be applied here; concerns `oracle` alone."""
-    is_project: bool = False
-    """Whether its image's build context holds a project to be set up, once the dataset is prepared."""
     entrypoint: bool = False
     """Whether its image's ENTRYPOINT runs in the agent's machine."""
     open_dirs: tuple[str, ...] = ()
     """Folders of the agent's machine that are made for it, if need be, and that everybody may write to."""
+    fresh_dirs: tuple[str, ...] = ()
+    """Folders of the agent's machine that are mounted new and root-only, for a verifier that judges in that machine."""
     host_env: tuple[str, ...] = ()
     """Names of this machine's environment variables whose values the task's machine, verifier or solution gets."""
     answer: Answer | None = None
