@@ -158,7 +158,7 @@ class Bench(Protocol):
     """Everything that a `DrivingAgent` gets for one rollout, and only for that long. For use by one thread."""
 
     @property
-    def sandbox(self) -> Sandbox:
+    def sandbox(self) -> Machine:
         """Machine of the task, in which the agent's commands run.
 
         `exec` raises `Stopped` when the rollout ends during a command: by the deadline, by the user, or because the
@@ -212,12 +212,8 @@ class Bench(Protocol):
         """Add a line to the trial's `agent.stdout`, which people can read while the rollout runs."""
 
 
-class Sandbox(Protocol):
-    """One running container (or folder). Leaving its context removes everything that belongs to it."""
-
-    @property
-    def image(self) -> Image:
-        """Image from which the sandbox was started."""
+class Machine(Protocol):
+    """The part of a sandbox that an agent in our process may use: it runs commands and copies files out."""
 
     @property
     def workdir(self) -> str:
@@ -236,17 +232,25 @@ class Sandbox(Protocol):
         Raises `EngineError` when the sandbox itself cannot be reached.
         """
 
+    def get(self, path: str, target: Path) -> int:
+        """Copy a container path into a tar file at `target`. Return the number of regular files in it.
+
+        Works after the processes are dead. Raises `WorkspaceTooLarge` past the caps, `FileNotFoundError` if absent.
+        """
+
+
+class Sandbox(Machine, Protocol):
+    """One running container (or folder). Leaving its context removes everything that belongs to it."""
+
+    @property
+    def image(self) -> Image:
+        """Image from which the sandbox was started."""
+
     def put(self, source: Path, target: str) -> None:
         """Copy a host folder's content, root-owned, or a tar file's members, as they are, into a container folder.
 
         The sandbox's processes are frozen meanwhile, and no command may be starting in another thread. Once a command
         has run, this method, `exec`, `get`, `kill` and `snapshot` raise `SpoiledMachine` if it has broken the machine.
-        """
-
-    def get(self, path: str, target: Path) -> int:
-        """Copy a container path into a tar file at `target`. Return the number of regular files in it.
-
-        Works after the processes are dead. Raises `WorkspaceTooLarge` past the caps, `FileNotFoundError` if absent.
         """
 
     def kill(self) -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pydantic import ValidationError
 
@@ -24,8 +24,8 @@ from runner.sweeps.store import LEDGER, SHARED
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from runner.protocols import DrivingAgent, Sandbox, SandboxProvider
-    from runner.records import Changes, Counted, Image, Model
+    from runner.protocols import DrivingAgent, Machine, Sandbox, SandboxProvider
+    from runner.records import Model
     from runner.trials.context import TrialRun
 
 LOG = "agent.stdout"
@@ -90,8 +90,8 @@ class Clock:
         raise Stopped(reason)
 
 
-class Machine:
-    """The task's sandbox, in which a command cannot outlive the rollout. See `protocols.Sandbox`."""
+class DrivenMachine:
+    """The task's sandbox, in which a command cannot outlive the rollout. See `protocols.Machine`."""
 
     def __init__(self, sandbox: Sandbox, clock: Clock, *, behind_proxy: bool) -> None:
         """Open the proxy to allowed hosts if `behind_proxy`. It stays open for all commands."""
@@ -123,54 +123,13 @@ class Machine:
         return result
 
     @property
-    def image(self) -> Image:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.image
-
-    @property
     def workdir(self) -> str:
-        """See `protocols.Sandbox`."""
+        """See `protocols.Machine`."""
         return self._sandbox.workdir
 
-    def put(self, source: Path, target: str) -> None:
-        """See `protocols.Sandbox`."""
-        self._sandbox.put(source, target)
-
     def get(self, path: str, target: Path) -> int:
-        """See `protocols.Sandbox`."""
+        """See `protocols.Machine`."""
         return self._sandbox.get(path, target)
-
-    def kill(self) -> None:
-        """See `protocols.Sandbox`."""
-        self._sandbox.kill()
-
-    def counted(self) -> Counted:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.counted()
-
-    @property
-    def entrypoint_ended(self) -> bool:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.entrypoint_ended
-
-    def changes(self) -> Changes | None:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.changes()
-
-    @property
-    def excess(self) -> Literal["disk", "files"] | None:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.excess
-
-    def snapshot(self) -> Image:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.snapshot()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """The trial closes its sandbox."""
 
 
 @dataclass
@@ -178,7 +137,7 @@ class Workbench:
     """The bench of one trial. See `protocols.Bench`."""
 
     run: TrialRun
-    sandbox: Sandbox
+    sandbox: Machine
     clock: Clock
     asked: int = 0
     """Number of model calls so far."""

@@ -33,7 +33,7 @@ from runner.sweeps.store import JUDGE_LEDGER, LEDGER, NO_ROOM, PROBE_LEDGER, no_
 from runner.terminal.escaping import one_line
 from runner.trials import workspace
 from runner.trials.context import TrialContext, TrialRun
-from runner.trials.driving import Clock, Machine, Workbench, drive
+from runner.trials.driving import Clock, DrivenMachine, Workbench, drive
 from runner.trials.outcome import REFUSED, refused_call
 from runner.trials.state import TrialState, make_record
 
@@ -191,7 +191,7 @@ def _driven(run: TrialRun, agent: DrivingAgent) -> Work:
 
     def work(sandbox: Sandbox) -> ExecResult:
         clock = Clock(run.trial.seconds, lambda: state.waited_seconds, run.cancelled)
-        machine = Machine(sandbox, clock, behind_proxy=state.egress is not None)
+        machine = DrivenMachine(sandbox, clock, behind_proxy=state.egress is not None)
         return drive(agent, Workbench(run, machine, clock))
 
     return work

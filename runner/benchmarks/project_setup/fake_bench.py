@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.protocols import Sandbox, SandboxProvider
+from runner.protocols import Machine, SandboxProvider
 from runner.records import Model
 from runner.sandbox.local import LocalSandboxes
 
@@ -18,7 +18,7 @@ FAKE = Model(name="fake", backend="none")
 class FakeBench:
     """See `protocols.Bench`."""
 
-    sandbox: Sandbox
+    sandbox: Machine
     cache: Path
     answer: Callable[[str], str]
     """From the last message to the answer; what it raises, `ask` raises."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runner.benchmarks.project_setup.watched_results import Watched
-    from runner.protocols import Sandbox, SandboxProvider
+    from runner.protocols import Machine, Sandbox, SandboxProvider
     from runner.records import Build, ExecResult, Image, Task
 
 CODE = f"{AGENT_DIR}/watch"
@@ -106,7 +106,7 @@ class Deliverables(NamedTuple):
         )
 
 
-def taken_from(sandbox: Sandbox) -> Deliverables:
+def taken_from(sandbox: Machine) -> Deliverables:
     """What lies in a sandbox's workspace, file by file: however large it is. A link counts as nothing, and nothing is
     extracted. Raises `EngineError`.
     """
