@@ -1,20 +1,20 @@
-"""The axes of variation, one protocol each. Implementations are named by `_target_` in `conf/`, never registered.
+"""One protocol for each axis of variation. Implementations are named by `_target_` in `conf/`, never registered.
 
-Every implementation is a frozen pydantic model whose fields *are* its configuration: `config.build` validates the
-YAML straight into it, so an unknown key fails at the door. `__init__` does no I/O. Each protocol has a conformance
-suite in `tests/conformance/` and a fake that ships (oracle and nop, the scripted model, the local sandbox).
+Every implementation is a frozen pydantic model whose fields *are* its configuration. `config.build` validates the YAML
+straight into it, so an unknown key fails before anything is started. `__init__` does no I/O. Each protocol has a
+conformance suite in `tests/conformance/` and a fake that ships (oracle and nop, the scripted model, the local sandbox).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from runner.benchmarks.project_setup.deliverables import Rerun
     from runner.records import (
         ApiName,
         Build,
@@ -37,29 +37,28 @@ if TYPE_CHECKING:
         TrialRecord,
         Verdict,
     )
-    from runner.records.cases import CaseSide
-    from runner.sandbox.cases.box import CaseBox
+    from runner.records.cases import Case, CaseResult, CaseSide, How
 
 Job_contra = TypeVar("Job_contra", contravariant=True)
 
 Ask = Callable[[str, str], str]
-"""Puts a question to the judge model: (system prompt, question) -> answer, from any thread.
+"""Function that puts a question to the judge model: (system prompt, question) -> answer. Callable from any thread.
 
-Metered and recorded at the gateway, apart from the agent's calls. Raises `JudgeError` when there is no answer.
+The gateway meters and records the call, apart from the agent's calls. Raises `JudgeError` when there is no answer.
 """
 
 Say = Callable[[str], None]
-"""Takes a sentence for the user, such as the name of a long step that begins."""
+"""Function that takes a sentence for the user, such as the name of a long step that begins."""
 
-Making = Callable[[str], AbstractContextManager[object]]
-"""Opens the context within which an image is made; given how, "pulling" or "building"."""
+ImageProgress = Callable[[str], AbstractContextManager[object]]
+"""Function that opens the context in which an image is obtained. Its argument is "pulling" or "building"."""
 
 
 class Configured(Protocol):
-    """What every implementation is: a value made of its configuration, which `plan.identity` digests."""
+    """A value made of its configuration, which `plan.identity` digests. Every implementation is one."""
 
     def model_dump(self) -> dict[str, Any]:
-        """Its fields as plain values."""
+        """Return the fields as plain values."""
 
 
 class Dataset(Configured, Protocol):
@@ -67,55 +66,55 @@ class Dataset(Configured, Protocol):
 
     @property
     def name(self) -> str:
-        """What leaderboards call it."""
+        """Name on leaderboards."""
 
     @property
     def pass_threshold(self) -> float:
-        """A trial passes when its reward reaches this."""
+        """Smallest reward with which a trial passes."""
 
     @property
     def verifier(self) -> Verifier:
-        """The judge of its tasks."""
+        """Judge of the dataset's tasks."""
 
     def tasks(self) -> Sequence[Task]:
-        """Every task, those that cannot run here included (with `refused` set), in a stable order.
+        """Return every task in a stable order. A task that cannot run here has `refused` set.
 
         Raises `ConfigError` when the dataset itself cannot be read.
         """
 
     def prepare(self, say: Say) -> None:
-        """Fetch what its tasks need from outside, so that their trials need no network; what is there stays.
+        """Fetch what the tasks need from outside, so that their trials need no network. Keep what is already there.
 
-        `say` hears of long steps. Raises `ConfigError` when something cannot be had.
+        `say` is told of long steps. Raises `ConfigError` when something cannot be fetched.
         """
 
 
 class Agent(Configured, Protocol):
-    """Who works on a task: a `CommandAgent` or a `DrivingAgent`."""
+    """Someone who works on a task: a `CommandAgent` or a `DrivingAgent`."""
 
     @property
     def name(self) -> str:
-        """What leaderboards call it."""
+        """Name on leaderboards."""
 
     @property
     def version(self) -> str:
-        """Of the program that is driven."""
+        """Version of the program that is driven."""
 
     @property
     def uses_model(self) -> bool:
-        """False for oracle and nop: their cells do not multiply with the models."""
+        """Whether the agent asks a model. Cells of agents that do not (oracle, nop) do not multiply with models."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Fields of `records.Model` without which it cannot work; a model that lacks one is refused at the door."""
+        """Fields of `records.Model` that the agent cannot work without. A model that lacks one is refused."""
 
     @property
     def api(self) -> ApiName:
-        """The API by which it asks its model, and by which the model is asked before the first trial."""
+        """API by which the agent asks its model. The model is asked by the same one before the first trial."""
 
     @property
     def memory_mb(self) -> int | None:
-        """MiB that a sandbox must have for it, below which a task's limit is raised; None: any limit will do."""
+        """MiB that the agent needs in its sandbox. A task's lower limit is raised to it; None raises none."""
 
     @property
     def tools(self) -> Mapping[Any, tuple[str, ...]]:
@@ -123,12 +122,12 @@ class Agent(Configured, Protocol):
 
     @property
     def bundle(self) -> BundleRecipe | None:
-        """Its installation, mounted read-only at `/opt/assay/<bundle.name>`; None needs nothing."""
+        """Installation of the agent, mounted read-only at `/opt/assay/<bundle.name>`; None needs no installation."""
 
     def reported(self, sandbox: Sandbox, result: ExecResult) -> OwnUsage | None:
-        """What it says itself of its tokens after the rollout that ended as `result`; None if it says nothing.
+        """Return the agent's own count of its tokens, after the rollout that ended as `result`; None if it has none.
 
-        Called before the sandbox's processes are ended. Raises `ValueError` when what it says cannot be read, and
+        Called before the sandbox's processes are ended. Raises `ValueError` when the count cannot be read, and
         `EngineError` when the sandbox cannot be reached.
         """
 
@@ -137,7 +136,7 @@ class CommandAgent(Agent, Protocol):
     """A coding CLI or loop that runs in the sandbox: a pure function from task and endpoint to one command."""
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:
-        """What to run in the task's sandbox. `endpoint` is None exactly when `uses_model` is False."""
+        """Return what to run in the task's sandbox. `endpoint` is None exactly when `uses_model` is False."""
 
 
 @runtime_checkable
@@ -145,78 +144,83 @@ class DrivingAgent(Agent, Protocol):
     """An agent that runs in our process and drives the sandbox from there."""
 
     def refusal(self, task: Task) -> str | None:
-        """Why it cannot work on this task, in a sentence that says what to do.
+        """Return why the agent cannot work on this task, in a sentence that says what to do; None if it can.
 
-        Asked before anything is started or fetched, by a dry run too.
+        Called before anything is started or fetched, also in a dry run.
         """
 
     def run(self, task: Task, bench: Bench) -> int:
-        """Work until it is done or gives up; returns its exit code, 0 when it says itself that it is done.
+        """Work until the task is done or given up. Return the exit code: 0 when the agent considers the task done.
 
-        `Stopped` and `ModelFailed` of the bench pass through it. Raises `EngineError` when the sandbox cannot be
+        `Stopped` and `ModelFailed`, which the bench raises, pass through. Raises `EngineError` when a sandbox cannot be
         reached.
         """
 
 
 class Bench(Protocol):
-    """What a `DrivingAgent` is given for one rollout; nothing of it outlives the rollout. For one thread."""
+    """Everything that a `DrivingAgent` gets for one rollout, and only for that long. For use by one thread."""
 
     @property
-    def sandbox(self) -> Sandbox:
-        """The task's machine: the agent's commands run there and nowhere else.
+    def sandbox(self) -> Machine:
+        """Machine of the task, in which the agent's commands run.
 
-        Its `exec` raises `Stopped` when the rollout ends under a command, by the deadline, by the user, or because
-        the machine died of the command.
+        `exec` raises `Stopped` when the rollout ends during a command: by the deadline, by the user, or because the
+        command killed the machine.
         """
+
+    @property
+    def sandboxes(self) -> SandboxProvider:
+        """Source of further machines, for work that has to start from scratch."""
 
     @property
     def key(self) -> str:
-        """Of the trial, which pays for what is asked here and kept for others."""
+        """Key of the trial, which pays for what is asked here and cached for others."""
 
     @property
     def cache(self) -> Path:
-        """A folder that all trials of all sweeps share; it may not exist yet."""
+        """Folder that all trials of all sweeps share. It may not exist yet."""
 
     @property
     def model(self) -> Model:
-        """The model that `ask` asks, so that what it said can be kept for others of the same."""
+        """Model that `ask` asks. Its answers can be cached for trials of the same model."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, 0 once it has passed; None without a deadline."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the deadline has passed or the user has stopped the run. May be read from any thread."""
+
+    def check(self) -> None:
+        """Raise `Stopped` when the rollout is over (`is_over`)."""
 
     def ask(self, messages: Sequence[dict[str, str]]) -> str:
-        """Ask the trial's model (role and content each); returns its words.
+        """Ask the trial's model and return its words. Each message has a role and a content.
 
-        A call like every agent's: metered, capped and on the ledger. Raises `Stopped` when the budget, the deadline or
-        the user allow no more, and `ModelFailed` when the model gave no answer.
+        The call is metered, capped and on the ledger like every agent's. Raises `Stopped` when the budget, the deadline
+        or the user allow no more calls, and `ModelFailed` when the model gave no answer.
         """
 
     def share(self, trial: str, question: str) -> None:
-        """For replays: the answer to this question is the one that the trial of this key was given."""
+        """Note for replays that this question was answered from the cache, as the trial of this key was answered."""
 
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """For the record: the model's last answer calls this tool. Said before it is run."""
+        """Record that the model's last answer calls this tool. To be called before the tool runs."""
 
     def returned(self, result: str) -> None:
-        """For the record: what the tool that was called last gave back. Said before the model is asked again."""
+        """Record the result of the last tool. To be called before the model is asked again."""
 
     def log(self, text: str) -> None:
-        """Add a line to what people read of the rollout while it runs, the trial's `agent.stdout`."""
-
-    def check(self) -> None:
-        """Raises `Stopped` when the deadline has passed or the user has stopped the run."""
-
-    def rerun(self) -> Rerun:
-        """What the two scripts that lie in the workspace now do from scratch, in a new sandbox. Raises `Stopped`."""
+        """Add a line to the trial's `agent.stdout`, which people can read while the rollout runs."""
 
 
-class Sandbox(Protocol):
-    """One running container (or folder). A context manager: leaving it removes everything of it."""
-
-    @property
-    def image(self) -> Image:
-        """What it was started from."""
+class Machine(Protocol):
+    """The part of a sandbox that an agent in our process may use: it runs commands and copies files out."""
 
     @property
     def workdir(self) -> str:
-        """Absolute path in which commands run unless told otherwise."""
+        """Absolute path of the folder in which commands run by default."""
 
     def exec(
         self,
@@ -224,50 +228,58 @@ class Sandbox(Protocol):
         cancelled: Callable[[], bool] = lambda: False,
         extension: Callable[[], float] = lambda: 0.0,
     ) -> ExecResult:
-        """Run one command to its end, deadline or cancellation; never raises for what the command does.
+        """Run one command to its end, its deadline or its cancellation. Whatever the command does is a value.
 
-        `extension` tells by how many seconds the deadline has moved on so far; it never falls.
+        `extension` returns by how many seconds the deadline has been moved so far; it never falls.
 
         Raises `EngineError` when the sandbox itself cannot be reached.
         """
 
-    def put(self, source: Path, target: str) -> None:
-        """Copy a host folder's content into a container folder, root-owned; a tar file's members, as they are.
-
-        Processes in it are frozen meanwhile, and no command may be starting in another thread. Once a command has run,
-        this method, `exec`, `get`, `kill` and `snapshot` raise `SpoiledMachine` for what that did to the machine.
-        """
-
     def get(self, path: str, target: Path) -> int:
-        """Copy a container path out as a tar file at `target`; returns the number of regular files in it.
+        """Copy a container path into a tar file at `target`. Return the number of regular files in it.
 
         Works after the processes are dead. Raises `WorkspaceTooLarge` past the caps, `FileNotFoundError` if absent.
         """
 
+
+class Sandbox(Machine, Protocol):
+    """One running container (or folder). Leaving its context removes everything that belongs to it."""
+
+    @property
+    def image(self) -> Image:
+        """Image from which the sandbox was started."""
+
+    def put(self, source: Path, target: str) -> None:
+        """Copy a host folder's content, root-owned, or a tar file's members, as they are, into a container folder.
+
+        The sandbox's processes are frozen meanwhile, and no command may be starting in another thread. Once a command
+        has run, this method, `exec`, `get`, `kill` and `snapshot` raise `SpoiledMachine` if it has broken the machine.
+        """
+
     def kill(self) -> None:
-        """End every process in it; the file system stays readable until the context is left. Idempotent."""
+        """End every process. The file system stays readable until the context is left. Idempotent."""
 
     def counted(self) -> Counted:
-        """What the kernel counted of it, until now or until `kill`."""
+        """Return what the kernel has counted for the sandbox, until now or until `kill`."""
 
     @property
     def entrypoint_ended(self) -> bool:
         """Whether the image's ENTRYPOINT was to run and ended at once, in a machine that an agent had left so."""
 
     def changes(self) -> Changes | None:
-        """What differs in its file system from its image, until now; mounts and the runner's own files aside.
+        """Return how the file system differs from the image, apart from mounts and the runner's own files.
 
-        None when it cannot be listed, or is too much to be: a sandbox's processes can bring that about.
+        None when the differences cannot be listed or are too many. The sandbox's processes can bring that about.
         """
 
     @property
     def excess(self) -> Literal["disk", "files"] | None:
-        """What it had more of than its limits allow when `kill` ended it; None before that."""
+        """Limit that the sandbox exceeded when `kill` ended it; None before that."""
 
     def snapshot(self) -> Image:
-        """Its file system, frozen, as an image that the sandbox's context removes with it.
+        """Freeze the file system as an image. Leaving the sandbox's context removes it.
 
-        Raises `SpoiledMachine` for one past its limits (`excess`).
+        Raises `SpoiledMachine` when a limit is exceeded (`excess`).
         """
 
     def __enter__(self) -> Self: ...
@@ -275,8 +287,26 @@ class Sandbox(Protocol):
     def __exit__(self, *exc: object) -> None: ...
 
 
+class CaseBox(Protocol):
+    """One side of a differential test. Runs cases while its context is open."""
+
+    @property
+    def side(self) -> CaseSide:
+        """Image of the side, and how its cases are run."""
+
+    @property
+    def how(self) -> How:
+        """Way in which cases are isolated, as on each result."""
+
+    def run(self, case: Case) -> CaseResult:
+        """Run one case from the clean state. Whatever the case does is a value. Thread-safe; waits for a free lane.
+
+        Raises `EngineError` when the container cannot be reached.
+        """
+
+
 class SandboxProvider(Configured, Protocol):
-    """Where sandboxes come from."""
+    """Source of sandboxes."""
 
     @property
     def network(self) -> str:
@@ -284,22 +314,21 @@ class SandboxProvider(Configured, Protocol):
 
     @property
     def allowed_hosts(self) -> tuple[str, ...]:
-        """What the mode allowlist lets through; see `sandbox.network`."""
+        """Hosts that the mode allowlist lets through; see `sandbox.network`."""
 
     def memory_of(self, environment: Environment) -> int | None:
-        """MiB that a sandbox of this environment may use; None: there is no limit."""
+        """Return how many MiB a sandbox of this environment may use; None if there is no limit."""
 
-    def image(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
-        """A usable image for an environment: local, pulled, or built. One build for all who ask at once.
+    def image(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
+        """Return a usable image for an environment: local, pulled or built. Simultaneous callers share one build.
 
-        `making` is given "pulling" or "building" where that has to be done, for the one who does it. Raises
-        `ImageError`.
+        The caller whose call pulls or builds the image has its `progress` entered. Raises `ImageError`.
         """
 
     def build(
         self, spec: BuildSpec, cancelled: Callable[[], bool] = lambda: False
     ) -> AbstractContextManager[Build]:
-        """Build an untrusted Dockerfile under limits; leaving the context removes the image. See `sandbox.builds`.
+        """Build an untrusted Dockerfile under limits. Leaving the context removes the image. See `sandbox.builds`.
 
         A build that fails is a value. Raises `EngineError`.
         """
@@ -311,18 +340,18 @@ class SandboxProvider(Configured, Protocol):
         """Start one side of a differential test. Raises `EngineError`."""
 
     def check(self, bundles: Sequence[BundleRecipe]) -> None:
-        """Raises `ConfigError` when these bundles could not be prepared as they are configured. Starts nothing."""
+        """Raise `ConfigError` when these bundles could not be prepared as they are configured. Starts nothing."""
 
     def prepare(self, bundles: Sequence[BundleRecipe], say: Say) -> dict[str, InstalledBundle]:
-        """Make sure that the base image, the `python` runtime and these bundles exist; returns them by name.
+        """Make sure that the base image, the `python` runtime and these bundles exist. Return the bundles by name.
 
-        `say` hears of long steps. Raises `EngineError`.
+        `say` is told of long steps. Raises `EngineError`.
         """
 
     def reap(self, say: Say = lambda _: None) -> Reaped:
-        """Remove what dead owners left. What cannot be removed in time is named and left. Raises `EngineError`.
+        """Remove what dead owners left. Name and leave what cannot be removed in time. Raises `EngineError`.
 
-        `say` hears how much it is, unless there is nothing.
+        `say` is told how much there is to remove, unless there is nothing.
         """
 
     def release(self) -> None:
@@ -332,40 +361,63 @@ class SandboxProvider(Configured, Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Submission:
+    """The result of a rollout, and what its verifier may use."""
+
+    task: Task
+    sandbox: Sandbox
+    """Machine that the agent left. Its processes are dead unless the task keeps them."""
+    sandboxes: SandboxProvider
+    """Source of the verifier's own sandboxes."""
+    folder: Path
+    """Host folder, usually the trial's, into which the verifier writes what people may want to see."""
+    ask: Ask | None = None
+    """Function that asks the judge; None exactly when the verifier has no `judge`."""
+
+
 class Verifier(Protocol):
     """The judge of the final workspace."""
 
     @property
     def judge(self) -> Judge | None:
-        """The model that it asks; None asks none."""
+        """Model that the verifier asks; None if it asks no model."""
 
-    def verify(
-        self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, ask: Ask | None = None
-    ) -> Verdict:
-        """Judge what the rollout left in `sandbox`, whose processes are dead unless the task keeps them.
+    def verify(self, submission: Submission) -> Verdict:
+        """Judge what the rollout left.
 
-        Opens its own sandbox from `sandboxes`. What the verifier wrote is copied into the host folder `into`. What
-        cannot be judged for what the agent left, or may have brought about, is a `Verdict` of reward 0 with its error,
-        never an exception. `ask` is given exactly when there is a `judge`. Raises `EngineError` when our side fails,
-        `JudgeError` when the judge does.
+        Anything that cannot be judged because of what the agent left, or may have brought about, is a `Verdict` of
+        reward 0 with its error, never an exception. Raises `EngineError` when our side fails, `JudgeError` when the
+        judge does.
+        """
+
+
+@runtime_checkable
+class CollectingVerifier(Verifier, Protocol):
+    """A verifier that keeps more of the agent's machine than the workspace, for people and not for the verdict."""
+
+    def collect(self, submission: Submission) -> tuple[str, ...]:
+        """Copy files of the agent's machine into the submission's folder. Return flags for the trial's record.
+
+        Called after every rollout, also of trials that are not judged. `submission.ask` is None.
         """
 
 
 class Executor(Protocol):
-    """Runs planned trials."""
+    """Runner of planned trials."""
 
     @property
     def retries(self) -> int:
-        """How often a trial is repeated after an infrastructure failure."""
+        """Maximum number of repetitions of a trial after infrastructure failures."""
 
     @property
     def at_once(self) -> int:
-        """Trials at a time."""
+        """Number of trials that run at a time."""
 
     def run(
         self, trials: Iterable[Job_contra], work: Callable[[Job_contra], TrialRecord], cancel: Event
     ) -> Generator[TrialRecord]:
-        """Records as they end, in any order.
+        """Yield records as trials end, in any order.
 
         Ctrl-C, closing the generator, or an exception that leaves `work`, sets `cancel` (which `work` obeys), waits
         for every worker, and is raised again.
@@ -376,10 +428,10 @@ class Tracker(Configured, Protocol):
     """A projection of finished records to somewhere people look."""
 
     def log(self, sweep: Path) -> str:
-        """Log the sweep in this folder; returns what to tell the user (command and link). Raises `TrackingError`."""
+        """Log the sweep in this folder. Return what to tell the user (command and link). Raises `TrackingError`."""
 
     def open(self, outputs: Path, port: int) -> None:
-        """Show what is logged: become its user interface on this port of the loopback, or say where it is.
+        """Become the user interface of what is logged, on this port of the loopback, or print where it is.
 
-        Raises `ConfigError` when there is nothing to show.
+        Raises `ConfigError` when nothing is logged.
         """

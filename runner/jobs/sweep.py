@@ -29,7 +29,7 @@ from runner.sweeps.stopping import Stopping
 from runner.sweeps.store import Store, write_atomically
 from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import one_line, width, wrapped
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -169,14 +169,16 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
         bundles = _prepare(settings, plan, progress.note)
         plan = _without_answers(sweep, plan, store, bundles, progress.note)
         progress.expect(len(plan.todo))
-        lab = Lab(settings.sandbox, gateway, store, settings.name, bundles, progress)
+        context = TrialContext(settings.sandbox, gateway, store, settings.name, bundles, progress)
         breaker = Breaker(plan.todo, settings.gateway.refusals)
         trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent, breaker)
 
         def work(trial: PlannedTrial) -> TrialRecord:
             progress.started(trial.key, trial.name)
             try:
-                return run_to_the_end(trial, lab, settings.executor.retries, cancel.is_set, trials.may_start)
+                return run_to_the_end(
+                    trial, context, settings.executor.retries, cancel.is_set, trials.may_start
+                )
             finally:
                 progress.left(trial.key)
 

@@ -1,11 +1,11 @@
-"""What is to be done, and what judges it."""
+"""Tasks: what is to be done, where, and how it is judged."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from runner.records.base import Record
 
@@ -14,14 +14,14 @@ Name = Annotated[str, BeforeValidator(lambda name: str(name).encode(errors="back
 
 
 class Environment(Record):
-    """What a sandbox of a task is made of (`[environment]` of a Harbor task)."""
+    """Recipe of a task's sandbox (`[environment]` of a Harbor task)."""
 
     name: str = Field(default="", exclude=True)
-    """What the image is made for, for people: part of its tag, and of no digest."""
+    """Readable purpose of the image: part of its tag, but not of any digest."""
     context: Path | None = None
-    """Folder with a Dockerfile, the build context. None: `image` must be pulled or be local."""
+    """Build context, a folder with a Dockerfile. None: `image` must be local or pulled."""
     image: str | None = None
-    """Prebuilt image (`docker_image`). A local image of that tag counts; else it is pulled; else `context` is built."""
+    """Prebuilt image (`docker_image`): a local image of that tag, else pulled, else `context` is built instead."""
     build_args: dict[str, str] = {}
     """Build arguments of the dataset, such as the base image of this machine."""
     build_timeout_seconds: float = 600.0
@@ -29,20 +29,20 @@ class Environment(Record):
     memory_mb: int | None = None
     storage_mb: int | None = None
     env: dict[str, str] = {}
-    """Environment variables; `${VAR}` and `${VAR:-default}` are resolved already."""
+    """Environment variables, with `${VAR}` and `${VAR:-default}` already resolved."""
     workdir: str | None = None
     """Working directory; None means the image's WORKDIR."""
     network: Literal["public", "no-network", "allowlist"] = "public"
-    """What the task declares; `sandbox.network=task` obeys it, the other modes override it."""
+    """Network that the task declares. `sandbox.network=task` obeys it; the other modes override it."""
     allowed_hosts: tuple[str, ...] = ()
     healthcheck: Healthcheck | None = None
     digest: str = ""
-    """Digest of everything above and of every file in `context`: part of a trial's key, known without Docker. In `env`
-    it is of what the task declares, so that a variable of this machine counts by its name and not by its value."""
+    """Digest of everything above and of every file in `context`: part of a trial's key, known without Docker. It covers
+    `env` as the task declares it, so a variable of this machine counts by its name and not by its value."""
 
 
 class Healthcheck(Record):
-    """Command that must succeed before the agent starts (`[environment.healthcheck]`)."""
+    """Command that has to succeed before the agent starts (`[environment.healthcheck]`)."""
 
     command: str
     interval_seconds: float = 5.0
@@ -52,7 +52,7 @@ class Healthcheck(Record):
 
 
 class VerifierSpec(Record):
-    """How a task is judged (`[verifier]` of a Harbor task)."""
+    """Way in which a task is judged (`[verifier]` of a Harbor task)."""
 
     tests: Path | None = None
     """Folder uploaded to `/tests` after the rollout; None when the verifier's image carries its own tests."""
@@ -60,30 +60,25 @@ class VerifierSpec(Record):
     env: dict[str, str] = {}
     user: str | None = None
     mode: Literal["shared", "separate"] = "shared"
-    """shared: the machine the agent left is judged, from a snapshot. separate: only `artifacts` travel."""
+    """shared: a snapshot of the agent's machine is judged. separate: only `artifacts` travel to another machine."""
     environment: Environment | None = None
-    """Environment of a separate verifier; None means a fresh copy of the task's."""
+    """Environment of a separate verifier; None: a fresh copy of the task's."""
     collect: tuple[str, ...] = ()
-    """Run in the agent's container after the rollout, before anything is taken out (`[[verifier.collect]]`)."""
+    """Commands that run in the agent's container after the rollout, before files are copied out
+    (`[[verifier.collect]]`)."""
     keep_processes: bool = False
-    """Judge a service that the agent left running, in its live container. Weaker, so flagged on the record."""
-    cases: Path | None = None
-    """Differential testing: its file of cases, no line of which the candidate ever sees."""
-    install: str = ""
-    """Differential testing: what a shell runs in a workspace to install the tool in it."""
-    reference: dict[str, float] = {}
-    """Differential testing: figures of the human-written tool, which the verdict has among its components."""
+    """Whether the agent's live container is judged, with the services that run in it. Weaker, so flagged on records."""
 
 
 class Answer(Record):
-    """What a task asks to be written, which must not lie ready where the agent can read it."""
+    """The answer to a task that asks for a program. It must not lie where the agent can read it."""
 
     packages: dict[str, tuple[str, ...]] = {}
-    """Registry (pypi, npm, go, debian) -> names of the packages that are the answer, or do its work."""
+    """Registry (pypi, npm, go, debian) -> names of packages that are the answer or do its work."""
     source: Path | None = None
-    """Folder of its code; there once the dataset is prepared."""
+    """Folder with the answer's code, there once the dataset is prepared."""
     tolerated: bool = False
-    """Where it does lie in reach: run the trial and flag it, and do not refuse it."""
+    """Whether a trial with the answer in reach is run and flagged instead of refused."""
 
 
 class Task(Record):
@@ -92,42 +87,44 @@ class Task(Record):
     name: Name
     dataset: str
     directory: Path
-    """Where it lies on this machine; no part of its identity."""
+    """Folder of the task on this machine. Not part of the task's identity."""
     digest: str = ""
-    """Of every file of the task that can change a result; part of a trial's key."""
+    """Digest of every file of the task that can change a result; part of a trial's key."""
     tier: str = "unknown"
     category: str = "unknown"
     language: str = "unknown"
     instruction: str = ""
     environment: Environment = Environment()
     agent_timeout_seconds: float | None = None
-    """The task's own limit on the rollout. The smaller of this and the budget's wall clock holds; agents without a
-    model have the whole of it."""
+    """The task's own time limit of the rollout. The smaller of it and the budget's applies. Agents without a model
+    have all of it."""
     agent_user: str | None = None
-    """User of the rollout; None means the image's. A non-root user gets no capability at all."""
+    """User of the rollout; None: the image's. A user other than root gets no capability at all."""
     verifier: VerifierSpec = VerifierSpec()
+    payload: SerializeAsAny[Record] | None = None
+    """Data that only the task's benchmark understands: its verifier and its agents look for a class of their own."""
     artifacts: tuple[str, ...] = ()
-    """Container paths that travel to a separate verifier, each to its own path; `/logs/artifacts` always does."""
+    """Container paths that travel to the same paths of a separate verifier. `/logs/artifacts` always travels."""
     solution: Path | None = None
-    """Folder with `solve.sh`; only `oracle` ever gets it."""
+    """Folder with `solve.sh`, which only `oracle` ever gets."""
     solution_env: dict[str, str] = {}
     solution_refused: str | None = None
-    """Why the solution cannot be applied here; concerns `oracle` alone."""
-    is_project: bool = False
-    """Whether its image's build context holds a project to be set up, once the dataset is prepared."""
+    """Reason why the solution cannot be applied here. Concerns only `oracle`."""
     entrypoint: bool = False
     """Whether its image's ENTRYPOINT runs in the agent's machine."""
     open_dirs: tuple[str, ...] = ()
-    """Folders of the agent's machine that are made for it, if need be, and that everybody may write to."""
+    """Folders of the agent's machine that everybody may write to. They are made if they are not there."""
+    fresh_dirs: tuple[str, ...] = ()
+    """Folders of the agent's machine that are mounted new and root-only, for a verifier that judges in that machine."""
     host_env: tuple[str, ...] = ()
-    """Names of this machine's environment variables whose values the task's machine, verifier or solution gets."""
+    """Names of this machine's environment variables that the task's machine, verifier or solution gets."""
     answer: Answer | None = None
-    """What is looked for in the agent's installation; None: nothing of it is secret."""
+    """Answer that the agent's installation must not hold; None: nothing about the task is secret."""
     refused: str | None = None
-    """Why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of its trial
-    (`runner.sweeps.reach`). Counted in the plan."""
+    """Reason why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of
+    its trial (`runner.sweeps.reach`). Counted in the plan."""
     flags: tuple[str, ...] = ()
-    """What is wrong with it as published and mended here; among the flags of every trial's record."""
+    """Faults of the published task that are mended here. Every record of a trial has them among its flags."""
 
 
 Environment.model_rebuild()

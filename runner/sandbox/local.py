@@ -21,7 +21,7 @@ from pydantic import PrivateAttr
 
 from runner.archives import unpack
 from runner.errors import ConfigError, EngineError, ImageError, WorkspaceTooLarge
-from runner.protocols import Making, Sandbox
+from runner.protocols import CaseBox, ImageProgress, Sandbox
 from runner.records import (
     Build,
     BuildSpec,
@@ -42,7 +42,6 @@ from runner.sandbox.limits import MEGABYTE, Caps
 
 if TYPE_CHECKING:
     from runner.records.cases import CaseSide
-    from runner.sandbox.cases.box import CaseBox
 
 WORKDIR = "/workspace"
 """Where commands run when a task does not say."""
@@ -72,7 +71,7 @@ class LocalSandboxes(Caps):
     def image(
         self,
         environment: Environment,  # noqa: ARG002 - the protocol's
-        making: Making = lambda _: nullcontext(),  # noqa: ARG002 - the protocol's
+        progress: ImageProgress = lambda _: nullcontext(),  # noqa: ARG002 - the protocol's
     ) -> Image:
         """The empty folder."""
         return Image(id="", reference="", origin="none")

@@ -1,4 +1,4 @@
-"""Why a command is refused before anything is started or paid for. The run and its dry run ask the same functions."""
+"""Checks that refuse a command before anything is started or paid for. A run and its dry run make the same ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def absent_keys(cells: Iterable[Cell]) -> dict[str, list[str]]:
-    """Variables of API keys that the models of these cells and their judges need and that hold none -> the models."""
+    """Return the environment variables that lack an API key, each with the names of the models that need it.
+
+    Both the cells' models and their judges' count.
+    """
     absent: dict[str, list[str]] = {}
     for cell in cells:
         judge = cell.dataset.verifier.judge
@@ -31,15 +34,15 @@ def absent_keys(cells: Iterable[Cell]) -> dict[str, list[str]]:
 
 
 def check_model(cell: Cell) -> None:
-    """Raise `ConfigError` for an agent that uses a model and has none, or a script that cannot be read."""
+    """Raise `ConfigError` for an agent that needs a model and has none, or for a script that cannot be read."""
     if cell.agent.uses_model and cell.model.backend == "none":
         raise ConfigError(f"agent {cell.agent.name} needs a model: add model=NAME (--help model lists them).")
     if cell.model.backend != "scripted":
         return
     if cell.model.policy is None:
         raise ConfigError(f"model {cell.model.name}: model.policy is missing, a YAML file of turns.")
-    if not cell.model.policy.is_relative_to(ROOT):  # tests read the shipped ones; this import takes a second
-        from runner.gateway.scripted import load  # noqa: PLC0415
+    if not cell.model.policy.is_relative_to(ROOT):  # tests read the shipped ones
+        from runner.gateway.scripted import load  # noqa: PLC0415 - takes a second
 
         load(cell.model.policy)
 
@@ -47,8 +50,8 @@ def check_model(cell: Cell) -> None:
 def check_trials(trials: Iterable[PlannedTrial], sandbox: SandboxProvider) -> None:
     """Raise `ConfigError` when these trials cannot be run as they are configured.
 
-    That is so when an agent cannot work on a task at all, when the sandbox cannot hold an agent's installation, and
-    when a scripted model has no readable script.
+    Reasons are an agent that cannot work on a task at all, an installation that the sandbox cannot hold, and a scripted
+    model without a readable script.
     """
     trials = list(trials)
     for cell in {trial.cell.name: trial.cell for trial in trials}.values():
@@ -57,7 +60,5 @@ def check_trials(trials: Iterable[PlannedTrial], sandbox: SandboxProvider) -> No
         agent = trial.cell.agent
         if isinstance(agent, DrivingAgent) and (reason := agent.refusal(trial.task)):
             raise ConfigError(f"agent={agent.name} dataset={trial.cell.dataset.name}: {reason}")
-    recipes = {
-        trial.cell.agent.bundle.name: trial.cell.agent.bundle for trial in trials if trial.cell.agent.bundle
-    }
-    sandbox.check(list(recipes.values()))
+    bundles = [trial.cell.agent.bundle for trial in trials]
+    sandbox.check(list({bundle.name: bundle for bundle in bundles if bundle}.values()))

@@ -1,4 +1,4 @@
-"""How an agent worked, read from its model calls and its ending: the same for every agent."""
+"""The behaviour of an agent, read from its model calls and its ending in the same way for every agent."""
 
 from __future__ import annotations
 
@@ -11,39 +11,41 @@ from metrics.terminal import phase, programs
 from runner.records import Status, ToolCall
 
 COMMANDS: Final = ("command", "cmd", "keystrokes", "script")
-"""Names under which agents' terminals take what is to be run; the first that a call has counts."""
+"""Argument names under which agents' terminals take a command. The first one that a call has counts."""
 LONGEST_COMMAND: Final = 1 << 16
-"""Characters of one command that are read. They are hostile text, read in linear time."""
+"""Number of characters of one command that are read. They are hostile text, read in linear time."""
 LONGEST_COMMANDS: Final = 1 << 22
-"""Characters of all commands of a trial that are read."""
+"""Number of characters of all commands of a trial that are read."""
 
 
 def kinds(names: Sequence[str], tools: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The kind of each tool call, in their order; a name that no kind has is `other`."""
+    """Return the kind of each tool call, in their order. A name that belongs to no kind is `other`."""
     kind = {name: kind for kind, of in tools.items() for name in of}
     return tuple(kind.get(name, "other") for name in names)
 
 
 def own_finish(status: Status, kinds: Sequence[str], tools: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the agent ended its work itself (section 4.3.3): it exited well and, where it has a tool to say that it
-    is done, said so with it. An agent without one that stops to ask cannot be told from one that is done.
+    """Return whether the agent ended its work itself (section 4.3.3).
+
+    It must exit well and, where it has a tool to say that it is done, use it. Of agents without such a tool, one that
+    stops to ask cannot be told from one that is done.
     """
     return status is Status.COMPLETED and (not tools.get("finish") or "finish" in kinds)
 
 
 class TerminalUse(NamedTuple):
-    """What an agent did in its terminal."""
+    """Use that an agent made of its terminal."""
 
     phases: tuple[str, ...]
     """Phase of each tool call, in their order."""
     programs: tuple[str, ...]
-    """Every program that the calls of kind `execute` run, in their order."""
+    """Programs that the calls of kind `execute` run, in their order."""
     cut: bool
-    """Whether some command was longer than what is read, so that programs may be missing."""
+    """Whether a command was too long to be read whole, so that programs may be missing."""
 
 
-def in_terminal(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse:
-    """Read what the commands of a trial run, as far as `LONGEST_COMMAND` and `LONGEST_COMMANDS` allow."""
+def terminal_use(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse:
+    """Read the commands of a trial, as far as `LONGEST_COMMAND` and `LONGEST_COMMANDS` allow."""
     texts, left, cut = [], LONGEST_COMMANDS, False
     for call, kind in zip(calls, kinds, strict=True):
         text = command(call) if kind == "execute" else ""
@@ -56,15 +58,15 @@ def in_terminal(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse:
 
 
 def command(call: ToolCall) -> str:
-    """The shell text that a call of a terminal runs; empty if it says none."""
+    """Return the shell text that a call of a terminal runs; empty if it has none."""
     try:
         given: Any = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        return call.arguments  # a freeform tool's
+        return call.arguments  # the tool takes free text
     value = (
         next((given[name] for name in COMMANDS if name in given), "") if isinstance(given, dict) else given
     )
-    if isinstance(value, list):  # argv, of a shell as a rule: bash -lc TEXT
+    if isinstance(value, list):  # argv, usually of a shell: bash -lc TEXT
         words = [str(word) for word in value]
         return words[-1] if words[1:2] and words[1] in ("-c", "-lc") else shlex.join(words)
     return str(value or "")

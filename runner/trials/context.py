@@ -1,8 +1,9 @@
-"""Where the trials of a sweep are run."""
+"""Values that are passed on while trials run: one for all trials of a sweep, and one for each try at a trial."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,21 +11,23 @@ if TYPE_CHECKING:
     from runner.gateway import Gateway
     from runner.protocols import SandboxProvider
     from runner.records import InstalledBundle
+    from runner.sweeps.plan import PlannedTrial
     from runner.sweeps.store import Store
+    from runner.trials.state import TrialState
 
 
 class Watcher(Protocol):
-    """Who is told what trials are at; called from many threads."""
+    """An observer of trials. Its methods are called from many threads."""
 
     def entered(self, key: str, phase: str) -> None:
-        """The trial of this key enters a phase, which is called as in `PhaseSeconds`."""
+        """Note that the trial of this key enters a phase, named as in `PhaseSeconds`."""
 
     def making(self, key: str, how: str, image: str) -> AbstractContextManager[None]:
-        """An image of the trial is being made within the context; `how` is "building" or "pulling"."""
+        """Return the context in which an image of the trial is obtained; `how` is "building" or "pulling"."""
 
 
 class Unwatched:
-    """Nobody is told."""
+    """A watcher that does nothing."""
 
     def entered(self, key: str, phase: str) -> None:
         """See `Watcher`."""
@@ -35,13 +38,28 @@ class Unwatched:
 
 
 @dataclass(frozen=True)
-class Lab:
-    """What every trial of a sweep shares."""
+class TrialContext:
+    """Everything that the trials of a sweep share."""
 
     sandboxes: SandboxProvider
     gateway: Gateway
     store: Store
     sweep: str
+    """Name of the sweep."""
     bundles: dict[str, InstalledBundle]
-    """By name, the runtime `python` included."""
+    """Installed bundles by name, the runtime `python` included."""
     watcher: Watcher = field(default_factory=Unwatched)
+
+
+@dataclass(frozen=True)
+class TrialRun:
+    """One try at a trial: everything that its phases share."""
+
+    trial: PlannedTrial
+    context: TrialContext
+    state: TrialState
+    """What the phases have found out so far."""
+    stack: ExitStack
+    """Stack that closes the session at the gateway, the sandbox and the proxy when the try ends."""
+    cancelled: Callable[[], bool]
+    """Function that returns whether the user has stopped the sweep."""

@@ -1,7 +1,7 @@
-"""A rollout in our process: what `protocols.Bench` promises, kept for one trial, and how it ended.
+"""A rollout in our process: the `protocols.Bench` of one trial.
 
-What such an agent can do to a trial is what a command in the sandbox can: its calls are metered, its deadline holds,
-and whatever becomes of it is the same `ExecResult` that a command ends as.
+An agent in our process can do no more to a trial than a command in the sandbox. Its calls are metered, its deadline
+holds, and it ends as an `ExecResult`, like a command.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pydantic import ValidationError
 
-from runner.benchmarks.project_setup.rerun import rerun, taken_from
 from runner.errors import ConfigError, ModelFailed, Stopped
 from runner.records import ExecResult, ExecSpec, ModelCall, ToolCall
 from runner.sandbox.inside import EGRESS_PORT, PROXY_ENV, PYTHON, proxied
@@ -25,15 +24,12 @@ from runner.sweeps.store import LEDGER, SHARED
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from runner.benchmarks.project_setup.deliverables import Rerun
-    from runner.protocols import DrivingAgent, Sandbox
-    from runner.records import Changes, Counted, Image, Model
-    from runner.sweeps.plan import PlannedTrial
-    from runner.trials.context import Lab
-    from runner.trials.state import Rollout
+    from runner.protocols import DrivingAgent, Machine, Sandbox, SandboxProvider
+    from runner.records import Model
+    from runner.trials.context import TrialRun
 
 LOG = "agent.stdout"
-"""In the trial's folder; grows while the agent works."""
+"""File in the trial's folder that grows while the agent works."""
 _OPEN = f"""
 import os, socket, subprocess, sys, time
 given = {{name[1:]: value for name, value in os.environ.items() if name[0] == "+"}}
@@ -45,11 +41,11 @@ for _ in range(600):
             break
     time.sleep(0.05)
 """
-"""Starts the command given and leaves it running, once it listens."""
+"""Program that starts the given command, waits until it listens, and leaves it running."""
 
 
 Ended = Literal["exited", "deadline", "disk", "files", "cancelled", "lost"]
-"""As in `ExecResult`."""
+"""The way in which a rollout ends, as in `ExecResult`."""
 
 
 class Clock:
@@ -58,27 +54,27 @@ class Clock:
     def __init__(
         self, seconds: float | None, waited: Callable[[], float], cancelled: Callable[[], bool]
     ) -> None:
-        """`seconds` are counted from now; what was `waited` for the limits on calls is not among them."""
+        """Count `seconds` from now, apart from what `waited` returns: seconds spent waiting for limits on calls."""
         self._seconds, self._waited, self._cancelled = seconds, waited, cancelled
         self._began = time.monotonic()
         self.ended: Ended = "exited"
-        """What has stopped the rollout; exited: nothing has."""
+        """Cause that has stopped the rollout; exited: nothing has."""
 
     @property
     def seconds(self) -> float:
-        """Since the rollout began."""
+        """Seconds since the rollout began."""
         return time.monotonic() - self._began
 
     @property
     def left(self) -> float | None:
-        """Seconds until the deadline, 0 from then on; None without one."""
+        """Seconds until the deadline, 0 once it has passed; None without a deadline."""
         if self._seconds is None:
             return None
         return max(0.0, self._seconds + self._waited() - self.seconds)
 
     @property
     def over(self) -> bool:
-        """Whether the rollout may go no further."""
+        """Whether the deadline has passed or the user has stopped the run."""
         return self._cancelled() or self.left == 0
 
     def check(self) -> None:
@@ -94,11 +90,11 @@ class Clock:
         raise Stopped(reason)
 
 
-class Machine:
-    """The task's sandbox, in which a command cannot outlive the rollout. See `protocols.Sandbox`."""
+class DrivenMachine:
+    """The task's sandbox, in which a command cannot outlive the rollout. See `protocols.Machine`."""
 
     def __init__(self, sandbox: Sandbox, clock: Clock, *, behind_proxy: bool) -> None:
-        """`behind_proxy`: its network is the proxy to allowed hosts, which is opened here and stays open."""
+        """Open the proxy to allowed hosts if `behind_proxy`. It stays open for all commands."""
         self._sandbox, self._clock = sandbox, clock
         self._env = PROXY_ENV if behind_proxy else {}
         if behind_proxy:
@@ -111,7 +107,7 @@ class Machine:
         cancelled: Callable[[], bool] = lambda: False,
         extension: Callable[[], float] = lambda: 0.0,
     ) -> ExecResult:
-        """Run one command; raises `Stopped` when the rollout ends under it."""
+        """Run one command. Raises `Stopped` when the rollout ends during it."""
         self._clock.check()
         limits = [limit for limit in (self._clock.left, spec.timeout_seconds) if limit is not None]
         bounds = {"timeout_seconds": min(limits, default=None), "env": self._env | spec.env}
@@ -119,7 +115,7 @@ class Machine:
         result = self._sandbox.exec(bounded, lambda: cancelled() or self._clock.over, extension)
         if result.ended != "exited":
             self._clock.check()
-            # It is gone, and the rollout's deadline is not why.
+            # The machine is gone, and the rollout's deadline is not the reason.
             self._clock.stop(
                 result.ended if result.ended in ("disk", "files") else "lost",
                 f"The machine ended ({result.ended}).",
@@ -127,97 +123,75 @@ class Machine:
         return result
 
     @property
-    def image(self) -> Image:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.image
-
-    @property
     def workdir(self) -> str:
-        """See `protocols.Sandbox`."""
+        """See `protocols.Machine`."""
         return self._sandbox.workdir
 
-    def put(self, source: Path, target: str) -> None:
-        """See `protocols.Sandbox`."""
-        self._sandbox.put(source, target)
-
     def get(self, path: str, target: Path) -> int:
-        """See `protocols.Sandbox`."""
+        """See `protocols.Machine`."""
         return self._sandbox.get(path, target)
-
-    def kill(self) -> None:
-        """See `protocols.Sandbox`."""
-        self._sandbox.kill()
-
-    def counted(self) -> Counted:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.counted()
-
-    @property
-    def entrypoint_ended(self) -> bool:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.entrypoint_ended
-
-    def changes(self) -> Changes | None:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.changes()
-
-    @property
-    def excess(self) -> Literal["disk", "files"] | None:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.excess
-
-    def snapshot(self) -> Image:
-        """See `protocols.Sandbox`."""
-        return self._sandbox.snapshot()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """The trial closes its sandbox."""
 
 
 @dataclass
 class Workbench:
     """The bench of one trial. See `protocols.Bench`."""
 
-    trial: PlannedTrial
-    sandbox: Sandbox
+    run: TrialRun
+    sandbox: Machine
     clock: Clock
-    state: Rollout
-    lab: Lab
     asked: int = 0
-    """Model calls so far."""
+    """Number of model calls so far."""
     logged: str = ""
-    """The latest of the log."""
+    """Latest line of the log."""
+
+    @property
+    def sandboxes(self) -> SandboxProvider:
+        """See `protocols.Bench`."""
+        return self.run.context.sandboxes
 
     @property
     def cache(self) -> Path:
         """See `protocols.Bench`."""
-        return self.lab.store.cache
+        return self.run.context.store.cache
 
     @property
     def key(self) -> str:
         """See `protocols.Bench`."""
-        return self.trial.key
+        return self.run.trial.key
 
     @property
     def model(self) -> Model:
         """See `protocols.Bench`."""
-        return self.trial.cell.model
+        return self.run.trial.cell.model
+
+    @property
+    def seconds_left(self) -> float | None:
+        """See `protocols.Bench`."""
+        return self.clock.left
+
+    @property
+    def is_over(self) -> bool:
+        """See `protocols.Bench`."""
+        return self.clock.over
+
+    def check(self) -> None:
+        """See `protocols.Bench`."""
+        self.clock.check()
 
     def ask(self, messages: Sequence[dict[str, str]]) -> str:
         """See `protocols.Bench`."""
         from runner.gateway.asking import reason  # noqa: PLC0415 - its libraries load only when a model is used
         from runner.gateway.http import CHAT  # noqa: PLC0415
 
-        session = self.state.session
+        session = self.run.state.session
         if session is None:
-            raise ConfigError(f"agent {self.trial.cell.agent.name} needs a model: choose one with model=...")
+            agent = self.run.trial.cell.agent.name
+            raise ConfigError(f"agent {agent} needs a model: choose one with model=...")
         self.clock.check()
         self.asked += 1
         try:
-            answer = self.lab.gateway.ask(session, {"messages": list(messages)}, lambda: self.clock.over)
+            request = {"messages": list(messages)}
+            answer = self.run.context.gateway.ask(session, request, lambda: self.clock.over)
         except CancelledError:
             self.clock.check()
             raise
@@ -229,75 +203,55 @@ class Workbench:
 
     def share(self, trial: str, question: str) -> None:
         """See `protocols.Bench`."""
-        ledgers = sorted(
-            self.lab.store.folder(trial).rglob(LEDGER)
-        )  # it may have been asked in an earlier try
+        # The question may have been asked in an earlier try, which has a folder of its own.
+        ledgers = sorted(self.run.context.store.folder(trial).rglob(LEDGER))
         lines = [line for ledger in ledgers for line in ledger.read_bytes().splitlines()]
-        with (self.state.folder / SHARED).open("ab") as file:
+        with (self.run.state.folder / SHARED).open("ab") as file:
             file.writelines(line + b"\n" for line in lines if _asks(line, question))
 
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
         """See `protocols.Bench`."""
         number = self.asked - 1
-        of_call = self.state.used.setdefault(number, [])
-        call = ToolCall(id=f"{number}.{len(of_call)}", name=name, arguments=json.dumps(dict(arguments)))
-        of_call.append(call)
+        calls = self.run.state.used.setdefault(number, [])
+        calls.append(ToolCall(id=f"{number}.{len(calls)}", name=name, arguments=json.dumps(dict(arguments))))
 
     def returned(self, result: str) -> None:
         """See `protocols.Bench`."""
-        of_call = self.state.used[self.asked - 1]
-        of_call[-1] = of_call[-1].model_copy(update={"result": result})
+        calls = self.run.state.used[self.asked - 1]
+        calls[-1] = calls[-1].model_copy(update={"result": result})
 
     def log(self, text: str) -> None:
         """See `protocols.Bench`."""
         self.logged = text.strip()
-        with (self.state.folder / LOG).open("a", encoding="utf-8", errors="replace") as file:
+        with (self.run.state.folder / LOG).open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{text}\n")
-
-    def check(self) -> None:
-        """See `protocols.Bench`."""
-        self.clock.check()
-
-    def rerun(self) -> Rerun:
-        """See `protocols.Bench`."""
-        self.clock.check()
-        found = rerun(
-            self.trial.task,
-            taken_from(self.sandbox),
-            self.lab.sandboxes,
-            self.clock.left,
-            lambda: self.clock.over,
-        )
-        self.clock.check()
-        return found
 
 
 def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
-    """Run the agent to the end; how it ended, as if it had been one command in the sandbox.
+    """Run the agent to the end. Return how it ended, as if it had been one command in the sandbox.
 
-    A model that failed, and what stopped it otherwise, is an ending too. Raises `EngineError`, and what is the agent's
-    own fault.
+    A model that failed, or a stop, is an ending too. Raises `EngineError`, and whatever else the agent raises.
     """
-    log, clock, said, exit_code = bench.state.folder / LOG, bench.clock, "", 1
+    log, clock, reason, exit_code = bench.run.state.folder / LOG, bench.clock, "", 1
     log.touch()
     try:
-        exit_code = agent.run(bench.trial.task, bench)
-        said = bench.logged if exit_code else ""  # why it gave up
+        exit_code = agent.run(bench.run.trial.task, bench)
+        reason = bench.logged if exit_code else ""  # why it gave up
     except (Stopped, ModelFailed) as error:
-        said = str(error)
+        reason = str(error)
     return ExecResult(
         exit_code=exit_code if clock.ended == "exited" else None,
         stdout=log.read_text(encoding="utf-8"),
-        stderr=said,
+        stderr=reason,
         seconds=clock.seconds,
         ended=clock.ended,
     )
 
 
 def _asks(line: bytes, question: str) -> bool:
-    """Whether a ledger's line is a conversation that began so."""
+    """Whether a ledger's line is a conversation that began with this question."""
     try:
         request = ModelCall.model_validate_json(line).request
         return bool(request and request["messages"][0]["content"] == question)
     except ValidationError:
-        return False  # it is being written
+        return False  # the line is being written

@@ -1,4 +1,4 @@
-"""How a rollout ended, decided from what was seen outside it. Pure."""
+"""The ending of a rollout, decided from what was seen outside of it. Pure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from runner.records import HUNG_UP, ErrorInfo, ExecResult, ModelCall, Status
 from runner.sandbox.inside import DEADLINE_EXIT_CODE
 
 REFUSED: Final = "ProviderRefused"
-"""Type of the error of a trial whose provider serves nobody: the key, the account or the configuration is at fault."""
-KILLED_FOR = {
+"""Error type of a trial whose provider serves nobody: the key, the account or the configuration is at fault."""
+KILLED_FOR: Final = {
     "disk": "It filled its disk (sandbox.disk_mb).",
     "files": "It made more files than sandbox.files allows, or folders nested too deeply to count them.",
-    # Counts against the agent: else a hostile one could void a trial that it is about to lose.
+    # This counts against the agent. Else a hostile one could void a trial that it is about to lose.
     "lost": "Its container died under it.",
 }
+"""Ending of an `ExecResult` -> message, for sandboxes that were killed."""
 
 
 def refused_call(calls: Sequence[ModelCall]) -> ModelCall | None:
-    """Find the last call that the provider refused (4xx) since it last answered one; None if there is none.
+    """Return the last call that the provider refused (4xx) since it last answered one; None if there is none.
 
-    Whether it refused the agent's request or refuses everybody is not known from the call.
+    The call does not tell whether the provider refused this request or refuses everybody.
     """
     for call in reversed(calls):
         if call.response is not None:
@@ -40,13 +41,13 @@ def ending(
     limit: float | None,
     unserved: ErrorInfo | None = None,
 ) -> tuple[Status, ErrorInfo | None]:
-    """Status and error of a rollout; the agent's exit code decides nothing but its own error.
+    """Return status and error of a rollout.
 
-    `unserved` is why the provider serves nobody, if our own smallest call failed as the agent's did.
+    `unserved` is the reason why the provider serves nobody: our own smallest call failed as the agent's did.
 
     In order: the user's stop; a provider that serves nobody, or failed us on the last call (`infra_invalid`: it says
-    nothing about the configuration); the deadline of `limit` seconds; a refused budget; what the sandbox was killed
-    for; the exit code.
+    nothing about the configuration); the deadline of `limit` seconds; a refused budget; the reason for which the
+    sandbox was killed; the exit code, which decides nothing else.
     """
     last = calls[-1] if calls else None
     if result.ended == "cancelled":
@@ -71,7 +72,7 @@ def ending(
 
 
 def _providers_fault(call: ModelCall) -> bool:
-    """Whether a call failed as no request can make it fail: on its way, or for want of a recording."""
+    """Return whether a call failed in a way that no request can cause: on the network, or for lack of a recording."""
     unrecorded = call.replayed and call.status_code == HTTPStatus.FORBIDDEN
     too_many = call.status_code == HTTPStatus.TOO_MANY_REQUESTS
     return unrecorded or too_many or call.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR

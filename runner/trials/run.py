@@ -1,4 +1,4 @@
-"""One trial, from an image to a record. Everything that can happen to it ends as a value on that record.
+"""One trial, from an image to a record. Whatever happens to a trial ends as a value on that record.
 
 image → session at the gateway → sandbox up → rollout → processes dead → verdict from a fresh container → record
 """
@@ -8,14 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from runner.archives.compressed import compress_archives
-from runner.benchmarks.harbor.artifacts import PUBLISHED
-from runner.benchmarks.harbor.carrying import keep_published
-from runner.benchmarks.harbor.verifier import LIVE_FRESH
 from runner.errors import (
     AssayError,
     ConfigError,
@@ -27,26 +25,24 @@ from runner.errors import (
     TaskError,
     WorkspaceTooLarge,
 )
-from runner.protocols import DrivingAgent, Sandbox
+from runner.protocols import CollectingVerifier, DrivingAgent, Sandbox, Submission
 from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord, Verdict
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
 from runner.sweeps.store import JUDGE_LEDGER, LEDGER, NO_ROOM, PROBE_LEDGER, no_room
 from runner.terminal.escaping import one_line
 from runner.trials import workspace
-from runner.trials.driving import Clock, Machine, Workbench, drive
+from runner.trials.context import TrialContext, TrialRun
+from runner.trials.driving import Clock, DrivenMachine, Workbench, drive
 from runner.trials.outcome import REFUSED, refused_call
-from runner.trials.state import Rollout, recorded
+from runner.trials.state import TrialState, make_record
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from runner.gateway import Session
     from runner.gateway.asking import Asking
     from runner.gateway.egress import Egress
     from runner.protocols import CommandAgent
     from runner.sweeps.plan import PlannedTrial
-    from runner.trials.context import Lab
 
 LASTING = frozenset(
     {
@@ -55,11 +51,11 @@ LASTING = frozenset(
         REFUSED,
     }
 )
-"""Failures of ours that a repetition cannot mend, or not at its price: a judge's would pay for the rollout again."""
+"""Failures of ours that a repetition cannot mend, or only by paying for the rollout again (a judge's)."""
 COLLECT_SECONDS = 60.0
-"""For each command of a task's own that collects what is to be judged."""
+"""Time limit for each of a task's own commands that collect what is to be judged."""
 BACK_OFF_SECONDS = (2.0, 8.0)
-"""Before the first and every later repetition of a trial that our side spoiled."""
+"""Wait before the first and before every later repetition of a trial that our side spoiled."""
 
 
 Work = Callable[[Sandbox], ExecResult]
@@ -68,18 +64,18 @@ Work = Callable[[Sandbox], ExecResult]
 
 def run_to_the_end(
     trial: PlannedTrial,
-    lab: Lab,
+    context: TrialContext,
     retries: int,
     cancelled: Callable[[], bool],
     affordable: Callable[[], bool] = lambda: True,
 ) -> TrialRecord:
-    """Run a trial; repeat it with back-off after infrastructure failures that a repetition can mend.
+    """Run a trial. Repeat it with back-off after infrastructure failures that a repetition can mend.
 
-    A repetition spends anew, so there is none where `affordable` says that the sweep's cap is spent.
+    A repetition spends anew, so there is none once `affordable` returns False: the sweep's cap is spent.
     """
     for number in range(retries + 1):
-        record = run_trial(trial, lab, cancelled)
-        lab.store.write(record)
+        record = run_trial(trial, context, cancelled)
+        context.store.write(record)
         lasting = record.error is not None and record.error.type in LASTING
         if record.status is not Status.INFRA_INVALID or lasting or number == retries:
             break
@@ -91,18 +87,18 @@ def run_to_the_end(
     return record
 
 
-def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> TrialRecord:
-    """Run one try. Raises only `OutputsError`: if `outputs/` cannot be written there is no place for a record."""
+def run_trial(trial: PlannedTrial, context: TrialContext, cancelled: Callable[[], bool]) -> TrialRecord:
+    """Run one try. Raises only `OutputsError`: without `outputs/` there is no place for a record."""
     started = datetime.now(UTC)
-    folder, retries = lab.store.begin(trial.key)
-    state = Rollout(folder, entered=partial(lab.watcher.entered, trial.key))
+    folder, retries = context.store.begin(trial.key)
+    state = TrialState(folder, entered=partial(context.watcher.entered, trial.key))
     try:
         with ExitStack() as stack:
-            _run(trial, lab, state, stack, cancelled)
+            _run_phases(TrialRun(trial, context, state, stack, cancelled))
     except OutputsError:
         raise
     except SpoiledMachine as error:
-        if state.began:  # before that no agent had been there
+        if state.began:  # else no agent had been in the machine
             state.verdict = _worthless(trial, ErrorInfo.of(error, state.phase))
         else:
             state.error = ErrorInfo.of(error, state.phase)
@@ -113,113 +109,96 @@ def run_trial(trial: PlannedTrial, lab: Lab, cancelled: Callable[[], bool]) -> T
             raise no_room(folder, error) from error
         state.error = ErrorInfo.of(error, state.phase, unexpected=True)
     compress_archives(folder)
-    return recorded(trial, state, lab.bundles, retries, started)
+    return make_record(trial, state, context.bundles, retries, started)
 
 
 def _worthless(trial: PlannedTrial, error: ErrorInfo) -> Verdict:
-    """The verdict on a machine that cannot be judged for what the agent did to it."""
-    of_task = trial.task.verifier
-    return Verdict(reward=0.0, mode="live" if of_task.keep_processes else of_task.mode, error=error)
+    """Return the verdict on a machine that cannot be judged because of what the agent did to it."""
+    spec = trial.task.verifier
+    return Verdict(reward=0.0, mode="live" if spec.keep_processes else spec.mode, error=error)
 
 
-def _run(
-    trial: PlannedTrial, lab: Lab, state: Rollout, stack: ExitStack, cancelled: Callable[[], bool]
-) -> None:
-    """The phases in their order. Leaving `stack` removes the sandbox and kills the trial's key."""
-    task, agent = trial.task, trial.cell.agent
+def _run_phases(run: TrialRun) -> None:
+    """Run the phases in their order."""
+    task, agent, state = run.trial.task, run.trial.cell.agent, run.state
     with state.timed("environment"):
         if isinstance(agent, DrivingAgent) and (refusal := agent.refusal(task)):
             raise TaskError(refusal)
-        making = partial(lab.watcher.making, trial.key, image=f"the image of {one_line(task.name)}")
-        state.image = lab.sandboxes.image(task.environment, making)
-        state.session = _open_session(trial, lab, state.folder, stack)
-        if isinstance(agent, DrivingAgent):
-            work = _driven(trial, agent, lab, state, stack, cancelled)
-        else:
-            work = _commanded(trial, agent, lab, state, stack, cancelled)
-        sandbox = stack.enter_context(lab.sandboxes.open(_sandbox_spec(trial, lab, state)))
-        _wait_until_healthy(trial, sandbox)
+        progress = partial(
+            run.context.watcher.making, run.trial.key, image=f"the image of {one_line(task.name)}"
+        )
+        state.image = run.context.sandboxes.image(task.environment, progress)
+        state.session = _open_session(run)
+        work = _driven(run, agent) if isinstance(agent, DrivingAgent) else _commanded(run, agent)
+        sandbox = run.stack.enter_context(run.context.sandboxes.open(_sandbox_spec(run)))
+        _wait_until_healthy(run.trial, sandbox)
     with state.timed("agent"):
         state.began = time.time()
         state.result = result = work(sandbox)
-        if (
-            state.session and state.session.unwritten
-        ):  # nor may the agent be blamed for what it was answered then
+        if state.session and state.session.unwritten:
+            # What the agent was answered from then on is not its fault.
             raise state.session.unwritten
+    submission = Submission(task, sandbox, run.context.sandboxes, state.folder)
     with state.timed("collect"):
-        _collect(trial, sandbox, result, state)
-        state.unserved = _unserved(trial, lab, state, cancelled) if result.ended != "cancelled" else None
+        _collect(run.trial, submission, result, state)
+        state.unserved = _unserved(run) if result.ended != "cancelled" else None
     if result.ended != "cancelled" and not state.unserved:
         with state.timed("verify"):
-            verifier = trial.cell.dataset.verifier
-            state.asking = asking = _open_asking(trial, lab, state.folder, stack)
-            ask = asking.ask if asking else None
-            state.verdict = verifier.verify(task, sandbox, lab.sandboxes, state.folder, ask)
+            state.asking = asking = _open_asking(run)
+            judged = replace(submission, ask=asking.ask) if asking else submission
+            state.verdict = run.trial.cell.dataset.verifier.verify(judged)
 
 
-def _unserved(
-    trial: PlannedTrial, lab: Lab, state: Rollout, cancelled: Callable[[], bool]
-) -> ErrorInfo | None:
-    """Why the provider serves nobody, where it refused the agent and refuses our own smallest call as well.
+def _unserved(run: TrialRun) -> ErrorInfo | None:
+    """Return why the provider serves nobody, if it refused the agent and refuses our own smallest call as well.
 
-    The call goes by the API that the agent is configured to speak, so nothing that the agent asks can make it fail.
+    Our call goes by the API that the agent is configured to speak, so nothing that the agent asks can make it fail.
     """
-    call, model = refused_call(state.calls), trial.cell.model
-    if call is None or call.error is None or model.backend != "provider":
+    call, cell = refused_call(run.state.calls), run.trial.cell
+    if call is None or call.error is None or cell.model.backend != "provider":
         return None
     from runner.gateway.probing import probe  # noqa: PLC0415 - as for sessions: only when a model is used
 
-    own = probe(lab.gateway, model, trial.cell.agent.api, state.folder / PROBE_LEDGER, cancelled)
+    ledger = run.state.folder / PROBE_LEDGER
+    own = probe(run.context.gateway, cell.model, cell.agent.api, ledger, run.cancelled)
     if own.error is None:
         return None
     kind = REFUSED if own.refused else own.error.type
     message = (
-        f"The provider of {model.name} refused this agent's call ({call.status_code}) and our own smallest call by the "
-        f"{trial.cell.agent.api} API ({own.status_code}): {own.error.message}"
+        f"The provider of {cell.model.name} refused this agent's call ({call.status_code}) and our own smallest call "
+        f"by the {cell.agent.api} API ({own.status_code}): {own.error.message}"
     )
     cause = f"{call.error.type}: {call.error.message}"[:1000]
     return ErrorInfo(type=kind, message=message, cause=cause, phase="gateway")
 
 
-def _commanded(
-    trial: PlannedTrial,
-    agent: CommandAgent,
-    lab: Lab,
-    state: Rollout,
-    stack: ExitStack,
-    cancelled: Callable[[], bool],
-) -> Work:
-    """The rollout of an agent that runs in the sandbox: one command."""
-    session = state.session
+def _commanded(run: TrialRun, agent: CommandAgent) -> Work:
+    """Prepare the rollout of an agent that runs in the sandbox: one command."""
+    trial, state, session = run.trial, run.state, run.state.session
     command = agent.command(trial.task, session.endpoint if session else None)
     command = command.model_copy(update={"timeout_seconds": trial.seconds})
-    state.egress = _open_egress(trial, lab, session, stack)
+    state.egress = _open_egress(run, session)
     state.sockets = session.socket_dir if session else state.egress.folder if state.egress else None
     guarded = _guarded(command, trial, session, state.egress)
-    return lambda sandbox: sandbox.exec(guarded, cancelled, lambda: state.waited_seconds)
+    return lambda sandbox: sandbox.exec(guarded, run.cancelled, lambda: state.waited_seconds)
 
 
-def _driven(
-    trial: PlannedTrial,
-    agent: DrivingAgent,
-    lab: Lab,
-    state: Rollout,
-    stack: ExitStack,
-    cancelled: Callable[[], bool],
-) -> Work:
-    """The rollout of an agent in our process. Its sandbox has no way to the model: what runs there asks nothing."""
-    state.egress = _open_egress(trial, lab, None, stack)
+def _driven(run: TrialRun, agent: DrivingAgent) -> Work:
+    """Prepare the rollout of an agent in our process. The sandbox has no way to the model: only our process asks it."""
+    state = run.state
+    state.egress = _open_egress(run, None)
     state.sockets = state.egress.folder if state.egress else None
 
     def work(sandbox: Sandbox) -> ExecResult:
-        clock = Clock(trial.seconds, lambda: state.waited_seconds, cancelled)
-        machine = Machine(sandbox, clock, behind_proxy=state.egress is not None)
-        return drive(agent, Workbench(trial, machine, clock, state, lab))
+        clock = Clock(run.trial.seconds, lambda: state.waited_seconds, run.cancelled)
+        machine = DrivenMachine(sandbox, clock, behind_proxy=state.egress is not None)
+        return drive(agent, Workbench(run, machine, clock))
 
     return work
 
 
-def _open_session(trial: PlannedTrial, lab: Lab, folder: Path, stack: ExitStack) -> Session | None:
+def _open_session(run: TrialRun) -> Session | None:
+    trial = run.trial
     if not trial.cell.agent.uses_model:
         return None
     from runner.gateway import SessionSpec  # noqa: PLC0415 - the gateway's libraries load only when a model is used
@@ -232,62 +211,63 @@ def _open_session(trial: PlannedTrial, lab: Lab, folder: Path, stack: ExitStack)
         model=trial.cell.model,
         budget=trial.cell.budget,
         seconds=trial.seconds,
-        ledger=folder / LEDGER,
+        ledger=run.state.folder / LEDGER,
         cassette=find(trial.cell, trial.task.name, trial.attempt) if replayed else None,
     )
-    return stack.enter_context(lab.gateway.open(spec))
+    return run.stack.enter_context(run.context.gateway.open(spec))
 
 
-def _open_asking(trial: PlannedTrial, lab: Lab, folder: Path, stack: ExitStack) -> Asking | None:
-    judge = trial.cell.dataset.verifier.judge
+def _open_asking(run: TrialRun) -> Asking | None:
+    judge = run.trial.cell.dataset.verifier.judge
     if judge is None:
         return None
     from runner.gateway.asking import Asking  # noqa: PLC0415 - as above
 
-    return stack.enter_context(Asking(lab.gateway, judge, trial.key, folder / JUDGE_LEDGER))
+    asking = Asking(run.context.gateway, judge, run.trial.key, run.state.folder / JUDGE_LEDGER)
+    return run.stack.enter_context(asking)
 
 
-def _open_egress(trial: PlannedTrial, lab: Lab, session: Session | None, stack: ExitStack) -> Egress | None:
-    """The proxy of a sandbox without an open network; beside a session also where it lets nothing through."""
-    hosts = allowed(lab.sandboxes, trial.task.environment)
+def _open_egress(run: TrialRun, session: Session | None) -> Egress | None:
+    """Open the proxy of a sandbox without an open network; beside a session also one that lets nothing through."""
+    hosts = allowed(run.context.sandboxes, run.trial.task.environment)
     if hosts is None or not (hosts or session):
         return None
     from runner.gateway.egress import egress  # noqa: PLC0415 - as above
 
-    return stack.enter_context(egress(hosts, session.socket_dir if session else None))
+    return run.stack.enter_context(egress(hosts, session.socket_dir if session else None))
 
 
 def _guarded(
     command: ExecSpec, trial: PlannedTrial, session: Session | None, egress: Egress | None
 ) -> ExecSpec:
-    """The command under the supervisor; the bounds need neither a gateway nor a gentle end, and so no runtime."""
+    """Return the command under the supervisor. Without a model, a bundle and a proxy it needs none, and no runtime."""
     if session is None and trial.cell.agent.bundle is None and egress is None:
         return command
     guarded = supervised(command, gateway=session is not None, gently=session is None or not session.limited)
     return proxied(guarded) if egress else guarded
 
 
-def _sandbox_spec(trial: PlannedTrial, lab: Lab, state: Rollout) -> SandboxSpec:
-    task, agent = trial.task, trial.cell.agent
+def _sandbox_spec(run: TrialRun) -> SandboxSpec:
+    trial, task, agent = run.trial, run.trial.task, run.trial.cell.agent
     return SandboxSpec(
         name=task.name,
-        image=state.image,
+        image=run.state.image,
         environment=task.environment,
         user=task.agent_user,
-        gateway_dir=state.sockets,
+        gateway_dir=run.state.sockets,
         bundles=(agent.bundle,) if agent.bundle else (),
         runtime=isinstance(agent, DrivingAgent),
         least_memory_mb=trial.memory_mb if trial.memory_raised else None,
-        fresh_dirs=LIVE_FRESH if task.verifier.keep_processes else (),
+        fresh_dirs=task.fresh_dirs,
         open_dirs=task.open_dirs,
         entrypoint=task.entrypoint,
-        network="open" if allowed(lab.sandboxes, task.environment) is None else "none",
-        labels={"assay.sweep": lab.sweep, "assay.trial": trial.key},
+        network="open" if allowed(run.context.sandboxes, task.environment) is None else "none",
+        labels={"assay.sweep": run.context.sweep, "assay.trial": trial.key},
     )
 
 
 def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
-    """Raises `HealthError` when the task's own health check never succeeds."""
+    """Wait for the task's own health check to succeed. Raises `HealthError` when it never does."""
     check = trial.task.environment.healthcheck
     if check is None:
         return
@@ -303,8 +283,9 @@ def _wait_until_healthy(trial: PlannedTrial, sandbox: Sandbox) -> None:
     raise HealthError(f"The health check of {trial.task.name} never succeeded: {check.command}")
 
 
-def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: Rollout) -> None:
-    """What is taken out of the agent's sandbox. Its processes die as soon as what they hold has been read."""
+def _collect(trial: PlannedTrial, submission: Submission, result: ExecResult, state: TrialState) -> None:
+    """Take what is needed out of the agent's sandbox. End its processes as soon as what they hold has been read."""
+    sandbox, verifier = submission.sandbox, trial.cell.dataset.verifier
     counted = sandbox.counted()
     if state.egress:
         state.egress.unrouted(counted.unrouted)
@@ -317,12 +298,14 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: R
     _run_collect_commands(trial, sandbox, state)
     if not trial.task.verifier.keep_processes:
         sandbox.kill()
-    if sandbox.excess and result.ended == "exited":  # made in the last instant, it counts as if made before
+    if (
+        sandbox.excess and result.ended == "exited"
+    ):  # written in the last instant, it counts as if written before
         state.result = result.model_copy(update={"exit_code": None, "ended": sandbox.excess})
     (state.folder / "agent.stdout").write_text(result.stdout, "utf-8")
     (state.folder / "agent.stderr").write_text(result.stderr, "utf-8")
-    if PUBLISHED in trial.task.open_dirs and not keep_published(sandbox, state.folder):
-        state.flags.append("artifacts_not_kept")
+    if isinstance(verifier, CollectingVerifier):
+        state.flags += verifier.collect(submission)
     if sandbox.workdir != "/":  # a task that works in / is judged whole; its workspace is the machine
         try:
             sandbox.get(sandbox.workdir, state.folder / "workspace.tar")
@@ -333,8 +316,8 @@ def _collect(trial: PlannedTrial, sandbox: Sandbox, result: ExecResult, state: R
             state.flags.append("workspace_gone")
 
 
-def _run_collect_commands(trial: PlannedTrial, sandbox: Sandbox, state: Rollout) -> None:
-    """The task's own commands that collect what is to be judged."""
+def _run_collect_commands(trial: PlannedTrial, sandbox: Sandbox, state: TrialState) -> None:
+    """Run the task's own commands that collect what is to be judged."""
     for collect in trial.task.verifier.collect:
         spec = ExecSpec(argv=("bash", "-c", collect), user="root", timeout_seconds=COLLECT_SECONDS)
         if sandbox.exec(spec).ended != "exited":  # and the sandbox with it: what is judged may be incomplete

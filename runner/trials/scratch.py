@@ -1,8 +1,8 @@
-"""The scratch folder of a runner at work, which nobody removes when it is killed but the next one.
+"""The scratch folder of a running process. If the process is killed, the next one removes the folder.
 
-Sockets lie in it, and all temporary files: what several runners share must name its place. It is locked for as long as
-its process lives. The lock is the kernel's, so neither a pid that came back nor a clock that went back can be mistaken
-for an owner.
+It holds sockets and all temporary files, so anything that several processes share must name its place. The folder is
+locked for as long as its process lives. The lock is the kernel's, so neither a reused pid nor a clock that was set back
+can be mistaken for an owner.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PREFIX = "assay-run-"
+"""Beginning of the names of locked folders."""
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder closed to other users, in which all temporary files of the process are meanwhile.
+    """Make a folder that is closed to other users, and place all temporary files of the process in it meanwhile.
 
-    Its name is short, since paths of sockets are limited to 108 bytes. Those of runners that died are removed first.
+    Folders of processes that died are removed first. The name is short: paths of sockets are limited to 108 bytes.
     """
     _remove_abandoned()
     before, folder = tempfile.tempdir, Path(tempfile.mkdtemp(prefix="assay-"))
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        # Only now by the name that others look for: without its lock they would take it for abandoned.
+        # The folder gets the name that others look for only now: without a lock they would take it for abandoned.
         folder = folder.rename(folder.with_name(folder.name.replace("assay-", _PREFIX, 1)))
         tempfile.tempdir = str(folder)
         yield folder
@@ -41,7 +42,7 @@ def scratch_folder() -> Iterator[Path]:
 
 def _remove_abandoned() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another user's, or another runner removes the same
+        with suppress(OSError):  # another user's folder, or another process removes the same one
             handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What is known of a trial while it runs, and the record made of it whatever became of it."""
+"""The state of a trial while it runs, and the record that is made of it however it ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.errors import OutputsError
 from runner.records import ErrorInfo, PhaseSeconds, Status, TrialRecord, Usage
 from runner.sweeps.plan import identity
 from runner.sweeps.store import write_atomically
-from runner.trials.behaviour import in_terminal, kinds, own_finish
+from runner.trials.behaviour import kinds, own_finish, terminal_use
 from runner.trials.outcome import ending
 
 if TYPE_CHECKING:
@@ -40,63 +40,65 @@ if TYPE_CHECKING:
 
 
 RUNTIME = "python"
-"""The bundle with the supervisor, which is part of every sandbox that a model acts in."""
+"""Bundle with the supervisor, which every sandbox has in which a model acts."""
 
 
 @dataclass
-class Rollout:
-    """What is known of a trial so far; filled in as the phases pass, whatever becomes of the later ones."""
+class TrialState:
+    """Everything that is known of a try so far. Each phase adds to it, so a later one that fails loses nothing."""
 
     folder: Path
+    """Host folder of the trial."""
     opened: float = field(default_factory=time.monotonic)
-    """When it began, by a clock that is never set."""
+    """Beginning of the try, by a clock that is never set."""
     clock: dict[str, float] = field(default_factory=dict)
+    """Phase -> seconds, in the order in which the phases began."""
     entered: Callable[[str], None] = lambda _: None
-    """Hears of each phase as it begins."""
+    """Function that is called with each phase as it begins."""
     image: Image | None = None
     result: ExecResult | None = None
     session: Session | None = None
     egress: Egress | None = None
     sockets: Path | None = None
-    """Host folder with what its sandbox may reach of the gateway; None: nothing."""
+    """Host folder with the sockets by which the sandbox reaches the gateway or the proxy; None: it reaches neither."""
     asking: Asking | None = None
     verdict: Verdict | None = None
     unserved: ErrorInfo | None = None
-    """Why the model's provider serves nobody, if our own smallest call failed as the agent's did."""
+    """Reason why the model's provider serves nobody: our own smallest call failed as the agent's did."""
     error: ErrorInfo | None = None
     warnings: list[ErrorInfo] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     workspace: Workspace | None = None
     own_usage: OwnUsage | None = None
     began: float = 0.0
-    """Of the rollout, in seconds since the epoch."""
+    """Beginning of the rollout in seconds since the epoch; 0 before it."""
     used: dict[int, list[ToolCall]] = field(default_factory=dict)
     """Number of a model call -> tool calls that an agent in our process read from the words of its answer."""
 
     @property
     def calls(self) -> tuple[ModelCall, ...]:
-        """Every model call of the agent that has ended."""
+        """Model calls of the agent that have ended."""
         return self.session.calls if self.session else ()
 
     @property
     def waited_seconds(self) -> float:
-        """How long the rollout's model calls have waited for the limits on calls."""
+        """Seconds that the rollout's model calls have waited for the limits on calls."""
         return self.session.waited_seconds if self.session else 0.0
 
     def tools(self, call: ModelCall) -> tuple[ToolCall, ...]:
-        """The tool calls of a model call, in the model's order."""
+        """Return the tool calls of a model call, in the model's order."""
         from runner.gateway.trajectory import tool_calls  # noqa: PLC0415 - only where a model was used
 
         return (*tool_calls(call), *self.used.get(call.index, ()))
 
     @property
     def phase(self) -> str:
-        """The last one whose clock has started: an error arose there."""
+        """Phase that began last. An error that is caught now arose in it."""
         return next(reversed(self.clock), "environment")
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
-        """The clock of one phase."""
+        """Measure the seconds of one phase."""
         began = time.monotonic()
         self.clock[phase] = 0.0
         self.entered(phase)
@@ -106,20 +108,19 @@ class Rollout:
             self.clock[phase] = time.monotonic() - began
 
 
-def recorded(
+def make_record(
     trial: PlannedTrial,
-    state: Rollout,
+    state: TrialState,
     bundles: Mapping[str, InstalledBundle],
     retries: tuple[Retry, ...],
     started: datetime,
 ) -> TrialRecord:
-    """The record of a try that is over, however far it came, and its trajectory on disk.
+    """Return the record of a try that is over, however far it came. Write its trajectory.
 
-    `bundles` are those that are installed, by name; `retries` are the tries before it, `started` is when it began
-    (UTC).
+    `bundles` are the installed ones by name, `retries` the tries before this one, and `started` is its beginning (UTC).
     """
     verdict = state.verdict
-    status, error = _ended(trial, state)
+    status, error = _outcome(trial, state)
     reward = verdict.reward if verdict and status.finished else None
     behaviour = {}
     try:
@@ -161,16 +162,17 @@ def recorded(
     )
 
 
-def _ended(trial: PlannedTrial, state: Rollout) -> tuple[Status, ErrorInfo | None]:
-    """Status and error. In order: the user's stop, a failure of ours, what the rollout came to, what it left.
+def _outcome(trial: PlannedTrial, state: TrialState) -> tuple[Status, ErrorInfo | None]:
+    """Return status and error. In order: the user's stop, a failure of ours, the rollout's ending, what it left.
 
-    An agent that ended well and left what no test can run on is in error; where tests ran, it was completed.
+    An agent that ended well and left something on which no test can run is in error. Where tests ran, its trial was
+    completed.
     """
     if state.result and state.result.ended == "cancelled":
         return Status.CANCELLED, None
     verdict = state.verdict
     is_unfit = verdict is not None and verdict.error is not None and verdict.reward == 0.0
-    # Once there is a verdict on what cannot be judged, what happens later says nothing else: it may be the same cause.
+    # A later failure does not replace the verdict that nothing could be judged: it may have the same cause.
     if state.result is None or (state.error is not None and not is_unfit):
         return Status.INFRA_INVALID, state.error
     refusal = state.session.refusal if state.session else None
@@ -180,8 +182,8 @@ def _ended(trial: PlannedTrial, state: Rollout) -> tuple[Status, ErrorInfo | Non
     return status, error
 
 
-def _spent(state: Rollout, retries: Sequence[Retry]) -> dict[str, Any]:
-    """What a record says of tokens and USD: those of the tries before it included, but for what the agent says."""
+def _spent(state: TrialState, retries: Sequence[Retry]) -> dict[str, Any]:
+    """Return a record's tokens and USD. All but the agent's own count include the tries before."""
     session, asking = state.session, state.asking
     return {
         "usage": sum((retry.usage for retry in retries), session.usage if session else Usage()),
@@ -193,23 +195,25 @@ def _spent(state: Rollout, retries: Sequence[Retry]) -> dict[str, Any]:
     }
 
 
-def _behaviour(trial: PlannedTrial, state: Rollout, status: Status) -> dict[str, Any]:
-    """What a record says of how its agent worked, read from what model calls hold; and the trajectory on disk.
+def _behaviour(trial: PlannedTrial, state: TrialState, status: Status) -> dict[str, Any]:
+    """Return how the agent worked, read from its model calls. Write the trajectory.
 
-    Raises `OutputsError`, and whatever an answer that makes no sense leads to.
+    Raises `OutputsError`, and anything that a nonsensical answer leads to.
     """
     agent, calls = trial.cell.agent, state.calls
-    made = [tool for call in calls for tool in state.tools(call)]
-    used, tools = kinds([tool.name for tool in made], agent.tools), Counter(tool.name for tool in made)
-    terminal = in_terminal(made, used)
+    tool_calls = [tool for call in calls for tool in state.tools(call)]
+    names = [tool.name for tool in tool_calls]
+    used = kinds(names, agent.tools)
+    terminal = terminal_use(tool_calls, used)
     if terminal.cut:
         state.flags.append("commands_cut")
     _write_trajectory(trial, state, calls)
-    if state.session and state.session.turns and not (made and (_changed(state) or _said(calls))):
+    worked = tool_calls and (_has_changed(state) or _last_words(calls))
+    if state.session and state.session.turns and not worked:
         state.flags.append("empty_rollout")
     return {
-        "interactions": tools.total(),
-        "tool_calls": dict(tools),
+        "interactions": len(names),
+        "tool_calls": dict(Counter(names)),
         "tool_kinds": used,
         "tool_phases": terminal.phases,
         "programs": terminal.programs,
@@ -217,14 +221,14 @@ def _behaviour(trial: PlannedTrial, state: Rollout, status: Status) -> dict[str,
     }
 
 
-def _flags(trial: PlannedTrial, state: Rollout, retries: Sequence[Retry]) -> list[str]:
-    """What a reader of the record must know before trusting its reward."""
+def _flags(trial: PlannedTrial, state: TrialState, retries: Sequence[Retry]) -> list[str]:
+    """Return what a reader of the record must know before trusting its reward."""
     calls, verdict = state.calls, state.verdict
     return [
         flag
         for flag, holds in {
             "cassette_mismatch": any(call.replayed and call.error for call in calls),
-            # what they cost is not known, and neither in `cost_usd` nor in `judge_usd`
+            # The cost of such calls is not known, and part of neither `cost_usd` nor `judge_usd`.
             "calls_cut": any(call.cut for call in calls)
             or any(retry.lost for retry in retries)
             or (state.asking is not None and state.asking.is_cut),
@@ -248,12 +252,14 @@ def _flags(trial: PlannedTrial, state: Rollout, retries: Sequence[Retry]) -> lis
     ]
 
 
-def _difference(state: Rollout) -> OwnUsage | None:
-    """What the agent itself counted, less what the gateway did; None where one of them counted nothing."""
+def _difference(state: TrialState) -> OwnUsage | None:
+    """Return the agent's own count less the gateway's; None where one of them has none."""
     return state.own_usage.beyond(state.session.usage) if state.own_usage and state.session else None
 
 
-def _digests(trial: PlannedTrial, state: Rollout, bundles: Mapping[str, InstalledBundle]) -> dict[str, str]:
+def _digests(
+    trial: PlannedTrial, state: TrialState, bundles: Mapping[str, InstalledBundle]
+) -> dict[str, str]:
     cell, bundle = trial.cell, trial.cell.agent.bundle
     digests = {
         "assay": __version__,
@@ -275,7 +281,7 @@ def _digests(trial: PlannedTrial, state: Rollout, bundles: Mapping[str, Installe
     return {name: digest for name, digest in digests.items() if digest}
 
 
-def _write_trajectory(trial: PlannedTrial, state: Rollout, calls: Sequence[ModelCall]) -> None:
+def _write_trajectory(trial: PlannedTrial, state: TrialState, calls: Sequence[ModelCall]) -> None:
     if not calls:
         return
     from runner.gateway.trajectory import atif  # noqa: PLC0415 - as above
@@ -292,18 +298,18 @@ def _write_trajectory(trial: PlannedTrial, state: Rollout, calls: Sequence[Model
     write_atomically(state.folder / "trajectory.json", json.dumps(trajectory, indent=1).encode())
 
 
-def _said(calls: Sequence[ModelCall]) -> str:
-    """The words of the last answer."""
+def _last_words(calls: Sequence[ModelCall]) -> str:
+    """Return the words of the last answer."""
     from runner.gateway.trajectory import words  # noqa: PLC0415 - only with a model
 
     return next((words(call) for call in reversed(calls) if call.response), "")
 
 
-def _changed(state: Rollout) -> bool:
-    """Whether the rollout changed anything in its workspace, to the second; true where nobody can tell."""
+def _has_changed(state: TrialState) -> bool:
+    """Return whether the rollout changed anything in its workspace, to the second; True where nobody can tell."""
     return state.workspace is None or state.workspace.changed >= int(state.began)
 
 
 def _total(costs: Sequence[float | None]) -> float | None:
-    """Sum of USD; None as soon as one part is unknown."""
+    """Return the sum in USD; None if one part is unknown."""
     return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -1,4 +1,4 @@
-"""What a rollout left in its working directory, as far as it is measured; the files themselves stay in the tar."""
+"""Measures of what a rollout left in its working directory. The files themselves stay in the tar."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages", "__pycache__", "vendor", "target"})
+"""Names of folders whose files are not counted, nor are those of hidden folders."""
 
 
 class Workspace(NamedTuple):
-    """A measured workspace."""
+    """Measures of a workspace."""
 
     files: int
-    """Regular ones; hidden and dependency folders are left out."""
+    """Number of regular files outside of hidden and dependency folders."""
     lines: int
-    """Of those files."""
+    """Number of lines of those files."""
     depth: int
-    """Folders above the deepest of them; the workspace itself is none."""
+    """Number of folders above the deepest of those files, not counting the workspace itself."""
     changed: float
-    """Seconds since the epoch of the latest change to anything in it; a folder changes when something in it goes."""
+    """Latest change to anything in the workspace, in seconds since the epoch. A removal changes its folder."""
 
 
 def measure(tar: Path) -> Workspace:
-    """The measures of a workspace taken out as `tar`."""
+    """Measure a workspace that was copied out as `tar`."""
     files = lines = depth = 0
     changed = 0.0
     with tarfile.open(tar) as archive:

@@ -19,7 +19,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import LEDGER, Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tasks_factory import dataset, make_task
 
@@ -154,8 +154,8 @@ def trial(
         assert agent.bundle
         bundles = sandboxes.prepare([agent.bundle], print)
         (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
-        lab = Lab(sandboxes, gateway, Store(folder / "outputs"), "test", bundles)
-        record = run_to_the_end(planned, lab, 0, lambda: False)
+        context = TrialContext(sandboxes, gateway, Store(folder / "outputs"), "test", bundles)
+        record = run_to_the_end(planned, context, 0, lambda: False)
     (ledger,) = (folder / "outputs").rglob(LEDGER)
     return Outcome(
         record=record,

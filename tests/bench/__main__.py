@@ -35,7 +35,7 @@ from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.executors.threads import ThreadExecutor
 from runner.sweeps.plan import Plan, make_plan
 from runner.sweeps.store import Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.bench import cases, nl2repo, scoring
 from tests.bench import gateway as bench_gateway
@@ -168,8 +168,8 @@ def _ours(folder: Path, pair: int) -> None:
         agent=Oracle(), model=NO_MODEL, dataset=dataset(folder / "tasks"), budget=Budget(), attempts=1
     )
     plan = make_plan([cell], sandboxes, lambda _: ())
-    lab = Lab(sandboxes, Gateway(folder), Store(folder / f"outputs{pair}"), "bench", {})
-    work = partial(run_to_the_end, lab=lab, retries=0, cancelled=lambda: False)
+    context = TrialContext(sandboxes, Gateway(folder), Store(folder / f"outputs{pair}"), "bench", {})
+    work = partial(run_to_the_end, context=context, retries=0, cancelled=lambda: False)
     records = list(ThreadExecutor(workers=WORKERS).run(plan.trials, work, Event()))
     if wrong := [record for record in records if record.reward != 1.0]:
         raise SystemExit(f"a measured trial did not pass: {wrong[0]}")

@@ -24,7 +24,7 @@ from runner.benchmarks.cli_tool_bench.reference_runs import References
 from runner.records import Image
 from runner.records.cases import FILES_ROOT, Case, CaseResult, CaseSide
 from runner.sandbox import archive, inside
-from runner.sandbox.cases.box import CaseBox, stream, stream_pairs
+from runner.sandbox.cases.box import DockerCaseBox, stream, stream_pairs
 from runner.sandbox.cases.lane import Lane
 from runner.sandbox.cases.launch import arguments
 from runner.sandbox.docker import engine
@@ -119,7 +119,7 @@ def _by_size(client: DockerClient, images: dict[int, Image], cases: Sequence[Cas
 
 def _all(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
     """What a configuration costs once the reference's results are known: the candidate alone, two at once."""
-    with CaseBox(client.api, CaseSide(name="bench", image=image, lanes=2)) as box:
+    with DockerCaseBox(client.api, CaseSide(name="bench", image=image, lanes=2)) as box:
         reference = dict(stream(box, cases))
         candidate: dict[int, CaseResult] = {}
         seconds = _seconds(lambda: candidate.update(stream(box, cases)))
@@ -131,7 +131,7 @@ def _all(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
 def _looked_again(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
     """What a candidate that differs in every case costs beside its own cases: in three minutes of one hour."""
     with (
-        CaseBox(client.api, CaseSide(name="bench", image=image, lanes=2)) as box,
+        DockerCaseBox(client.api, CaseSide(name="bench", image=image, lanes=2)) as box,
         tempfile.TemporaryDirectory() as folder,
     ):
 
@@ -161,10 +161,10 @@ def _seen(result: CaseResult) -> object:
 
 
 @contextmanager
-def _sides(client: DockerClient, image: Image) -> Iterator[tuple[CaseBox, CaseBox]]:
+def _sides(client: DockerClient, image: Image) -> Iterator[tuple[DockerCaseBox, DockerCaseBox]]:
     with (
-        CaseBox(client.api, CaseSide(name="bench-reference", image=image)) as reference,
-        CaseBox(client.api, CaseSide(name="bench-candidate", image=image)) as candidate,
+        DockerCaseBox(client.api, CaseSide(name="bench-reference", image=image)) as reference,
+        DockerCaseBox(client.api, CaseSide(name="bench-candidate", image=image)) as candidate,
     ):
         yield reference, candidate
 

@@ -21,6 +21,7 @@ from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
 from runner.benchmarks.nl2repo.judged_copy import write_copy
 from runner.benchmarks.nl2repo.suite import HIDDEN, WORKSPACE, Suite, packaging
 from runner.benchmarks.nl2repo.verifier import UID, USER, SuiteVerifier, suite_of
+from runner.protocols import Submission
 from runner.records import ExecSpec, SandboxSpec, Task
 from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -78,7 +79,7 @@ def _compare(dataset: Nl2RepoBench, task: Task, sandboxes: DockerSandboxes) -> N
         pairs = []
         for _ in range(ROUNDS):
             began = time.monotonic()
-            verdict = dataset.verifier.verify(task, agent, sandboxes, Path(folder))
+            verdict = dataset.verifier.verify(Submission(task, agent, sandboxes, Path(folder)))
             seconds = time.monotonic() - began
             pairs.append((seconds, _by_hand(task, suite_of(task), sandboxes, Path(folder))))
     ours, bare = (statistics.median(values) for values in zip(*pairs, strict=True))

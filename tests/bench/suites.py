@@ -13,6 +13,7 @@ from typing import Any, Literal
 from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
 from runner.benchmarks.nl2repo.suite import SUITE
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
+from runner.protocols import Submission
 from runner.records import ExecSpec, Image, SandboxSpec, Task, Verdict
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
@@ -72,7 +73,7 @@ class SuiteBench:
                 given = {f"/workspace/{path}": text for path, text in files.items()}
                 result = agent.exec(ExecSpec(argv=("bash", "-ec", script), files=given))
                 assert result.exit_code == 0, result
-                return self.dataset.verifier.verify(task, agent, self.sandboxes, into)
+                return self.dataset.verifier.verify(Submission(task, agent, self.sandboxes, into))
 
     def _other_suite(self, task: Task, place: Path, changed: dict[str, Any]) -> Task:
         assert task.verifier.tests

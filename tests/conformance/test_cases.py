@@ -12,10 +12,11 @@ import pytest
 
 from metrics.differential import Phase, Rules, judge_case
 from runner.benchmarks.cli_tool_bench.reference_runs import observed
+from runner.protocols import CaseBox
 from runner.records import Environment
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.sandbox.cases import launch
-from runner.sandbox.cases.box import CaseBox, stream, stream_pairs
+from runner.sandbox.cases.box import stream, stream_pairs
 from runner.sandbox.cases.inside.command import FLOOD_BYTES
 from runner.sandbox.docker import base
 from runner.sandbox.docker.provider import DockerSandboxes

@@ -110,7 +110,7 @@ def test_a_task_is_refused_with_a_sentence_or_complete(tasks: list[Task]) -> Non
         assert task.instruction.strip(), task
         assert task.environment.digest, task
         assert task.environment.context or task.environment.image, task
-        assert task.verifier.tests or task.verifier.environment or task.verifier.cases, task
+        assert task.verifier.tests or task.verifier.environment or task.payload, task
         assert all(path.startswith("/") for path in task.artifacts), task
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import atif, tool_calls
-from runner.trials.behaviour import in_terminal
+from runner.trials.behaviour import terminal_use
 from tests.gateway.answering import answering
 from tests.gateway.atif import Trajectory
 
@@ -172,6 +172,6 @@ def test_a_tool_call_that_makes_no_sense_is_on_the_record(
         asked = {"messages": [{"role": "user", "content": "x"}], "input": "x"}
         assert http(trial).post(f"/v1/{path}", json=asked).status_code == 200
     (made,) = tool_calls(trial.calls[0])
-    in_terminal([made], ["execute"])
+    terminal_use([made], ["execute"])
     document = atif(trial.calls, agent="a", version="1", session_id="s", instruction="i")
     Trajectory.model_validate_json(json.dumps(document, allow_nan=False))

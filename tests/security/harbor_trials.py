@@ -12,7 +12,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tasks_factory import dataset, make_task
 
@@ -52,5 +52,5 @@ environment_mode = "{mode}"
     sandboxes = DockerSandboxes()
     sandboxes.prepare((), print)
     (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
-    lab = Lab(sandboxes, Gateway(folder), Store(folder / "outputs"), "test", {})
-    return run_to_the_end(planned, lab, 0, lambda: False)
+    context = TrialContext(sandboxes, Gateway(folder), Store(folder / "outputs"), "test", {})
+    return run_to_the_end(planned, context, 0, lambda: False)

@@ -12,9 +12,10 @@ from typing import Literal
 
 import pytest
 
+from runner.protocols import CaseBox
 from runner.records import Environment
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
-from runner.sandbox.cases.box import CaseBox
+from runner.sandbox.cases.box import DockerCaseBox
 from runner.sandbox.docker import base, engine
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON
@@ -403,6 +404,7 @@ for pid in filter(str.isdigit, os.listdir('/proc')):
 def test_a_supervisor_that_dies_is_replaced(sides: tuple[CaseBox, CaseBox]) -> None:
     """From outside: nothing inside can. Its case is run again, by another."""
     reference = sides[0]
+    assert isinstance(reference, DockerCaseBox)
     api = engine.connect().api
     slow = Case(command_class="t", command="echo once > n; sleep 1; cat n", files={"a": "a"})
     with ThreadPoolExecutor(1) as pool:

@@ -26,7 +26,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.project_factory import make_project, project_bench
 from tests.support.suite_factory import make_folder, suite_dataset
@@ -165,7 +165,9 @@ def test_what_was_given_is_on_the_record_by_name(tmp_path: Path, monkeypatch: py
     cell = Cell(agent=Oracle(), model=NO_MODEL, dataset=tasks, budget=Budget(), attempts=1)
     sandboxes, store = DockerSandboxes(), Store(tmp_path / "outputs")
     (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
-    record = run_to_the_end(planned, Lab(sandboxes, Gateway(tmp_path), store, "test", {}), 0, lambda: False)
+    record = run_to_the_end(
+        planned, TrialContext(sandboxes, Gateway(tmp_path), store, "test", {}), 0, lambda: False
+    )
     assert (record.status, record.host_env) == (Status.COMPLETED, (NAME,))
     folder = store.folder(planned.key)
     assert f"{SECRET} none" in (folder / "agent.stdout").read_text()

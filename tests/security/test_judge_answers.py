@@ -24,10 +24,11 @@ from runner.benchmarks.project_setup.deliverables import Outcomes, Rerun, Truth
 from runner.benchmarks.project_setup.rerun import _is_cut
 from runner.benchmarks.project_setup.verifier import _claimed, components, reward
 from runner.benchmarks.project_setup.watched_results import Watched, read, readings
+from runner.protocols import CaseBox
 from runner.records import Environment, ExecResult, Image, Verdict
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.sandbox.cases import launch
-from runner.sandbox.cases.box import CaseBox, longest, read_answer
+from runner.sandbox.cases.box import longest, read_answer
 from runner.sandbox.cases.lane import LaneDied
 from runner.sandbox.docker import base
 from runner.sandbox.inside import PYTHON

@@ -15,7 +15,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.bench.suites import SuiteBench
 from tests.support.suite_factory import PASSED
@@ -224,8 +224,8 @@ def test_who_copies_the_library_from_the_package_index_reaches_none(
         cell = Cell(agent=Oracle(), model=NO_MODEL, dataset=bench.dataset, budget=Budget(), attempts=1)
         (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
         copying = trial.task.model_copy(update={"solution": tmp_path / "solution"})
-        lab = Lab(sandboxes, Gateway(tmp_path), store, "test", {})
-        record = run_to_the_end(trial.model_copy(update={"task": copying}), lab, 0, lambda: False)
+        context = TrialContext(sandboxes, Gateway(tmp_path), store, "test", {})
+        record = run_to_the_end(trial.model_copy(update={"task": copying}), context, 0, lambda: False)
         assert (record.status, record.reward) == (Status.COMPLETED, 0.0), record
         assert "no_install_step" in record.flags
         printed = (store.folder(trial.key) / "agent.stdout").read_text()

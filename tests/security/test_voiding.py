@@ -19,7 +19,7 @@ from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.trials import run as trial
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tasks_factory import dataset, make_task
 
@@ -75,7 +75,9 @@ def run(tmp_path: Path) -> Callable[..., TrialRecord]:
         sandboxes, store = DockerSandboxes(), Store(tmp_path / "outputs")
         sandboxes.prepare((), print)
         (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
-        return run_to_the_end(planned, Lab(sandboxes, Gateway(tmp_path), store, "test", {}), 0, lambda: False)
+        return run_to_the_end(
+            planned, TrialContext(sandboxes, Gateway(tmp_path), store, "test", {}), 0, lambda: False
+        )
 
     return run
 

@@ -20,7 +20,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import LEDGER, PROBE_LEDGER, Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tasks_factory import dataset, make_task
 
@@ -63,7 +63,7 @@ def run(tmp_path: Path, gateway: Gateway) -> Callable[..., TrialRecord]:
         sandboxes, store = DockerSandboxes(), Store(tmp_path / "outputs")
         sandboxes.prepare((), print)
         (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
-        return run_to_the_end(planned, Lab(sandboxes, gateway, store, "test", {}), 2, lambda: False)
+        return run_to_the_end(planned, TrialContext(sandboxes, gateway, store, "test", {}), 2, lambda: False)
 
     return run
 

@@ -6,7 +6,14 @@ import pytest
 
 from runner.records import Status, ToolCall
 from runner.resources import CONF
-from runner.trials.behaviour import LONGEST_COMMAND, LONGEST_COMMANDS, command, in_terminal, kinds, own_finish
+from runner.trials.behaviour import (
+    LONGEST_COMMAND,
+    LONGEST_COMMANDS,
+    command,
+    kinds,
+    own_finish,
+    terminal_use,
+)
 
 TOOLS = {"edit": ("file_editor",), "execute": ("terminal",), "finish": ("finish",)}
 
@@ -74,7 +81,7 @@ def test_programs_and_phases_of_a_trajectory() -> None:
     calls = [
         ToolCall(id=str(at), name=name, arguments=arguments) for at, (name, arguments) in enumerate(given)
     ]
-    phases, programs, _ = in_terminal(calls, kinds([call.name for call in calls], TOOLS))
+    phases, programs, _ = terminal_use(calls, kinds([call.name for call in calls], TOOLS))
     assert phases == ("setup", "dependencies", "testing", "other")
     assert programs == ("cd", "ls", "apt install", "pytest")
 
@@ -90,7 +97,7 @@ def test_programs_and_phases_of_a_trajectory() -> None:
 )
 def test_long_commands_are_read_in_part_and_that_is_said(texts: list[str], cut: bool) -> None:  # noqa: FBT001
     calls = [ToolCall(id=str(at), name="terminal", arguments=text) for at, text in enumerate(texts)]
-    found = in_terminal(calls, ["execute"] * len(calls))
+    found = terminal_use(calls, ["execute"] * len(calls))
     assert found.cut is cut
     assert len(found.phases) == len(calls)
     assert len(found.programs) <= LONGEST_COMMANDS // 3

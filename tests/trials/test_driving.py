@@ -31,7 +31,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import LEDGER, Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.agents.trials import KEY_VARIABLE
 from tests.jobs.sweeps import Door
@@ -110,9 +110,9 @@ def run(tmp_path: Path, gateway: Gateway) -> Callable[..., Ran]:
             )
             sandboxes = sandboxes or DockerSandboxes()
             (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
-            lab = Lab(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
-            record = run_to_the_end(trial, lab, 0, cancelled)
-        folder = lab.store.folder(trial.key)
+            context = TrialContext(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
+            record = run_to_the_end(trial, context, 0, cancelled)
+        folder = context.store.folder(trial.key)
         ledger = folder / LEDGER
         lines = ledger.read_text().splitlines() if ledger.exists() else []
         calls = tuple(ModelCall.model_validate_json(line) for line in lines)

@@ -15,7 +15,7 @@ from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.trials import run as trial
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tasks_factory import dataset, make_task
 
@@ -61,8 +61,8 @@ def run(tmp_path: Path) -> Callable[..., TrialRecord]:
         )
         sandboxes = sandboxes or DockerSandboxes()
         (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
-        lab = Lab(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
-        return run_to_the_end(planned, lab, retries, cancelled)
+        context = TrialContext(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
+        return run_to_the_end(planned, context, retries, cancelled)
 
     return run
 

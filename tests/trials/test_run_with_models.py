@@ -18,7 +18,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import LEDGER, Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.conformance.test_agent import configured
 from tests.gateway.answering import answering
@@ -80,9 +80,9 @@ def run(tmp_path: Path, gateway: Gateway) -> Callable[..., tuple[TrialRecord, li
         cell = Cell(agent=agent, model=model, dataset=dataset(tmp_path / "tasks"), budget=budget, attempts=1)
         sandboxes = DockerSandboxes()
         (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
-        lab = Lab(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
-        record = run_to_the_end(trial, lab, 0, lambda: False)
-        ledger = lab.store.folder(trial.key) / LEDGER
+        context = TrialContext(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
+        record = run_to_the_end(trial, context, 0, lambda: False)
+        ledger = context.store.folder(trial.key) / LEDGER
         lines = ledger.read_text().splitlines() if ledger.exists() else []
         return record, [ModelCall.model_validate_json(line) for line in lines]
 

@@ -10,7 +10,7 @@ import pytest
 
 from runner.errors import EngineError
 from runner.records import ErrorInfo, ExecResult, Status, Verdict
-from runner.trials.state import Rollout, _ended
+from runner.trials.state import TrialState, _outcome
 
 NO_VERDICT = Verdict(
     reward=0.0, error=ErrorInfo(type="VerifierError", message="wrote neither"), flags=("no_verdict",)
@@ -24,8 +24,8 @@ PROVIDER = SimpleNamespace(
 
 def _state(
     verdict: Verdict, *, exit_code: int = 0, calls: tuple[Any, ...] = (), ours: bool = False
-) -> Rollout:
-    state = Rollout(Path("nowhere"))
+) -> TrialState:
+    state = TrialState(Path("nowhere"))
     state.verdict = verdict
     state.result = ExecResult(exit_code=exit_code, stdout="", stderr="", seconds=1.0)
     state.session = SimpleNamespace(calls=calls, refusal=None)  # type: ignore[assignment]
@@ -48,8 +48,8 @@ def _state(
     ],
 )
 def test_a_provider_that_failed_is_ours_and_an_unfit_machine_is_the_agents(
-    state: Rollout, status: Status, error: str | None
+    state: TrialState, status: Status, error: str | None
 ) -> None:
     """An agent whose provider is down leaves nothing, and tests of nothing may give no reward: that is not its loss."""
-    found, why = _ended(SimpleNamespace(seconds=None), state)  # type: ignore[arg-type]
+    found, why = _outcome(SimpleNamespace(seconds=None), state)  # type: ignore[arg-type]
     assert (found, why.type if why else None) == (status, error)

@@ -16,7 +16,7 @@ from runner.errors import EngineError
 from runner.records.cases import Case, CaseResult
 
 if TYPE_CHECKING:
-    from runner.sandbox.cases.box import CaseBox
+    from runner.protocols import CaseBox
 
 TRIES = 2
 """A minute may end between two looks, but not in two tries that follow each other."""

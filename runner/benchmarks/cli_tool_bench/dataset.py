@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
-from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
+from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
 from runner.benchmarks.harbor.task_toml import read_toml
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.task_files import check_links, digest, read_instruction, tree_digest
@@ -133,12 +133,9 @@ class CliToolBench(Record):
                 "environment": environment,
                 "agent_timeout_seconds": tool.agent_timeout_seconds,
                 "agent_user": "agent",
-                "verifier": VerifierSpec(
-                    mode="separate",
-                    cases=folder / "cases.jsonl",
-                    install=install,
-                    reference=tool.reference.size,
-                    timeout_seconds=self.verifier.install_seconds,
+                "verifier": VerifierSpec(mode="separate", timeout_seconds=self.verifier.install_seconds),
+                "payload": DifferentialTest(
+                    cases=folder / "cases.jsonl", install=install, reference=tool.reference.size
                 ),
                 "solution": (there := solution(tool.reference, tool.tool, cache)),
                 "answer": Answer(

@@ -38,12 +38,23 @@ from runner.terminal.escaping import printable
 from runner.trials.workspace import measure
 
 if TYPE_CHECKING:
-    from runner.protocols import Ask, Sandbox, SandboxProvider
+    from runner.protocols import SandboxProvider, Submission
 
 WORKSPACE = "/workspace"
 """Where a tool's source lies when it is installed, on both sides."""
 FOUND = "differential.json"
 """Everything that was found, case by case, beside the trial's record."""
+
+
+class DifferentialTest(Record):
+    """Payload of a task that is judged beside a reference."""
+
+    cases: Path
+    """File of cases. The candidate sees no line of it."""
+    install: str
+    """Shell command that installs the tool in a workspace."""
+    reference: dict[str, float] = {}
+    """Figures of the human-written tool, which become components of the verdict."""
 
 
 class Installed(NamedTuple):
@@ -93,34 +104,34 @@ class DifferentialVerifier(Record):
             return rules | {"judge": identity(self.judge)}
         return rules
 
-    def verify(
-        self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, ask: Ask | None = None
-    ) -> Verdict:
+    def verify(self, submission: Submission) -> Verdict:
         """See `protocols.Verifier`.
 
         Raises `VerifierError` when the reference itself is broken, `TaskError` when too few cases are valid.
         """
         began = time.monotonic()
-        cases = _cases(task)
+        task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
+        test = _test(task)
+        cases = read_cases(test.cases)
         _reference(task)  # before anything is run in vain
         image = sandboxes.image(task.environment)
-        workspace = into / "workspace.tar"
+        workspace = folder / "workspace.tar"
         try:
-            sandbox.get(sandbox.workdir, workspace)
+            submission.sandbox.get(submission.sandbox.workdir, workspace)
         except (WorkspaceTooLarge, FileNotFoundError) as error:
             # What cannot be taken out cannot be installed, and that is the agent's doing.
             return Verdict(
                 reward=0.0,
-                components={"build": 0.0, **task.verifier.reference},
+                components={"build": 0.0, **test.reference},
                 mode="separate",
                 error=ErrorInfo.of(error, "verify"),
             )
         compared = self._compared(task, workspace, cases, sandboxes)
-        if self.judge and ask:
-            semantic = SemanticJudge(self.judge, self.cache, ask)
+        if self.judge and submission.ask:
+            semantic = SemanticJudge(self.judge, self.cache, submission.ask)
             compared = compared.judged(semantic.verdicts(compared.questions.values()))
-        verdict = self._verdict(compared, into)
-        sizes = {"workspace_depth": float(measure(workspace).depth), **task.verifier.reference}
+        verdict = self._verdict(compared, folder)
+        sizes = {"workspace_depth": float(measure(workspace).depth), **test.reference}
         return verdict.model_copy(
             update={
                 "image": image.id,
@@ -201,7 +212,7 @@ class DifferentialVerifier(Record):
             return self._run(task, installed(), cases, sandboxes, how or "auto")
 
         image, reference = sandboxes.image(task.environment), _reference(task)
-        shaping = [image.id, reference.name, task.verifier.install, self.limits.model_dump(), _engine()]
+        shaping = [image.id, reference.name, _test(task).install, self.limits.model_dump(), _engine()]
         return References.of(self.cache / "results", shaping, self.rules, run)
 
     def _looked_again(
@@ -263,9 +274,10 @@ class DifferentialVerifier(Record):
             user="root",
             network="open" if allowed(sandboxes, task.environment) is None else "none",
         )
+        install = _test(task).install
         # A private workspace is no failure: what is judged is what was made, and not under which umask.
         command = ExecSpec(
-            argv=("bash", "-c", f"chmod -R a+rX . && {task.verifier.install}"),
+            argv=("bash", "-c", f"chmod -R a+rX . && {install}"),
             cwd=WORKSPACE,
             user="root",
             timeout_seconds=task.verifier.timeout_seconds,
@@ -278,7 +290,7 @@ class DifferentialVerifier(Record):
                 yield Installed(place.snapshot(), output)
             else:
                 ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
-                yield Installed(None, f"{output}\n`{task.verifier.install}` ended with {ending}")
+                yield Installed(None, f"{output}\n`{install}` ended with {ending}")
 
     def _run(
         self,
@@ -321,10 +333,10 @@ class DifferentialVerifier(Record):
         )
 
 
-def _cases(task: Task) -> tuple[Case, ...]:
-    if task.verifier.cases is None:
+def _test(task: Task) -> DifferentialTest:
+    if not isinstance(task.payload, DifferentialTest):
         raise VerifierError(f"{task.name} has no cases, which differential testing needs.")
-    return read_cases(task.verifier.cases)
+    return task.payload
 
 
 def _reference(task: Task) -> Path:

@@ -18,7 +18,7 @@ from pydantic import Field
 from runner.benchmarks.harbor.artifacts import PUBLISHED
 from runner.benchmarks.harbor.host_environment import Fill, HostEnvironment
 from runner.benchmarks.harbor.task_toml import EnvironmentTable, NetworkTable, TaskToml, read_task_toml
-from runner.benchmarks.harbor.verifier import HarborVerifier
+from runner.benchmarks.harbor.verifier import LIVE_FRESH, HarborVerifier
 from runner.benchmarks.sources.task_files import (
     PARTS,
     check_files,
@@ -34,6 +34,8 @@ from runner.sweeps.core_sets import read_core_set
 
 OPEN = ("/logs/agent", PUBLISHED)
 """Folders that agents and solutions of Harbor's find in their machine."""
+ONCE_DECLARED: dict[str, Any] = {"cases": None, "install": "", "reference": {}}
+"""Fields that every `VerifierSpec` once had. They stay in the digest, so that finished trials keep their keys."""
 _LANGUAGES = """
     bash c c++ c# clojure cobol cpp css elixir erlang fortran go golang haskell html java javascript julia kotlin lean
     lisp lua ocaml perl php prolog python r ruby rust scala scheme shell sql swift typescript verilog zig
@@ -157,7 +159,8 @@ class HarborDataset(Record):
             "name": task.name,
             "files": task.digest,
             "environment": environment.digest,
-            "verifier": declared.model_dump(mode="json", exclude={"tests": True, "environment": {"context"}}),
+            "verifier": ONCE_DECLARED
+            | declared.model_dump(mode="json", exclude={"tests": True, "environment": {"context"}}),
             "solution_env": table.solution.env,
             **({"host_env": host_env} if host_env else {}),
             **({"entrypoint": True} if _sets_entrypoint(environment, verifier.environment) else {}),
@@ -175,6 +178,7 @@ class HarborDataset(Record):
             artifacts=table.artifact_paths(),
             entrypoint=True,
             open_dirs=OPEN,
+            fresh_dirs=LIVE_FRESH if keep else (),
             solution=folder / "solution" if (folder / "solution" / "solve.sh").is_file() else None,
             solution_env=solution_env,
             solution_refused=solution_refused,

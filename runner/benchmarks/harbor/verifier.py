@@ -31,11 +31,12 @@ from __future__ import annotations
 import tarfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from runner.benchmarks.harbor.artifacts import RESERVED
-from runner.benchmarks.harbor.carrying import carry_artifacts
+from runner.benchmarks.harbor.artifacts import PUBLISHED, RESERVED
+from runner.benchmarks.harbor.carrying import carry_artifacts, keep_published
 from runner.benchmarks.harbor.machine_changes import changed_programs, shown
 from runner.benchmarks.harbor.pristine import lay_over
 from runner.benchmarks.harbor.reward_files import NAMES, only_file, read_reward
@@ -47,7 +48,7 @@ from runner.sandbox.network import allowed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from runner.protocols import Ask, Sandbox, SandboxProvider
+    from runner.protocols import Sandbox, SandboxProvider, Submission
     from runner.records import Changes, Environment, Image, Task
 
 LOGS = "/logs/verifier"
@@ -91,77 +92,80 @@ class HarborVerifier(Record):
     def judge(self) -> None:
         """Tests decide, and no model."""
 
-    def verify(
-        self,
-        task: Task,
-        sandbox: Sandbox,
-        sandboxes: SandboxProvider,
-        into: Path,
-        ask: Ask | None = None,  # noqa: ARG002 - a verifier's signature
-    ) -> Verdict:
+    def collect(self, submission: Submission) -> tuple[str, ...]:
+        """Keep what the agent published in `/logs/artifacts`. See `protocols.CollectingVerifier`."""
+        published = PUBLISHED in submission.task.open_dirs
+        if not published or keep_published(submission.sandbox, submission.folder):
+            return ()
+        return ("artifacts_not_kept",)
+
+    def verify(self, submission: Submission) -> Verdict:
         """See `protocols.Verifier`."""
-        began = time.monotonic()
+        began, task = time.monotonic(), submission.task
         look = {"live": self._live, "shared": self._shared, "separate": self._separate}[mode_of(task)]
-        verdict = _unless_the_engine_fails(task, sandboxes, lambda: look(task, sandbox, sandboxes, into))
+        verdict = _unless_the_engine_fails(task, submission.sandboxes, lambda: look(submission))
         return verdict.model_copy(update={"seconds": time.monotonic() - began})
 
-    def _separate(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+    def _separate(self, submission: Submission) -> Verdict:
+        task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
         hosts = allowed(sandboxes, _environment(task))
         image = sandboxes.image(_environment(task))
         with _opened(task, image, sandboxes, hosts) as judge:
             try:
-                left_out = carry_artifacts(task, sandbox, judge, into)
+                left_out = carry_artifacts(task, submission.sandbox, judge, folder)
             except WorkspaceTooLarge as error:
                 return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
-            verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, into, "separate")
+            verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, folder, "separate")
         if not left_out:
             return verdict
         return verdict.model_copy(
             update={"left_out": shown(left_out), "flags": (*verdict.flags, "artifacts_left_out")}
         )
 
-    def _shared(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:
+    def _shared(self, submission: Submission) -> Verdict:
+        task, sandbox, sandboxes = submission.task, submission.sandbox, submission.sandboxes
         hosts = allowed(sandboxes, _environment(task))
         commands = _test_commands(task, proxy=bool(hosts))
         changes = sandbox.changes()
         try:
             with _opened(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
-                verdict = self._judge(commands, judge, into, "shared")
+                verdict = self._judge(commands, judge, submission.folder, "shared")
         except ImageError as error:  # the agent left a machine that cannot even start
             verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
-        verdict = _with_programs(verdict, changes, sandbox, into)
+        verdict = _with_programs(verdict, changes, sandbox, submission.folder)
         if self.again is None:
             return verdict
-        return _beside(verdict, self._again(task, sandbox, sandboxes, into / "again", changes))
+        again = replace(submission, folder=submission.folder / "again")
+        return _beside(verdict, self._again(again, changes))
 
-    def _again(
-        self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path, changes: Changes | None
-    ) -> Verdict:
-        """The second verdict, in a machine of the task's image."""
-        into.mkdir(exist_ok=True)
+    def _again(self, submission: Submission, changes: Changes | None) -> Verdict:
+        """Return the second verdict, from a machine of the task's image."""
+        task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
+        folder.mkdir(exist_ok=True)
         began, hosts = time.monotonic(), allowed(sandboxes, _environment(task))
-        with _opened(task, sandbox.image, sandboxes, hosts) as judge:
+        with _opened(task, submission.sandbox.image, sandboxes, hosts) as judge:
             try:
-                left_out = lay_over(changes, sandbox, judge, into)
-                verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, into, "pristine")
+                left_out = lay_over(changes, submission.sandbox, judge, folder)
+                verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, folder, "pristine")
             except (VerifierError, WorkspaceTooLarge) as error:
                 left_out = ()
                 verdict = Verdict(reward=0.0, mode="pristine", error=ErrorInfo.of(error, "verify"))
         seconds = time.monotonic() - began
         return verdict.model_copy(update={"left_out": shown(left_out), "seconds": seconds})
 
-    def _live(self, task: Task, sandbox: Sandbox, sandboxes: SandboxProvider, into: Path) -> Verdict:  # noqa: ARG002
+    def _live(self, submission: Submission) -> Verdict:
+        sandbox, folder = submission.sandbox, submission.folder
         changes = sandbox.changes()
         empty = EMPTY.format(folders=" ".join(LIVE_FRESH))
         sandbox.exec(ExecSpec(argv=("sh", "-c", empty), user="root", timeout_seconds=EMPTY_SECONDS))
-        if not all(_is_new(folder, sandbox, into) for folder in LIVE_FRESH):
+        if not all(_is_new(path, sandbox, folder) for path in LIVE_FRESH):
             message = f"{' and '.join(LIVE_FRESH)} could not be emptied: something in the agent's machine fills them."
             verdict = Verdict(
                 reward=0.0, mode="live", error=_error("VerifierError", message), flags=(NO_VERDICT,)
             )
         else:
-            verdict = self._judge(_test_commands(task), sandbox, into, "live")
-        return _with_programs(verdict, changes, sandbox, into)
+            verdict = self._judge(_test_commands(submission.task), sandbox, folder, "live")
+        return _with_programs(verdict, changes, sandbox, folder)
 
     def _judge(self, commands: Sequence[ExecSpec], judge: Sandbox, into: Path, mode: Mode) -> Verdict:
         """Run the tests, end all processes, and read the reward."""

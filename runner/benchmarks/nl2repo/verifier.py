@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from runner.protocols import Ask, Sandbox, SandboxProvider
+    from runner.protocols import Sandbox, SandboxProvider, Submission
 
 USER, UID = "agent", 1000
 """Who installs and tests: nobody with rights."""
@@ -77,24 +77,18 @@ class SuiteVerifier(Record):
         """What of it can change a reward."""
         return {"install_network": self.install_network, "judge": _judge_digest()}
 
-    def verify(
-        self,
-        task: Task,
-        sandbox: Sandbox,
-        sandboxes: SandboxProvider,
-        into: Path,
-        ask: Ask | None = None,  # noqa: ARG002 - a verifier's signature
-    ) -> Verdict:
+    def verify(self, submission: Submission) -> Verdict:
         """See `protocols.Verifier`. Raises `VerifierError` when the suite is not here."""
         began = time.monotonic()
+        task, sandbox, folder = submission.task, submission.sandbox, submission.folder
         suite = suite_of(task)
-        workspace = into / "workspace.tar"
+        workspace = folder / "workspace.tar"
         try:
             sandbox.get(sandbox.workdir, workspace)
-            reported, image, output = self.run(task, suite, workspace, sandboxes, into)
+            reported, image, output = self.run(task, suite, workspace, submission.sandboxes, folder)
         except (WorkspaceTooLarge, FileNotFoundError, _NoCopy) as error:
             return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
-        verdict = _verdict(suite, reported, into, output)
+        verdict = _verdict(suite, reported, folder, output)
         return verdict.model_copy(update={"image": image.id, "seconds": time.monotonic() - began})
 
     def run(

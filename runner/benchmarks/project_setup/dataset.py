@@ -23,6 +23,7 @@ from runner.benchmarks.project_setup.deliverables import (
     SCRIPT,
     TRUTH,
     WORKSPACE,
+    ProjectToSetUp,
     Truth,
 )
 from runner.benchmarks.project_setup.projects import Project
@@ -197,6 +198,7 @@ class ExecutionBench(Record):
         limits = [project.build_seconds, project.test_seconds]
         shaping = [project.identity, scripts, known, limits, INSTRUCTION, self.verifier.shaping]
         recorded = all((folder / SOLUTION / name).is_file() for name in (DOCKERFILE, SCRIPT))
+        context = projects.context(project, self.image, self.cache)
         return Task(
             name=folder.name,
             dataset=self.name,
@@ -204,14 +206,13 @@ class ExecutionBench(Record):
             digest=digest(shaping),
             **_strata(project),
             instruction=INSTRUCTION,
-            environment=self._environment(project, folder.name),
+            environment=self._environment(project, folder.name, context),
             verifier=VerifierSpec(mode="separate", tests=folder, timeout_seconds=project.test_seconds),
-            is_project=True,
+            payload=ProjectToSetUp(project=context / PROJECT),
             solution=self.cache / "set_up" / _short([scripts, known]) if recorded else None,
         )
 
-    def _environment(self, project: Project, name: str) -> Environment:
-        context = projects.context(project, self.image, self.cache)
+    def _environment(self, project: Project, name: str, context: Path) -> Environment:
         return Environment(
             name=name,
             context=context,

@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field
 
-from runner.records import ErrorInfo, Record
+from runner.errors import EngineError
+from runner.records import ErrorInfo, Record, Task
 
 WORKSPACE: Final = "/workspace"
 PROJECT: Final = "project"
@@ -20,6 +22,32 @@ DOCKERFILE: Final = "Dockerfile"
 SCRIPT: Final = "run_tests.sh"
 RESULTS: Final = "results.json"
 TRUTH: Final = "truth.json"
+
+
+class ProjectToSetUp(Record):
+    """Payload of a task of dataset=execution."""
+
+    project: Path
+    """Folder of the project as it is published, there once the dataset is prepared."""
+
+
+def project_of(task: Task) -> Path | None:
+    """Return the folder of the project that a task's machine holds; None if it holds none.
+
+    Other datasets' tasks hold one, too, if their build context has it at its place.
+    """
+    if isinstance(task.payload, ProjectToSetUp):
+        return task.payload.project
+    project = task.environment.context and task.environment.context / PROJECT
+    return project if project and project.is_dir() else None
+
+
+def fetched_project(task: Task) -> Path:
+    """Return the folder of the project as it is published. Raises `EngineError` when it is not here."""
+    project = project_of(task)
+    if not project or not project.is_dir():
+        raise EngineError(f"The project of {task.name} is not here: fetch it with job=setup.")
+    return project
 
 
 class Outcomes(Record):

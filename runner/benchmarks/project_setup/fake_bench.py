@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.benchmarks.project_setup.deliverables import Rerun
-from runner.protocols import Sandbox
+from runner.protocols import Machine, SandboxProvider
 from runner.records import Model
+from runner.sandbox.local import LocalSandboxes
 
 FAKE = Model(name="fake", backend="none")
 
@@ -18,14 +18,15 @@ FAKE = Model(name="fake", backend="none")
 class FakeBench:
     """See `protocols.Bench`."""
 
-    sandbox: Sandbox
+    sandbox: Machine
     cache: Path
     answer: Callable[[str], str]
     """From the last message to the answer; what it raises, `ask` raises."""
     key: str = "fake"
     model: Model = FAKE
-    reruns: list[Rerun] = field(default_factory=list)
-    """What the scripts do, from one `rerun` to the next."""
+    sandboxes: SandboxProvider = field(default_factory=LocalSandboxes)
+    seconds_left: float | None = None
+    is_over: bool = False
     checked: Callable[[], None] = lambda: None
     """Called by `check`."""
     asked: list[str] = field(default_factory=list)
@@ -61,7 +62,3 @@ class FakeBench:
     def check(self) -> None:
         """See `protocols.Bench`."""
         self.checked()
-
-    def rerun(self) -> Rerun:
-        """See `protocols.Bench`."""
-        return self.reruns.pop(0)

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from runner.agents.in_process import InProcess
 from runner.benchmarks.project_setup.agent.guidelines import once
 from runner.benchmarks.project_setup.agent.languages import languages, main_languages
-from runner.benchmarks.project_setup.agent.preparation import project_of, refusal
-from runner.benchmarks.project_setup.deliverables import DOCKERFILE, PROJECT, SCRIPT, WORKSPACE
+from runner.benchmarks.project_setup.agent.preparation import refusal
+from runner.benchmarks.project_setup.deliverables import (
+    DOCKERFILE,
+    PROJECT,
+    SCRIPT,
+    WORKSPACE,
+    fetched_project,
+)
 from runner.records import BundleRecipe, ExecResult, ExecSpec, Record, Task
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ class LlmScripts(InProcess, Record):
 
     def run(self, task: Task, bench: Bench) -> int:
         """Lay the two scripts into the workspace; 1 where the project has no language, or the model wrote no script."""
-        main = main_languages(languages(project_of(task), bench.check))[:1]
+        main = main_languages(languages(fetched_project(task), bench.check))[:1]
         if not main:
             bench.log("The project has no code in a programming language that is known.")
             return 1

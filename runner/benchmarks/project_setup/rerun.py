@@ -26,6 +26,7 @@ from runner.benchmarks.project_setup.deliverables import (
     SCRIPT,
     WORKSPACE,
     Rerun,
+    fetched_project,
 )
 from runner.benchmarks.project_setup.frameworks import PROGRAMS
 from runner.benchmarks.project_setup.watch_inside.watch import TOLD
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runner.benchmarks.project_setup.watched_results import Watched
-    from runner.protocols import Sandbox, SandboxProvider
+    from runner.protocols import Machine, Sandbox, SandboxProvider
     from runner.records import Build, ExecResult, Image, Task
 
 CODE = f"{AGENT_DIR}/watch"
@@ -105,7 +106,7 @@ class Deliverables(NamedTuple):
         )
 
 
-def taken_from(sandbox: Sandbox) -> Deliverables:
+def taken_from(sandbox: Machine) -> Deliverables:
     """What lies in a sandbox's workspace, file by file: however large it is. A link counts as nothing, and nothing is
     extracted. Raises `EngineError`.
     """
@@ -144,7 +145,7 @@ def rerun(
     spec = BuildSpec(
         name=task.name,
         dockerfile=delivered.dockerfile,
-        folders={PROJECT: project_of(task)},
+        folders={PROJECT: fetched_project(task)},
         environment=environment,
         timeout_seconds=limit,
     )
@@ -152,14 +153,6 @@ def rerun(
         limit = min(task.verifier.timeout_seconds, _left(began, seconds))
         found = _of_build(task, delivered, sandboxes, build, limit, cancelled)
     return found.model_copy(update={"script_size": size, "seconds": time.monotonic() - began})
-
-
-def project_of(task: Task) -> Path:
-    """The project as it is published. Raises `EngineError` when it is not here."""
-    project = task.environment.context and task.environment.context / PROJECT
-    if not project or not project.is_dir():
-        raise EngineError(f"The project of {task.name} is not here: fetch it with job=setup.")
-    return project
 
 
 def plain(text: str) -> str:
@@ -185,7 +178,7 @@ def _of_build(
     if not watched.ended and _is_cut(result):
         raise EngineError("What was seen of the tests was cut off: set sandbox.output_mb to 10 or more.")
     scripts = (str(delivered.dockerfile), str(delivered.script))
-    readings, refused = watched_results.readings(watched, project_of(task), scripts)
+    readings, refused = watched_results.readings(watched, fetched_project(task), scripts)
     doubts = _ending(result, watched, limit) or _doubts(watched, refused, executed=bool(readings))
     believed = readings if watched.ended else ()
     return Rerun(
@@ -228,7 +221,7 @@ def _check_engine(task: Task, sandboxes: SandboxProvider) -> None:
 
     try:
         with sandboxes.open(_machine(task, sandboxes.image(Environment(image=base.tag())))) as place:
-            _lay_out(project_of(task), place)
+            _lay_out(fetched_project(task), place)
             place.exec(ExecSpec(argv=("true",), cwd="/", user="root"))
     except ImageError as error:
         raise EngineError(f"The base image does not start: {error}") from error
@@ -255,7 +248,7 @@ def _run(
         timeout_seconds=limit + GRACE_SECONDS,
     )
     with sandboxes.open(_machine(task, image)) as place:
-        _lay_out(project_of(task), place)
+        _lay_out(fetched_project(task), place)
         result = place.exec(command, cancelled)
     if result.exit_code == watch_inside.NO_SHELL:
         raise ImageError("The image has no shell: a project's image needs a shell and coreutils.")

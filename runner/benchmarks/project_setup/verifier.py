@@ -32,7 +32,7 @@ from runner.records import Record, Task, Verdict
 
 if TYPE_CHECKING:
     from runner.benchmarks.project_setup.rerun import Deliverables
-    from runner.protocols import Ask, Sandbox, SandboxProvider
+    from runner.protocols import Submission
 
 MEASURED = "rerun.json"
 """The `Rerun`, in a trial's folder."""
@@ -68,20 +68,13 @@ class ExecutionVerifier(Record):
         judges = (Path(__file__), here / "rerun.py", here / "watched_results.py", Path(deviations.__file__))
         return {"judge": sources_digest((*folder.rglob("*.py"), *readers, *judges))}
 
-    def verify(
-        self,
-        task: Task,
-        sandbox: Sandbox,
-        sandboxes: SandboxProvider,
-        into: Path,
-        ask: Ask | None = None,  # noqa: ARG002 - a verifier's signature
-    ) -> Verdict:
+    def verify(self, submission: Submission) -> Verdict:
         """See `protocols.Verifier`. Raises `VerifierError` when the truth cannot be read."""
         began = time.monotonic()
-        truth = truth_of(task)
-        delivered = taken_from(sandbox)
-        found = rerun(task, delivered, sandboxes)
-        _record(into, delivered, found)
+        truth = truth_of(submission.task)
+        delivered = taken_from(submission.sandbox)
+        found = rerun(submission.task, delivered, submission.sandboxes)
+        _record(submission.folder, delivered, found)
         return Verdict(
             reward=reward(truth, found.outcomes),
             components={**components(truth, found), **_claimed(delivered.results, found.outcomes)},

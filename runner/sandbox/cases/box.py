@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from docker import APIClient
 from docker.errors import APIError, NotFound
@@ -23,6 +23,9 @@ from runner.sandbox.cases.inside.changes import LONGEST_PATH
 from runner.sandbox.cases.inside.serve import SLACK_SECONDS
 from runner.sandbox.cases.lane import Lane, LaneDied
 from runner.sandbox.docker.faults import engine_faults, explanation
+
+if TYPE_CHECKING:
+    from runner.protocols import CaseBox
 
 _SPARE_BYTES = 1 << 20
 """Of an answer, beside what the limits allow."""
@@ -46,13 +49,13 @@ class _Slot(NamedTuple):
     lane: Lane
 
 
-class CaseBox:
-    """One side, ready to run cases while its context is open; leaving that removes its containers."""
+class DockerCaseBox:
+    """One side, in containers that leaving the context removes. See `protocols.CaseBox`."""
 
     def __init__(self, api: APIClient, side: CaseSide) -> None:
         self.side = side
         self.how: How = "overlay"
-        """Which way was taken, as on each result."""
+        """See `protocols.CaseBox`. Known once the context is open."""
         self._api = api
         self._containers: list[str] = []
         self._free: SimpleQueue[_Slot] = SimpleQueue()
@@ -73,10 +76,7 @@ class CaseBox:
             self._remove()
 
     def run(self, case: Case) -> CaseResult:
-        """Run one case from the clean state; never raises for what the case does. Thread-safe, waits for a lane.
-
-        Raises `EngineError` when the container cannot be reached.
-        """
+        """See `protocols.CaseBox`."""
         request = case.model_dump_json(include={"command", "files", "prep", "env", "start"}).encode()
         slot = self._free.get()
         try:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from runner.errors import EngineError
 from runner.records import Build, BuildSpec, BundleRecipe, InstalledBundle, Reaped, SandboxSpec
 from runner.records.cases import CaseSide
-from runner.sandbox.cases.box import CaseBox
+from runner.sandbox.cases.box import DockerCaseBox
 from runner.sandbox.docker import builds, bundles, engine, reaper
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.images import Images
@@ -35,10 +35,10 @@ class Host:
         self._check()
         return builds.built(self._client.api, spec, limits, cancelled)
 
-    def cases(self, side: CaseSide) -> CaseBox:
+    def cases(self, side: CaseSide) -> DockerCaseBox:
         """Containers that start when it is entered."""
         self._check()
-        return CaseBox(self._client.api, side)
+        return DockerCaseBox(self._client.api, side)
 
     def prepare(
         self, recipes: Sequence[BundleRecipe], say: Callable[[str], None]

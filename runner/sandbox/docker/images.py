@@ -22,7 +22,7 @@ from docker.utils.build import tar as pack_context
 from requests import Response
 
 from runner.errors import ImageError
-from runner.protocols import Making
+from runner.protocols import ImageProgress
 from runner.records import Environment, Image
 from runner.sandbox.docker import base
 from runner.sandbox.docker.entrypoint import Entrypoint
@@ -70,7 +70,7 @@ class Images:
         self._pulls: defaultdict[str, Lock] = defaultdict(Lock)
         self._configs: dict[str, ImageConfig] = {}
 
-    def find(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
+    def find(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
         """See `protocols.SandboxProvider.image`. Those who wait for another's attempt share its outcome."""
         arguments, digest = _recipe(environment)
         key = (environment.image, digest)  # of one name and two Dockerfiles, each may have to be built
@@ -80,7 +80,7 @@ class Images:
                 future = self._found[key] = Future()
         if mine:
             try:
-                future.set_result(self._obtain(environment, arguments, digest, making))
+                future.set_result(self._obtain(environment, arguments, digest, progress))
             except BaseException as error:  # noqa: BLE001 - not swallowed: handed to all who wait, this call included
                 with self._lock:
                     del self._found[key]  # who asks later tries again, but for a build that failed
@@ -108,7 +108,7 @@ class Images:
         del self._configs[image.id]
 
     def _obtain(
-        self, environment: Environment, arguments: dict[str, str], digest: str, making: Making
+        self, environment: Environment, arguments: dict[str, str], digest: str, progress: ImageProgress
     ) -> Image:
         began, note = time.monotonic(), ""
         context = _buildable(environment)
@@ -119,7 +119,7 @@ class Images:
                 if found := self._local(environment.image):
                     return Image(id=found, reference=environment.image)
                 if not (reason := self._unpulled.get(environment.image)):
-                    with making("pulling"):
+                    with progress("pulling"):
                         reason = self._pull(environment.image)
                 if found := self._local(environment.image):
                     seconds = time.monotonic() - began
@@ -137,7 +137,7 @@ class Images:
         tag = _tag(environment.name, digest)
         found = self._local(tag) or self._renamed(digest, tag)
         if not found:
-            with making("building"):
+            with progress("building"):
                 found = self._build(context, environment.build_timeout_seconds, arguments, tag)
         return Image(id=found, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import PrivateAttr, field_validator, model_validator
 
-from runner.protocols import Making, Sandbox
+from runner.protocols import ImageProgress, Sandbox
 from runner.records import (
     Build,
     BuildSpec,
@@ -26,7 +26,7 @@ from runner.sandbox.limits import Limits
 from runner.sandbox.network import canonical
 
 if TYPE_CHECKING:
-    from runner.sandbox.cases.box import CaseBox
+    from runner.sandbox.cases.box import DockerCaseBox
     from runner.sandbox.docker.host import Host
 
 _CONNECTING = Lock()
@@ -56,9 +56,9 @@ class DockerSandboxes(Limits):
             raise ValueError("allowed_hosts needs network=allowlist")
         return self
 
-    def image(self, environment: Environment, making: Making = lambda _: nullcontext()) -> Image:
+    def image(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
         """See `protocols.SandboxProvider`. An environment that is built must carry its digest, which tags the image."""
-        return self._connected().images.find(environment, making)
+        return self._connected().images.find(environment, progress)
 
     def build(
         self, spec: BuildSpec, cancelled: Callable[[], bool] = lambda: False
@@ -81,7 +81,7 @@ class DockerSandboxes(Limits):
         """See `protocols.SandboxProvider`."""
         return self._connected().prepare(bundles, say)
 
-    def cases(self, side: CaseSide) -> CaseBox:
+    def cases(self, side: CaseSide) -> DockerCaseBox:
         """One side of a differential test, open within its context; its limits are its own. Needs `prepare`."""
         return self._connected().cases(side)
 

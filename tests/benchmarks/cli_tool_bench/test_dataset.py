@@ -12,6 +12,7 @@ import pytest
 
 from runner.benchmarks.cli_tool_bench.case_file import names, read_cases
 from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
+from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest
 from runner.benchmarks.sources.references import Reference, fetch, solution
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
@@ -53,7 +54,9 @@ def test_seven_tasks_are_shipped_and_none_is_refused(tmp_path: Path) -> None:
     assert Counter(task.language for task in tasks) == {"python": 4, "javascript": 2, "go": 1}
     assert {task.tier for task in tasks} == {"easy", "medium", "hard"}
     assert {task.environment.network for task in tasks} == {"no-network"}
-    assert tasks[1].verifier.reference == {
+    payload = tasks[1].payload
+    assert isinstance(payload, DifferentialTest)
+    assert payload.reference == {
         "reference_lines": 1466,
         "reference_files": 1,
         "reference_depth": 0,

@@ -12,6 +12,7 @@ from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.harbor.task_toml import read_toml
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
 from runner.errors import ConfigError, EngineError, TaskError
+from runner.protocols import Submission
 from runner.records import ExecSpec, SandboxSpec, Verdict
 from runner.resources import ROOT
 from runner.sandbox.docker import base, pool
@@ -218,7 +219,7 @@ def judged(tmp_path: Path, cache: Path, proxy: tuple[Path, list[str]]) -> Callab
             result = agent.exec(command)
             assert result.exit_code == 0, result
             agent.kill()
-            return dataset.verifier.verify(task, agent, sandboxes, tmp_path)
+            return dataset.verifier.verify(Submission(task, agent, sandboxes, tmp_path))
 
     return judged
 

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.harbor.artifacts import PUBLISHED
-from runner.benchmarks.harbor.carrying import KEPT, keep_published
-from runner.records import ExecSpec, Image, SandboxSpec, Status
+from runner.benchmarks.harbor.carrying import KEPT
+from runner.benchmarks.harbor.verifier import HarborVerifier
+from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.protocols import CollectingVerifier, Submission
+from runner.records import ExecSpec, Image, SandboxSpec, Status, Task
 from runner.sandbox.local import LocalSandboxes
 from tests.security.harbor_trials import trial
 
@@ -46,9 +49,17 @@ def test_the_folders_of_harbors_logs_were_missing(tmp_path: Path) -> None:
 
 def test_too_much_to_keep_is_not_kept_and_nothing_is_no_file(tmp_path: Path) -> None:
     spec = SandboxSpec(name="made", image=Image(id="", reference="", origin="none"), open_dirs=(PUBLISHED,))
-    with LocalSandboxes(workspace_mb=1).open(spec) as sandbox:
-        assert keep_published(sandbox, tmp_path)
+    task = Task(name="made", dataset="made", directory=tmp_path, open_dirs=(PUBLISHED,))
+    sandboxes, verifier = LocalSandboxes(workspace_mb=1), HarborVerifier()
+    with sandboxes.open(spec) as sandbox:
+        submission = Submission(task, sandbox, sandboxes, tmp_path)
+        assert verifier.collect(submission) == ()
         fill = "head -c 2000000 /dev/zero > $ASSAY_ROOT/logs/artifacts/large"
         sandbox.exec(ExecSpec(argv=("sh", "-c", fill)))
-        assert not keep_published(sandbox, tmp_path)
+        assert verifier.collect(submission) == ("artifacts_not_kept",)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_trial_asks_only_verifiers_that_collect() -> None:
+    assert isinstance(HarborVerifier(), CollectingVerifier)
+    assert not isinstance(ExecutionVerifier(), CollectingVerifier)

@@ -21,7 +21,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import JUDGE_LEDGER, Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tool_task_factory import PROJECT, TOOL, furnished, make_tool_task, tool_dataset
 
@@ -83,10 +83,10 @@ def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(
         )
         (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
         with Gateway(Path(folder)) as gateway:
-            lab = Lab(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
-            invalid = run_to_the_end(trial, lab, 1, lambda: False)
+            context = TrialContext(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
+            invalid = run_to_the_end(trial, context, 1, lambda: False)
             assert len(model.requests) == 1, "a judge's failure does not pay for the rollout again"
-            record = run_to_the_end(trial, lab, 0, lambda: False)
+            record = run_to_the_end(trial, context, 0, lambda: False)
             assert gateway.spent["usd"] == pytest.approx(2 * 100 * JUDGE_USD + 5 * JUDGE_USD)
 
     assert invalid.error

@@ -19,6 +19,7 @@ from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun
 from runner.benchmarks.cli_tool_bench.semantic import JudgeVerdict
 from runner.benchmarks.cli_tool_bench.verifier import FOUND
 from runner.errors import VerifierError
+from runner.protocols import Submission
 from runner.records import ExecSpec, SandboxSpec, Task, Verdict
 from runner.records.cases import CaseResult, CaseSide
 from runner.sandbox.cases import launch
@@ -70,7 +71,7 @@ class Bench:
             result = agent.exec(command)
             assert result.exit_code == 0, result
             agent.kill()
-            return judge.verify(task, agent, self.sandboxes, into)
+            return judge.verify(Submission(task, agent, self.sandboxes, into))
 
 
 @pytest.fixture(scope="session")
@@ -366,7 +367,7 @@ def test_a_reference_that_was_not_fetched_is_asked_for(bench: Bench, tmp_path: P
     judge = tool_dataset(bench.root / "tasks", bench.cache).verifier
     spec = SandboxSpec(name="agent", image=bench.sandboxes.image(task.environment), user="agent")
     with bench.sandboxes.open(spec) as agent, pytest.raises(VerifierError, match="fetch it with job=setup"):
-        judge.verify(task, agent, bench.sandboxes, tmp_path)
+        judge.verify(Submission(task, agent, bench.sandboxes, tmp_path))
 
 
 def test_a_sweep_fetches_what_its_dataset_needs(

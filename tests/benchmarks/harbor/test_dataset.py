@@ -501,6 +501,7 @@ def test_globs_choose_what_is_the_dataset(tmp_path: Path) -> None:
         ("db-a", True),
         ("web-a", False),
     ]
+    assert [task.fresh_dirs for task in chosen] == [("/tests", "/logs/verifier"), ()]
 
 
 @pytest.mark.parametrize("option", ["include", "exclude", "keep_processes"])

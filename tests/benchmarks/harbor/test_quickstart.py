@@ -23,7 +23,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 
 TASKS = ROOT / "tasks" / "quickstart"
@@ -59,8 +59,8 @@ def attempt(tmp_path: Path, sandboxes: DockerSandboxes) -> Try:
         dataset = quickstart(tmp_path / "tasks")
         cell = Cell(agent=agent or Oracle(), model=NO_MODEL, dataset=dataset, budget=Budget(), attempts=1)
         (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
-        lab = Lab(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
-        return run_to_the_end(trial, lab, 0, lambda: False)
+        context = TrialContext(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
+        return run_to_the_end(trial, context, 0, lambda: False)
 
     return attempt
 

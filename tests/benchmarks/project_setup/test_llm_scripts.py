@@ -20,7 +20,7 @@ from runner.sandbox.local import LocalSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import LEDGER, SHARED, Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.agents.trials import KEY_VARIABLE
 from tests.support.tasks_factory import dataset, make_task
@@ -143,15 +143,15 @@ def test_the_trial_that_asks_pays_and_the_others_say_who_did(tmp_path: Path, gat
             agent=LlmScripts(), model=model, dataset=dataset(tmp_path / "tasks"), budget=Budget(), attempts=2
         )
         sandboxes = DockerSandboxes()
-        lab = Lab(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
+        context = TrialContext(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
         trials = make_plan([cell], sandboxes, lambda _: ()).trials
-        first, second = (run_to_the_end(trial, lab, 0, lambda: False) for trial in trials)
+        first, second = (run_to_the_end(trial, context, 0, lambda: False) for trial in trials)
     assert [(one.status, one.reward) for one in (first, second)] == [(Status.COMPLETED, 1.0)] * 2, first
     assert (first.turns, second.turns, len(upstream.requests)) == (1, 0, 1)
     assert first.cost_usd
     assert second.cost_usd == 0
     assert first.tool_calls == {"write_file": 1}
-    asked, shared = lab.store.folder(first.key) / LEDGER, lab.store.folder(second.key) / SHARED
+    asked, shared = context.store.folder(first.key) / LEDGER, context.store.folder(second.key) / SHARED
     assert shared.read_bytes() == asked.read_bytes(), "so that either can be replayed alone"
-    log = (lab.store.folder(second.key) / "agent.stdout").read_text()
+    log = (context.store.folder(second.key) / "agent.stdout").read_text()
     assert f"script for C: kept from trial {first.key}, which paid for it on " in log

@@ -24,7 +24,7 @@ from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.sweeps.yaml_files import read_yaml
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.project_factory import project_bench
 
@@ -97,8 +97,8 @@ def attempt(tmp_path: Path, cache: Path) -> Try:
         sandboxes = DockerSandboxes()
         cell = Cell(agent=agent, model=NO_MODEL, dataset=dataset, budget=Budget(), attempts=1)
         (trial,) = make_plan([cell], sandboxes, lambda _: ()).trials
-        lab = Lab(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
-        return run_to_the_end(trial, lab, 0, lambda: False)
+        context = TrialContext(sandboxes, Gateway(tmp_path), Store(tmp_path / "outputs"), "test", {})
+        return run_to_the_end(trial, context, 0, lambda: False)
 
     return attempt
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from pydantic import ValidationError
 
 from runner.benchmarks.project_setup.agent.terminal import read_file
-from runner.benchmarks.project_setup.deliverables import DOCKERFILE, RESULTS, SCRIPT, WORKSPACE, Outcomes
+from runner.benchmarks.project_setup.deliverables import (
+    DOCKERFILE,
+    RESULTS,
+    SCRIPT,
+    WORKSPACE,
+    Outcomes,
+    Rerun,
+)
+from runner.benchmarks.project_setup.rerun import rerun, taken_from
+from runner.protocols import Bench
+from runner.records import Task
 
-if TYPE_CHECKING:
-    from runner.benchmarks.project_setup.deliverables import Rerun
-    from runner.protocols import Bench
+FromScratch = Callable[[Task, Bench], Rerun]
+"""Function that runs what lies in the workspace from scratch."""
 
 ADVICE: Final = {
     DOCKERFILE: "the recipe of an image in which the project can be built",
@@ -20,8 +30,17 @@ ADVICE: Final = {
 }
 
 
-def missing(bench: Bench) -> str:
-    """What is still to be done, in sentences for the model; empty when the goals are reached.
+def run_from_scratch(task: Task, bench: Bench) -> Rerun:
+    """Run the two scripts that lie in the workspace now, in a new sandbox. Raises `Stopped` and `EngineError`."""
+    bench.check()
+    delivered = taken_from(bench.sandbox)
+    found = rerun(task, delivered, bench.sandboxes, bench.seconds_left, lambda: bench.is_over)
+    bench.check()
+    return found
+
+
+def missing(task: Task, bench: Bench, from_scratch: FromScratch = run_from_scratch) -> str:
+    """Return what is still to be done, in sentences for the model; empty when the goals are reached.
 
     The scripts are run from scratch only when all files are there. Raises `Stopped` and `EngineError`.
     """
@@ -36,20 +55,20 @@ def missing(bench: Bench) -> str:
     except ValidationError:
         return f"Not done yet. {WORKSPACE}/{RESULTS} does not say {ADVICE[RESULTS]}."
     bench.log("  running the scripts from scratch ...")
-    rerun = bench.rerun()
-    for reading in rerun.readings:
+    found = from_scratch(task, bench)
+    for reading in found.readings:
         numbers = ", ".join(f"{count} {kind}" for kind, count in reading.outcomes)
         bench.log(f"  {reading.framework}: {numbers}")
-    return _lacking(rerun)
+    return _lacking(found)
 
 
-def _lacking(rerun: Rerun) -> str:
-    """What a run from scratch still lacks."""
-    if rerun.outcomes and not rerun.error:
+def _lacking(found: Rerun) -> str:
+    """Return what a run from scratch still lacks."""
+    if found.outcomes and not found.error:
         return ""
-    reason = rerun.error.message if rerun.error else "No test was executed."
-    said = f"The end of what was printed:\n{rerun.output}" if rerun.output.strip() else ""
-    step = "The image was built." if rerun.built else "The project could not be built."
+    reason = found.error.message if found.error else "No test was executed."
+    said = f"The end of what was printed:\n{found.output}" if found.output.strip() else ""
+    step = "The image was built." if found.built else "The project could not be built."
     return (
         f"Not done yet. From scratch, on an untouched copy of the project: {step} {reason}\n{said}".rstrip()
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from runner.benchmarks.project_setup.agent import response
-from runner.benchmarks.project_setup.agent.goals import missing
+from runner.benchmarks.project_setup.agent.goals import FromScratch, missing, run_from_scratch
 from runner.benchmarks.project_setup.agent.prompts import Step, command_prompt, lessons_prompt
 from runner.benchmarks.project_setup.agent.repetition import repetition
 from runner.benchmarks.project_setup.agent.response import Command, Control, Done, Read, Response, Write
@@ -34,8 +34,8 @@ LOG_TOKENS: Final = 2000
 class Attempt:
     """One run of the inner loop: a shell, and what was done with it."""
 
-    def __init__(self, agent: ExecutionAgent, task: Task, bench: Bench) -> None:
-        self._agent, self._task, self._bench = agent, task, bench
+    def __init__(self, agent: ExecutionAgent, task: Task, bench: Bench, from_scratch: FromScratch) -> None:
+        self._agent, self._task, self._bench, self._from_scratch = agent, task, bench, from_scratch
         self._terminal = Terminal(bench.sandbox, agent.command_seconds, bench.check)
         self._calls: list[str] = []
         self.steps: list[Step] = []
@@ -103,7 +103,7 @@ class Attempt:
             case Write():
                 return write_file(sandbox, args.path, args.content, terminal.cwd).text
             case Done():
-                lacking = missing(self._bench)
+                lacking = missing(self._task, self._bench, self._from_scratch)
                 self.done = not lacking
                 return lacking or "All goals are reached."
         assert_never(args)
@@ -134,14 +134,20 @@ class Attempt:
         self._terminal.terminate()
 
 
-def work(agent: ExecutionAgent, task: Task, bench: Bench, ingredients: Ingredients) -> bool:
-    """The outer loop: attempts, each with the lessons of those before; whether the goals were reached.
+def work(
+    agent: ExecutionAgent,
+    task: Task,
+    bench: Bench,
+    ingredients: Ingredients,
+    from_scratch: FromScratch = run_from_scratch,
+) -> bool:
+    """Run the outer loop: attempts, each with the lessons of those before. Return whether the goals were reached.
 
     Raises `Stopped`, `ModelFailed` and `EngineError`.
     """
     lessons: list[str] = []
     for number in range(1, agent.attempts + 1):
-        attempt = Attempt(agent, task, bench)
+        attempt = Attempt(agent, task, bench, from_scratch)
         if attempt.run(ingredients, lessons, number):
             return True
         if number < agent.attempts:

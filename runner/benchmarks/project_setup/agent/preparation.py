@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.benchmarks.project_setup.agent import guidelines
@@ -10,9 +9,11 @@ from runner.benchmarks.project_setup.agent.ci import ci_hints
 from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
 from runner.benchmarks.project_setup.agent.languages import languages, main_languages
 from runner.benchmarks.project_setup.agent.web import web_hints
-from runner.benchmarks.project_setup.deliverables import PROJECT
+from runner.benchmarks.project_setup.deliverables import fetched_project, project_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from runner.benchmarks.project_setup.agent.web import Search
     from runner.protocols import Bench
     from runner.records import Task
@@ -30,7 +31,7 @@ def prepare(
 
     What cannot be found is empty, and the log says why. Raises `Stopped` and `ModelFailed`.
     """
-    project = project_of(task)
+    project = fetched_project(task)
     found = languages(project, bench.check)
     main = main_languages(found)
     shares = ", ".join(f"{name} {size}" for name, size in found.items())
@@ -53,16 +54,10 @@ def prepare(
 
 
 def refusal(task: Task) -> str | None:
-    """Why there is nothing to set up in a task, as `protocols.DrivingAgent` has it."""
-    context = task.environment.context
-    if task.is_project or (context and (context / PROJECT).is_dir()):
+    """Return why there is nothing to set up in a task. See `protocols.DrivingAgent`."""
+    if project_of(task):
         return None
     return f"{task.name} is not a project to set up: choose dataset=execution for this agent, or job=environment."
-
-
-def project_of(task: Task) -> Path:
-    """Folder of the pristine project on this machine, of a task that is not refused."""
-    return task.environment.context / PROJECT if task.environment.context else Path()
 
 
 def _ci_hints(bench: Bench, project: Path) -> tuple[Hint, ...]:

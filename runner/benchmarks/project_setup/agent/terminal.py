@@ -18,7 +18,7 @@ from pydantic import Base64Bytes, Field, ValidationError
 
 from runner.benchmarks.project_setup.agent.cleaning import clean
 from runner.errors import AssayError, Stopped
-from runner.protocols import Sandbox
+from runner.protocols import Machine
 from runner.records import ExecResult, ExecSpec, Record
 from runner.sandbox.inside import PYTHON
 
@@ -116,7 +116,7 @@ class Terminal:
     Every method raises `EngineError` when the sandbox cannot be reached, and nothing for what a command does.
     """
 
-    def __init__(self, sandbox: Sandbox, limit_seconds: float, check: Callable[[], None]) -> None:
+    def __init__(self, sandbox: Machine, limit_seconds: float, check: Callable[[], None]) -> None:
         self._sandbox = sandbox
         self._limit = limit_seconds
         self._check = check
@@ -189,17 +189,17 @@ class Answer(Record):
     failed: bool = False
 
 
-def read_file(sandbox: Sandbox, path: str, cwd: str) -> Answer:
+def read_file(sandbox: Machine, path: str, cwd: str) -> Answer:
     """The text of a file of the sandbox, without its end when it is long. Raises `EngineError`."""
     return _file(sandbox, {"path": path, "folder": cwd, "most": MOST_BYTES})
 
 
-def write_file(sandbox: Sandbox, path: str, content: str, cwd: str) -> Answer:
+def write_file(sandbox: Machine, path: str, content: str, cwd: str) -> Answer:
     """Write a file of the sandbox, and the folders above it. Raises `EngineError`."""
     return _file(sandbox, {"path": path, "folder": cwd, "content": content})
 
 
-def _file(sandbox: Sandbox, request: dict[str, Any]) -> Answer:
+def _file(sandbox: Machine, request: dict[str, Any]) -> Answer:
     try:
         found = _inside(sandbox, _given(_FILES, request), FILE_SECONDS)
     except (_TooLong, _Gone) as error:
@@ -213,7 +213,7 @@ def _file(sandbox: Sandbox, request: dict[str, Any]) -> Answer:
 
 
 def _inside(
-    sandbox: Sandbox, given: dict[str, str], seconds: float, check: Callable[[], None] = lambda: None
+    sandbox: Machine, given: dict[str, str], seconds: float, check: Callable[[], None] = lambda: None
 ) -> ExecResult:
     """Run a program of ours, again for as long as there is no room for it. Raises `_Gone`."""
     spec = ExecSpec(argv=(PYTHON, "-c", LOAD), env=given, timeout_seconds=seconds)

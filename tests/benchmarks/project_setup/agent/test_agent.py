@@ -15,6 +15,7 @@ from runner.benchmarks.project_setup.agent import response
 from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
 from runner.benchmarks.project_setup.agent.goals import missing
 from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
+from runner.benchmarks.project_setup.agent.loop import work
 from runner.benchmarks.project_setup.agent.prompts import Step, command_prompt
 from runner.benchmarks.project_setup.agent.repetition import repetition
 from runner.benchmarks.project_setup.agent.response import Command, Control, Response
@@ -43,7 +44,7 @@ from runner.sandbox.local import LocalSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
-from runner.trials.context import Lab
+from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.agents.trials import KEY_VARIABLE
 from tests.support.tasks_factory import dataset, make_task
@@ -241,14 +242,16 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def loop(machine: Sandbox, tmp_path: Path) -> Callable[..., tuple[int, FakeBench]]:
-    """Runs the agent with these answers, the last one for ever."""
+    """Runs the agent with these answers, the last one for ever; `reruns` are what its scripts do from scratch."""
 
-    def loop(*answers: str, reruns: tuple[Rerun, ...] = (), **fields: Any) -> tuple[int, FakeBench]:
+    def loop(*answers: str, reruns: list[Rerun] | None = None, **fields: Any) -> tuple[int, FakeBench]:
         left = list(answers)
         machine.exec(ExecSpec(argv=("sh", "-c", "rm -rf /workspace/*")))
         bench = FakeBench(machine, tmp_path / "cache", lambda _: left.pop(0) if len(left) > 1 else left[0])
-        bench.reruns = list(reruns)
-        return BARE.model_copy(update=fields).run(TASK, bench), bench
+        agent = BARE.model_copy(update=fields)
+        if reruns is None:
+            return agent.run(TASK, bench), bench
+        return int(not work(agent, TASK, bench, Ingredients(), lambda *_: reruns.pop(0))), bench
 
     return loop
 
@@ -343,17 +346,17 @@ def test_done_is_believed_when_it_is_true(loop: Callable[..., tuple[int, FakeBen
     good = step(
         "write_file", path="/workspace/results.json", content='{"passed": 2, "failed": 0, "skipped": 0}'
     )
+    reruns = [nothing, forged, ran]
     code, bench = loop(
-        DONE, writes[0], writes[1], DONE, writes[2], DONE, good, DONE, LS, DONE, LS, DONE, LS,
-        reruns=(nothing, forged, ran),
-    )  # fmt: skip
+        DONE, writes[0], writes[1], DONE, writes[2], DONE, good, DONE, LS, DONE, LS, DONE, LS, reruns=reruns
+    )
     assert code == 0
     told = "\n".join(bench.logged)
     assert "/workspace/Dockerfile is missing" in told
     assert "/workspace/results.json does not say what the tests did" in told
     assert "No test was executed.\n  The end of what was printed:\n  python3: no tests" in told
     assert "Results were written by hand." in told
-    assert bench.reruns == []
+    assert reruns == []
     assert (len(bench.asked), bench.used[-1][0]) == (12, "task_done")
 
 
@@ -376,7 +379,7 @@ def test_goals_are_not_reached_by_folders_and_links(machine: Sandbox, bench: Fak
     )
     machine.exec(ExecSpec(argv=("sh", "-c", made)))
     bench.sandbox = machine
-    assert missing(bench).count("is missing") == 3
+    assert missing(TASK, bench).count("is missing") == 3
 
 
 # --- whole trials, over HTTP -----------------------------------------------------------------------------------------
@@ -420,12 +423,12 @@ def trial(tmp_path: Path, gateway: Gateway) -> Callable[..., tuple[TrialRecord, 
             )
             sandboxes = DockerSandboxes()
             (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
-            lab = Lab(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
-            record = run_to_the_end(planned, lab, 0, lambda: False)
+            context = TrialContext(sandboxes, gateway, Store(tmp_path / "outputs"), "test", {})
+            record = run_to_the_end(planned, context, 0, lambda: False)
         with closing(connect()) as engine:
             label = f"assay.trial={planned.key}"
             assert not engine.containers.list(all=True, filters={"label": label}), "the sandbox is gone"
-        return record, lab.store.folder(planned.key)
+        return record, context.store.folder(planned.key)
 
     return trial
 

@@ -10,6 +10,7 @@ from threading import Event
 
 import pytest
 
+from runner.benchmarks.project_setup.agent.goals import run_from_scratch
 from runner.benchmarks.project_setup.agent.languages import HEAD_BYTES, languages
 from runner.benchmarks.project_setup.fake_bench import FakeBench
 from runner.cli.config import build
@@ -79,13 +80,14 @@ def test_the_users_stop_ends_a_run_from_scratch_with_all_that_it_started(
 ) -> None:
     def work(bench: Bench) -> int:
         assert isinstance(bench, Workbench)
-        assert bench.trial.task.environment.context
-        (bench.trial.task.environment.context / "project").mkdir()
+        task = bench.run.trial.task
+        assert task.environment.context
+        (task.environment.context / "project").mkdir()
         recipe = "printf 'ARG BASE\\nFROM ${BASE}\\nRUN sleep 7411\\n'"
         driving.shell(
             bench, f"mkdir /workspace && cd /workspace && {recipe} >Dockerfile && touch run_tests.sh"
         )
-        bench.rerun()
+        run_from_scratch(task, bench)
         raise AssertionError
 
     begun = Event()
