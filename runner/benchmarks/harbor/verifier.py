@@ -221,8 +221,6 @@ def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, look: Calla
 def _verdict_or_failure(look: Callable[[], Verdict]) -> Verdict | EngineError:
     try:
         return look()
-    except ImageError:  # of the task's own image
-        raise
     except EngineError as error:
         return error
 

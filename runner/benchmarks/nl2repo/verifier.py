@@ -32,7 +32,7 @@ from runner.benchmarks.nl2repo.suite_results import (
     read_reports,
     summary,
 )
-from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
+from runner.errors import ConfigError, MachineError, VerifierError, WorkspaceTooLarge
 from runner.records import (
     ErrorInfo,
     ExecResult,
@@ -102,11 +102,11 @@ class SuiteVerifier(Record):
     ) -> tuple[Reported, Image, str]:
         """What the suite reports of a workspace's tar; the image, and what the commands printed.
 
-        Raises `EngineError` where there are no machines to judge in.
+        Raises `ConfigError` for a sandbox without images, and what starting a machine raises.
         """
         image = sandboxes.image(task.verifier.environment or task.environment)
         if image.origin == "none":
-            raise EngineError("sandbox=local cannot judge hidden suites: use sandbox=docker.")
+            raise ConfigError("sandbox=local cannot judge hidden suites: use sandbox=docker.")
         first = next(at for at, command in enumerate(suite.commands) if runs_tests(command))
         split = first if self.install_network == "open" else 0
         results = []
@@ -168,7 +168,7 @@ def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Pa
         paths = write_copy(workspace, hidden, copy, suite.deleted, packaging, UID)
         try:
             place.put(copy, "/")
-        except (EngineError, SpoiledMachine) as error:
+        except MachineError as error:
             write_copy(None, hidden, copy, suite.deleted, packaging, UID)
             place.put(copy, "/")
             raise _NoCopy(f"The workspace cannot be copied: {error}") from error

@@ -97,7 +97,7 @@ class ExecutionBench(Record):
         return [folder for name, folder in found.items() if not self.include or name in self.include]
 
     def prepare(self, say: Callable[[str], None]) -> None:
-        """Fetch the projects. Raises `ConfigError` when one cannot be had, `EngineError` for one of Debian's."""
+        """Fetch the projects. Raises `ConfigError` when one cannot be had."""
         for task in self.tasks():
             if not task.refused:
                 self.make(task.directory, self.truth(task.directory), say)

@@ -89,8 +89,7 @@ def fetch(
     """Make a project's build context, unless it is there. `here` is the folder of its `task.yaml`, `npm` that of the
     build contexts whose `javascript` brings npm.
 
-    Raises `ConfigError` with what a failed client said, or when something else came than the digest says; of Debian's
-    it is an `EngineError`.
+    Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
     """
     target, package = context(project, recipe, cache), project.package
     with made(target, f"project {here.name} {project.version}".rstrip(), say) as place:

@@ -29,7 +29,7 @@ from runner.benchmarks.project_setup.deliverables import (
 )
 from runner.benchmarks.project_setup.frameworks import PROGRAMS
 from runner.benchmarks.project_setup.watch_inside.watch import TOLD
-from runner.errors import EngineError, ImageError, SpoiledMachine, WorkspaceTooLarge
+from runner.errors import ConfigError, EngineError, ImageError, SpoiledMachine, TaskError, WorkspaceTooLarge
 from runner.records import BuildSpec, Environment, ErrorInfo, ExecSpec, SandboxSpec
 from runner.sandbox import archive
 from runner.sandbox.inside import AGENT_DIR, PYTHON
@@ -155,10 +155,10 @@ def rerun(
 
 
 def project_of(task: Task) -> Path:
-    """The project as it is published. Raises `EngineError` when it is not here."""
+    """Return the folder of the project as published. Raises `TaskError` when it was not fetched."""
     project = task.environment.context and task.environment.context / PROJECT
     if not project or not project.is_dir():
-        raise EngineError(f"The project of {task.name} is not here: fetch it with job=setup.")
+        raise TaskError(f"The project of {task.name} is not here: fetch it with job=setup.")
     return project
 
 
@@ -183,7 +183,7 @@ def _of_build(
         return Rerun(built=False, error=ErrorInfo.of(error, "verify"), output=plain(build.output))
     watched = watched_results.read(result.stdout)
     if not watched.ended and _is_cut(result):
-        raise EngineError("What was seen of the tests was cut off: set sandbox.output_mb to 10 or more.")
+        raise ConfigError("The report of the tests was cut off: set sandbox.output_mb to 10 or more.")
     scripts = (str(delivered.dockerfile), str(delivered.script))
     readings, refused = watched_results.readings(watched, project_of(task), scripts)
     doubts = _ending(result, watched, limit) or _doubts(watched, refused, executed=bool(readings))
@@ -212,8 +212,6 @@ def _run_or_blame(
     """
     try:
         return _run(task, script, sandboxes, image, limit, cancelled)
-    except ImageError:
-        raise
     except (EngineError, SpoiledMachine):
         _check_engine(task, sandboxes)
     try:

@@ -15,7 +15,7 @@ from runner.benchmarks.nl2repo.suite import Suite
 from runner.benchmarks.nl2repo.suite_results import read_reports
 from runner.benchmarks.nl2repo.truth import ground_truth
 from runner.benchmarks.nl2repo.verifier import _verdict, suite_of
-from runner.errors import EngineError, TaskError, VerifierError
+from runner.errors import ConfigError, TaskError, VerifierError
 from runner.records import Environment
 from runner.sandbox.docker import base
 from runner.sandbox.docker.engine import connect
@@ -180,7 +180,7 @@ def test_a_suite_that_is_not_here_is_our_failure(bench: SuiteBench, tmp_path: Pa
 
 
 def test_this_machine_itself_judges_nothing(bench: SuiteBench, tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="use sandbox=docker"):
+    with pytest.raises(ConfigError, match="use sandbox=docker"):
         bench.dataset.verifier.run(bench.task, suite_of(bench.task), tmp_path, LocalSandboxes(), tmp_path)
 
 

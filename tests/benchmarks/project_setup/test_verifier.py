@@ -19,7 +19,7 @@ from runner.benchmarks.project_setup.verifier import (
     reward,
     truth_of,
 )
-from runner.errors import EngineError, VerifierError
+from runner.errors import ConfigError, VerifierError
 from runner.protocols import Sandbox
 from runner.records import Environment, ErrorInfo, ExecSpec, Image, SandboxSpec, Task, Verdict, VerifierSpec
 from runner.sandbox.docker import base
@@ -171,7 +171,7 @@ def test_who_delivers_nothing_has_executed_nothing(task: Task, tmp_path: Path) -
 
 def test_without_an_engine_nothing_is_judged(task: Task, tmp_path: Path) -> None:
     files = {"Dockerfile": DOCKERFILE, "run_tests.sh": UNITTEST}
-    with agents(files) as sandbox, pytest.raises(EngineError, match="use sandbox=docker"):
+    with agents(files) as sandbox, pytest.raises(ConfigError, match="use sandbox=docker"):
         ExecutionVerifier().verify(task, sandbox, LocalSandboxes(), tmp_path)
 
 
