@@ -6,17 +6,17 @@ same model, whatever their sweep. The trial that asks pays, the others say on th
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from runner.benchmarks.project_setup.agent.answers import ask_for
+from runner.locks import exclusive
 from runner.records import Record
 from runner.sweeps.store import write_atomically
 
@@ -144,11 +144,10 @@ def _read(path: Path) -> Answer | None:
 @contextmanager
 def _alone(path: Path, check: Callable[[], None]) -> Iterator[None]:
     """Hold the lock of this file against other threads and processes; `check` may raise while it waits."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
+    with ExitStack() as stack:
         while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stack.enter_context(exclusive(path, wait=False))
                 break
             except BlockingIOError:
                 check()
