@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, Field, TypeAdapter, field_validator
+from pydantic import ConfigDict, TypeAdapter, field_validator
 
 from runner.agents.in_process import InProcess
 from runner.benchmarks.project_setup.agent.answers import ask_for
 from runner.benchmarks.project_setup.agent.ingredients import Ingredients
-from runner.benchmarks.project_setup.agent.loop import work
+from runner.benchmarks.project_setup.agent.loop import Limits, work
 from runner.benchmarks.project_setup.agent.preparation import prepare, refusal
 from runner.benchmarks.project_setup.agent.prompts import single_prompt
 from runner.benchmarks.project_setup.agent.terminal import write_file
@@ -29,7 +29,7 @@ class Scripts(Record):
     script: str
 
 
-class ExecutionAgent(InProcess, Record):
+class ExecutionAgent(InProcess, Limits):
     """Runs in our process, drives the sandbox by a terminal, and talks through the gateway. See `DrivingAgent`."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -37,13 +37,6 @@ class ExecutionAgent(InProcess, Record):
     name: str
     version: str
     """Raised when its prompts or its loop change, since they are no part of its configuration."""
-    commands: int = Field(default=40, ge=1)
-    """Of an attempt: answers of the model, those included that are none."""
-    attempts: int = Field(default=3, ge=1)
-    command_seconds: float = Field(default=300.0, gt=0, le=86_400)
-    """After which the model is asked whether to wait, to write input or to terminate."""
-    summary_tokens: int = Field(default=200, ge=1)
-    """Outputs of more tokens (of four characters) are summarised by the model."""
     preparation: bool = True
     """False: the loop starts with nothing (Table 3, no preparation phase)."""
     feedback: bool = True

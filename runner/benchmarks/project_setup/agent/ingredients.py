@@ -27,3 +27,16 @@ class Ingredients(Record):
     """Of scripts of continuous integration in the project."""
     web_hints: tuple[Hint, ...] = ()
     """Of pages that a search engine found."""
+
+
+class Page(Record):
+    """A page that a search engine found."""
+
+    address: str
+    text: str = ""
+    missing: str = ""
+    """Why there is no text, as a sentence."""
+
+
+class SearchError(Exception):
+    """A search gave nothing; the message says why and contains no key."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
 
+from pydantic import Field
+
 from runner.benchmarks.project_setup.agent import response
 from runner.benchmarks.project_setup.agent.goals import missing
 from runner.benchmarks.project_setup.agent.prompts import Step, command_prompt, lessons_prompt
@@ -17,9 +19,9 @@ from runner.benchmarks.project_setup.agent.response import Command, Control, Don
 from runner.benchmarks.project_setup.agent.summary import ends, shortened
 from runner.benchmarks.project_setup.agent.terminal import Shown, Terminal, read_file, write_file
 from runner.errors import Stopped
+from runner.records import Record
 
 if TYPE_CHECKING:
-    from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
     from runner.benchmarks.project_setup.agent.ingredients import Ingredients
     from runner.protocols import Bench
     from runner.records import Task
@@ -31,12 +33,24 @@ LOG_TOKENS: Final = 2000
 """Of a tool's result, that people read while it works; all of it is in the trajectory."""
 
 
+class Limits(Record):
+    """Limits of the feedback loop."""
+
+    commands: int = Field(default=40, ge=1)
+    """Commands of an attempt. Every answer of the model counts as one, also an invalid one."""
+    attempts: int = Field(default=3, ge=1)
+    command_seconds: float = Field(default=300.0, gt=0, le=86_400)
+    """Seconds after which the model is asked whether to wait for a command, to write input or to terminate it."""
+    summary_tokens: int = Field(default=200, ge=1)
+    """Longest output, in tokens of four characters, that the model reads whole; longer ones are summarised."""
+
+
 class Attempt:
     """One run of the inner loop: a shell, and what was done with it."""
 
-    def __init__(self, agent: ExecutionAgent, task: Task, bench: Bench) -> None:
-        self._agent, self._task, self._bench = agent, task, bench
-        self._terminal = Terminal(bench.sandbox, agent.command_seconds, bench.check)
+    def __init__(self, limits: Limits, task: Task, bench: Bench) -> None:
+        self._limits, self._task, self._bench = limits, task, bench
+        self._terminal = Terminal(bench.sandbox, limits.command_seconds, bench.check)
         self._calls: list[str] = []
         self.steps: list[Step] = []
         """What was done so far, a step an answer of the model."""
@@ -45,9 +59,9 @@ class Attempt:
 
     def run(self, ingredients: Ingredients, lessons: list[str], number: int) -> bool:
         """Work until the goals are reached or the commands are used up; whether they are reached."""
-        for left in range(self._agent.commands, 0, -1):
+        for left in range(self._limits.commands, 0, -1):
             self._bench.log(
-                f"\nAttempt {number}, command {self._agent.commands - left + 1} of {self._agent.commands}"
+                f"\nAttempt {number}, command {self._limits.commands - left + 1} of {self._limits.commands}"
             )
             answer = self._bench.ask(command_prompt(self._task, ingredients, lessons, self.steps, left))
             self.steps.append(self._step(answer))
@@ -78,7 +92,7 @@ class Attempt:
             result = self._result(wanted)
         self._bench.returned(result)
         self._bench.log("  " + ends(result, LOG_TOKENS).replace("\n", "\n  "))
-        short = shortened(self._bench, wanted.call, result, self._agent.summary_tokens)
+        short = shortened(self._bench, wanted.call, result, self._limits.summary_tokens)
         return Step(thoughts=wanted.thoughts, call=wanted.call, result=short)
 
     def _circle(self, wanted: Response) -> str | None:
@@ -119,7 +133,7 @@ class Attempt:
         """What a model is shown of a command. Raises `Stopped` when no command can follow."""
         if shown.state == "gone":
             raise Stopped(shown.note)
-        limit = f"{self._agent.command_seconds:g} s"
+        limit = f"{self._limits.command_seconds:g} s"
         ended = f"Exit code {shown.exit_code}." if shown.exit_code is not None else ""
         running = (
             f"It still runs after {limit}. Choose: wait {limit} more, write a line into it, or terminate it."
@@ -134,18 +148,18 @@ class Attempt:
         self._terminal.terminate()
 
 
-def work(agent: ExecutionAgent, task: Task, bench: Bench, ingredients: Ingredients) -> bool:
+def work(limits: Limits, task: Task, bench: Bench, ingredients: Ingredients) -> bool:
     """The outer loop: attempts, each with the lessons of those before; whether the goals were reached.
 
     Raises `Stopped`, `ModelFailed` and `EngineError`.
     """
     lessons: list[str] = []
-    for number in range(1, agent.attempts + 1):
-        attempt = Attempt(agent, task, bench)
+    for number in range(1, limits.attempts + 1):
+        attempt = Attempt(limits, task, bench)
         if attempt.run(ingredients, lessons, number):
             return True
-        if number < agent.attempts:
+        if number < limits.attempts:
             lessons.append(bench.ask(lessons_prompt(attempt.steps)))
             bench.log(f"\nLessons of attempt {number}:\n{lessons[-1]}")
-    bench.log(f"\nGiven up: {agent.attempts} attempts of {agent.commands} commands each are used up.")
+    bench.log(f"\nGiven up: {limits.attempts} attempts of {limits.commands} commands each are used up.")
     return False

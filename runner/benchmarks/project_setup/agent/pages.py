@@ -20,7 +20,7 @@ import httpx
 from justhtml import JustHTML
 
 from runner import __version__
-from runner.benchmarks.project_setup.agent.web import Page, SearchError
+from runner.benchmarks.project_setup.agent.ingredients import Page, SearchError
 from runner.gateway.egress import PORTS, outside
 
 SECONDS: Final = 20.0

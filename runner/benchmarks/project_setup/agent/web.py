@@ -11,6 +11,7 @@ from jmespath.exceptions import JMESPathError
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from runner.benchmarks.project_setup.agent.hints import hints
+from runner.benchmarks.project_setup.agent.ingredients import Page, SearchError
 from runner.records import Record
 
 if TYPE_CHECKING:
@@ -21,19 +22,6 @@ QUERY: Final = "How to install the {language} project '{project}' from source co
 """The paper's words."""
 PAGES: Final = 5
 """The first results, which are read."""
-
-
-class SearchError(Exception):
-    """Why a search gave nothing; a sentence without a key in it."""
-
-
-class Page(Record):
-    """A result of a search."""
-
-    address: str
-    text: str = ""
-    missing: str = ""
-    """Why there is no text."""
 
 
 @runtime_checkable
