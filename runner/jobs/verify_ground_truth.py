@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
-    from runner.benchmarks.project_setup.dataset import ExecutionBench
+    from runner.benchmarks.project_setup.dataset import ProjectSetupBench
     from runner.protocols import SandboxProvider
     from runner.sweeps.cells import Sweep
 
@@ -55,10 +55,10 @@ class VerifyGroundTruth(Job):
 
     def _work(self, sweep: Sweep) -> tuple[list[Path], Check]:
         """Folders of tasks, and what is done with each."""
-        from runner.benchmarks.project_setup.dataset import ExecutionBench  # noqa: PLC0415 - only some jobs need it
+        from runner.benchmarks.project_setup.dataset import ProjectSetupBench  # noqa: PLC0415 - only some jobs need it
 
         dataset = sweep.cells[0].dataset
-        if isinstance(dataset, ExecutionBench):
+        if isinstance(dataset, ProjectSetupBench):
             chosen = self._chosen(dataset.root, dataset.folders())
             if self.scripts and len(chosen) != 1:
                 raise ConfigError(
@@ -116,7 +116,7 @@ def check(
 
 
 def _check_scripts(
-    dataset: ExecutionBench,
+    dataset: ProjectSetupBench,
     scripts: Path | None,
     folder: Path,
     sandboxes: SandboxProvider,

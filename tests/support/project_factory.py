@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ExecutionBench
+from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ProjectSetupBench
 from runner.benchmarks.project_setup.deliverables import TRUTH, Outcomes, Truth
 from runner.benchmarks.project_setup.projects import digest_of
-from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.cli.arguments import ROOT
 from tests.support.suite_factory import UPSTREAM, write
 
@@ -43,7 +43,7 @@ def make_project(root: Path, name: str = "tally", **changed: Any) -> Path:
     return folder
 
 
-def project_bench(root: Path, cache: Path, **changed: Any) -> ExecutionBench:
+def project_bench(root: Path, cache: Path, **changed: Any) -> ProjectSetupBench:
     """The dataset as `conf/dataset/execution.yaml` has it, but for `changed`."""
     given = {
         "name": "execution",
@@ -52,12 +52,12 @@ def project_bench(root: Path, cache: Path, **changed: Any) -> ExecutionBench:
         "npm": ROOT / "tasks" / "cli_tool_bench" / "images",
         "cache": cache,
         "build_args": {"BASE": "assay-base"},
-        "verifier": ExecutionVerifier(),
+        "verifier": ProjectSetupVerifier(),
     }
-    return ExecutionBench.model_validate(given | changed)
+    return ProjectSetupBench.model_validate(given | changed)
 
 
-def add_truth(bench: ExecutionBench, folder: Path, outcomes: Outcomes = OUTCOMES) -> None:
+def add_truth(bench: ProjectSetupBench, folder: Path, outcomes: Outcomes = OUTCOMES) -> None:
     """What `job=verify_ground_truth` would write."""
     truth = Truth(outcomes=outcomes, origin="a test", digest=bench.truth_digest(folder))
     (folder / TRUTH).write_text(truth.model_dump_json())

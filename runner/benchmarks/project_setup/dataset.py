@@ -25,7 +25,7 @@ from runner.benchmarks.project_setup.deliverables import (
     Truth,
 )
 from runner.benchmarks.project_setup.projects import Project
-from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.benchmarks.sources.references import SOLVE, made
 from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
 from runner.errors import ConfigError, TaskError
@@ -56,7 +56,7 @@ Work on your own until it is done; nobody answers questions.
 """
 
 
-class ExecutionBench(Record):
+class ProjectSetupBench(Record):
     """A folder of projects to set up."""
 
     name: str
@@ -75,7 +75,7 @@ class ExecutionBench(Record):
     """Names of tasks: only these are the dataset. Empty: all."""
     truthless: bool = False
     """Tasks without a truth run too; their reward is 1.0 when a test was executed."""
-    verifier: ExecutionVerifier
+    verifier: ProjectSetupVerifier
 
     def tasks(self) -> Sequence[Task]:
         """Every task, sorted by folder; broken ones, and those without a truth, have `refused` set.

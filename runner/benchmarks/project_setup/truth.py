@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.benchmarks.project_setup.dataset import SOLUTION, ExecutionBench
+from runner.benchmarks.project_setup.dataset import SOLUTION, ProjectSetupBench
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, TRUTH, Rerun, Truth
 from runner.benchmarks.project_setup.rerun import Deliverables, rerun
 from runner.errors import TaskError
@@ -17,7 +17,7 @@ ORIGIN = "recorded scripts, run here twice"
 
 
 def ground_truth(
-    dataset: ExecutionBench,
+    dataset: ProjectSetupBench,
     folder: Path,
     scripts: Path | None,
     sandboxes: SandboxProvider,

@@ -52,7 +52,7 @@ class _Claim(BaseModel):
         return Outcomes(**self.model_dump())
 
 
-class ExecutionVerifier(Record):
+class ProjectSetupVerifier(Record):
     """Builds and runs what the agent delivers, and compares what its tests did with the truth."""
 
     @property

@@ -13,7 +13,7 @@ from docker.errors import ImageNotFound
 from runner.benchmarks.project_setup.deliverables import Outcomes, Reading, Rerun, Truth
 from runner.benchmarks.project_setup.rerun import Deliverables, plain, rerun, taken_from
 from runner.benchmarks.project_setup.verifier import (
-    ExecutionVerifier,
+    ProjectSetupVerifier,
     components,
     measured_in,
     reward,
@@ -68,7 +68,7 @@ def judged(task: Task, tmp_path: Path) -> Callable[..., Verdict]:
         given = task.model_copy(update={"environment": task.environment.model_copy(update=limits)})
         files = {"Dockerfile": dockerfile, "run_tests.sh": script, "results.json": results}
         with agents(files) as sandbox:
-            return ExecutionVerifier().verify(given, sandbox, DockerSandboxes(), tmp_path)
+            return ProjectSetupVerifier().verify(given, sandbox, DockerSandboxes(), tmp_path)
 
     return judged
 
@@ -159,7 +159,7 @@ def test_what_is_no_text_is_not_delivered() -> None:
 
 def test_who_delivers_nothing_has_executed_nothing(task: Task, tmp_path: Path) -> None:
     with agents({"run_tests.sh": UNITTEST}) as sandbox:
-        verdict = ExecutionVerifier().verify(task, sandbox, DockerSandboxes(), tmp_path)
+        verdict = ProjectSetupVerifier().verify(task, sandbox, DockerSandboxes(), tmp_path)
     truth = {f"truth_{name}": float(value) for name, value in TRUE}
     assert verdict.components == {"built": 0.0, "tests_executed": 0.0, "script_size": 1.0, **truth}
     assert verdict.reward == 0.0
@@ -172,7 +172,7 @@ def test_who_delivers_nothing_has_executed_nothing(task: Task, tmp_path: Path) -
 def test_without_an_engine_nothing_is_judged(task: Task, tmp_path: Path) -> None:
     files = {"Dockerfile": DOCKERFILE, "run_tests.sh": UNITTEST}
     with agents(files) as sandbox, pytest.raises(ConfigError, match="use sandbox=docker"):
-        ExecutionVerifier().verify(task, sandbox, LocalSandboxes(), tmp_path)
+        ProjectSetupVerifier().verify(task, sandbox, LocalSandboxes(), tmp_path)
 
 
 def of(*numbers: int) -> Outcomes:
@@ -215,7 +215,7 @@ def test_what_the_agent_says_itself_is_recorded(
     task: Task, tmp_path: Path, results: str, expected: float | None
 ) -> None:
     with agents({"results.json": results}) as sandbox:
-        verdict = ExecutionVerifier().verify(task, sandbox, DockerSandboxes(), tmp_path)
+        verdict = ProjectSetupVerifier().verify(task, sandbox, DockerSandboxes(), tmp_path)
     assert verdict.components.get("claim_differs") == expected
     assert verdict.components.get("claimed_passed") == (2.0 if expected else None)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.benchmarks.project_setup.watch_inside.shim import telling
 from tests.support.watch_bench import TESTS, TRUE, results, watch
 
@@ -106,14 +106,14 @@ def test_a_conftest_beside_tests_is_looked_at_though_only_workers_load_it() -> N
 
 
 def test_what_shapes_a_reward_is_in_the_judges_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, read, seen = ExecutionVerifier().shaping, Path.read_bytes, set()
+    before, read, seen = ProjectSetupVerifier().shaping, Path.read_bytes, set()
 
     def changed(path: Path) -> bytes:
         seen.add(f"{path.parent.name}/{path.name}")
         return read(path) + b"#" * (path.name == "deviations.py")
 
     monkeypatch.setattr(Path, "read_bytes", changed)
-    assert ExecutionVerifier().shaping != before
+    assert ProjectSetupVerifier().shaping != before
     judges = {"rerun.py", "watched_results.py", "execution.py"}
     assert seen >= {f"verifiers/{name}" for name in judges} | {
         "frameworks/tap.py",

@@ -35,7 +35,7 @@ NO_TEST = 6
 ACCOUNT = "account.md"
 
 
-class SetUp(Job):
+class MakeEnvironment(Job):
     """Has an agent set up one project, and runs its scripts from scratch: a trial like any other, in a sweep of one."""
 
     needs_keys: ClassVar[bool] = True
@@ -77,13 +77,13 @@ class SetUp(Job):
 
 
 def _only_cell(sweep: Sweep) -> Cell:
-    from runner.benchmarks.project_setup.dataset import ExecutionBench  # noqa: PLC0415 - as above
+    from runner.benchmarks.project_setup.dataset import ProjectSetupBench  # noqa: PLC0415 - as above
 
     if len(sweep.cells) != 1:
         raise ConfigError("job=environment is of one agent and one model: choose them, without -m.")
     (cell,) = sweep.cells
     check_model(cell)
-    if not isinstance(cell.dataset, ExecutionBench) or not cell.dataset.truthless:
+    if not isinstance(cell.dataset, ProjectSetupBench) or not cell.dataset.truthless:
         raise ConfigError("job=environment makes its own dataset: leave dataset= out.")
     return cell
 
