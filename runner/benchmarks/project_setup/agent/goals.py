@@ -1,4 +1,4 @@
-"""Whether the goals are reached: what `task_done` is answered with (ExecutionAgent, section 2.4.4)."""
+"""Check whether the goals are reached, for the answer to `task_done` (ExecutionAgent, section 2.4.4)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ ADVICE: Final = {
 
 
 def missing(bench: Bench) -> str:
-    """What is still to be done, in sentences for the model; empty when the goals are reached.
+    """Return what is still to be done, in sentences for the model; empty when the goals are reached.
 
-    The scripts are run from scratch only when all files are there. Raises `Stopped` and `EngineError`.
+    The scripts are run from scratch only when all files exist. Raises `Stopped`, `EngineError`, and what the rerun
+    raises.
     """
     texts = {name: read_file(bench.sandbox, f"{WORKSPACE}/{name}", WORKSPACE) for name in ADVICE}
     absent = [
@@ -44,7 +45,7 @@ def missing(bench: Bench) -> str:
 
 
 def _lacking(rerun: Rerun) -> str:
-    """What a run from scratch still lacks."""
+    """Return why a run from scratch does not reach the goals; empty if it does."""
     if rerun.outcomes and not rerun.error:
         return ""
     reason = rerun.error.message if rerun.error else "No test was executed."

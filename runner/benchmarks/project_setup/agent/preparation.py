@@ -1,4 +1,4 @@
-"""What is found out before the first command (ExecutionAgent, section 2.3; Algorithm 1, lines 1 to 6)."""
+"""The preparation before the first command (ExecutionAgent, section 2.3; Algorithm 1, lines 1 to 6)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def prepare(
     with_retrieval: bool = True,
     search: Search | None = None,
 ) -> Ingredients:
-    """The ingredients of the command prompt; `with_guidelines` and `with_retrieval` are the ablations of Table 3.
+    """Return the ingredients of the command prompt.
 
-    What cannot be found is empty, and the log says why. Raises `Stopped` and `ModelFailed`.
+    `with_guidelines` and `with_retrieval` are the ablations of Table 3. Parts that cannot be found are empty, and the
+    log says why. Raises `Stopped` and `ModelFailed`.
     """
     project = project_of(task)
     found = languages(project, bench.check)
@@ -53,7 +54,7 @@ def prepare(
 
 
 def refusal(task: Task) -> str | None:
-    """Why there is nothing to set up in a task, as `protocols.DrivingAgent` has it."""
+    """Return why there is nothing to set up in a task, if so. See `protocols.DrivingAgent`."""
     context = task.environment.context
     if task.is_project or (context and (context / PROJECT).is_dir()):
         return None
@@ -61,7 +62,7 @@ def refusal(task: Task) -> str | None:
 
 
 def project_of(task: Task) -> Path:
-    """Folder of the pristine project on this machine, of a task that is not refused."""
+    """Return the folder of the pristine project on this machine, for a task that is not refused."""
     return task.environment.context / PROJECT if task.environment.context else Path()
 
 

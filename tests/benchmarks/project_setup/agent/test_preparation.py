@@ -485,8 +485,8 @@ def test_a_key_goes_to_the_engine_and_nowhere_else(
         ({"url": "http://127.0.0.1:1/?q={query}"}, "cannot be asked (ConnectError)"),
         ({"url": "nonsense://x/?q={query}"}, "cannot be asked (UnsupportedProtocol)"),
         ({"results": "pages[].{where: link}"}, "found nothing"),
-        ({"results": "web.hits[].{where: link}"}, "has not the shape"),
-        ({"results": "length(`1`)"}, "has not the shape"),
+        ({"results": "web.hits[].{where: link}"}, "does not have the shape"),
+        ({"results": "length(`1`)"}, "does not have the shape"),
     ],
 )
 def test_a_search_that_fails_says_why_and_the_trial_goes_on(

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from runner.benchmarks.project_setup.agent.terminal import Shown, Terminal, read_file, write_file
+from runner.benchmarks.project_setup.agent.terminal import CommandReport, Terminal, read_file, write_file
 from runner.errors import Stopped
 from runner.records import Environment, ExecSpec, SandboxSpec
 from runner.sandbox.docker import base
@@ -86,7 +86,7 @@ def go(terminal: Terminal) -> None:
     terminal._sandbox.exec(ExecSpec(argv=("touch", "/tmp/go")))
 
 
-def to_end(terminal: Terminal, shown: Shown) -> Shown:
+def to_end(terminal: Terminal, shown: CommandReport) -> CommandReport:
     """How a command ended, with all that it printed from now on, however often that means to wait."""
     printed = [shown.output]
     while shown.state == "running":
