@@ -1,9 +1,9 @@
-"""NL2Repo-Bench: a whole repository from one document, judged by upstream's own tests (section 3).
+"""NL2Repo-Bench: write a whole repository from one document, judged by upstream's own tests (section 3).
 
-A task is a folder in the authors' public layout, read as it is: `start.md` (the document), `test_case_count.txt`,
-`test_commands.json` and `test_files.json` (what is deleted from the agent's work). What they do not publish beside it,
-the tests above all, comes from a `source.yaml` and was checked once with upstream's own code (`truth.json`); both lie
-in the task's folder or, for the public tasks, in `tasks/nl2repo/sources`.
+A task is a folder in the authors' public layout: `start.md` (the document), `test_case_count.txt`,
+`test_commands.json` and `test_files.json` (paths to delete from the agent's work). The tests are not published beside
+it. A `source.yaml` says where they come from, and a `truth.json` holds the results of upstream's own code. Both lie in
+the task's folder or, for the public tasks, in `tasks/nl2repo/sources`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from runner.sweeps.yaml_files import read_yaml
 
 SOURCE, TRUTH = "source.yaml", "truth.json"
 EASY, MEDIUM = 1500, 4000
-"""Lines of upstream's code up to which a task is easy, and below which it is medium (Table 2)."""
+"""Most lines of upstream's code in an easy task, and least in a hard one (Table 2)."""
 INSTRUCTION = """\
 Build a Python project in the current directory, {workdir}, from the document {document}, which is all that you get. \
 Read the whole document first. Write every module that it describes, with exactly the names, signatures and behaviour \
@@ -44,32 +44,32 @@ REVEALED = (
 
 
 class Nl2RepoBench(Record):
-    """A folder of NL2Repo-Bench tasks."""
+    """Dataset of NL2Repo-Bench tasks, from a folder."""
 
     name: str
     root: Path
-    """Absolute. Its children with any of the four files are the tasks, in the order of their names."""
+    """Absolute folder whose children with any of the four files are the tasks, in the order of their names."""
     sources: Path
-    """Folder with `TASK/source.yaml` and `TASK/truth.json` of tasks whose own folder lacks them."""
+    """Folder with `TASK/source.yaml` and `TASK/truth.json` for tasks whose own folder lacks them."""
     image: Path
     """Build context of the image in which tasks are done and judged."""
     published: Path
-    """Dockerfile of the image in which a task with an image of the authors' is judged, upon that image."""
+    """Dockerfile that builds on the authors' image of a task, to judge in it."""
     build_args: dict[str, str] = {}
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
-    """A trial passes when its reward reaches this."""
+    """Least reward of a passed trial."""
     reveal_tests: bool = False
-    """The agent gets the tests too (section 4.4.2)."""
+    """Give the tests to the agent too (section 4.4.2)."""
     include: tuple[str, ...] = ()
-    """Names of tasks: only these are the dataset. Empty: all."""
+    """Names of the tasks to take. Empty: all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
-    """What becomes of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
+    """Treatment of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
     verifier: SuiteVerifier
 
     def tasks(self) -> Sequence[Task]:
-        """Every task, sorted by folder; broken ones, and those that cannot be judged here, have `refused` set.
+        """Return every task, sorted by folder; broken tasks and those that cannot be judged here have `refused` set.
 
-        Raises `ConfigError` when there is none, or `include` names one that is not there.
+        Raises `ConfigError` when there is no task, or `include` names one that does not exist.
         """
         folders = nl2repo_folder.folders(self.root)
         if not folders:
@@ -86,7 +86,7 @@ class Nl2RepoBench(Record):
         ]
 
     def prepare(self, say: Callable[[str], None]) -> None:
-        """Fetch upstream's sources and what images are made of. Raises `ConfigError` when a client fails."""
+        """Fetch upstream's sources and the contents of images. Raises `ConfigError` when a client fails."""
         for task in self.tasks():
             for flag in () if task.refused else task.flags:
                 say(f"{task.name} is flagged {flag}: {nl2repo_folder.REMARKS[flag]}")
@@ -94,7 +94,7 @@ class Nl2RepoBench(Record):
                 self.make(task.directory, self.suite(task.directory), say)
 
     def make(self, folder: Path, suite: Suite, say: Callable[[str], None]) -> Task:
-        """Everything of one task that lies in the cache, made unless it is there, and the task that names it."""
+        """Make everything of a task that the cache lacks, and return the task."""
         source, here = self.source(folder)
         cache = self.verifier.cache
         fetched = upstream.fetch_upstream(source, here, cache, say) if source.kind != "none" else None
@@ -114,7 +114,7 @@ class Nl2RepoBench(Record):
         return task
 
     def source(self, folder: Path) -> tuple[Source, Path]:
-        """A task's source, and the folder that says it. Raises `TaskError` when there is none."""
+        """Return a task's source and the folder of its `source.yaml`. Raises `TaskError` when there is none."""
         for place in (folder, self.sources / folder.name):
             if (place / SOURCE).is_file():
                 try:
@@ -127,8 +127,9 @@ class Nl2RepoBench(Record):
         )
 
     def suite(self, folder: Path) -> Suite:
-        """What judges a task. Raises `TaskError` where its truth is missing, or is of something else, or says another
-        count than was published.
+        """Return the suite that judges a task.
+
+        Raises `TaskError` when its truth is missing, belongs to something else, or differs from the published count.
         """
         published = nl2repo_folder.read(folder)
         source, here = self.source(folder)
@@ -153,7 +154,7 @@ class Nl2RepoBench(Record):
         return bare.model_copy(update={"expected": truth.passed})
 
     def bare_suite(self, published: Published, source: Source) -> Suite:
-        """The suite without what is expected of it."""
+        """Return the suite without the tests that are expected to pass."""
         return Suite(
             commands=published.commands,
             deleted=published.hidden,
@@ -164,7 +165,10 @@ class Nl2RepoBench(Record):
         )
 
     def truth_digest(self, suite: Suite, source: Source) -> str:
-        """Of what a ground truth rests on; not the deletion list, for what it takes from upstream is laid back."""
+        """Return the digest of what a ground truth rests on.
+
+        The deletion list is not part of it: files that it takes from upstream are put back.
+        """
         images = [tree_digest(self.image), self.published.read_text() if source.image else ""]
         ran = suite.model_dump(mode="json", exclude={"expected", "count", "deleted"}, exclude_defaults=True)
         return digest([ran, source.shaping, images])
@@ -186,7 +190,7 @@ class Nl2RepoBench(Record):
             return task.model_copy(update={"refused": str(error)})
 
     def complete(self, task: Task, suite: Suite) -> Task:
-        """Everything else of a task; pure, but for the files that it reads."""
+        """Return the task with all other fields. Pure, except for the files that it reads."""
         source, _ = self.source(task.directory)
         cache, files = self.verifier.cache, tree_digest(task.directory, nl2repo_folder.PARTS)
         identity = digest(
@@ -251,13 +255,11 @@ class Nl2RepoBench(Record):
         revealed: bool = False,
         dockerfile: Path | None = None,
     ) -> None:
-        """The build context of an image; `of` is the task's folder, its suite and upstream's source."""
+        """Make the build context of an image; `of` is the task's folder, its suite and upstream's source."""
         folder, suite, fetched = of
         files = {DOCUMENT: folder / DOCUMENT}
         if revealed and fetched is None:
-            raise ConfigError(
-                f"{folder.name}: its tests are in an image of the authors', and cannot be revealed."
-            )
+            raise ConfigError(f"{folder.name}: its tests are in the authors' image and cannot be revealed.")
         if revealed and fetched:
             files |= upstream.tests_of(fetched, suite.deleted)
         with made(_there(environment.context), f"the image of {folder.name}", say) as place:

@@ -1,4 +1,4 @@
-"""The ground truth of a project: what its tests do under recorded scripts, here, twice (section 3.1.2)."""
+"""Find the ground truth of a project: run its recorded scripts here, twice (section 3.1.2)."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ def ground_truth(
     sandboxes: SandboxProvider,
     say: Callable[[str], None],
 ) -> Truth:
-    """Find a task's truth, and write it beside its `task.yaml`. `scripts` is a folder whose two scripts become the
-    recorded ones, once they have proved themselves; None: those that are recorded are run.
+    """Find a task's truth and write it beside its `task.yaml`.
 
-    Raises `TaskError` when there are none, no test is executed or the two runs differ; `ConfigError` when something
-    cannot be fetched, `EngineError`.
+    `scripts` is a folder with two scripts that become the recorded ones if they give a truth; None runs the recorded
+    ones. Raises `TaskError` when there are no scripts, no test is executed or the two runs differ, `ConfigError` when
+    something cannot be fetched, and `EngineError`.
     """
     delivered = _scripts(scripts or folder / SOLUTION)
     task = dataset.make(folder, None, say)
     first, again = (_once(task, delivered, sandboxes) for _ in range(2))
     if first.outcomes != again.outcomes:
-        raise TaskError(f"Its tests do not always the same: {_shown(first)}, then {_shown(again)}.")
+        raise TaskError(
+            f"The project's tests are not reproducible: first {_results(first)}, then {_results(again)}."
+        )
     for name, text in ((DOCKERFILE, delivered.dockerfile), (SCRIPT, delivered.script)):
         if scripts and text is not None:
             write_atomically(folder / SOLUTION / name, text.encode())
-    assert first.outcomes is not None  # noqa: S101 - `_once` raises where there are none
+    assert first.outcomes is not None  # noqa: S101 - `_once` raises without outcomes
     truth = Truth(outcomes=first.outcomes, origin=ORIGIN, digest=dataset.truth_digest(folder))
     write_atomically(folder / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
     return truth
@@ -55,11 +57,11 @@ def _once(task: Task, delivered: Deliverables, sandboxes: SandboxProvider) -> Re
     run = rerun(task, delivered, sandboxes)
     if run.error or run.outcomes is None:
         why = run.error.message if run.error else "No test was executed."
-        raise TaskError(f"Its scripts have no result: {why}\n{run.output[-2000:]}")
+        raise TaskError(f"The scripts give no result: {why}\n{run.output[-2000:]}")
     return run
 
 
-def _shown(run: Rerun) -> str:
+def _results(run: Rerun) -> str:
     return ", ".join(
         f"{one.framework} {one.outcomes.passed} passed {one.outcomes.failed} failed {one.outcomes.skipped} skipped"
         for one in run.readings

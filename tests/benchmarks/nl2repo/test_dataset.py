@@ -52,7 +52,7 @@ def test_a_whole_task(tmp_path: Path) -> None:
     ("changed", "reason"),
     [
         ({"start.md": None, "start.md.download_failed.txt": "x"}, "Its document was never downloaded"),
-        ({"start.md": "Download failed: 404 not found (tally)"}, "start.md is no document but a note"),
+        ({"start.md": "Download failed: 404 not found (tally)"}, "start.md is not a document but a note"),
         ({"start.md": None}, "start.md is missing."),
         ({"start.md": " \n"}, "start.md is empty."),
         ({"start.md": "# other\n\n" + "Write the library other. " * 80}, "start.md never names tally"),
@@ -64,7 +64,7 @@ def test_a_whole_task(tmp_path: Path) -> None:
             "test_commands.json has no command that runs pytest",
         ),
         ({"test_commands.json": "[1]"}, "test_commands.json must be a list of texts."),
-        ({"test_commands.json": "["}, "test_commands.json is no JSON"),
+        ({"test_commands.json": "["}, "test_commands.json is not JSON"),
         ({"test_files.json": '["../x"]'}, "test_files.json: '../x' leaves the workspace."),
         ({"test_case_count.txt": "9"}, "Upstream passes 7 of its tests here, and 9 are published"),
     ],
@@ -91,7 +91,7 @@ def test_a_document_of_another_task_is_refused_and_the_owners_is_not(tmp_path: P
     ]
     dataset = with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), *folders)
     wrong, right = dataset.tasks()
-    assert wrong.refused == "start.md is, byte for byte, that of python-pytest-cases."
+    assert wrong.refused == "start.md is identical to that of python-pytest-cases."
     assert right.refused is None
 
 
@@ -184,7 +184,7 @@ def test_what_is_prepared(tmp_path: Path) -> None:
     said: list[str] = []
     dataset.prepare(said.append)
     dataset.prepare(said.append)
-    remark = "tally is flagged no_install_step: none of its commands installs anything; they run as they are"
+    remark = "tally is flagged no_install_step: none of its commands installs anything; they run as published"
     assert [line for line in said if line != remark] == [
         "Fetching upstream upstream",
         "Fetching the suite of tally",

@@ -200,7 +200,7 @@ import random, pytest, tally
 def test_coin(toss):
     assert random.SystemRandom().random() < 0.5
 """,
-        r"tests pass at one time and not at another, such as tests/test_zero\.py::test_coin\[\d+\]: no ground truth",
+        r"tests pass in one run only, such as tests/test_zero\.py::test_coin\[\d+\]: there is no ground truth",
     ),
     "free": (
         """

@@ -16,7 +16,7 @@ import pytest
 from runner.benchmarks.project_setup import given_project
 from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ProjectSetupBench
 from runner.benchmarks.project_setup.deliverables import PROJECT, TRUTH, Outcomes, Truth
-from runner.benchmarks.project_setup.projects import digest_of, kept, size
+from runner.benchmarks.project_setup.projects import digest_of, project_paths, size
 from runner.benchmarks.sources.references import made
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
@@ -247,7 +247,7 @@ def test_of_a_checkout_neither_secrets_nor_history_are_taken(
     for words in (["init", "--quiet"], ["add", "a.py", "gone.py"], ["commit", "--quiet", "-m", "x"]):
         subprocess.run([*git, *words], check=True)
     (checkout / "gone.py").unlink()
-    assert set(kept(checkout)) == {"a.py", "new.py", ".gitignore"}
+    assert set(project_paths(checkout)) == {"a.py", "new.py", ".gitignore"}
     folder = make_project(bench.root, "checkout", package=str(checkout), digest=digest_of(checkout))
     context = bench.make(folder, None, lambda _: None).environment.context
     assert context is not None
@@ -258,13 +258,13 @@ def test_a_clone_in_a_checkout_leaves_its_secrets_too(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "", "clone/b.py": "", "clone/.env": "KEY=1", "clone/.gitignore": ".env\n"})
     for place in (tmp_path, tmp_path / "clone"):
         subprocess.run(["git", "init", "--quiet", str(place)], check=True)
-    assert kept(tmp_path) == ["a.py", "clone/.gitignore", "clone/b.py"]
+    assert project_paths(tmp_path) == ["a.py", "clone/.gitignore", "clone/b.py"]
 
 
 def test_a_broken_checkout_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {".git": "gitdir: nowhere"})
     with pytest.raises(TaskError, match=r"git cannot list the files of the checkout .*not a git repo"):
-        kept(tmp_path)
+        project_paths(tmp_path)
 
 
 def test_a_checkout_runs_nothing_on_this_machine(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_checkout_runs_nothing_on_this_machine(tmp_path: Path) -> None:
     monitor.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     monitor.chmod(0o755)
     subprocess.run(["git", "-C", str(checkout), "config", "core.fsmonitor", str(monitor)], check=True)
-    assert kept(checkout) == ["a.py"]
+    assert project_paths(checkout) == ["a.py"]
     assert not (tmp_path / "ran").exists()
 
 
@@ -335,11 +335,11 @@ def test_projects_that_cannot_be_taken(tmp_path: Path) -> None:
     write(tmp_path / "large", {"a": "x" * 3000})
     write_atomically(tmp_path / "cut.tar.gz", packed(tmp_path / "whole.tar.gz", UPSTREAM).read_bytes()[:200])
     for given, reason in {
-        "empty": "holds nothing",
+        "empty": "is empty",
         "notes.txt": "cannot be unpacked: it is neither a tar nor a zip file",
         "cut.tar.gz": r"cut.tar.gz cannot be unpacked: ",
         "large": "holds 0 MB, and job.max_mb is 0.002",
-        "none": "there is no .*none: name a folder, a tar or zip file, or NAME==VERSION",
+        "none": ".*none does not exist: name a folder, a tar or zip file, or NAME==VERSION",
     }.items():
         with pytest.raises((ConfigError, TaskError), match=reason):
             given_project.described(str(tmp_path / given), 2000)

@@ -158,8 +158,11 @@ def test_nothing_is_started_for_what_cannot_be_done(
         (given, "model=gpt"): "model gpt needs its API key: export OPENAI_API_KEY=...",
         (given, "agent=nop", "dataset=quickstart"): "makes its own dataset: leave dataset= out",
         (given, "agent=nop,oracle", "-m"): "is of one agent and one model: choose them, without -m",
-        ("project=none", "agent=nop"): "there is no none: name a folder, a tar or zip file, or NAME==VERSION",
-        (given, "agent=nop", "max_mb=0.0001"): "Leave out what is built, or raise it.",
+        (
+            "project=none",
+            "agent=nop",
+        ): "none does not exist: name a folder, a tar or zip file, or NAME==VERSION",
+        (given, "agent=nop", "max_mb=0.0001"): "Leave out build results, or raise job.max_mb.",
         ("agent=nop",): "job.project: it has no default. Add job.project=...",
     }.items():
         ended = door("job=environment", *words)

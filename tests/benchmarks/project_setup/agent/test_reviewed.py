@@ -32,7 +32,7 @@ AGENT = {
 
 @pytest.mark.parametrize("search", ["none", "brave", {"url": "https://engine.example/?q={query}"}, []])
 def test_a_search_that_is_no_engine_is_refused_at_the_door_and_not_in_every_trial(search: object) -> None:
-    with pytest.raises(ConfigError, match=r"agent\.search.* null asks none"):
+    with pytest.raises(ConfigError, match=r"agent\.search.*use null for none"):
         build(AGENT | {"search": search}, "agent")
     assert build(AGENT | {"search": None}, "agent").search is None
 
