@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from runner.benchmarks.project_setup.watch_inside import programs
-from runner.benchmarks.project_setup.watch_inside.programs import Kept, Pump
+from runner.benchmarks.project_setup.watch_inside.programs import Printed, Pump
 from tests.support.watch_bench import TRUE, results, watch
 
 SLOW_DISK = """
@@ -23,7 +23,7 @@ SUMMARY = b"\nOK: 3 tests passed\n"
 @pytest.mark.parametrize("long", [0, 100_000, 150_000, 190_000])
 def test_what_a_program_printed_last_is_kept_although_nobody_reads_it_yet(long: int) -> None:
     """It was not where its reader (`| tee`, on a busy machine) took a second: a summary was missing, and no error."""
-    printed, wanted = Kept(1 << 20, 1 << 20), b"x" * long + SUMMARY
+    printed, wanted = Printed(1 << 20, 1 << 20), b"x" * long + SUMMARY
     (reading, end), (reader, target) = os.pipe(), os.pipe()
     pump = Pump({reading: target}, printed)
     program = f"import os; os.write(1, b'x' * {long} + {SUMMARY!r})"
@@ -40,7 +40,7 @@ def test_what_a_program_printed_last_is_kept_although_nobody_reads_it_yet(long: 
 def test_a_daemon_that_prints_on_into_a_full_pipe_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """And takes no more memory than a pipe."""
     monkeypatch.setattr(programs, "REST_SECONDS", 0.3)
-    printed = Kept(1 << 24, 1 << 24)
+    printed = Printed(1 << 24, 1 << 24)
     (reading, end), (reader, target) = os.pipe(), os.pipe()
     with subprocess.Popen(["yes"], stdout=end) as daemon:
         os.close(end)
