@@ -1,6 +1,6 @@
-"""`job=verify_ground_truth`: what is known to work is run twice; what its tests do is stored with the task.
+"""`job=verify_ground_truth`: run each known solution twice, and store the results of its tests with the task.
 
-dataset=nl2repo: upstream's code against its own tests, and an empty workspace, which must pass none of them.
+dataset=nl2repo: upstream's tests on upstream's code, and once on an empty workspace, which must pass none of them.
 dataset=execution: the recorded scripts of a project.
 """
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
     Say = Callable[[str], None]
     Check = Callable[[Path, SandboxProvider, Say, list[str]], str]
-    """The outcome of the task in a folder for people; why it failed is added to the list."""
+    """Function that returns a task's outcome as text, and adds the reason of a failure to the list."""
 
 
 class VerifyGroundTruth(Job):
-    """Runs each task's known solution twice in the sandbox that judges, and writes `truth.json`."""
+    """Job that runs each task's known solution twice in the judging sandbox, and writes `truth.json`."""
 
     tasks: tuple[str, ...] = ()
-    """Names; empty: every task that has a source."""
+    """Names of tasks; empty: every task with a source."""
     scripts: Path | None = None
-    """dataset=execution, and one task: folder with a Dockerfile and a run_tests.sh, as job=environment leaves it, which
-    become the task's recorded ones."""
+    """For one task of dataset=execution: a folder with Dockerfile and run_tests.sh, as job=environment leaves it. They
+    become the task's recorded scripts."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0 when every task has a truth; of NL2Repo-Bench, of as many tests as are published.
+        """Return exit code 0 when every task has a truth, in NL2Repo-Bench with the published number of tests.
 
-        Raises `ConfigError` naming every other one, with the reason, after all were tried; `EngineError`.
+        Raises `ConfigError` with each failed task and its reason, after all were tried, and `EngineError`.
         """
         chosen, checked = self._work(sweep)
         if not chosen:
@@ -47,14 +47,14 @@ class VerifyGroundTruth(Job):
         sandboxes.prepare([], say)
         failures: list[str] = []
         for number, folder in enumerate(chosen, start=1):
-            said = checked(folder, sandboxes, say, failures)
-            say(f"[{number}/{len(chosen)}] {folder.name}: {said}")
+            outcome = checked(folder, sandboxes, say, failures)
+            say(f"[{number}/{len(chosen)}] {folder.name}: {outcome}")
         if failures:
             raise ConfigError(f"{len(failures)} tasks have no ground truth:\n" + "\n".join(failures))
         return 0
 
     def _work(self, sweep: Sweep) -> tuple[list[Path], Check]:
-        """Folders of tasks, and what is done with each."""
+        """Return folders of tasks, and the function that checks each."""
         from runner.benchmarks.project_setup.dataset import ProjectSetupBench  # noqa: PLC0415 - only some jobs need it
 
         dataset = sweep.cells[0].dataset
@@ -62,7 +62,7 @@ class VerifyGroundTruth(Job):
             chosen = self._chosen(dataset.root, dataset.folders())
             if self.scripts and len(chosen) != 1:
                 raise ConfigError(
-                    f"job.scripts are of one task, and {len(chosen)} are chosen: add tasks=[NAME]."
+                    f"job.scripts belong to one task, and {len(chosen)} are chosen: add tasks=[NAME]."
                 )
             return chosen, partial(_check_scripts, dataset, self.scripts)
         if self.scripts:
@@ -92,8 +92,9 @@ def check(
     failures: list[str],
     count: Path | None = None,
 ) -> str:
-    """The outcome of one task for people; why it failed is added to `failures`. `count` names a file for the number of
-    tests that pass, where none is published yet.
+    """Find the truth of one task; return the outcome as text, and add the reason of a failure to `failures`.
+
+    `count` is a file for the number of tests that pass, if none is published yet.
     """
     from runner.benchmarks.nl2repo import published as nl2repo_folder  # noqa: PLC0415 - as below
     from runner.benchmarks.nl2repo import truth as nl2repo_truth  # noqa: PLC0415 - as below
@@ -134,7 +135,7 @@ def _check_scripts(
 
 
 def only_dataset(sweep: Sweep) -> Nl2RepoBench:
-    """The sweep's dataset. Raises `ConfigError` if that is no NL2Repo-Bench."""
+    """Return the sweep's dataset. Raises `ConfigError` if that is not NL2Repo-Bench."""
     from runner.benchmarks.nl2repo.dataset import Nl2RepoBench  # noqa: PLC0415 - only these jobs need it
 
     dataset = sweep.cells[0].dataset

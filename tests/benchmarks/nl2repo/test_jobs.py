@@ -92,4 +92,4 @@ def test_a_task_that_is_whole_is_not_made_again(door: Door) -> None:
     words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.0.0"]
     ended = door("dataset=nl2repo", f"dataset.root={folder.parent}", *words)
     assert ended.code == 2
-    assert "is a whole task already" in ended.err
+    assert "is a complete task already" in ended.err

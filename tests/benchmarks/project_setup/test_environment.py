@@ -156,8 +156,8 @@ def test_nothing_is_started_for_what_cannot_be_done(
     for words, reason in {
         (given,): "agent execution_agent needs a model: add model=NAME",
         (given, "model=gpt"): "model gpt needs its API key: export OPENAI_API_KEY=...",
-        (given, "agent=nop", "dataset=quickstart"): "makes its own dataset: leave dataset= out",
-        (given, "agent=nop,oracle", "-m"): "is of one agent and one model: choose them, without -m",
+        (given, "agent=nop", "dataset=quickstart"): "makes its own dataset: leave out dataset=",
+        (given, "agent=nop,oracle", "-m"): "takes one agent and one model: choose them without -m",
         (
             "project=none",
             "agent=nop",
