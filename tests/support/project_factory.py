@@ -1,4 +1,4 @@
-"""Projects to set up, made on the spot: the library that counts, with a pytest suite of nine tests."""
+"""Make projects to set up: a library that counts, with a pytest suite of nine tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCRIPTS = {"Dockerfile": DOCKERFILE, "run_tests.sh": "python3 -m pytest\n"}
 
 
 def make_project(root: Path, name: str = "tally", **changed: Any) -> Path:
-    """A task's folder with its project beside it, as a folder; without a truth. `changed` are keys of `task.yaml`."""
+    """Make a task's folder with its project beside it, without a truth. `changed` are keys of `task.yaml`."""
     folder = root / name
     write(folder / "upstream", UPSTREAM)
     write(folder / SOLUTION, SCRIPTS)
@@ -44,7 +44,7 @@ def make_project(root: Path, name: str = "tally", **changed: Any) -> Path:
 
 
 def project_bench(root: Path, cache: Path, **changed: Any) -> ProjectSetupBench:
-    """The dataset as `conf/dataset/execution.yaml` has it, but for `changed`."""
+    """Return the dataset of `conf/dataset/execution.yaml`, except for `changed`."""
     given = {
         "name": "execution",
         "root": root,
@@ -58,6 +58,6 @@ def project_bench(root: Path, cache: Path, **changed: Any) -> ProjectSetupBench:
 
 
 def add_truth(bench: ProjectSetupBench, folder: Path, outcomes: Outcomes = OUTCOMES) -> None:
-    """What `job=verify_ground_truth` would write."""
+    """Write what `job=verify_ground_truth` would write."""
     truth = Truth(outcomes=outcomes, origin="a test", digest=bench.truth_digest(folder))
     (folder / TRUTH).write_text(truth.model_dump_json())

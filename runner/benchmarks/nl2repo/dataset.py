@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from runner.benchmarks.nl2repo import published as nl2repo_folder
 from runner.benchmarks.nl2repo.published import DOCUMENT, Published
@@ -22,7 +22,7 @@ from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
 from runner.benchmarks.sources import upstream
 from runner.benchmarks.sources.references import made
-from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
+from runner.benchmarks.sources.task_files import check_links, digest, short, stored_truth, tree_digest
 from runner.benchmarks.sources.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
@@ -134,7 +134,7 @@ class Nl2RepoBench(Record):
         published = nl2repo_folder.read(folder)
         source, here = self.source(folder)
         bare = self.bare_suite(published, source)
-        truth = _stored(here)
+        truth = stored_truth(here / TRUTH, Truth)
         if source.kind == "none":
             return bare
         if truth is None:
@@ -196,7 +196,7 @@ class Nl2RepoBench(Record):
         identity = digest(
             [files, suite.model_dump(mode="json"), source.shaping, self.reveal_tests, self.verifier.shaping]
         )
-        oracle = cache / "oracle" / _short([source.shaping, suite.deleted])
+        oracle = cache / "oracle" / short(digest([source.shaping, suite.deleted]))
         return task.model_copy(
             update={
                 "digest": identity,
@@ -207,7 +207,7 @@ class Nl2RepoBench(Record):
                 "agent_user": "agent",
                 "verifier": VerifierSpec(
                     mode="separate",
-                    tests=cache / "suites" / _short([suite.model_dump(mode="json"), source.shaping]),
+                    tests=cache / "suites" / short(digest([suite.model_dump(mode="json"), source.shaping])),
                     environment=self._environment(task, source, suite, revealed=False, judging=True),
                     timeout_seconds=suite.command_seconds,
                 ),
@@ -239,7 +239,7 @@ class Nl2RepoBench(Record):
         ]
         return Environment(
             name=task.name,
-            context=self.verifier.cache / "nl2repo_images" / _short(parts),
+            context=self.verifier.cache / "nl2repo_images" / short(digest(parts)),
             build_args=build_args,
             network="no-network",
             workdir=WORKSPACE,
@@ -269,15 +269,6 @@ class Nl2RepoBench(Record):
                     shutil.copyfile(dockerfile, place / "Dockerfile")
 
 
-def _stored(here: Path) -> Truth | None:
-    try:
-        return Truth.model_validate_json((here / TRUTH).read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        raise TaskError(f"{TRUTH} cannot be read: run job=verify_ground_truth.") from error
-
-
 def _tier(lines: int | None) -> str:
     if lines is None:
         return "unknown"
@@ -287,7 +278,3 @@ def _tier(lines: int | None) -> str:
 def _there(path: Path | None) -> Path:
     assert path is not None  # noqa: S101 - `complete` gives every task both
     return path
-
-
-def _short(content: object) -> str:
-    return digest(content).removeprefix("sha256:")[:24]

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from runner.benchmarks.project_setup import projects
 from runner.benchmarks.project_setup.deliverables import (
@@ -27,7 +27,7 @@ from runner.benchmarks.project_setup.deliverables import (
 from runner.benchmarks.project_setup.projects import Project
 from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.benchmarks.sources.references import SOLVE, made
-from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
+from runner.benchmarks.sources.task_files import check_links, digest, short, stored_truth, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
 from runner.sweeps.yaml_files import read_yaml
@@ -127,7 +127,7 @@ class ProjectSetupBench(Record):
 
         Raises `TaskError` when the truth is missing, or belongs to other scripts, another project or another image.
         """
-        found = _stored(folder)
+        found = stored_truth(folder / TRUTH, Truth)
         if found is None and not self.truthless:
             raise TaskError("Nobody has recorded what its tests do here: run job=verify_ground_truth.")
         if found and found.digest and found.digest != self.truth_digest(folder):
@@ -170,7 +170,7 @@ class ProjectSetupBench(Record):
             environment=self._environment(project, folder.name),
             verifier=VerifierSpec(mode="separate", tests=folder, timeout_seconds=project.test_seconds),
             is_project=True,
-            solution=self.cache / "set_up" / _short([scripts, known]) if recorded else None,
+            solution=self.cache / "set_up" / short(digest([scripts, known])) if recorded else None,
         )
 
     def _environment(self, project: Project, name: str) -> Environment:
@@ -196,18 +196,5 @@ def _write_oracle(folder: Path, truth: Truth | None, into: Path) -> None:
     (into / "solve.sh").write_text(SOLVE)
 
 
-def _stored(folder: Path) -> Truth | None:
-    try:
-        return Truth.model_validate_json((folder / TRUTH).read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        raise TaskError(f"{TRUTH} cannot be read: run job=verify_ground_truth.") from error
-
-
 def _strata(project: Project) -> dict[str, str]:
     return {"tier": project.tier, "category": project.category, "language": project.language}
-
-
-def _short(content: object) -> str:
-    return digest(content).removeprefix("sha256:")[:24]

@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field
 
-from runner.records import ErrorInfo, Record
+from runner.errors import TaskError
+from runner.records import ErrorInfo, Record, Task
 
 WORKSPACE: Final = "/workspace"
 PROJECT: Final = "project"
@@ -92,3 +94,11 @@ class Rerun(Record):
     def outcomes(self) -> Outcomes | None:
         """Sum of all readings; None when no test was executed."""
         return sum((reading.outcomes for reading in self.readings), Outcomes()) if self.readings else None
+
+
+def project_of(task: Task) -> Path:
+    """Return the folder of the project as published, on this machine. Raises `TaskError` when it was not fetched."""
+    project = task.environment.context and task.environment.context / PROJECT
+    if not project or not project.is_dir():
+        raise TaskError(f"The project of {task.name} is not here: fetch it with job=setup.")
+    return project

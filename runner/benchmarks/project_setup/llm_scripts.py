@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from runner.agents.in_process import InProcess
 from runner.benchmarks.project_setup.agent.guidelines import once
 from runner.benchmarks.project_setup.agent.languages import languages, main_languages
-from runner.benchmarks.project_setup.agent.preparation import project_of, refusal
-from runner.benchmarks.project_setup.deliverables import DOCKERFILE, PROJECT, SCRIPT, WORKSPACE
+from runner.benchmarks.project_setup.agent.preparation import refusal
+from runner.benchmarks.project_setup.deliverables import DOCKERFILE, PROJECT, SCRIPT, WORKSPACE, project_of
 from runner.records import BundleRecipe, ExecResult, ExecSpec, Record, Task
 
 if TYPE_CHECKING:

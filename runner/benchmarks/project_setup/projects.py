@@ -29,7 +29,7 @@ from runner.benchmarks.sources.references import (
     npm_package,
     same,
 )
-from runner.benchmarks.sources.task_files import digest, tree_digest
+from runner.benchmarks.sources.task_files import digest, short, tree_digest
 from runner.benchmarks.sources.upstream import sdist_source
 from runner.errors import ConfigError, TaskError
 from runner.records import Record
@@ -80,7 +80,7 @@ class Project(Record):
 def context(project: Project, recipe: Path, cache: Path) -> Path:
     """Return where the build context of a project's image is, or will be. `recipe` is a folder with the Dockerfile."""
     identity = digest([project.identity, tree_digest(recipe)])
-    return cache / "projects" / identity.removeprefix("sha256:")[:24]
+    return cache / "projects" / short(identity)
 
 
 def fetch(

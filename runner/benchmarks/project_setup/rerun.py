@@ -15,6 +15,7 @@ import shutil
 import tarfile
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,10 +27,11 @@ from runner.benchmarks.project_setup.deliverables import (
     SCRIPT,
     WORKSPACE,
     Rerun,
+    project_of,
 )
 from runner.benchmarks.project_setup.frameworks import PROGRAMS
 from runner.benchmarks.project_setup.watch_inside.watch import CHANNEL_CHARACTERS
-from runner.errors import ConfigError, EngineError, ImageError, SpoiledMachine, TaskError, WorkspaceTooLarge
+from runner.errors import ConfigError, EngineError, ImageError, SpoiledMachine, WorkspaceTooLarge
 from runner.records import BuildSpec, Environment, ErrorInfo, ExecSpec, SandboxSpec
 from runner.sandbox import archive
 from runner.sandbox.inside import AGENT_DIR, PYTHON
@@ -157,14 +159,6 @@ def rerun(
     return found.model_copy(update={"script_size": size, "seconds": time.monotonic() - began})
 
 
-def project_of(task: Task) -> Path:
-    """Return the folder of the project as published. Raises `TaskError` when it was not fetched."""
-    project = task.environment.context and task.environment.context / PROJECT
-    if not project or not project.is_dir():
-        raise TaskError(f"The project of {task.name} is not here: fetch it with job=setup.")
-    return project
-
-
 def plain(text: str) -> str:
     """Return the text without colours and control characters."""
     return _TERMINAL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -181,7 +175,8 @@ def _run_build(
     if build.image is None:
         return Rerun(built=False, error=build.error, output=plain(build.output))
     try:
-        result = _run_or_blame(task, str(delivered.script), sandboxes, build.image, limit, cancelled)
+        run = partial(_run, task, str(delivered.script), sandboxes, build.image, limit, cancelled)
+        result = _run_or_blame(run, task, sandboxes)
     except ImageError as error:
         return Rerun(built=False, error=ErrorInfo.of(error, "verify"), output=plain(build.output))
     watched = watched_results.read(result.stdout)
@@ -201,25 +196,18 @@ def _run_build(
     )
 
 
-def _run_or_blame(
-    task: Task,
-    script: str,
-    sandboxes: SandboxProvider,
-    image: Image,
-    limit: float,
-    cancelled: Callable[[], bool],
-) -> ExecResult:
+def _run_or_blame(run: Callable[[], ExecResult], task: Task, sandboxes: SandboxProvider) -> ExecResult:
     """Run the script; try again if the engine fails.
 
     An engine that fails twice on the agent's image, but not on the base image, was made to fail by that image. Raises
     `ImageError` in this case, otherwise `EngineError`.
     """
     try:
-        return _run(task, script, sandboxes, image, limit, cancelled)
+        return run()
     except (EngineError, SpoiledMachine):
         _check_engine(task, sandboxes)
     try:
-        return _run(task, script, sandboxes, image, limit, cancelled)
+        return run()
     except (EngineError, SpoiledMachine) as error:
         raise ImageError(f"Nothing can be run in the image: {error}") from error
 

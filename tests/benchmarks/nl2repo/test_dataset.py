@@ -1,4 +1,4 @@
-"""NL2Repo-Bench's public folders: read as they are, and what is wrong with some of them."""
+"""NL2Repo-Bench's public folders, and the defects of some of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.suite_factory import PASSED, add_truth, add_upstream, make_fo
 
 
 def whole(root: Path, name: str = "tally", **changed: Any) -> Path:
-    """A folder with upstream and truth, but for `changed` files."""
+    """Make a folder with upstream and truth, except for `changed` files."""
     folder = make_folder(root, name, **changed)
     add_upstream(folder)
     return folder
@@ -127,7 +127,7 @@ def test_tests_that_are_not_deleted_and_no_installation_are_flagged(
 
 
 def test_a_folder_that_holds_the_library_too_is_not_taken_from_upstream(tmp_path: Path) -> None:
-    """`pytest src` with one file of it on the deletion list: the agent's library would give way to upstream's."""
+    """With `pytest src` and one of its files on the deletion list, upstream's library would replace the agent's."""
     changed = {
         "test_commands.json": '["pip install -e .", "pytest tally"]',
         "test_files.json": '["tally/test_x.py"]',
@@ -247,7 +247,7 @@ def test_an_sdist_that_the_index_does_not_have_is_an_error(tmp_path: Path) -> No
 def test_an_sdist_is_fetched_and_nothing_of_it_runs_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a wheel, or a word on what it needs, clients build it to know; its name is one that has two spellings."""
+    """Without a wheel or metadata, clients build a package to find its requirements. The name has two spellings."""
     ran = tmp_path / "ran"
     files = {"setup.py": f"open({str(ran)!r}, 'w').close()\n"}
     publish_sdist(tmp_path / "index", "old-tally", "1.0", files)
@@ -301,7 +301,7 @@ def test_what_a_deletion_list_covers() -> None:
 
 
 def _without_wheels(tmp_path: Path, dataset: Nl2RepoBench) -> Nl2RepoBench:
-    """The same with an image that needs nothing from outside."""
+    """Dataset with an image that needs nothing from outside."""
     write(tmp_path / "image", {"Dockerfile": "FROM scratch\n", "judge.lock": "", "tools.lock": ""})
     return dataset.model_copy(update={"image": tmp_path / "image"})
 

@@ -1,4 +1,4 @@
-"""The jobs around NL2Repo-Bench tasks, as they are typed; what runs suites is tested in tests/verifiers."""
+"""Jobs for NL2Repo-Bench tasks from the command line; tests/verifiers tests the running of suites."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_ground_truths_are_of_hidden_suites_and_of_known_tasks(door: Door) -> No
 
 @pytest.mark.docker
 def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it: found on an index, inventory, counts, commands, deletion list, and upstream's tests passed twice."""
+    """The whole job: index, inventory, counts, commands, deletion list, and upstream's tests passing twice."""
     base.ensure(connect(), print)
     tasks = door.outputs / "tasks"
     tasks.mkdir()

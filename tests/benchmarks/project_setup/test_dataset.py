@@ -1,4 +1,4 @@
-"""dataset=execution: projects fetched by digest, truths that hold only for what they were found with."""
+"""dataset=execution: projects are fetched by digest; truths hold only for the scripts and images that gave them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.suite_factory import UPSTREAM, write
 
 @pytest.fixture
 def bench(tmp_path: Path) -> ProjectSetupBench:
-    """Of one whole task, `tally`."""
+    """Dataset of one whole task, `tally`."""
     found = project_bench(tmp_path / "tasks", tmp_path / "cache")
     add_truth(found, make_project(found.root))
     return found
@@ -170,7 +170,7 @@ def test_a_dataset_without_tasks_says_so(bench: ProjectSetupBench, tmp_path: Pat
 
 
 def packed(into: Path, files: dict[str, str]) -> Path:
-    """A tar file, or a zip file by its suffix, of these paths, whatever they are."""
+    """Make an archive of these paths, zip or tar by its suffix."""
     if into.suffix == ".zip":
         with zipfile.ZipFile(into, "w") as archive:
             for name, text in files.items():
@@ -187,7 +187,7 @@ def packed(into: Path, files: dict[str, str]) -> Path:
 
 
 def fetched(bench: ProjectSetupBench, archive: Path) -> Path:
-    """The project of a task whose source is this archive."""
+    """Return the project of a task whose source is this archive."""
     folder = make_project(
         bench.root, "packed", source="archive", package=str(archive), digest=digest_of(archive)
     )
@@ -268,7 +268,7 @@ def test_a_broken_checkout_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkout_runs_nothing_on_this_machine(tmp_path: Path) -> None:
-    """Git would run what an untrusted checkout configures as its monitor of changes."""
+    """Git would run the file system monitor that an untrusted checkout configures."""
     checkout = tmp_path / "checkout"
     write(checkout, {"a.py": ""})
     subprocess.run(["git", "init", "--quiet", str(checkout)], check=True)

@@ -1,4 +1,4 @@
-"""Verdicts on what an agent delivers that sets up a project."""
+"""Verdicts on the deliverables of agents that set up a project."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
 
 @contextmanager
 def agents(files: Mapping[str, str], script: str = "true") -> Iterator[Sandbox]:
-    """What an agent left; only its files are looked at."""
+    """Return a sandbox with what an agent left; the verifier reads only its files."""
     environment = Environment(workdir="/workspace")
     spec = SandboxSpec(name="agent", image=Image(id="", reference=""), environment=environment)
     with LocalSandboxes().open(spec) as sandbox:

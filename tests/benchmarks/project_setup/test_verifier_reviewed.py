@@ -1,4 +1,4 @@
-"""Set-ups that a good agent writes: what the watcher must see of them, on this machine."""
+"""Honest set-ups whose tests the watcher must see, on this machine."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from runner.benchmarks.project_setup.agent.ci import ci_hints
 from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
 from runner.benchmarks.project_setup.agent.languages import languages, main_languages
 from runner.benchmarks.project_setup.agent.web import web_hints
-from runner.benchmarks.project_setup.deliverables import PROJECT
+from runner.benchmarks.project_setup.deliverables import PROJECT, project_of
 
 if TYPE_CHECKING:
     from runner.benchmarks.project_setup.agent.web import Search
@@ -59,11 +59,6 @@ def refusal(task: Task) -> str | None:
     if task.is_project or (context and (context / PROJECT).is_dir()):
         return None
     return f"{task.name} is not a project to set up: choose dataset=execution for this agent, or job=environment."
-
-
-def project_of(task: Task) -> Path:
-    """Return the folder of the pristine project on this machine, for a task that is not refused."""
-    return task.environment.context / PROJECT if task.environment.context else Path()
 
 
 def _ci_hints(bench: Bench, project: Path) -> tuple[Hint, ...]:
