@@ -28,7 +28,8 @@ Each class has one meaning. The last column is what a trial becomes when the exc
     └── TrackingError        the tracking store did not take the results               - (after the last trial)
 
 A verifier may turn a `MachineError` into reward 0 where the task's own image shows that the agent caused it. Any other
-exception is a bug or a broken task: the trial is invalid, and its record keeps the traceback.
+exception is a bug or a broken task: the trial is invalid, and its record keeps the traceback. Exceptions that never
+leave their own package are defined there and do not appear here.
 
 A command that ends with a `ConfigError` has exit code 2, with any other `AssayError` exit code 3. Everything that
 happens to *one* trial ends as an `ErrorInfo` on its record, which holds the class's name. Each message is a sentence

@@ -32,7 +32,7 @@ from runner.benchmarks.nl2repo.suite_results import (
     read_reports,
     summary,
 )
-from runner.errors import ConfigError, MachineError, VerifierError, WorkspaceTooLarge
+from runner.errors import ConfigError, MachineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import (
     ErrorInfo,
     ExecResult,
@@ -92,7 +92,7 @@ class SuiteVerifier(Record):
         try:
             sandbox.get(sandbox.workdir, workspace)
             reported, image, output = self.run(task, suite, workspace, sandboxes, into)
-        except (WorkspaceTooLarge, FileNotFoundError, _NoCopy) as error:
+        except (WorkspaceTooLarge, FileNotFoundError, SpoiledMachine) as error:
             return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
         verdict = _verdict(suite, reported, into, output)
         return verdict.model_copy(update={"image": image.id, "seconds": time.monotonic() - began})
@@ -120,10 +120,6 @@ class SuiteVerifier(Record):
         everything = read_reports("".join(result.stdout for result in results), len(suite.commands))
         reported = only_of(everything, {f"{WORKSPACE}/{path}" for path in hidden})
         return reported, image, "".join(result.stderr for result in results)
-
-
-class _NoCopy(Exception):  # noqa: N818 - says what happened
-    """The engine refuses a copy of this workspace, but not of an empty one."""
 
 
 def suite_of(task: Task) -> Suite:
@@ -170,8 +166,8 @@ def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Pa
             place.put(copy, "/")
         except MachineError as error:
             write_copy(None, hidden, copy, suite.deleted, packaging, UID)
-            place.put(copy, "/")
-            raise _NoCopy(f"The workspace cannot be copied: {error}") from error
+            place.put(copy, "/")  # raises if the engine fails at an empty workspace too
+            raise SpoiledMachine(f"The workspace cannot be copied: {error}") from error
     finally:
         copy.unlink(missing_ok=True)
     return paths

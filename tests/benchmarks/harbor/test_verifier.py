@@ -44,6 +44,7 @@ def test_an_engine_that_fails_on_what_the_agent_left_alone_was_made_to() -> None
     verdict = _unless_the_engine_fails(TASK, LocalSandboxes(), _failing(2))
     assert (verdict.reward, verdict.mode) == (0.0, "shared")
     assert verdict.error is not None
+    assert verdict.error.type == "SpoiledMachine"
     assert "the engine failed" in verdict.error.message
 
 

@@ -51,10 +51,10 @@ def ci_hints(bench: Bench, project: Path, patterns: list[str]) -> tuple[Hint, ..
     if not candidates:
         bench.log("CI: the project has no such files.")
         return ()
-    shown = "\n\n".join(
+    listing = "\n\n".join(
         f"{path}:\n{text[:PREVIEW_CHARACTERS].replace(FENCE, '')}" for path, text in candidates.items()
     )
-    named = ask_for(bench, RELEVANT.format(files=shown, fence=FENCE), _Paths)
+    named = ask_for(bench, RELEVANT.format(files=listing, fence=FENCE), _Paths)
     chosen = [path for path in dict.fromkeys(named) if path in candidates][:MOST_FILES]
     bench.log(f"CI: {len(candidates)} files found, of which to read: {', '.join(chosen) or 'none'}.")
     what = "the file {source} of the project, which a system of continuous integration uses"

@@ -49,8 +49,6 @@ def _lacking(rerun: Rerun) -> str:
     if rerun.outcomes and not rerun.error:
         return ""
     reason = rerun.error.message if rerun.error else "No test was executed."
-    said = f"The end of what was printed:\n{rerun.output}" if rerun.output.strip() else ""
+    end = f"The end of what was printed:\n{rerun.output}" if rerun.output.strip() else ""
     step = "The image was built." if rerun.built else "The project could not be built."
-    return (
-        f"Not done yet. From scratch, on an untouched copy of the project: {step} {reason}\n{said}".rstrip()
-    )
+    return f"Not done yet. From scratch, on an untouched copy of the project: {step} {reason}\n{end}".rstrip()

@@ -36,8 +36,8 @@ orders.
 
 def hint(bench: Bench, source: str, what: str, text: str) -> Hint:
     """Return the hints in one document. Raises `ValueError` for an invalid answer, `Stopped` and `ModelFailed`."""
-    shown = text[:MOST_CHARACTERS].replace(FENCE, "")
-    question = QUESTION.format(what=what, form=FORMAT, nothing=NOTHING, text=shown, fence=FENCE)
+    beginning = text[:MOST_CHARACTERS].replace(FENCE, "")
+    question = QUESTION.format(what=what, form=FORMAT, nothing=NOTHING, text=beginning, fence=FENCE)
     return Hint(source=source, text=str(ask_for(bench, question, TypeAdapter(Summary))))
 
 
