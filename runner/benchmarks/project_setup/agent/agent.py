@@ -104,7 +104,7 @@ def _at_once(task: Task, bench: Bench, ingredients: Ingredients) -> bool:
     try:
         scripts = ask_for(bench, single_prompt(task, ingredients), TypeAdapter(Scripts))
     except ValueError as error:
-        bench.log(f"Given up: the model's answer holds no two scripts. {error}")
+        bench.log(f"Given up: the model's answer does not hold two scripts. {error}")
         return False
     for name, content in {DOCKERFILE: scripts.dockerfile, SCRIPT: scripts.script}.items():
         path = f"{WORKSPACE}/{name}"

@@ -81,5 +81,5 @@ def _rule(pattern: str) -> re.Pattern[str]:
     """Return the expression for a pattern, to match whole paths from the top of the project."""
     glob = pattern.strip().removeprefix("./").lstrip("/")
     anywhere, glob = "/" not in glob or glob.startswith("**/"), glob.removeprefix("**/")
-    name = translate(f"{glob}*" if glob.endswith("/") else glob)[:-2]  # less its anchor
+    name = translate(f"{glob}*" if glob.endswith("/") else glob)[:-2]  # without its anchor
     return re.compile(f"{'(?:.*/)?' if anywhere else ''}{name}(?:/.*)?", re.DOTALL)

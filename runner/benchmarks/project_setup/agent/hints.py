@@ -48,5 +48,5 @@ def hints(bench: Bench, documents: dict[str, str], what: str) -> tuple[Hint, ...
         try:
             found.append(hint(bench, source, what.replace("{source}", source), text))
         except ValueError as error:
-            bench.log(f"{source}: no hints, since the model's answer makes no sense. {error}")
+            bench.log(f"{source}: no hints, since the model's answer is invalid. {error}")
     return tuple(found)

@@ -93,7 +93,7 @@ def _page(address: str, found: _Document | str) -> Page:
     if found.kind == "text/plain":
         return Page(address=address, text=found.content.decode(errors="replace"))
     try:
-        # The parser knows which names of encodings there are, and what to do with bytes that do not fit.
+        # The parser knows the names of encodings, and replaces bytes that do not fit.
         html = JustHTML(found.content, encoding=found.charset)
     except ValueError:
         return Page(address=address, missing="Its HTML cannot be read.")
@@ -137,7 +137,7 @@ async def _checked(url: httpx.URL, *, private: bool) -> str:
     """Return the network address to connect to. Raises `UnreadableError`, and `OSError` for an unknown host."""
     port = url.port or {"http": 80, "https": 443}.get(url.scheme)
     if port is None or not (private or port in PORTS):
-        raise UnreadableError("It is no address of a web page.")
+        raise UnreadableError("It is not the address of a web page.")
     host = url.raw_host.decode("ascii")
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     for *_, (address, *_) in found:
@@ -151,7 +151,7 @@ async def _readable(response: httpx.Response) -> _Document:
     if response.status_code != HTTPStatus.OK:
         raise UnreadableError(f"Its server answers with status {response.status_code}.")
     if kind not in TEXT:
-        raise UnreadableError(f"It is no text ({kind[:40]}).")
+        raise UnreadableError(f"It is not text ({kind[:40]}).")
     return _Document(kind, await _content(response), response.charset_encoding)
 
 

@@ -65,5 +65,5 @@ def _ci_hints(bench: Bench, project: Path) -> tuple[Hint, ...]:
     try:
         return ci_hints(bench, project, guidelines.ci_locations(bench))
     except ValueError as error:
-        bench.log(f"CI: no hints, since the model's answer makes no sense. {error}")
+        bench.log(f"CI: no hints, since the model's answer is invalid. {error}")
         return ()

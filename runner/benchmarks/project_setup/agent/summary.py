@@ -83,7 +83,7 @@ def shortened(bench: Bench, call: str, output: str, most: int) -> str:
     try:
         return f"(summary) {ask_for(bench, question, TypeAdapter(Summary))}"
     except ValueError as error:
-        bench.log(f"  no summary, since the model's answer makes no sense: {error}")
+        bench.log(f"  no summary, since the model's answer is invalid: {error}")
         return ends(output, most)
 
 

@@ -105,7 +105,10 @@ class Terminal:
         while True:
             if self._look(LOOK_SECONDS, self._listener):
                 client, _ = self._listener.accept()
-                with client, contextlib.suppress(ConnectionError, TimeoutError, ValueError):  # it may die
+                with (
+                    client,
+                    contextlib.suppress(ConnectionError, TimeoutError, ValueError),
+                ):  # the client may die
                     self._hear(client)
             self._watch()
 
@@ -113,7 +116,7 @@ class Terminal:
         client.settimeout(REQUEST_SECONDS)
         with client.makefile("rb") as stream:
             request = json.loads(stream.readline())
-        if request["number"] != self._heard:  # else its answer was lost, and nothing is done twice
+        if request["number"] != self._heard:  # otherwise its answer was lost: do nothing twice
             self._heard, self._answer = request["number"], {}
             if not self._do(request["do"], request["text"]):
                 request["seconds"] = 0.0
@@ -300,7 +303,7 @@ def serve(name: str, folder: str) -> int:
         print(failure, end="")
         return 1 if failure else 0
     os.setsid()
-    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what its parent leaves behind becomes ours
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # adopt orphans
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(null, stream)

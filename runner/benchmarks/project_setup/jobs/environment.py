@@ -66,7 +66,7 @@ class MakeEnvironment(Job):
         if sweep.settings.dry_run:
             return SweepJob().run(ours)
         store = Store(sweep.settings.outputs)
-        ended = SweepJob().carry_out(ours, store, lambda _: None)  # a leaderboard of one trial means nothing
+        ended = SweepJob().carry_out(ours, store, lambda _: None)  # one trial needs no leaderboard
         (trial,) = make_plan(ours.cells, sweep.settings.sandbox, lambda _: ()).trials
         record = store.load([trial.key]).get(trial.key)
         if record is None:

@@ -539,7 +539,7 @@ def test_what_the_engine_says_stands_for_pages_that_cannot_be_read(site: Site) -
     site.finds(site.page("/gone", "x", status="404"), site.page("/pdf", b"%PDF", "application/pdf"))
     gone, pdf = site.search().find("x")
     assert (gone.text, gone.missing) == (f"about {gone.address}", "Its server answers with status 404.")
-    assert pdf.missing == "It is no text (application/pdf)."
+    assert pdf.missing == "It is not text (application/pdf)."
     (only, _) = site.search(read_pages=False).find("x")
     assert only.text == f"about {gone.address}"
     assert [path for path, *_ in site.asked].count("/gone") == 1
@@ -633,7 +633,7 @@ def test_pages_on_this_machine_and_its_networks_are_refused(site: Site) -> None:
 def test_a_redirection_is_checked_as_the_first_address_was(site: Site) -> None:
     site.page("/start", "", status="302", Location="ftp://127.0.0.1/secret")
     (page,) = pages.read([f"{site.url}/start"], private=True)
-    assert page.missing == "It is no address of a web page."
+    assert page.missing == "It is not the address of a web page."
 
 
 def test_a_page_does_not_lead_into_a_private_network(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -702,7 +702,7 @@ def test_the_preparation_puts_it_together(project: Path, site: Site, bench: Made
     assert alone == ingredients.model_copy(update={"ci_hints": (), "web_hints": ()})
     blind = bench("nonsense", cache=whole.cache / "other")
     assert prepare(task, blind).ci_hints == ()
-    assert any("makes no sense" in line for line in blind.logged)
+    assert any("is invalid" in line for line in blind.logged)
 
 
 def test_a_task_without_a_project_is_refused(tmp_path: Path) -> None:
