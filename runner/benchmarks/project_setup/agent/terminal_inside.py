@@ -105,10 +105,7 @@ class Terminal:
         while True:
             if self._look(LOOK_SECONDS, self._listener):
                 client, _ = self._listener.accept()
-                with (
-                    client,
-                    contextlib.suppress(ConnectionError, TimeoutError, ValueError),
-                ):  # the client may die
+                with client, contextlib.suppress(ConnectionError, TimeoutError, ValueError):  # it may die
                     self._hear(client)
             self._watch()
 
