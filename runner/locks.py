@@ -1,4 +1,4 @@
-"""Locks between threads and processes, which the kernel releases however their holder ends."""
+"""Locks between threads and processes. The kernel releases them however their holder ends."""
 
 from __future__ import annotations
 
@@ -10,14 +10,24 @@ from pathlib import Path
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock of this folder, or of this file, which is made, against other threads and processes."""
+def exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of this folder, or of this file, which is created, against other threads and processes.
+
+    Raises `BlockingIOError` for a lock that is taken, unless it may `wait`.
+    """
     if not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    handle = os.open(path, os.O_RDONLY)
+    with held(path.resolve(), wait=wait):
+        yield
+
+
+@contextmanager
+def held(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of a folder or file that exists and is not a link. Raises as `exclusive` does."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         os.close(handle)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
-from runner.benchmarks.project_setup.verifier import ExecutionVerifier
-from runner.cli.arguments import ROOT
+from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
+from runner.resources import ROOT
 from runner.sweeps.plan import trial_key
 from tests.support import project_factory, suite_factory, tasks_factory, tool_task_factory
 
@@ -31,7 +31,7 @@ SEPARATE = """
 """
 
 
-class ProjectJudge(ExecutionVerifier):
+class ProjectJudge(ProjectSetupVerifier):
     """A judge whose own sources are not part of a key: an edit of them is meant to change keys."""
 
     @property

@@ -1,7 +1,9 @@
-"""What all records are, and a failure as one."""
+"""The base of all records, and a failure as a record."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -9,7 +11,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 TRACEBACK = 8_000
-"""Characters of a traceback that are kept, from its end."""
+"""Longest traceback on a record, in characters; a longer one loses its beginning."""
+SECRET = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+"""Names of environment variables that hold secrets."""
+SHORTEST_SECRET = 8
+"""Characters. A shorter value is a placeholder, and would be found in ordinary words."""
 
 
 class Record(BaseModel):
@@ -29,25 +35,39 @@ class ErrorInfo(Record):
     phase: str = ""
     """environment, agent, collect, verify, gateway."""
     traceback: str | None = None
-    """Where an unexpected exception was raised, with modules for files. None for a failure that is provided for, and in
-    records of earlier versions."""
+    """Traceback of an unexpected exception, at most `TRACEBACK` characters, with paths of modules and without secrets.
+    None for an expected failure, and in records of earlier versions."""
 
     @classmethod
     def of(cls, error: BaseException, phase: str = "", *, unexpected: bool = False) -> ErrorInfo:
-        """The record of an exception; long messages keep their end, where builds say what went wrong."""
+        """Return the record of an exception. A long message keeps its end, where builds say what went wrong.
+
+        An `unexpected` exception keeps its traceback.
+        """
         beneath = error.__cause__ or error.__context__
+        message, cause = str(error), f"{type(beneath).__name__}: {beneath}" if beneath else None
+        if unexpected:  # nobody chose these words, so they may quote anything
+            message, cause = _without_secrets(message), cause and _without_secrets(cause)
         return cls(
             type=type(error).__name__,
-            message=str(error)[-4000:],
-            cause=f"{type(beneath).__name__}: {beneath}"[:1000] if beneath else None,
+            message=message[-4000:],
+            cause=cause and cause[:1000],
             phase=phase,
             traceback=_traceback(error) if unexpected else None,
         )
 
 
 def _traceback(error: BaseException) -> str:
-    """The traceback without paths of this machine, which say nothing on another."""
-    text = "".join(traceback.format_exception(error))
+    """Return the end of the traceback, without secrets and without paths that exist on this machine only."""
+    text = _without_secrets("".join(traceback.format_exception(error)))
     for folder in sorted({str(Path(entry).resolve()) for entry in sys.path if entry}, key=len, reverse=True):
         text = text.replace(f'"{folder}/', '"')
     return text[-TRACEBACK:]
+
+
+def _without_secrets(text: str) -> str:
+    """Return the text with the name of each secret variable of this process in the place of its value."""
+    for name, value in os.environ.items():
+        if SECRET.search(name) and len(value) >= SHORTEST_SECRET:
+            text = text.replace(value, f"[{name}]")
+    return text

@@ -20,7 +20,7 @@ from weakref import WeakSet
 from pydantic import PrivateAttr
 
 from runner.archives import unpack
-from runner.errors import ConfigError, EngineError, ImageError, WorkspaceTooLarge
+from runner.errors import ConfigError, ImageError, WorkspaceTooLarge
 from runner.protocols import CaseBox, ImageProgress, Sandbox
 from runner.records import (
     Build,
@@ -86,16 +86,16 @@ class LocalSandboxes(Caps):
         return sandbox
 
     def cases(self, side: CaseSide) -> AbstractContextManager[CaseBox]:  # noqa: ARG002 - the protocol's
-        """Raises `EngineError`: there is no clean machine for each case here."""
-        raise EngineError("sandbox=local cannot run the cases of differential testing: use sandbox=docker.")
+        """Raise `ConfigError`: there is no clean machine for each case here."""
+        raise ConfigError("sandbox=local cannot run the cases of differential testing: use sandbox=docker.")
 
     def build(
         self,
         spec: BuildSpec,  # noqa: ARG002 - the protocol's
         cancelled: Callable[[], bool] = lambda: False,  # noqa: ARG002 - the protocol's
     ) -> AbstractContextManager[Build]:
-        """Raises `EngineError`: there are no images here."""
-        raise EngineError("sandbox=local cannot build images: use sandbox=docker.")
+        """Raise `ConfigError`: there are no images here."""
+        raise ConfigError("sandbox=local cannot build images: use sandbox=docker.")
 
     def check(self, bundles: Sequence[BundleRecipe]) -> None:
         """Raises `ConfigError` when an agent needs a bundle: they are built for containers."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from runner.errors import EngineError, ImageError
+from runner.errors import ImageError, ProgramError
 from runner.records import Answer, BundleRecipe, ExecSpec, Record, SandboxSpec
 from runner.sandbox.inside import PYTHON, ROOT
 from runner.sweeps import reach_inside
@@ -104,7 +104,7 @@ class Reach:
     ) -> None:
         """Search the bundles and images of these trials for the trials' answers, unless that was done before.
 
-        An image that cannot be had is left to its own trials, which say so. Raises `EngineError`.
+        An image that cannot be had is left to its own trials, which say so. Raises `ProgramError` and `EngineError`.
         """
         of_parts: dict[Part, dict[str, PlannedTrial]] = {}
         for trial in filter(_concerned, trials):
@@ -205,7 +205,7 @@ def _content(part: Part, image: Image, installed: Mapping[str, InstalledBundle])
 def _found(
     part: Part, image: Image, task: Task, answers: Mapping[str, Answer], sandboxes: SandboxProvider
 ) -> dict[str, Finding]:
-    """Search a part in a sandbox of its own, without a network. Raises `EngineError` when the search fails."""
+    """Search a part in a sandbox of its own, without a network. Raises `ProgramError` when the search fails."""
     spec = SandboxSpec(
         name=f"reach-{task.name}",
         image=image,
@@ -230,7 +230,7 @@ def _found(
         )
         result = sandbox.exec(command)
     if result.exit_code != 0:
-        raise EngineError(f"{part.name} could not be searched ({result.ended}): {result.stderr[-2000:]}")
+        raise ProgramError(f"{part.name} could not be searched ({result.ended}): {result.stderr[-2000:]}")
     return {key: Finding.model_validate(found) for key, found in json.loads(result.stdout)[part.name].items()}
 
 

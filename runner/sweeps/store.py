@@ -22,7 +22,6 @@ A try that died with its runner left a ledger and no record. The next `begin` fi
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -34,6 +33,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from runner.errors import OutputsError
+from runner.locks import exclusive
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 
 RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
@@ -66,11 +66,8 @@ class Store:
         path = self.outputs / ".lock"
         with ExitStack() as stack:
             try:
-                self.outputs.mkdir(parents=True, exist_ok=True)
-                handle = stack.enter_context(path.open("a+b", buffering=0))
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                handle.truncate(0)
-                handle.write(b"process %d" % os.getpid())
+                stack.enter_context(exclusive(path, wait=False))
+                path.write_text(f"process {os.getpid()}")
             except BlockingIOError as error:
                 message = (
                     f"Another runner ({path.read_text().strip() or 'unknown'}) is using {self.outputs}. "

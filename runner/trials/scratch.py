@@ -7,13 +7,13 @@ can be mistaken for an owner.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from runner.locks import held
 
 _PREFIX = "assay-run-"
 """Beginning of the names of locked folders."""
@@ -27,25 +27,19 @@ def scratch_folder() -> Iterator[Path]:
     """
     _remove_abandoned()
     before, folder = tempfile.tempdir, Path(tempfile.mkdtemp(prefix="assay-"))
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        # The folder gets the name that others look for only now: without a lock they would take it for abandoned.
-        folder = folder.rename(folder.with_name(folder.name.replace("assay-", _PREFIX, 1)))
-        tempfile.tempdir = str(folder)
-        yield folder
-    finally:
-        tempfile.tempdir = before
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
+    with held(folder):
+        try:
+            # Only now by the name that others look for: without its lock they would take it for abandoned.
+            folder = folder.rename(folder.with_name(folder.name.replace("assay-", _PREFIX, 1)))
+            tempfile.tempdir = str(folder)
+            yield folder
+        finally:
+            tempfile.tempdir = before
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_abandoned() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another user's folder, or another process removes the same one
-            handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(handle)
+        # The folder may be another user's, or another runner removes it at this moment.
+        with suppress(OSError), held(folder, wait=False):
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Judges workspaces with a hidden suite, in real sandboxes: what tests of the verifier and attacks on it share."""
+"""Judge workspaces with a hidden suite in real sandboxes, for tests of the verifier and attacks on it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CODE = {path: text for path, text in UPSTREAM.items() if path.startswith("tally/
 
 @dataclass(frozen=True)
 class SuiteBench:
-    """One task, its image built once; workspaces are given as files."""
+    """Bench for one task, whose image is built once; workspaces are given as files."""
 
     root: Path
     sandboxes: DockerSandboxes
@@ -33,7 +33,7 @@ class SuiteBench:
 
     @classmethod
     def make(cls, root: Path, sandboxes: DockerSandboxes) -> SuiteBench:
-        """The task of `suite_factory`, everything of it made."""
+        """Task of `suite_factory`, with everything that it needs."""
         folder = make_folder(root / "tasks")
         add_upstream(folder)
         bench = cls(root, sandboxes)
@@ -44,13 +44,13 @@ class SuiteBench:
 
     @property
     def dataset(self) -> Nl2RepoBench:
-        """Made anew: it holds nothing."""
+        """New instance of the dataset, which has no state."""
         verifier = SuiteVerifier(cache=self.root / "cache", install_network=self.install_network)
         return suite_dataset(self.root / "tasks", self.root / "cache", verifier=verifier)
 
     @property
     def task(self) -> Task:
-        """Of the dataset, its only one."""
+        """Only task of the dataset."""
         (task,) = self.dataset.tasks()
         return task
 
@@ -62,7 +62,7 @@ class SuiteBench:
         task: Task | None = None,
         **suite: Any,
     ) -> Verdict:
-        """The verdict on these files, after a shell script of the agent's; `suite` changes the suite."""
+        """Return the verdict on these files, after a shell script of the agent's; `suite` changes the suite."""
         task = task or self.task
         with tempfile.TemporaryDirectory() as place:
             if suite:

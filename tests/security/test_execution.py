@@ -1,4 +1,4 @@
-"""Attacks on the rerun of an agent's scripts: what a script may do to be believed, and what that gains it."""
+"""Attacks on the rerun of an agent's scripts, and what they gain."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_summary_that_no_test_framework_made_is_none(script: str) -> None:
 def test_what_a_program_of_the_scripts_own_says_is_refused_with_a_sentence(script: str) -> None:
     found, refused = results(watch(script))
     assert found == []
-    assert "no file of the project or of a package" in refused
+    assert "neither is nor runs a file of the project or of a package" in refused
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_summary_that_stands_in_the_script_spoils_what_programs_print(script: 
     assert results(watched, "make") == ([("tap", Outcomes(passed=2))], "")
     found, refused = results(watched, script)
     assert found == []
-    assert "stands in the scripts themselves" in refused
+    assert "scripts themselves contain a summary" in refused
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_what_is_not_run_is_missing(script: str, expected: Outcomes | None) -> N
 def test_a_changed_test_does_not_count() -> None:
     found, refused = results(watch("sed -i 's/5/4/' tests/test_sums.py; python3 -m pytest -q tests"))
     assert found == []
-    assert "tests/test_sums.py is not the project's as published" in refused
+    assert "tests/test_sums.py is not as the project published it" in refused
 
 
 def test_tests_that_run_with_a_conftest_of_the_scripts_own_do_not_count() -> None:
     conftest = "def pytest_collection_modifyitems(items): items[:] = items[:1]"
     found, refused = results(watch(f"echo '{conftest}' > conftest.py; python3 -m pytest -q tests"))
     assert found == []
-    assert "conftest.py is not the project's as published" in refused
+    assert "conftest.py is not as the project published it" in refused
 
 
 PASS_ALL = """
@@ -131,10 +131,10 @@ def pytest_runtest_makereport():
     ids=["option", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "pytest.ini", "one that is gone"],
 )
 def test_a_plugin_of_the_scripts_own_passes_no_test(run: str) -> None:
-    """It made four passed tests of two, until plugins were looked at as a conftest.py is."""
+    """It made four passed tests of two, until plugins were checked like conftest.py."""
     found, refused = results(watch(f"cat > helper.py <<'END'{PASS_ALL}END\n{run}"))
     assert found == []
-    assert "helper.py is not the project's as published" in refused
+    assert "helper.py is not as the project published it" in refused
 
 
 def test_a_plugin_that_the_project_brings_is_its_own() -> None:
@@ -234,7 +234,7 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
     ids=["a link to what is read-only", "a loop", "a pipe"],
 )
 def test_an_image_that_the_engine_refuses_is_the_agents_failure(task: Task, place: str) -> None:
-    """It was the engine's, and so the trial nobody's."""
+    """The failure counted as the engine's, which made the trial invalid."""
     found = rerun(
         task, Deliverables(f"{DOCKERFILE}RUN rm -r /workspace && {place}\n", UNITTEST), DockerSandboxes()
     )
@@ -243,7 +243,7 @@ def test_an_image_that_the_engine_refuses_is_the_agents_failure(task: Task, plac
 
 @pytest.mark.docker
 def test_variables_of_the_image_do_not_reach_the_watcher(task: Task) -> None:
-    """With the first of them, the loader lists a program's libraries and does not run it."""
+    """The first variable makes the loader list a program's libraries without running it."""
     variables = "LD_TRACE_LOADED_OBJECTS=1 LD_DEBUG=all LD_SHOW_AUXV=1 PYTHONHOME=/nowhere LOCPATH=/nowhere"
     script = f"env > seen; unset {' '.join(name.partition('=')[0] for name in variables.split())}; cat seen; {UNITTEST}"
     found = rerun(task, Deliverables(f"{DOCKERFILE}ENV {variables}\n", script), DockerSandboxes())
@@ -276,7 +276,7 @@ cat /tmp/taken; ls /elsewhere/assay
 
 @pytest.mark.docker
 def test_a_library_in_the_place_of_the_watchers_own_is_never_imported(task: Task) -> None:
-    """The folder that the bundle is mounted below may be a link, and a traceback is printed by a module."""
+    """The folder above the bundle's mount may be a link, and modules print tracebacks."""
     found = rerun(task, Deliverables(LINKED, REPLACED), DockerSandboxes())
     assert "/tmp/taken: No such file" in found.output
     assert "python" in found.output, "the bundle is still there, elsewhere"
@@ -292,7 +292,7 @@ while echo '{FORGED}' >&3; do :; done
 
 @pytest.mark.docker
 def test_no_program_of_the_image_is_there_before_the_watcher(task: Task) -> None:
-    """An image's own `sleep`, which kept its container up, took hold of the watcher's output as it started."""
+    """The image's own `sleep` kept the container running and took hold of the watcher's output at its start."""
     program = base64.b64encode(EARLY.encode()).decode()
     dockerfile = f"{DOCKERFILE}RUN echo {program} | base64 -d > /usr/bin/sleep\n"
     found = rerun(task, Deliverables(dockerfile, "touch /tmp/over; kill -9 $PPID; exit 7"), DockerSandboxes())

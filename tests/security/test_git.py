@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.benchmarks.project_setup.projects import Project, digest_of, fetch, kept
+from runner.benchmarks.project_setup.projects import Project, digest_of, fetch, project_paths
 from runner.benchmarks.sources.checkouts import listed
 from runner.benchmarks.sources.clones import packed
 from runner.errors import TaskError
@@ -129,7 +129,7 @@ def test_listing_a_checkout_runs_nothing_that_it_configures(clone: Path, ran: Pa
     write(clone, {"new.py": "", "x.env": SECRET})
     configure(clone, ran, CONFIGURED[name])
     (clone / "a.py").write_text("print(2)\n")
-    assert kept(clone) == [".gitattributes", ".gitignore", "a.py", "new.py"]
+    assert project_paths(clone) == [".gitattributes", ".gitignore", "a.py", "new.py"]
     assert not trace(ran)
 
 
@@ -165,7 +165,7 @@ def test_an_index_that_lists_what_is_outside_is_refused(
     (tmp_path / "secret").write_text(SECRET)
     forge(clone, honest, evil)
     with pytest.raises(TaskError, match="which is outside of it"):
-        kept(clone)
+        project_paths(clone)
     with pytest.raises(TaskError, match="which is outside of it"):
         digest_of(clone)
 
@@ -177,13 +177,13 @@ def test_a_tracked_path_beneath_a_link_is_not_followed(clone: Path, tmp_path: Pa
     (clone / "folder/key").unlink()
     (clone / "folder").rmdir()
     (clone / "folder").symlink_to(tmp_path / "private")
-    assert "folder/key" not in kept(clone)
+    assert "folder/key" not in project_paths(clone)
 
 
 def test_a_tracked_file_that_became_a_folder_takes_no_ignored_file_along(clone: Path) -> None:
     (clone / "a.py").unlink()
     write(clone, {"a.py/secret.env": SECRET, "a.py/b.py": ""})
-    assert kept(clone) == [".gitattributes", ".gitignore", "a.py/b.py"]
+    assert project_paths(clone) == [".gitattributes", ".gitignore", "a.py/b.py"]
 
 
 @pytest.mark.parametrize("path", [".git/index", ".git/info/exclude", ".git/HEAD", ".git"])
@@ -205,7 +205,7 @@ def test_a_repository_of_pipes_and_links_is_not_waited_for(clone: Path, path: st
             packed(clone, "python", clone.with_name("into.tar"))
     else:
         with pytest.raises(TaskError, match="git cannot list the files"):
-            kept(clone)
+            project_paths(clone)
 
 
 @pytest.mark.parametrize("path", [".gitignore", "deep/er/.gitignore"])
@@ -216,14 +216,14 @@ def test_a_pipe_for_a_list_of_ignored_files_is_not_waited_for(clone: Path, path:
     (clone / path).unlink(missing_ok=True)
     os.mkfifo(clone / path)
     with pytest.raises(TaskError, match=rf"git cannot list the files .*: {path} is not a file"):
-        kept(clone)
+        project_paths(clone)
 
 
 def test_pipes_in_a_checkout_are_left_out(clone: Path, tmp_path: Path) -> None:
     os.mkfifo(clone / "pipe")
     (clone / "a.py").unlink()
     os.mkfifo(clone / "a.py")
-    assert kept(clone) == [".gitattributes", ".gitignore"]
+    assert project_paths(clone) == [".gitattributes", ".gitignore"]
     said = Project(
         source="folder", package="clone", digest=digest_of(clone), license="MIT", language="python"
     )
@@ -352,7 +352,7 @@ def test_repositories_of_sha256_are_read(tmp_path: Path) -> None:
     git(place, "init", "--quiet", "--object-format=sha256")
     git(place, "add", ".")
     git(place, "commit", "--quiet", "-m", "x")
-    assert kept(place) == [".gitignore", "a.py"]
+    assert project_paths(place) == [".gitignore", "a.py"]
     assert packed(place, "python", tmp_path / "into.tar")["lines"] == 1
 
 
@@ -360,7 +360,7 @@ def test_worktrees_and_submodules_are_listed(clone: Path, tmp_path: Path) -> Non
     (clone / ".git/info/exclude").write_text("*.key\n")
     git(clone, "worktree", "add", "--quiet", str(tmp_path / "tree"))
     write(tmp_path / "tree", {"x.key": SECRET, "x.env": SECRET, "new.py": ""})
-    assert kept(tmp_path / "tree") == [".gitattributes", ".gitignore", "a.py", "new.py"]
+    assert project_paths(tmp_path / "tree") == [".gitattributes", ".gitignore", "a.py", "new.py"]
     outer = tmp_path / "outer"
     outer.mkdir()
     git(outer, "init", "--quiet")
@@ -368,7 +368,7 @@ def test_worktrees_and_submodules_are_listed(clone: Path, tmp_path: Path) -> Non
     write(outer, {"inner/x.env": SECRET})
     found = listed(outer)
     assert (found.files, found.checkouts) == ([".gitmodules"], ["inner"])
-    assert kept(outer) == [".gitmodules", "inner/.gitattributes", "inner/.gitignore", "inner/a.py"]
+    assert project_paths(outer) == [".gitmodules", "inner/.gitattributes", "inner/.gitignore", "inner/a.py"]
 
 
 def test_what_the_user_ignores_everywhere_stays_here(
@@ -378,4 +378,4 @@ def test_what_the_user_ignores_everywhere_stays_here(
     write(clone, {"x.private": SECRET})
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_DIR", "/nowhere")
-    assert "x.private" not in kept(clone)
+    assert "x.private" not in project_paths(clone)

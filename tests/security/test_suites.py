@@ -1,4 +1,4 @@
-"""Attacks on the judging of hidden suites: what a workspace may ship to be believed, and what that gains it."""
+"""Attacks on the judging of hidden suites by files of a workspace, and what they gain."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_conftest_that_an_installation_writes_gains_nothing(bench: SuiteBench,
 
 
 def test_a_test_in_a_file_of_the_agents_never_counts(bench: SuiteBench, tmp_path: Path) -> None:
-    """Be its id one that upstream's has: a deletion list may leave out what the commands collect."""
+    """Even with the id of one of upstream's: a deletion list may leave out files that the commands collect."""
     own = "def test_own(): pass\n"
     files = {**EMPTY, "own/test_own.py": own, "pytest.ini": "", "tests/test_zero.py": own}
     expected = ["own/test_own.py::test_own", "test_own.py::test_own", *PASSED]
@@ -215,7 +215,7 @@ ls; exit 0
 def test_who_copies_the_library_from_the_package_index_reaches_none(
     bench: SuiteBench, tmp_path: Path
 ) -> None:
-    """By `sandbox.network=gateway`, and by what a task of this benchmark declares."""
+    """Both `sandbox.network=gateway` and the tasks of this benchmark ask for that."""
     (tmp_path / "solution").mkdir()
     (tmp_path / "solution" / "solve.sh").write_text(COPY)
     for mode in ("task", "gateway"):

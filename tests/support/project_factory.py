@@ -1,4 +1,4 @@
-"""Projects to set up, made on the spot: the library that counts, with a pytest suite of nine tests."""
+"""Make projects to set up: a library that counts, with a pytest suite of nine tests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ExecutionBench
+from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ProjectSetupBench
 from runner.benchmarks.project_setup.deliverables import TRUTH, Outcomes, Truth
 from runner.benchmarks.project_setup.projects import digest_of
-from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.resources import ROOT
 from tests.support.suite_factory import UPSTREAM, write
 
@@ -26,7 +26,7 @@ SCRIPTS = {"Dockerfile": DOCKERFILE, "run_tests.sh": "python3 -m pytest\n"}
 
 
 def make_project(root: Path, name: str = "tally", **changed: Any) -> Path:
-    """A task's folder with its project beside it, as a folder; without a truth. `changed` are keys of `task.yaml`."""
+    """Make a task's folder with its project beside it, without a truth. `changed` are keys of `task.yaml`."""
     folder = root / name
     write(folder / "upstream", UPSTREAM)
     write(folder / SOLUTION, SCRIPTS)
@@ -43,8 +43,8 @@ def make_project(root: Path, name: str = "tally", **changed: Any) -> Path:
     return folder
 
 
-def project_bench(root: Path, cache: Path, **changed: Any) -> ExecutionBench:
-    """The dataset as `conf/dataset/execution.yaml` has it, but for `changed`."""
+def project_bench(root: Path, cache: Path, **changed: Any) -> ProjectSetupBench:
+    """Return the dataset of `conf/dataset/execution.yaml`, except for `changed`."""
     given = {
         "name": "execution",
         "root": root,
@@ -52,12 +52,12 @@ def project_bench(root: Path, cache: Path, **changed: Any) -> ExecutionBench:
         "npm": ROOT / "tasks" / "cli_tool_bench" / "images",
         "cache": cache,
         "build_args": {"BASE": "assay-base"},
-        "verifier": ExecutionVerifier(),
+        "verifier": ProjectSetupVerifier(),
     }
-    return ExecutionBench.model_validate(given | changed)
+    return ProjectSetupBench.model_validate(given | changed)
 
 
-def add_truth(bench: ExecutionBench, folder: Path, outcomes: Outcomes = OUTCOMES) -> None:
-    """What `job=verify_ground_truth` would write."""
+def add_truth(bench: ProjectSetupBench, folder: Path, outcomes: Outcomes = OUTCOMES) -> None:
+    """Write what `job=verify_ground_truth` would write."""
     truth = Truth(outcomes=outcomes, origin="a test", digest=bench.truth_digest(folder))
     (folder / TRUTH).write_text(truth.model_dump_json())

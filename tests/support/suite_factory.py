@@ -1,4 +1,4 @@
-"""An NL2Repo-Bench task made on the spot: a small library that counts, and upstream's seven tests of it."""
+"""Make an NL2Repo-Bench task: a small library that counts, and upstream's seven tests."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ COMMANDS = ("pytest --continue-on-collection-errors tests",)
 
 
 def make_folder(root: Path, name: str = "tally", **changed: Any) -> Path:
-    """A public folder, whole but for `changed`: file -> content, or None for no such file."""
+    """Make a public folder, except for `changed`: file -> content, or None for no such file."""
     folder = root / name
     folder.mkdir(parents=True)
     files: dict[str, Any] = {
@@ -111,14 +111,14 @@ def make_folder(root: Path, name: str = "tally", **changed: Any) -> Path:
 
 
 def add_upstream(folder: Path, files: Mapping[str, str] = UPSTREAM, **source: Any) -> None:
-    """Upstream's files beside the task, and a source that names them."""
+    """Write upstream's files beside the task, and a source that names them."""
     write(folder / "upstream", files)
     node = {"kind": "folder", "package": "upstream", "digest": tree_digest(folder / "upstream"), **source}
     (folder / "source.yaml").write_text(json.dumps(node))
 
 
 def add_truth(dataset: Nl2RepoBench, folder: Path, passed: tuple[str, ...] = PASSED) -> None:
-    """What `job=verify_ground_truth` would write; it is itself tested on these files."""
+    """Write what `job=verify_ground_truth` would write; that job is tested on these files too."""
     source, _ = dataset.source(folder)
     suite = dataset.bare_suite(read(folder), source)
     digest = dataset.truth_digest(suite, source)
@@ -127,7 +127,7 @@ def add_truth(dataset: Nl2RepoBench, folder: Path, passed: tuple[str, ...] = PAS
 
 
 def suite_dataset(root: Path, cache: Path, **changed: Any) -> Nl2RepoBench:
-    """The dataset as `conf/dataset/nl2repo.yaml` has it, but for `changed`."""
+    """Return the dataset of `conf/dataset/nl2repo.yaml`, except for `changed`."""
     given = {
         "name": "nl2repo",
         "root": root,
@@ -141,7 +141,7 @@ def suite_dataset(root: Path, cache: Path, **changed: Any) -> Nl2RepoBench:
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
-    """Files by relative path, their folders made."""
+    """Write files by relative path, and make their folders."""
     for path, text in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Runs scripts under the watcher, on this machine: what its tests share that need no sandbox."""
+"""Run scripts under the watcher on this machine, for tests that need no sandbox."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> Path:
 def watch(
     script: str, files: Mapping[str, str] = TESTS, seconds: float = DEADLINE_SECONDS, machine: str = ""
 ) -> Watched:
-    """What the watcher tells of a script in a copy of these files; `machine` is run in its process first.
+    """Return the watcher's report on a script in a copy of these files; `machine` runs in its process first.
 
     `$BIN` is the first folder on PATH and empty; `python3` is this interpreter, and so is `$PY` by its path.
     """
@@ -93,7 +93,7 @@ def watch(
 
 
 def _end_all(root: Path) -> None:
-    """What a script leaves behind goes with its sandbox, and here with whatever works in its folder or knows of it."""
+    """End what a script left behind: processes that work in its folder or know of it."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
             known = str(root).encode() in (process / "environ").read_bytes()
@@ -104,7 +104,7 @@ def _end_all(root: Path) -> None:
 def results(
     watched: Watched, *scripts: str, files: Mapping[str, str] = TESTS
 ) -> tuple[list[tuple[str, Outcomes]], str]:
-    """What counts, and why something does not."""
+    """Return what counts, and why something does not."""
     with tempfile.TemporaryDirectory() as folder:
         found, refused = readings(watched, write_files(Path(folder), files), scripts)
     return [(one.framework, one.outcomes) for one in found], " ".join(refused)

@@ -1,4 +1,4 @@
-"""Trials of agents that run in our process: what one may do, and how its rollout ends, seen on the record."""
+"""Trials of agents that run in our process: what they may do, and how the record describes their ends."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ QUESTION = [{"role": "user", "content": "What now?"}]
 
 
 class Driver(Record):
-    """An agent that is a function."""
+    """Agent that is a function."""
 
     name: str = "driver"
     version: str = "1"
@@ -67,7 +67,7 @@ class Driver(Record):
 
 
 class Ran(Record):
-    """A trial that is over."""
+    """Trial that has ended."""
 
     record: TrialRecord
     calls: tuple[ModelCall, ...]
@@ -80,7 +80,7 @@ def shell(bench: Bench, command: str, **changed: Any) -> ExecResult:
 
 @pytest.fixture
 def run(tmp_path: Path, gateway: Gateway) -> Callable[..., Ran]:
-    """Runs a function as the agent of one trial, whose model gives these answers, the last one for ever."""
+    """Run a function as the agent of a trial. Its model gives these answers, and repeats the last."""
 
     def run(
         work: Callable[[Bench], int],
@@ -317,7 +317,7 @@ def test_a_pair_that_cannot_work_is_refused_before_anything_starts(
 
 
 def test_an_allowlist_holds_for_its_commands_and_opens_what_is_on_it(run: Callable[..., Ran]) -> None:
-    """The proxy that a command of a CLI agent brings is opened for all of its commands."""
+    """A CLI agent's command opens a proxy, which must serve all commands of a driving agent."""
 
     def work(bench: Bench) -> int:
         for host in ("wanted.example", "other.example"):

@@ -45,6 +45,17 @@ def test_a_failure_that_is_provided_for_has_none() -> None:
     assert ErrorInfo.of(TaskError("No such task."), "environment").traceback is None
 
 
+def test_it_holds_no_secret_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library may quote the request that it could not send, with the key in it."""
+    monkeypatch.setenv("SOME_PROVIDER_API_KEY", "sk-very-secret")
+    error = RuntimeError("cannot send sk-very-secret")
+    error.__cause__ = KeyError("Bearer sk-very-secret")
+    info = ErrorInfo.of(error, "gateway", unexpected=True)
+    assert "sk-very-secret" not in info.model_dump_json()
+    assert info.message == "cannot send [SOME_PROVIDER_API_KEY]"
+    assert "Bearer [SOME_PROVIDER_API_KEY]" in str(info.traceback)
+
+
 @pytest.mark.parametrize("field", ["warnings", "traceback"])
 def test_records_of_earlier_versions_are_still_read(field: str) -> None:
     record = trial_record(error=ErrorInfo(type="x", message="y"))

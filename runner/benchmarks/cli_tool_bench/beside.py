@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from metrics.differential import LEVELS, Level, Rules, unlike
 from runner.benchmarks.cli_tool_bench.reference_runs import is_lasting, observed
-from runner.errors import EngineError
+from runner.errors import MachineError
 from runner.records.cases import Case, CaseResult
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def surviving(box: CaseBox) -> Run:
     def run(case: Case) -> CaseResult:
         try:
             return box.run(case)
-        except EngineError as error:
+        except MachineError as error:
             return CaseResult(exit_code=None, ended="lost", stderr=str(error), how=box.how)
 
     return run

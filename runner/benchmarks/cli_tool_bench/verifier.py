@@ -28,7 +28,7 @@ from runner.benchmarks.cli_tool_bench.comparison import Comparison, known
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References
 from runner.benchmarks.cli_tool_bench.semantic import SemanticJudge, identity
 from runner.benchmarks.sources.task_files import sources_digest
-from runner.errors import EngineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
+from runner.errors import MachineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide, How
 from runner.sandbox.cases import inside
@@ -174,7 +174,7 @@ class DifferentialVerifier(Record):
         try:
             candidate = stack.enter_context(self._installed(task, (workspace, "/"), image, sandboxes))
             results = self._run(task, candidate.image, cases, sandboxes) if candidate.image else None
-        except (EngineError, SpoiledMachine) as error:
+        except MachineError as error:
             # A workspace may be none that can be unpacked, and an installation can break its machine so that nothing
             # runs there. That is the agent's doing, or it could void a trial that it is losing; unless nothing runs on
             # the machine as it was, either.

@@ -40,7 +40,7 @@ from runner.benchmarks.harbor.carrying import carry_artifacts, keep_published
 from runner.benchmarks.harbor.machine_changes import changed_programs, shown
 from runner.benchmarks.harbor.pristine import lay_over
 from runner.benchmarks.harbor.reward_files import NAMES, only_file, read_reward
-from runner.errors import EngineError, ImageError, VerifierError, WorkspaceTooLarge
+from runner.errors import EngineError, ImageError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
 from runner.sandbox.inside import proxied
 from runner.sandbox.network import allowed
@@ -218,15 +218,13 @@ def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, look: Calla
         found = _verdict_or_failure(look)
     if isinstance(found, EngineError):
         _try_engine(task, sandboxes)
-        return Verdict(reward=0.0, mode=mode_of(task), error=_error("EngineError", str(found)))
+        return Verdict(reward=0.0, mode=mode_of(task), error=_error(SpoiledMachine.__name__, str(found)))
     return found
 
 
 def _verdict_or_failure(look: Callable[[], Verdict]) -> Verdict | EngineError:
     try:
         return look()
-    except ImageError:  # of the task's own image
-        raise
     except EngineError as error:
         return error
 

@@ -1,9 +1,9 @@
-"""NL2Repo-Bench: a whole repository from one document, judged by upstream's own tests (section 3).
+"""NL2Repo-Bench: write a whole repository from one document, judged by upstream's own tests (section 3).
 
-A task is a folder in the authors' public layout, read as it is: `start.md` (the document), `test_case_count.txt`,
-`test_commands.json` and `test_files.json` (what is deleted from the agent's work). What they do not publish beside it,
-the tests above all, comes from a `source.yaml` and was checked once with upstream's own code (`truth.json`); both lie
-in the task's folder or, for the public tasks, in `tasks/nl2repo/sources`.
+A task is a folder in the authors' public layout: `start.md` (the document), `test_case_count.txt`,
+`test_commands.json` and `test_files.json` (paths to delete from the agent's work). The tests are not published beside
+it. A `source.yaml` says where they come from, and a `truth.json` holds the results of upstream's own code. Both lie in
+the task's folder or, for the public tasks, in `tasks/nl2repo/sources`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from runner.benchmarks.nl2repo import published as nl2repo_folder
 from runner.benchmarks.nl2repo.published import DOCUMENT, Published
@@ -22,7 +22,7 @@ from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
 from runner.benchmarks.sources import upstream
 from runner.benchmarks.sources.references import made
-from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
+from runner.benchmarks.sources.task_files import check_links, digest, short, stored_truth, tree_digest
 from runner.benchmarks.sources.upstream import Source
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SOURCE, TRUTH = "source.yaml", "truth.json"
 EASY, MEDIUM = 1500, 4000
-"""Lines of upstream's code up to which a task is easy, and below which it is medium (Table 2)."""
+"""Most lines of upstream's code in an easy task, and least in a hard one (Table 2)."""
 INSTRUCTION = """\
 Build a Python project in the current directory, {workdir}, from the document {document}, which is all that you get. \
 Read the whole document first. Write every module that it describes, with exactly the names, signatures and behaviour \
@@ -49,26 +49,26 @@ REVEALED = (
 
 
 class Nl2RepoBench(Record):
-    """A folder of NL2Repo-Bench tasks."""
+    """Dataset of NL2Repo-Bench tasks, from a folder."""
 
     name: str
     root: Path
-    """Absolute. Its children with any of the four files are the tasks, in the order of their names."""
+    """Absolute folder whose children with any of the four files are the tasks, in the order of their names."""
     sources: Path
-    """Folder with `TASK/source.yaml` and `TASK/truth.json` of tasks whose own folder lacks them."""
+    """Folder with `TASK/source.yaml` and `TASK/truth.json` for tasks whose own folder lacks them."""
     image: Path
     """Build context of the image in which tasks are done and judged."""
     published: Path
-    """Dockerfile of the image in which a task with an image of the authors' is judged, upon that image."""
+    """Dockerfile that builds on the authors' image of a task, to judge in it."""
     build_args: dict[str, str] = {}
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
-    """A trial passes when its reward reaches this."""
+    """Least reward of a passed trial."""
     reveal_tests: bool = False
-    """The agent gets the tests too (section 4.4.2)."""
+    """Give the tests to the agent too (section 4.4.2)."""
     include: tuple[str, ...] = ()
-    """Names of tasks: only these are the dataset. Empty: all."""
+    """Names of the tasks to take. Empty: all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
-    """What becomes of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
+    """Treatment of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
     verifier: SuiteVerifier
 
     @classmethod
@@ -79,9 +79,9 @@ class Nl2RepoBench(Record):
         return SECTIONS
 
     def tasks(self) -> Sequence[Task]:
-        """Every task, sorted by folder; broken ones, and those that cannot be judged here, have `refused` set.
+        """Return every task, sorted by folder; broken tasks and those that cannot be judged here have `refused` set.
 
-        Raises `ConfigError` when there is none, or `include` names one that is not there.
+        Raises `ConfigError` when there is no task, or `include` names one that does not exist.
         """
         folders = nl2repo_folder.folders(self.root)
         if not folders:
@@ -98,7 +98,7 @@ class Nl2RepoBench(Record):
         ]
 
     def prepare(self, say: Callable[[str], None]) -> None:
-        """Fetch upstream's sources and what images are made of. Raises `ConfigError` when a client fails."""
+        """Fetch upstream's sources and the contents of images. Raises `ConfigError` when a client fails."""
         for task in self.tasks():
             for flag in () if task.refused else task.flags:
                 say(f"{task.name} is flagged {flag}: {nl2repo_folder.REMARKS[flag]}")
@@ -150,7 +150,7 @@ class Nl2RepoBench(Record):
             return False
 
     def make(self, folder: Path, suite: Suite, say: Callable[[str], None]) -> Task:
-        """Everything of one task that lies in the cache, made unless it is there, and the task that names it."""
+        """Make everything of a task that the cache lacks, and return the task."""
         source, here = self.source(folder)
         cache = self.verifier.cache
         fetched = upstream.fetch_upstream(source, here, cache, say) if source.kind != "none" else None
@@ -170,7 +170,7 @@ class Nl2RepoBench(Record):
         return task
 
     def source(self, folder: Path) -> tuple[Source, Path]:
-        """A task's source, and the folder that says it. Raises `TaskError` when there is none."""
+        """Return a task's source and the folder of its `source.yaml`. Raises `TaskError` when there is none."""
         for place in (folder, self.sources / folder.name):
             if (place / SOURCE).is_file():
                 try:
@@ -183,13 +183,14 @@ class Nl2RepoBench(Record):
         )
 
     def suite(self, folder: Path) -> Suite:
-        """What judges a task. Raises `TaskError` where its truth is missing, or is of something else, or says another
-        count than was published.
+        """Return the suite that judges a task.
+
+        Raises `TaskError` when its truth is missing, belongs to something else, or differs from the published count.
         """
         published = nl2repo_folder.read(folder)
         source, here = self.source(folder)
         bare = self.bare_suite(published, source)
-        truth = _stored(here)
+        truth = stored_truth(here / TRUTH, Truth)
         if source.kind == "none":
             return bare
         if truth is None:
@@ -209,7 +210,7 @@ class Nl2RepoBench(Record):
         return bare.model_copy(update={"expected": truth.passed})
 
     def bare_suite(self, published: Published, source: Source) -> Suite:
-        """The suite without what is expected of it."""
+        """Return the suite without the tests that are expected to pass."""
         return Suite(
             commands=published.commands,
             deleted=published.hidden,
@@ -220,7 +221,10 @@ class Nl2RepoBench(Record):
         )
 
     def truth_digest(self, suite: Suite, source: Source) -> str:
-        """Of what a ground truth rests on; not the deletion list, for what it takes from upstream is laid back."""
+        """Return the digest of what a ground truth rests on.
+
+        The deletion list is not part of it: files that it takes from upstream are put back.
+        """
         images = [tree_digest(self.image), self.published.read_text() if source.image else ""]
         ran = suite.model_dump(mode="json", exclude={"expected", "count", "deleted"}, exclude_defaults=True)
         return digest([ran, source.shaping, images])
@@ -242,13 +246,13 @@ class Nl2RepoBench(Record):
             return task.model_copy(update={"refused": str(error)})
 
     def complete(self, task: Task, suite: Suite) -> Task:
-        """Everything else of a task; pure, but for the files that it reads."""
+        """Return the task with all other fields. Pure, except for the files that it reads."""
         source, _ = self.source(task.directory)
         cache, files = self.verifier.cache, tree_digest(task.directory, nl2repo_folder.PARTS)
         identity = digest(
             [files, suite.model_dump(mode="json"), source.shaping, self.reveal_tests, self.verifier.shaping]
         )
-        oracle = cache / "oracle" / _short([source.shaping, suite.deleted])
+        oracle = cache / "oracle" / short(digest([source.shaping, suite.deleted]))
         return task.model_copy(
             update={
                 "digest": identity,
@@ -259,7 +263,7 @@ class Nl2RepoBench(Record):
                 "agent_user": "agent",
                 "verifier": VerifierSpec(
                     mode="separate",
-                    tests=cache / "suites" / _short([suite.model_dump(mode="json"), source.shaping]),
+                    tests=cache / "suites" / short(digest([suite.model_dump(mode="json"), source.shaping])),
                     environment=self._environment(task, source, suite, revealed=False, judging=True),
                     timeout_seconds=suite.command_seconds,
                 ),
@@ -291,7 +295,7 @@ class Nl2RepoBench(Record):
         ]
         return Environment(
             name=task.name,
-            context=self.verifier.cache / "nl2repo_images" / _short(parts),
+            context=self.verifier.cache / "nl2repo_images" / short(digest(parts)),
             build_args=build_args,
             network="no-network",
             workdir=WORKSPACE,
@@ -307,13 +311,11 @@ class Nl2RepoBench(Record):
         revealed: bool = False,
         dockerfile: Path | None = None,
     ) -> None:
-        """The build context of an image; `of` is the task's folder, its suite and upstream's source."""
+        """Make the build context of an image; `of` is the task's folder, its suite and upstream's source."""
         folder, suite, fetched = of
         files = {DOCUMENT: folder / DOCUMENT}
         if revealed and fetched is None:
-            raise ConfigError(
-                f"{folder.name}: its tests are in an image of the authors', and cannot be revealed."
-            )
+            raise ConfigError(f"{folder.name}: its tests are in the authors' image and cannot be revealed.")
         if revealed and fetched:
             files |= upstream.tests_of(fetched, suite.deleted)
         with made(_there(environment.context), f"the image of {folder.name}", say) as place:
@@ -321,15 +323,6 @@ class Nl2RepoBench(Record):
                 upstream.write_context(self.image, self.source(folder)[0], files, place)
                 if dockerfile:
                     shutil.copyfile(dockerfile, place / "Dockerfile")
-
-
-def _stored(here: Path) -> Truth | None:
-    try:
-        return Truth.model_validate_json((here / TRUTH).read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        raise TaskError(f"{TRUTH} cannot be read: run job=verify_ground_truth.") from error
 
 
 def _tier(lines: int | None) -> str:
@@ -341,7 +334,3 @@ def _tier(lines: int | None) -> str:
 def _there(path: Path | None) -> Path:
     assert path is not None  # noqa: S101 - `complete` gives every task both
     return path
-
-
-def _short(content: object) -> str:
-    return digest(content).removeprefix("sha256:")[:24]

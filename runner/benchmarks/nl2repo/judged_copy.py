@@ -1,8 +1,8 @@
-"""The copy of a workspace that is judged: the named files gone, upstream's laid over it, both as one tar.
+"""Write the copy of a workspace that is judged: without the named files, and with upstream's over it, as one tar.
 
-Nothing is extracted on this machine. In the copy, what is upstream's belongs to root and what is the candidate's to the
-suite's user; folders that both have are sticky, those of the tests are root's, so that code under test can neither
-change, move nor add a test.
+Nothing is extracted on this machine. In the copy, upstream's files belong to root and the candidate's to the suite's
+user. Folders that both have are sticky, and those of the tests are root's, so that code under test cannot change, move
+or add a test.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runner.errors import WorkspaceTooLarge
 
 ROOT_FOLDER, SHARED_FOLDER = 0o755, 0o1777
 MOST_BYTES = 1 << 30
-"""Of the candidate's files. In its tar thousands of hard links to one large file cost nothing; each is a file here."""
+"""Most bytes of the candidate's files. Hard links to a large file cost nothing in its tar, but each is a file here."""
 
 
 def write_copy(
@@ -28,11 +28,10 @@ def write_copy(
     foreign: Callable[[str], bool],
     user: int,
 ) -> frozenset[str]:
-    """Write the copy's tar, its names below `workspace/`; returns the relative paths of what is upstream's.
+    """Write the copy's tar, with names below `workspace/`; return the relative paths of upstream's files.
 
-    `workspace` and `hidden` are a tar taken out of a sandbox and a folder, or a tar as well. `foreign` says of a
-    relative path whether no candidate may ship it. `user` is the numeric owner of what is the candidate's. Raises
-    `WorkspaceTooLarge`.
+    `workspace` is a tar from a sandbox, `hidden` a folder or such a tar. `foreign` tells for a relative path whether
+    candidates may not ship it. `user` is the numeric owner of the candidate's files. Raises `WorkspaceTooLarge`.
     """
     left = MOST_BYTES
     upstream = dict(_upstream(hidden))
@@ -42,14 +41,14 @@ def write_copy(
         if workspace:
             with tarfile.open(workspace) as archive:
                 for path, member, content in _members(archive):
-                    taken = path in upstream or (path in parents and not member.isdir())
-                    if not (taken or covered(path, deleted) or foreign(path)):
+                    replaced = path in upstream or (path in parents and not member.isdir())
+                    if not (replaced or covered(path, deleted) or foreign(path)):
                         left -= len(content)
                         if left < 0:
                             raise WorkspaceTooLarge(
                                 f"The workspace's files hold more than {MOST_BYTES >> 20} MiB."
                             )
-                        _theirs(copy, path, member, content, user, shared=path in parents)
+                        _candidate(copy, path, member, content, user, shared=path in parents)
         for path in sorted(parents):
             _folder(copy, path, ROOT_FOLDER if covered(path, deleted) else SHARED_FOLDER)
         for path, content in upstream.items():
@@ -58,7 +57,7 @@ def write_copy(
 
 
 def _upstream(hidden: Path) -> Iterator[tuple[str, bytes]]:
-    """Relative path and content of each regular file."""
+    """Yield relative path and content of each regular file."""
     if hidden.is_dir():
         for file in sorted(hidden.rglob("*")):
             if file.is_file():
@@ -71,7 +70,7 @@ def _upstream(hidden: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo, bytes]]:
-    """Relative path, entry and content of what is a file, link or folder below the archive's one folder."""
+    """Yield relative path, entry and content of each file, link and folder below the archive's one folder."""
     for member in archive:
         path = member.name.partition("/")[2].rstrip("/")
         if not path or ".." in PurePosixPath(path).parts:
@@ -83,7 +82,7 @@ def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo, b
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    """Of a file, or of what a hard link links; nothing where that is a symbolic link to nowhere or to itself."""
+    """Return the content of a file or of a hard link's target; empty if that is a broken symbolic link."""
     try:
         file = archive.extractfile(member)
     except (KeyError, RecursionError):
@@ -91,7 +90,7 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     return file.read() if file else b""
 
 
-def _theirs(
+def _candidate(
     copy: tarfile.TarFile, path: str, member: tarfile.TarInfo, content: bytes, user: int, *, shared: bool
 ) -> None:
     if member.isdir():

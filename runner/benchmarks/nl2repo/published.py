@@ -1,4 +1,4 @@
-"""One folder of NL2Repo-Bench's public data: what it says, and what is wrong with it."""
+"""Read a folder of NL2Repo-Bench's public data, and find its defects."""
 
 from __future__ import annotations
 
@@ -17,47 +17,48 @@ DOCUMENT, COUNT, COMMANDS, FILES = PARTS = (
     "test_files.json",
 )
 NOTE = "start.md.download_failed.txt"
-"""What some folders have in place of the document."""
+"""File that some folders have in place of the document."""
 SHORT = 1000
-"""Characters below which a document that speaks of a failure is taken for a note of one."""
+"""Length in characters below which a document that mentions a failure counts as a note of one."""
 _TESTS = re.compile(r"tests?|test_.*\.py|.*_tests?\.py")
-"""Names of folders and files that hold tests and no library."""
+"""Names of folders and files that hold only tests."""
 NOT_DELETED = "tests_not_deleted"
-"""Flag: a collected test is in no deleted file, so that the authors' own scoring would count an agent's."""
+"""Flag: a collected test is in no deleted file, so the authors' own scoring would count an agent's version."""
 NO_INSTALL = "no_install_step"
-"""Flag: nothing is ever installed."""
+"""Flag: no command installs anything."""
 NO_TRUTH = "no_ground_truth"
-"""Flag: nobody can check that upstream's code passes the hidden tests here."""
+"""Flag: it cannot be checked here that upstream's code passes the hidden tests."""
 REMARKS = {
-    NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's take their place, and no "
-    "other test counts",
-    NO_INSTALL: "none of its commands installs anything; they run as they are",
-    NO_TRUTH: "its tests are in the authors' image and upstream's code is nowhere, so that nobody has seen them pass; "
-    "every test in a file of theirs counts",
+    NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's replace them, and no other "
+    "test counts",
+    NO_INSTALL: "none of its commands installs anything; they run as published",
+    NO_TRUTH: "its tests are in the authors' image and upstream's code is not available, so nobody has seen them pass; "
+    "every test in one of the authors' files counts",
 }
-"""Flag -> what is wrong and what becomes of it."""
+"""Flag -> the defect and its treatment."""
 
 
 class Published(Record):
-    """The three files beside the document."""
+    """Content of the three files beside the document."""
 
     count: int
     commands: tuple[str, ...]
     deleted: tuple[str, ...]
-    """Paths, as published."""
+    """Paths to delete, as published."""
     flags: tuple[str, ...]
-    """`NOT_DELETED`, `NO_INSTALL`: wrong, and mended here."""
+    """Defects that are corrected here: `NOT_DELETED`, `NO_INSTALL`."""
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The published paths, and those of tests that the commands collect beside them. No folder such as `src`: with
-        its tests upstream's own library would be laid over the agent's.
+        """Published paths, and other paths of tests that the commands collect.
+
+        Folders such as `src` are left out: with their tests, upstream's library would replace the agent's.
         """
         return tuple(dict.fromkeys([*self.deleted, *_uncovered(self.commands, self.deleted)]))
 
 
 def folders(root: Path) -> list[Path]:
-    """Folders that are tasks, or so like one that leaving them out would be a silent loss; sorted."""
+    """Return the sorted folders that are tasks, or so similar that leaving them out would be a silent loss."""
     if not root.is_dir():
         return []
     return sorted(
@@ -66,10 +67,10 @@ def folders(root: Path) -> list[Path]:
 
 
 def read(folder: Path) -> Published:
-    """What a folder publishes. Raises `TaskError` with what is missing or makes no sense."""
+    """Read a folder. Raises `TaskError` with what is missing or invalid."""
     count = _text(folder / COUNT).strip()
     if not count.isascii() or not count.isdigit() or int(count) < 1:
-        raise TaskError(f"{COUNT} holds {count[:40]!r}, which is no number of tests.")
+        raise TaskError(f"{COUNT} holds {count[:40]!r}, which is not a number of tests.")
     commands, deleted = _strings(folder / COMMANDS), _strings(folder / FILES)
     if not any(map(runs_tests, commands)):
         raise TaskError(f"{COMMANDS} has no command that runs pytest, so nothing would be tested.")
@@ -84,7 +85,7 @@ def read(folder: Path) -> Published:
 
 
 def documents(folders: list[Path]) -> dict[str, list[str]]:
-    """Document -> names of the tasks that have it, byte for byte; those that cannot be read are left out."""
+    """Return document -> names of the tasks with exactly this document. Unreadable documents are left out."""
     owners: dict[str, list[str]] = {}
     for folder in folders:
         if (folder / DOCUMENT).is_file():
@@ -94,24 +95,26 @@ def documents(folders: list[Path]) -> dict[str, list[str]]:
 
 
 def check_document(folder: Path, package: str, documents: dict[str, list[str]]) -> None:
-    """Raise `TaskError` for a document that is a note of a failed download, or another task's."""
+    """Raise `TaskError` for a document that is a note of a failed download or belongs to another task."""
     if not (folder / DOCUMENT).exists() and (folder / NOTE).exists():
         raise TaskError(f"Its document was never downloaded: there is {NOTE} in place of {DOCUMENT}.")
     text = _text(folder / DOCUMENT)
     if len(text) < SHORT and re.search(r"fail|error|could not|not found", text, re.IGNORECASE):
-        raise TaskError(f"{DOCUMENT} is no document but a note of a failed download: {text.strip()[:80]!r}.")
+        raise TaskError(
+            f"{DOCUMENT} is not a document but a note of a failed download: {text.strip()[:80]!r}."
+        )
     if not text.strip():
         raise TaskError(f"{DOCUMENT} is empty.")
     twins = [name for name in documents.get(text, []) if name != folder.name]
     mine = _mentions(text, folder.name, package)
     if twins and max(_mentions(text, twin) for twin in twins) > mine:
-        raise TaskError(f"{DOCUMENT} is, byte for byte, that of {twins[0]}.")
+        raise TaskError(f"{DOCUMENT} is identical to that of {twins[0]}.")
     if not mine:
-        raise TaskError(f"{DOCUMENT} never names {folder.name}: it is another task's.")
+        raise TaskError(f"{DOCUMENT} never names {folder.name}: it belongs to another task.")
 
 
 def _mentions(text: str, *names: str) -> int:
-    """How often a text has one of the names, whatever stands between their words."""
+    """Count occurrences of the names in a text, whatever separates their words."""
     patterns = {re.sub(r"[-_.\s]+", "[-_. ]?", name) for name in names if name}
     return sum(len(re.findall(pattern, text, re.IGNORECASE)) for pattern in patterns)
 
@@ -138,7 +141,7 @@ def _strings(path: Path) -> tuple[str, ...]:
     try:
         values = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
-        raise TaskError(f"{path.name} is no JSON: {error}.") from error
+        raise TaskError(f"{path.name} is not JSON: {error}.") from error
     if not isinstance(values, list) or not all(isinstance(value, str) and value.strip() for value in values):
         raise TaskError(f"{path.name} must be a list of texts.")
     return tuple(values)

@@ -1,7 +1,7 @@
-"""A hidden pytest suite, as a dataset prepares it and a verifier runs it.
+"""Hidden pytest suites, as the dataset prepares them and the verifier runs them.
 
 <suite>/suite.json      `Suite`
-<suite>/hidden/         upstream's packaging files and tests, laid over the workspace
+<suite>/hidden/         upstream's packaging files and tests, which are put over the workspace
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from runner.records import Record
 
 SUITE, HIDDEN = "suite.json", "hidden"
 WORKSPACE = "/workspace"
-"""Where a suite is run."""
+"""Folder in which a suite runs."""
 _PYTEST = re.compile(r"(.*/)?(pytest|py\.test)")
-"""The word that calls it."""
+"""Word of a command that calls pytest."""
 _ONLY_NAMING = re.compile("install|uninstall|add|remove|download|show|echo|which")
-"""Words after which pytest is named and not called."""
+"""Words after which a command names pytest without calling it."""
 _VALUED = re.compile(
     "-[kmpncorW]|--(assert|asyncio-mode|basetemp|capture|code-highlight|color|confcutdir|config-file|cov|cov-config"
     "|cov-context|cov-fail-under|cov-report|deselect|dist|doctest-glob|doctest-report|durations|durations-min"
@@ -48,20 +48,20 @@ PACKAGING = (
     ),
     *("pytest.toml", ".pytest.toml", "conftest.py", "sitecustomize.py", "usercustomize.py"),
 )
-"""Names that no candidate ships, anywhere: the authors' list, and what pytest or Python reads unasked."""
+"""Names that a candidate may not ship, anywhere: the authors' list, and files that pytest or Python read unasked."""
 
 
 class Suite(Record):
-    """What judges a repository."""
+    """Tests that judge a repository, and how they run."""
 
     commands: tuple[str, ...]
-    """Run by a shell, one after the other, each with its own time limit."""
+    """Shell commands that run one after the other, each with its own time limit."""
     deleted: tuple[str, ...]
-    """Paths that are deleted from the workspace's copy, with what lies beneath them."""
+    """Paths that are deleted from the workspace's copy, with everything below them."""
     count: int = Field(gt=0)
-    """Published number of tests: the denominator."""
+    """Published number of tests: the denominator of the reward."""
     expected: tuple[str, ...] | None = None
-    """Ids of the tests that upstream's own code passes; no other counts. None: there is no upstream code, so that every
+    """Ids of the tests that upstream's own code passes; no other test counts. None: there is no upstream code, so every
     test in a hidden file counts."""
     plugins: tuple[str, ...] = ()
     """Modules of pytest plugins that the suite needs."""
@@ -70,29 +70,29 @@ class Suite(Record):
 
 
 class Truth(Record):
-    """What upstream's own code does to its own tests here, the same twice (section 3.1.3); no code passes none."""
+    """Results of upstream's tests on upstream's code here, the same in two runs (section 3.1.3)."""
 
     passed: tuple[str, ...]
-    """Ids, sorted."""
+    """Sorted ids."""
     skipped: tuple[str, ...] = ()
     xfailed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
-    """Not passed for any other reason; nobody is asked to pass them."""
+    """Tests that did not pass for any other reason; they do not count."""
     empty_passes: Literal[0]
-    """How many of `passed` an empty workspace passes too. With one of those there is no truth."""
+    """Number of `passed` that an empty workspace passes too; more than none gives no truth."""
     commands: tuple[str, ...]
-    """What was run."""
+    """Commands that were run."""
     digest: str
-    """Of what was run: source, commands, image."""
+    """Digest of source, commands and image."""
 
 
 def runs_tests(command: str) -> bool:
-    """Whether a command runs tests; what comes before the first that does installs."""
+    """Return whether a command runs tests. Commands before the first such command install."""
     return next(_calls(command), None) is not None
 
 
 def targets(command: str) -> list[str]:
-    """Paths, from the workspace on, that a command's calls of pytest are given; the folder itself where none is."""
+    """Return the paths, relative to the workspace, that a command passes to pytest; its folder if it passes none."""
     found = []
     for folder, arguments in _calls(command):
         words = list(takewhile(lambda word: not re.match(r"\d*[<>]", word), arguments))
@@ -103,7 +103,7 @@ def targets(command: str) -> list[str]:
 
 
 def _calls(command: str, folder: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Folder and arguments of each call of pytest in a shell's command."""
+    """Yield folder and arguments of each call of pytest in a shell command."""
     for words in _simple_commands(command):
         if words[0] == "cd":
             folder = posixpath.join(folder, *words[1:2])
@@ -118,7 +118,7 @@ def _calls(command: str, folder: str = "") -> Iterator[tuple[str, list[str]]]:
 
 
 def _simple_commands(command: str) -> Iterator[list[str]]:
-    """Words of what stands between a shell's `;`, `&&`, `||`, `|`, `&` and parentheses."""
+    """Yield the words of each part between a shell's `;`, `&&`, `||`, `|`, `&` and parentheses."""
     signs, text = ";&|()", command.replace("\n", " ; ")
     lexer = shlex.shlex(text, posix=True, punctuation_chars=signs)
     lexer.whitespace_split, lexer.commenters = True, ""
@@ -140,17 +140,17 @@ def _inside(folder: str, path: str) -> str:
 
 
 def covered(path: str, paths: tuple[str, ...]) -> bool:
-    """Whether a relative path is one of these, or beneath one."""
+    """Return whether a relative path is one of these, or below one."""
     clean = [Path(of).as_posix().rstrip("/") for of in paths]
     return any(path == of or path.startswith(f"{of}/") or of == "." for of in clean)
 
 
 def packaging(path: str) -> bool:
-    """Whether a path has a name that no candidate ships."""
+    """Return whether a path has a name that a candidate may not ship."""
     name = path.rpartition("/")[2]
     return any(fnmatchcase(name, glob) for glob in PACKAGING)
 
 
 def read_suite(folder: Path) -> Suite:
-    """The suite in a folder. Raises `FileNotFoundError`."""
+    """Read the suite in a folder. Raises `FileNotFoundError`."""
     return Suite.model_validate_json((folder / SUITE).read_bytes())

@@ -1,4 +1,4 @@
-"""What a hidden suite reported, as results of tests: who counts, why others fail, and JUnit XML of each command."""
+"""Results of a hidden suite: which tests count, why others fail, and JUnit XML of each command."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from runner.records import Record
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML cannot hold."""
+"""Characters that XML cannot hold."""
 
 
 class Result(Record):
-    """One test, as one command reported it."""
+    """Result of one test in one command."""
 
     id: str
     file: str
-    """Absolute path inside, of the file that pytest collected it from."""
+    """Absolute path, inside the sandbox, of the file that pytest collected the test from."""
     outcome: Outcome
     seconds: float = 0.0
     kind: str = ""
-    """Class of the exception."""
+    """Class name of the exception, if any."""
     message: str = ""
     command: int
 
 
 class Ended(Record):
-    """How one command ended."""
+    """End of one command."""
 
     event: Literal["command"] = "command"
     command: int
     code: int | None
-    """None: its time limit."""
+    """Exit code; None at the time limit."""
     seconds: float
 
 
@@ -65,20 +65,20 @@ _REPORT: TypeAdapter[_Report] = TypeAdapter(Annotated[_Report, Field(discriminat
 
 
 class Reported(NamedTuple):
-    """What one run of all commands reported."""
+    """Report of one run of all commands."""
 
     results: tuple[Result, ...]
-    """The worst of each (command, id): a second word on a test, be it before or after ours, makes nothing better."""
+    """Worst result of each (command, id), so that a forged second report cannot improve a test."""
     uncollected: Mapping[tuple[int, str], str]
     """(command, file whose collection failed) -> the end of the error."""
     forged: tuple[str, ...]
-    """Why nothing of it is believed."""
+    """Reasons to believe nothing of the report."""
     commands: tuple[Ended, ...]
-    """How each command ended."""
+    """Ends of the commands."""
 
 
 def read_reports(text: str, commands: int) -> Reported:
-    """The lines that `launch.py` wrote of so many commands. What does not look like one of its reports is left out."""
+    """Read the lines that `launch.py` wrote about so many commands. Other lines are left out."""
     results: dict[tuple[int, str], Result] = {}
     uncollected: dict[tuple[int, str], str] = {}
     forged: list[str] = []
@@ -92,8 +92,8 @@ def read_reports(text: str, commands: int) -> Reported:
             continue
         match report:
             case _Test():
-                said = results.setdefault((report.command, report.id), report)
-                if said.outcome == "passed":
+                earlier = results.setdefault((report.command, report.id), report)
+                if earlier.outcome == "passed":
                     results[report.command, report.id] = report
             case _Collection():
                 uncollected[report.command, report.id] = report.message
@@ -105,12 +105,12 @@ def read_reports(text: str, commands: int) -> Reported:
 
 
 def only_of(reported: Reported, files: Collection[str]) -> Reported:
-    """The same without the tests that are in none of these files, whatever their ids say."""
+    """Return the report with only the tests that lie in these files, whatever their ids say."""
     return reported._replace(results=tuple(result for result in reported.results if result.file in files))
 
 
 def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
-    """Ids of the tests that count as passed: expected ones, passed in every command that ran them."""
+    """Return the ids of passed tests: those that are expected, and passed in every command that ran them."""
     if reported.forged:
         return set()
     outcomes: dict[str, set[str]] = {}
@@ -120,11 +120,11 @@ def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
 
 
 def counts(reported: Reported, expected: Collection[str] | None, *, late: bool) -> dict[str, float]:
-    """Figures of a verdict, over the tests that count. `late`: a command with tests was ended by its time limit.
+    """Return the figures of a verdict over the tests that count. `late`: a test command reached its time limit.
 
-    Each of `OUTCOMES` but passed, which a test is only if it passed in every command that ran it; `unreported`:
-    expected tests of which nothing was heard; `extra`: reported tests that nobody expects; `uncollected` files;
-    `failure_<kind>`: expected tests that did not pass, by the failure taxonomy (section 4.3.7).
+    The figures are the `OUTCOMES` except passed; `unreported` expected tests; `extra` tests that are not expected;
+    `uncollected` files; and `failure_<kind>`, the expected tests that did not pass, by the failure taxonomy (section
+    4.3.7). A test has passed only if it passed in every command that ran it.
     """
     passes_first = sorted(reported.results, key=lambda result: result.outcome != "passed")
     mine = {result.id: result for result in passes_first if expected is None or result.id in expected}
@@ -153,13 +153,13 @@ def _kind(id_: str, result: Result | None, uncollected: Mapping[str, str], *, la
 
 
 def _last_error(text: str) -> tuple[str, str]:
-    """Class and message of the last exception that a traceback of pytest's names."""
+    """Return class and message of the last exception in a traceback of pytest."""
     found = re.findall(r"^E\s+([\w.]+(?:Error|Exception|Failed|Exit))\b:? ?(.*)$", text, re.MULTILINE)
     return found[-1] if found else ("ImportError" if "ImportError" in text else "", text)
 
 
 def junit(command: str, index: int, reported: Reported) -> bytes:
-    """JUnit XML of one command; a file that could not be collected is a test with an error, as in pytest's own."""
+    """Return JUnit XML of one command. As in pytest's own, a file that was not collected is a test with an error."""
     results = [result for result in reported.results if result.command == index]
     uncollected = {file: why for (at, file), why in reported.uncollected.items() if at == index}
     outcomes = Counter(result.outcome for result in results)
@@ -201,7 +201,7 @@ def _printable(text: str) -> str:
 
 
 def summary(reported: Reported, commands: Sequence[str]) -> str:
-    """For people: how each command ended, and what came of its tests."""
+    """Return the end and the numbers of tests of each command, for readers."""
     lines = [f"FORGED: {reason}; nothing of this run is believed" for reason in reported.forged]
     for ended in reported.commands:
         index = ended.command

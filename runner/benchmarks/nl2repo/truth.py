@@ -1,5 +1,6 @@
-"""The ground truth of a task: upstream's own code against its own tests, in our environment, twice (section 3.1.3); and
-an empty workspace against them, once: what passes without code judges nobody's.
+"""Find the ground truth of a task: run upstream's tests on upstream's code here, twice (section 3.1.3).
+
+They also run once on an empty workspace: a test that passes without code cannot judge any.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from runner.records import ExecSpec, SandboxSpec, Task
 
 RUNS = 2
 OF_UPSTREAM = ("bash", "/solution/solve.sh")
-"""As `oracle`."""
+"""Command of the `oracle` agent."""
 OF_NOTHING = ("true",)
-"""As `nop`."""
+"""Command of the `nop` agent."""
 
 
 def ground_truth(
@@ -27,18 +28,18 @@ def ground_truth(
 ) -> Truth:
     """Find the truth of a task whose image is made; `digest` names what it rests on.
 
-    Raises `TaskError` when upstream fails one of the tests that it passed at another time, or passes none, or an empty
-    workspace passes one; and `EngineError`.
+    Raises `TaskError` when the two runs differ, upstream passes no test, or an empty workspace passes one, and
+    `EngineError`.
     """
     (run, output), (again, _) = [_run(task, suite, verifier, sandboxes, OF_UPSTREAM) for _ in range(RUNS)]
     found = [passed(each, None) for each in (run, again)]
     if unsteady := sorted(found[0] ^ found[1]):
         raise TaskError(
-            f"{len(unsteady)} tests pass at one time and not at another, such as {unsteady[0]}: no ground truth."
+            f"{len(unsteady)} tests pass in one run only, such as {unsteady[0]}: there is no ground truth."
         )
     if not found[0]:
-        printed = f"{summary(run, suite.commands)}\n{output[-2000:]}"
-        raise TaskError(f"Upstream passes none of its tests here:\n{printed}")
+        report = f"{summary(run, suite.commands)}\n{output[-2000:]}"
+        raise TaskError(f"Upstream passes none of its tests here:\n{report}")
     nothing, _ = _run(task, suite, verifier, sandboxes, OF_NOTHING)
     if free := sorted(passed(nothing, found[0])):
         raise TaskError(
@@ -61,7 +62,7 @@ def others(truth: Truth) -> str:
 def _run(
     task: Task, suite: Suite, verifier: SuiteVerifier, sandboxes: SandboxProvider, script: tuple[str, ...]
 ) -> tuple[Reported, str]:
-    """Judge what an agent that runs `script` leaves; return the results and what the commands printed."""
+    """Judge once what an agent that runs `script` leaves. Return the report and the output of the commands."""
     environment = task.environment
     spec = SandboxSpec(
         name=f"{task.name}-truth", image=sandboxes.image(environment), environment=environment, user="agent"

@@ -1,14 +1,14 @@
 """The verifier of NL2Repo-Bench: upstream's own tests on a copy of the workspace, in a sandbox of their own.
 
-Only files travel. On the copy the named files are deleted and upstream's packaging files and tests laid over it
-(`judged_copy`); then a shell runs the task's commands, those before the first with pytest as the installation. Tests
-never have a network. Results come from a plugin of ours over a pipe to a process of root's, test by test, so that a
-suite that is ended keeps what it proved; exit codes, what is printed, and files mean nothing.
+Only files travel. In the copy the named files are deleted, and upstream's packaging files and tests put over it
+(`judged_copy`). Then a shell runs the task's commands; those before the first with pytest are the installation. Tests
+never have a network. A plugin of ours sends results test by test over a pipe to a process of root's, so a suite that is
+cut short keeps its results. Exit codes, output and files do not count.
 
 What this cannot exclude: the candidate's code runs in pytest's own process. Code that is written to be judged can make
-an object that equals everything, speak in the reporter's name and end the session before that speaks itself, or rewrite
-it from within and mend it before it is looked at. It gains nothing by files, plugins, hooks at Python's start, packages
-named like the judge's, words, exit codes or patched reports: each is a test in `tests/security/test_suites.py`.
+an object that equals everything, forge the reporter's messages and end the session before the reporter speaks, or
+change the reporter and restore it before it is checked. Files, plugins, start-up hooks of Python, packages named like
+the judge's, output, exit codes and patched reports gain nothing: each is a test in `tests/security/test_suites.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from runner.benchmarks.nl2repo.suite_results import (
     summary,
 )
 from runner.benchmarks.sources.task_files import sources_digest
-from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
+from runner.errors import ConfigError, MachineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import (
     ErrorInfo,
     ExecResult,
@@ -52,29 +52,29 @@ if TYPE_CHECKING:
     from runner.protocols import Sandbox, SandboxProvider, Submission
 
 USER, UID = "agent", 1000
-"""Who installs and tests: nobody with rights."""
+"""User without rights that installs and tests."""
 PLACE = "/opt/assay-judge"
 GRACE_SECONDS = 30.0
 INDEX_ALLOWED = {"PIP_NO_INDEX": "0"}
-"""Of installations with a network: our image forbids pip the index, which nobody reaches from there otherwise."""
+"""Variables for installations with a network: our image turns off pip's index."""
 
 
 class SuiteVerifier(Record):
-    """Installs the workspace's copy and runs the hidden suite on it."""
+    """Verifier that installs a copy of the workspace and runs the hidden suite on it."""
 
     cache: Path
     """Absolute folder for what is fetched; safe to delete."""
     install_network: Literal["none", "open"] = "none"
-    """open: installations may use the package index. So may code of the candidate's that they run, which could fetch
-    the library that it should have written: it is for tasks whose image lacks what they install."""
+    """open: installations may use the package index, for tasks whose image lacks packages. The candidate's code runs in
+    installations and could fetch the library that it should have written."""
 
     @property
     def judge(self) -> None:
-        """Tests decide, and no model."""
+        """None: tests decide, not a model."""
 
     @property
     def shaping(self) -> dict[str, str]:
-        """What of it can change a reward."""
+        """See `protocols.Verifier`."""
         return {"install_network": self.install_network, "judge": _judge_digest()}
 
     def verify(self, submission: Submission) -> Verdict:
@@ -86,7 +86,7 @@ class SuiteVerifier(Record):
         try:
             sandbox.get(sandbox.workdir, workspace)
             reported, image, output = self.run(task, suite, workspace, submission.sandboxes, folder)
-        except (WorkspaceTooLarge, FileNotFoundError, _NoCopy) as error:
+        except (WorkspaceTooLarge, FileNotFoundError, SpoiledMachine) as error:
             return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
         verdict = _verdict(suite, reported, folder, output)
         return verdict.model_copy(update={"image": image.id, "seconds": time.monotonic() - began})
@@ -94,13 +94,13 @@ class SuiteVerifier(Record):
     def run(
         self, task: Task, suite: Suite, workspace: Path, sandboxes: SandboxProvider, into: Path
     ) -> tuple[Reported, Image, str]:
-        """What the suite reports of a workspace's tar; the image, and what the commands printed.
+        """Run the suite on a workspace's tar; return its report, the image, and the output of the commands.
 
-        Raises `EngineError` where there are no machines to judge in.
+        Raises `ConfigError` for a sandbox without images, and what starting a machine raises.
         """
         image = sandboxes.image(task.verifier.environment or task.environment)
         if image.origin == "none":
-            raise EngineError("sandbox=local cannot judge hidden suites: use sandbox=docker.")
+            raise ConfigError("sandbox=local cannot judge hidden suites: use sandbox=docker.")
         first = next(at for at, command in enumerate(suite.commands) if runs_tests(command))
         split = first if self.install_network == "open" else 0
         results = []
@@ -116,12 +116,8 @@ class SuiteVerifier(Record):
         return reported, image, "".join(result.stderr for result in results)
 
 
-class _NoCopy(Exception):  # noqa: N818 - says what happened
-    """The engine takes no copy of this workspace, and takes one of an empty one."""
-
-
 def suite_of(task: Task) -> Suite:
-    """The suite of a task. Raises `VerifierError` when it is not here, or contradicts itself."""
+    """Return the suite of a task. Raises `VerifierError` when it was not fetched, or contradicts itself."""
     try:
         suite = read_suite(task.verifier.tests or Path())
     except FileNotFoundError as error:
@@ -152,7 +148,7 @@ def _open(
 
 
 def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Path) -> frozenset[str]:
-    """Put the copy at its place; returns the paths of hidden files. A suite without any has those of the image."""
+    """Put the copy in its place; return the paths of hidden files. A suite without files uses those of the image."""
     hidden = (task.verifier.tests or Path()) / HIDDEN
     if not any(hidden.iterdir()):
         hidden = into / "hidden.tar"
@@ -162,17 +158,17 @@ def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Pa
         paths = write_copy(workspace, hidden, copy, suite.deleted, packaging, UID)
         try:
             place.put(copy, "/")
-        except (EngineError, SpoiledMachine) as error:
+        except MachineError as error:
             write_copy(None, hidden, copy, suite.deleted, packaging, UID)
-            place.put(copy, "/")
-            raise _NoCopy(f"The workspace cannot be copied: {error}") from error
+            place.put(copy, "/")  # raises if the engine fails at an empty workspace too
+            raise SpoiledMachine(f"The workspace cannot be copied: {error}") from error
     finally:
         copy.unlink(missing_ok=True)
     return paths
 
 
 def _launch(place: Sandbox, suite: Suite, between: tuple[int, int], env: Mapping[str, str]) -> ExecResult:
-    """Run the commands from the first number to before the second; the suite's own variables come after `env`."""
+    """Run the commands from the first number up to the second, exclusive. The suite's variables override `env`."""
     start, end = between
     spec = {
         "commands": suite.commands[start:end],
@@ -197,7 +193,7 @@ def _launch(place: Sandbox, suite: Suite, between: tuple[int, int], env: Mapping
 
 
 def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdict:
-    """The verdict; everything else goes to files in `into`."""
+    """Return the verdict, and write everything else to files in `into`."""
     for index, command in enumerate(suite.commands):
         if runs_tests(command):
             (into / f"junit-{index}.xml").write_bytes(junit(command, index, reported))
@@ -215,7 +211,7 @@ def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdi
         **{f"tests_{name}" if not name.startswith("failure_") else name: value
            for name, value in counts(reported, suite.expected, late=late).items()},
     }  # fmt: skip
-    # More can pass than are published only where every test in a hidden file counts: a candidate can make some up.
+    # More tests can pass than are published only where all tests in hidden files count: a candidate can invent some.
     return Verdict(
         reward=min(1.0, good / suite.count),
         components=components,
@@ -225,5 +221,5 @@ def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdi
 
 
 def _judge_digest() -> str:
-    """Return the digest of the code that runs inside: another version may judge otherwise."""
+    """Return the digest of the programs that run inside: another version may judge differently."""
     return sources_digest(Path(pytest_inside.__file__).parent.glob("*.py"))

@@ -1,8 +1,8 @@
-"""Projects to be set up and tested, as ExecutionAgent does it (sections 2.1 and 3.1).
+"""Projects to be set up and tested, after ExecutionAgent (sections 2.1 and 3.1).
 
-A task is a folder: `task.yaml` (`projects.Project`), our recorded scripts in `solution/` (`Dockerfile`, `run_tests.sh`)
-and `truth.json` (`environments.Truth`), what the project's tests do under these. The agent gets none of it but the
-project.
+A task is a folder with `task.yaml` (`projects.Project`), our recorded scripts in `solution/` (`Dockerfile`,
+`run_tests.sh`), and `truth.json` (`environments.Truth`), the results of the project's tests under these scripts. The
+agent gets only the project.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from runner.benchmarks.project_setup import projects
 from runner.benchmarks.project_setup.deliverables import (
@@ -27,9 +27,9 @@ from runner.benchmarks.project_setup.deliverables import (
     Truth,
 )
 from runner.benchmarks.project_setup.projects import Project
-from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.benchmarks.sources.references import SOLVE, made
-from runner.benchmarks.sources.task_files import check_links, digest, tree_digest
+from runner.benchmarks.sources.task_files import check_links, digest, short, stored_truth, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Record, Task, VerifierSpec
 from runner.sweeps.store import write_atomically
@@ -65,26 +65,26 @@ Work on your own until it is done; nobody answers questions.
 """
 
 
-class ExecutionBench(Record):
-    """A folder of projects to set up."""
+class ProjectSetupBench(Record):
+    """Dataset of projects to set up, from a folder of tasks."""
 
     name: str
     root: Path
-    """Absolute. Its children with a `task.yaml` are the tasks, in the order of their names."""
+    """Absolute folder whose children with a `task.yaml` are the tasks, in the order of their names."""
     image: Path
     """Folder with the Dockerfile of the image in which an agent works; its build context holds the project."""
     npm: Path
-    """Folder of build contexts by language: that of JavaScript brings the npm which fetches packages."""
+    """Folder of build contexts by language, of which JavaScript's brings the npm that fetches packages."""
     cache: Path
-    """For what is fetched, once."""
+    """Folder for what is fetched, once."""
     build_args: dict[str, str] = {}
     pass_threshold: float = Field(default=0.9, ge=0, le=1)
-    """A trial passes when its reward reaches this: a deviation of 10% (section 3.2.2)."""
+    """Least reward of a passed trial; 0.9 is a deviation of 10% (section 3.2.2)."""
     include: tuple[str, ...] = ()
-    """Names of tasks: only these are the dataset. Empty: all."""
+    """Names of the tasks to take. Empty: all."""
     truthless: bool = False
-    """Tasks without a truth run too; their reward is 1.0 when a test was executed."""
-    verifier: ExecutionVerifier
+    """Run tasks without a truth too; their reward is 1.0 if a test was executed."""
+    verifier: ProjectSetupVerifier
 
     @classmethod
     def report_sections(cls) -> Sections:
@@ -94,15 +94,14 @@ class ExecutionBench(Record):
         return SECTIONS
 
     def tasks(self) -> Sequence[Task]:
-        """Every task, sorted by folder; broken ones, and those without a truth, have `refused` set.
+        """Return every task, sorted by folder; broken tasks and tasks without a truth have `refused` set.
 
-        Raises `ConfigError` when there is none, or `include` names one that is not there.
+        Raises `ConfigError` when there is no task, or `include` names one that does not exist.
         """
-        folders = self.folders()
-        return [self._task(folder) for folder in folders]
+        return [self._task(folder) for folder in self.folders()]
 
     def folders(self) -> Sequence[Path]:
-        """Those of the tasks. Raises `ConfigError` as `tasks` does."""
+        """Return the folders of the tasks. Raises `ConfigError` as `tasks` does."""
         found = {path.parent.name: path.parent for path in sorted(self.root.glob(f"*/{TASK}"))}
         if not found:
             raise ConfigError(
@@ -113,7 +112,7 @@ class ExecutionBench(Record):
         return [folder for name, folder in found.items() if not self.include or name in self.include]
 
     def prepare(self, say: Callable[[str], None]) -> None:
-        """Fetch the projects. Raises `ConfigError` when one cannot be had, `EngineError` for one of Debian's."""
+        """Fetch the projects. Raises `ConfigError` when a project cannot be fetched."""
         for task in self.tasks():
             if not task.refused:
                 self.make(task.directory, self.truth(task.directory), say)
@@ -140,7 +139,7 @@ class ExecutionBench(Record):
         return f"{found.words}, twice"
 
     def make(self, folder: Path, truth: Truth | None, say: Callable[[str], None]) -> Task:
-        """Everything of one task that lies in the cache, made unless it is there; and the task, with this truth.
+        """Make everything of a task that the cache lacks, and return the task with this truth.
 
         Raises `TaskError` for a broken task, and what `prepare` raises.
         """
@@ -154,18 +153,18 @@ class ExecutionBench(Record):
         return task
 
     def project(self, folder: Path) -> Project:
-        """What `task.yaml` says. Raises `TaskError` when it cannot be read."""
+        """Read `task.yaml`. Raises `TaskError` when that is not possible."""
         try:
             return read_yaml(folder / TASK, Project, TASK)
         except ConfigError as error:
             raise TaskError(str(error)) from error
 
     def truth(self, folder: Path) -> Truth | None:
-        """What the tests do where they are known to work; None only for a dataset that needs none.
+        """Return the ground truth of a task. None is possible only for a dataset that needs no truth.
 
-        Raises `TaskError` when it is missing, or of other scripts, another project or another image.
+        Raises `TaskError` when the truth is missing, or belongs to other scripts, another project or another image.
         """
-        found = _stored(folder)
+        found = stored_truth(folder / TRUTH, Truth)
         if found is None and not self.truthless:
             raise TaskError("Nobody has recorded what its tests do here: run job=verify_ground_truth.")
         if found and found.digest and found.digest != self.truth_digest(folder):
@@ -176,7 +175,7 @@ class ExecutionBench(Record):
         return found
 
     def truth_digest(self, folder: Path) -> str:
-        """Of what a ground truth rests on: project, recorded scripts, base image."""
+        """Return the digest of what a ground truth rests on: project, recorded scripts, base image."""
         scripts = tree_digest(folder, (SOLUTION,))
         return digest([self.project(folder).identity, scripts, tree_digest(self.image), self.build_args])
 
@@ -192,7 +191,7 @@ class ExecutionBench(Record):
             return task.model_copy(update={"refused": str(error)})
 
     def _complete(self, folder: Path, project: Project, truth: Truth | None) -> Task:
-        """The whole task; pure, but for the files that it reads."""
+        """Return the whole task. Pure, except for the files that it reads."""
         known = truth.model_dump(mode="json") if truth else None
         scripts = tree_digest(folder, (SOLUTION,))
         limits = [project.build_seconds, project.test_seconds]
@@ -209,7 +208,7 @@ class ExecutionBench(Record):
             environment=self._environment(project, folder.name, context),
             verifier=VerifierSpec(mode="separate", tests=folder, timeout_seconds=project.test_seconds),
             payload=ProjectToSetUp(project=context / PROJECT),
-            solution=self.cache / "set_up" / _short([scripts, known]) if recorded else None,
+            solution=self.cache / "set_up" / short(digest([scripts, known])) if recorded else None,
         )
 
     def _environment(self, project: Project, name: str, context: Path) -> Environment:
@@ -225,7 +224,7 @@ class ExecutionBench(Record):
 
 
 def _write_oracle(folder: Path, truth: Truth | None, into: Path) -> None:
-    """What `oracle` applies: the recorded scripts, and the numbers that are known of them."""
+    """Write what `oracle` applies: the recorded scripts and their known results."""
     source = into / "source"
     source.mkdir()
     for name in (DOCKERFILE, SCRIPT):
@@ -234,18 +233,5 @@ def _write_oracle(folder: Path, truth: Truth | None, into: Path) -> None:
     (into / "solve.sh").write_text(SOLVE)
 
 
-def _stored(folder: Path) -> Truth | None:
-    try:
-        return Truth.model_validate_json((folder / TRUTH).read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        raise TaskError(f"{TRUTH} cannot be read: run job=verify_ground_truth.") from error
-
-
 def _strata(project: Project) -> dict[str, str]:
     return {"tier": project.tier, "category": project.category, "language": project.language}
-
-
-def _short(content: object) -> str:
-    return digest(content).removeprefix("sha256:")[:24]

@@ -1,9 +1,9 @@
-"""What an agent delivers that sets up a project, and what came of it (ExecutionAgent, sections 2.1 and 3.1.2).
+"""Deliverables of an agent that sets up a project, and their results (ExecutionAgent, sections 2.1 and 3.1.2).
 
-<workspace>/project/        the project, as it is published
-<workspace>/Dockerfile      the agent's: an image in which it can be built; its context holds `project/`
-<workspace>/run_tests.sh    the agent's: builds it and runs its tests; runs in `project/`, as root
-<workspace>/results.json    the agent's own account of what its tests did: recorded, and no part of any score
+<workspace>/project/        the project as published
+<workspace>/Dockerfile      the agent's: an image in which the project can be built; its context holds `project/`
+<workspace>/run_tests.sh    the agent's: builds the project and runs its tests, as root, in `project/`
+<workspace>/results.json    the agent's own numbers of tests: recorded, but not part of any score
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from runner.errors import EngineError
+from runner.errors import TaskError
 from runner.records import ErrorInfo, Record, Task
 
 WORKSPACE: Final = "/workspace"
@@ -43,30 +43,30 @@ def project_of(task: Task) -> Path | None:
 
 
 def fetched_project(task: Task) -> Path:
-    """Return the folder of the project as it is published. Raises `EngineError` when it is not here."""
+    """Return the folder of the project as it is published. Raises `TaskError` when it was not fetched."""
     project = project_of(task)
     if not project or not project.is_dir():
-        raise EngineError(f"The project of {task.name} is not here: fetch it with job=setup.")
+        raise TaskError(f"The project of {task.name} is not here: fetch it with job=setup.")
     return project
 
 
 class Outcomes(Record):
-    """Numbers of tests by what became of them."""
+    """Numbers of tests by outcome."""
 
     passed: int = Field(default=0, ge=0)
     failed: int = Field(default=0, ge=0)
-    """Errors, and tests that were to fail and passed, included."""
+    """Failed tests, including errors and tests that unexpectedly passed."""
     skipped: int = Field(default=0, ge=0)
-    """Tests that were to fail and did, included."""
+    """Skipped tests, including expected failures."""
 
     @property
     def total(self) -> int:
-        """All tests that were looked at."""
+        """Number of all tests."""
         return self.passed + self.failed + self.skipped
 
     @property
     def words(self) -> str:
-        """The three numbers, for people."""
+        """The three numbers as text."""
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
     def __add__(self, other: Outcomes) -> Outcomes:
@@ -78,13 +78,13 @@ class Outcomes(Record):
 
 
 class Truth(Record):
-    """What a project's tests do where they are known to work: the ground truth of section 3.1.2."""
+    """Ground truth of a project: results of its tests where they are known to work (section 3.1.2)."""
 
     outcomes: Outcomes
     origin: str
-    """How it was found: our recorded scripts, run twice here; or where somebody else's figures are from."""
+    """Origin of the numbers: our recorded scripts, run here twice, or the source of published figures."""
     digest: str = ""
-    """Of what it rests on (project, scripts, base image); empty for somebody else's figures."""
+    """Digest of project, scripts and base image; empty for published figures."""
 
 
 class Reading(Record):
@@ -94,29 +94,29 @@ class Reading(Record):
     """pytest, unittest, jest, mocha, vitest, node, go, cargo, surefire, gradle, ctest, automake, tap."""
     outcomes: Outcomes
     way: Literal["file", "output"]
-    """file: what the framework writes for machines. output: what it prints for people."""
+    """file: read from files that the framework writes for machines. output: read from what it prints for people."""
 
 
 class Rerun(Record):
-    """What two scripts did, from scratch, in a sandbox of their own."""
+    """Result of the two scripts, run from scratch in a sandbox of their own."""
 
     built: bool
-    """The image was built, and the project in it as far as one of its tests was run or the script ended with 0."""
+    """Whether the image was built, and a test was run or the script ended with 0."""
     readings: tuple[Reading, ...] = ()
-    """Every run of a framework that was seen, in their order; none: no test was executed."""
+    """Observed runs of frameworks, in their order; empty if no test was executed."""
     script_size: int | None = None
-    """Commands of the script (section 3.1.2); None: there is no script."""
+    """Number of commands in the script (section 3.1.2); None without a script."""
     exit_code: int | None = None
-    """Of the script; None when it did not end by itself."""
+    """Exit code of the script; None when it did not end by itself."""
     error: ErrorInfo | None = None
-    """Why there is no result, or why what there is does not count."""
+    """Why there is no result, or why a part of it does not count."""
     output: str = ""
-    """End of what the build or the script printed."""
+    """End of the output of the build or the script."""
     image: str = ""
-    """Id of the image, which is gone; empty when none was built."""
+    """Id of the image, which no longer exists; empty when none was built."""
     seconds: float = 0.0
 
     @property
     def outcomes(self) -> Outcomes | None:
-        """Of all readings together; None when no test was executed."""
+        """Sum of all readings; None when no test was executed."""
         return sum((reading.outcomes for reading in self.readings), Outcomes()) if self.readings else None

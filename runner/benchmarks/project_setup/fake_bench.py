@@ -1,4 +1,4 @@
-"""A bench without a trial, for agents in our process: what the model answers is a function of what it is asked."""
+"""Bench without a trial, to test agents in our process: a function stands for the model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FAKE = Model(name="fake", backend="none")
 
 @dataclass
 class FakeBench:
-    """See `protocols.Bench`."""
+    """Bench that records what an agent does. See `protocols.Bench`."""
 
     sandbox: Machine
     cache: Path
     answer: Callable[[str], str]
-    """From the last message to the answer; what it raises, `ask` raises."""
+    """Function from the last message to the answer; its exceptions pass through `ask`."""
     key: str = "fake"
     model: Model = FAKE
     sandboxes: SandboxProvider = field(default_factory=LocalSandboxes)
@@ -30,12 +30,12 @@ class FakeBench:
     checked: Callable[[], None] = lambda: None
     """Called by `check`."""
     asked: list[str] = field(default_factory=list)
-    """Last message of each call."""
+    """Last message of each question."""
     used: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
-    """What tools returned."""
+    """Results of tools."""
     shared: list[tuple[str, str]] = field(default_factory=list)
-    """Trials that asked before, and what."""
+    """Trials whose answers were shared, each with its question."""
     logged: list[str] = field(default_factory=list)
 
     def ask(self, messages: Sequence[dict[str, str]]) -> str:

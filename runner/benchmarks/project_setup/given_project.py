@@ -1,4 +1,4 @@
-"""A task of any project that somebody names: a folder, a tar or zip file, or `NAME==VERSION` on the package index."""
+"""Make a task of any given project: a folder, a tar or zip file, or `NAME==VERSION` on the package index."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from runner.sweeps.store import write_atomically
 _PINNED = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[\w.+!-]+)")
 _SUFFIX = re.compile(r"(\.tar(\.\w+)?|\.t[gbx]z2?|\.zip)$")
 _UNKNOWN_LICENSE = "NOASSERTION"
-"""SPDX for: nobody has looked."""
+"""SPDX term for a license that nobody has looked up."""
 
 
 def named(given: str) -> str:
-    """What the project is called, as a file's name may be."""
+    """Return a name for the project that can be a file's name."""
     pinned = _PINNED.fullmatch(given)
     name = f"{pinned['name']}-{pinned['version']}" if pinned else _place(given).resolve().name
     return re.sub(r"[^\w.+-]+", "-", _SUFFIX.sub("", name)).strip(".-") or "project"
 
 
 def described(given: str, max_bytes: float) -> Project:
-    """The project that is meant, with the digest of what it is now.
+    """Return the project with the digest of its present content.
 
-    Raises `ConfigError` when it is not there, holds nothing, is no archive or larger than `max_bytes`.
+    Raises `ConfigError` when it does not exist, is empty, is not an archive or is larger than `max_bytes`.
     """
     if pinned := _PINNED.fullmatch(given):
         name, version = pinned["name"], pinned["version"]
@@ -38,26 +38,28 @@ def described(given: str, max_bytes: float) -> Project:
     place = _place(given)
     if not place.exists():
         hint = "clone it first" if "://" in given else "name a folder, a tar or zip file, or NAME==VERSION"
-        raise ConfigError(f"job.project: there is no {given}: {hint}.")
+        raise ConfigError(f"job.project: {given} does not exist: {hint}.")
     size = projects.size(place)
     if not size:
-        raise ConfigError(f"job.project: {place} holds nothing.")
+        raise ConfigError(f"job.project: {place} is empty.")
     if size > max_bytes:
-        said = f"{size / 1e6:.0f} MB, and job.max_mb is {max_bytes / 1e6:g}"
-        raise ConfigError(f"job.project: {place} holds {said}. Leave out what is built, or raise it.")
+        excess = f"{size / 1e6:.0f} MB, and job.max_mb is {max_bytes / 1e6:g}"
+        raise ConfigError(
+            f"job.project: {place} holds {excess}. Leave out build results, or raise job.max_mb."
+        )
     return _project("folder" if place.is_dir() else "archive", str(place), projects.digest_of(place))
 
 
 def write_task(project: Project, folder: Path) -> None:
-    """Make a folder the task of a project, without a truth."""
+    """Write the task of a project, without a truth, to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     content = yaml.safe_dump(project.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
     write_atomically(folder / TASK, content.encode())
 
 
 def _project(source: str, package: str, digest: str, version: str = "") -> Project:
-    said = {"source": source, "package": package, "version": version, "digest": digest}
-    return Project.model_validate({**said, "license": _UNKNOWN_LICENSE, "language": "unknown"})
+    fetched = {"source": source, "package": package, "version": version, "digest": digest}
+    return Project.model_validate({**fetched, "license": _UNKNOWN_LICENSE, "language": "unknown"})
 
 
 def _place(given: str) -> Path:

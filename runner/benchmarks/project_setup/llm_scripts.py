@@ -1,4 +1,4 @@
-"""The baseline "LLM scripts" (ExecutionAgent, section 3.1.4, Figure 6): a general script per language, made unseen."""
+"""Baseline "LLM scripts" (ExecutionAgent, section 3.1.4, Figure 6): one general script per language."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FROM ${{BASE}}
 COPY {PROJECT} {WORKSPACE}/{PROJECT}
 WORKDIR {WORKSPACE}/{PROJECT}
 """
-"""The machine that the script is promised, with the project and nothing else."""
+"""Recipe of the machine that the script is promised, with the project and nothing else."""
 QUESTION: Final = """\
 Write one bash script that installs a project written in {language} from its source code and runs its test cases. It \
 will be used, as it is, for any such project, and you will see none of them: make it as general as you can, with what \
@@ -42,7 +42,10 @@ _FENCED: Final = re.compile(r"^```[^\n`]*\n(.*?)(?:^```|\Z)", re.DOTALL | re.MUL
 
 
 class LlmScripts(InProcess, Record):
-    """Delivers for each project its language's script, which a model wrote once that day. See `protocols.Agent`."""
+    """Agent that delivers the script for a project's language, which a model wrote once that day.
+
+    See `protocols.DrivingAgent`.
+    """
 
     key_name: ClassVar[str] = "runner.benchmarks.project_setup.llm_scripts.LlmScripts"
     """Name of this class in trial keys: its first one, so that finished trials stay finished."""
@@ -54,7 +57,7 @@ class LlmScripts(InProcess, Record):
 
     @property
     def tools(self) -> dict[str, tuple[str, ...]]:
-        """Its one tool is its own: the model's answer is the script."""
+        """See `protocols.Agent`: the model's answer counts as one written file."""
         return {"edit": ("write_file",)}
 
     def refusal(self, task: Task) -> str | None:
@@ -62,7 +65,7 @@ class LlmScripts(InProcess, Record):
         return refusal(task)
 
     def run(self, task: Task, bench: Bench) -> int:
-        """Lay the two scripts into the workspace; 1 where the project has no language, or the model wrote no script."""
+        """Write the two scripts; return 1 if the project has no known language, or the model wrote no script."""
         main = main_languages(languages(fetched_project(task), bench.check))[:1]
         if not main:
             bench.log("The project has no code in a programming language that is known.")
@@ -78,11 +81,11 @@ class LlmScripts(InProcess, Record):
         return written.exit_code or 0
 
     def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
-        """See `protocols.Agent`: what it used is what the gateway counted."""
+        """See `protocols.Agent`: only the gateway counts."""
 
 
 def script_in(answer: str) -> str:
-    """The script in an answer: its longest fenced block, else all of it. Raises `ValueError` where there is none."""
+    """Return the longest fenced block of an answer, or all of it. Raises `ValueError` for an empty script."""
     script = max(_FENCED.findall(answer), key=len, default=answer)
     if not script.strip():
         raise ValueError("The model wrote no script.")

@@ -1,11 +1,11 @@
-"""Where projects to set up come from: an sdist, an npm package, a Debian source package, a tar or zip file, a folder.
+"""Fetch projects to set up: an sdist, an npm package, a Debian source package, a tar or zip file, or a folder.
 
-Fetched once into a cache and checked by digest. Nothing of a project runs on this machine, and nothing of an archive is
-unpacked outside its place.
+Projects are fetched once into a cache and checked by digest. Nothing of a project runs on this machine, and archives
+are unpacked only inside their folder.
 
     <cache>/projects/<identity>/    build context of the image in which an agent works on it
     ├── Dockerfile
-    └── project/                    the project, as it is published
+    └── project/                    the project as published
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from runner.benchmarks.sources.references import (
     npm_package,
     same,
 )
-from runner.benchmarks.sources.task_files import digest, tree_digest
+from runner.benchmarks.sources.task_files import digest, short, tree_digest
 from runner.benchmarks.sources.upstream import sdist_source
 from runner.errors import ConfigError, TaskError
 from runner.records import Record
 
 
 class Project(Record):
-    """`task.yaml` of a task."""
+    """Content of a task's `task.yaml`."""
 
     source: Literal["sdist", "npm", "debian", "archive", "folder"]
     package: str
-    """Its name on the index. debian: the path of its tar file, `pool/...`. archive, folder: its path from the file that
-    says this."""
+    """Name on the package index. debian: path of the tar file, `pool/...`. archive, folder: path relative to
+    `task.yaml`."""
     version: str = ""
     digest: str
-    """`sha256:` of the file; of a folder's tree. npm: its integrity, `sha512-`."""
+    """`sha256:` of the file or the folder's tree. npm: the integrity, `sha512-`."""
     license: str
-    """SPDX. Of what is fetched; nothing of it is in this repository."""
+    """SPDX expression for the fetched project, which is not part of this repository."""
     language: str
-    """The main one, as the trials table has it."""
+    """Main language, as in the trials table."""
     framework: str = "unknown"
-    """What its tests are written for, as `Reading.framework` has it."""
+    """Test framework, as in `Reading.framework`."""
     category: str = "unknown"
-    """How it is built: plain, native, autotools, cmake, modules, ..."""
+    """Kind of build: plain, native, autotools, cmake, modules, ..."""
     tier: str = "unknown"
-    """easy: its language's usual command is all. medium: it must be built, or more is needed than it says. hard: also a
-    service, or its documentation is wrong."""
+    """easy: the language's usual command suffices. medium: the project must be built, or needs more than it documents.
+    hard: it also needs a service, or its documentation is wrong."""
     what: str = ""
-    """What is special about it, for people."""
+    """Remark for readers on what is special about the project."""
     build_seconds: float = Field(default=900.0, gt=0)
-    """That the build of an image may take."""
+    """Time limit for the build of the image."""
     test_seconds: float = Field(default=1800.0, gt=0)
-    """That one run of the script may take."""
+    """Time limit for one run of the script."""
 
     @model_validator(mode="after")
     def _is_no_option(self) -> Self:
@@ -72,25 +72,24 @@ class Project(Record):
 
     @property
     def identity(self) -> str:
-        """Digest of what is fetched; where a folder or a file lies is no part of it."""
+        """Digest of the fetched content. It does not depend on where a folder or a file lies."""
         named = () if self.source in ("archive", "folder") else (self.package, self.version)
         return digest([self.source, *named, self.digest])
 
 
 def context(project: Project, recipe: Path, cache: Path) -> Path:
-    """Build context of a project's image, once it is fetched; pure. `recipe` is a folder with the Dockerfile."""
+    """Return where the build context of a project's image is, or will be. `recipe` is a folder with the Dockerfile."""
     identity = digest([project.identity, tree_digest(recipe)])
-    return cache / "projects" / identity.removeprefix("sha256:")[:24]
+    return cache / "projects" / short(identity)
 
 
 def fetch(
     project: Project, here: Path, recipe: Path, npm: Path, cache: Path, say: Callable[[str], None]
 ) -> Path:
-    """Make a project's build context, unless it is there. `here` is the folder of its `task.yaml`, `npm` that of the
-    build contexts whose `javascript` brings npm.
+    """Make a project's build context, unless it exists.
 
-    Raises `ConfigError` with what a failed client said, or when something else came than the digest says; of Debian's
-    it is an `EngineError`.
+    `here` is the folder of `task.yaml`; `npm` is the folder of build contexts whose `javascript` brings npm. Raises
+    `FetchError` when a client fails or the digest differs, and `ConfigError`.
     """
     target, package = context(project, recipe, cache), project.package
     with made(target, f"project {here.name} {project.version}".rstrip(), say) as place:
@@ -111,10 +110,10 @@ def fetch(
 
 
 def digest_of(place: Path) -> str:
-    """Digest of a folder or of a file as `task.yaml` wants it. Raises `TaskError` when it cannot be read."""
+    """Return the digest of a folder or file as in `task.yaml`. Raises `TaskError` when it cannot be read."""
     try:
         if place.is_dir():
-            return tree_digest(place, kept(place))
+            return tree_digest(place, project_paths(place))
         if place.exists() and not place.is_file():
             raise TaskError(f"{place} is neither a file nor a folder.")
         return file_digest(place)
@@ -123,9 +122,9 @@ def digest_of(place: Path) -> str:
 
 
 def size(place: Path) -> int:
-    """Bytes of what a folder or an archive holds. Raises `TaskError` when the file is no archive."""
+    """Return the bytes that a folder or an archive holds. Raises `TaskError` when the file is not an archive."""
     if place.is_dir():
-        files = (path for part in kept(place) for path in _files(place / part))
+        files = (path for part in project_paths(place) for path in _files(place / part))
         return sum(path.lstat().st_size for path in files)
     try:
         return unpacked_size(place)
@@ -133,20 +132,22 @@ def size(place: Path) -> int:
         raise TaskError(str(error)) from error
 
 
-def kept(folder: Path) -> Sequence[str]:
-    """Paths in a folder that are the project: all; of a git checkout neither what git ignores nor `.git`: they may hold
-    secrets, environments and gigabytes.
+def project_paths(folder: Path) -> Sequence[str]:
+    """Return the paths in a folder that belong to the project.
+
+    That is everything, except in a git checkout: `.git` and ignored files may hold secrets, virtual environments and
+    gigabytes.
     """
     if not (folder / ".git").exists():
         return (".",)
     found = listed(folder)
-    inside = [f"{inner}/{name}" for inner in found.checkouts for name in kept(folder / inner)]
+    inside = [f"{inner}/{name}" for inner in found.checkouts for name in project_paths(folder / inner)]
     return sorted({*found.files, *inside})
 
 
 def _from_here(place: Path, into: Path) -> None:
     if place.is_dir():
-        for path in (path for part in kept(place) for path in _files(place / part)):
+        for path in (path for part in project_paths(place) for path in _files(place / part)):
             target = into / path.relative_to(place)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target, follow_symlinks=False)
@@ -155,7 +156,7 @@ def _from_here(place: Path, into: Path) -> None:
 
 
 def _files(start: Path) -> Sequence[Path]:
-    """Files and links at and below a path: no sockets, pipes and devices; links are not followed."""
+    """Return the files and links at and below a path, without sockets, pipes and devices. Links are not followed."""
     if start.is_symlink() or not start.is_dir():
         return [start]
     found = sorted(path for path in start.rglob("*") if _is_there(path))

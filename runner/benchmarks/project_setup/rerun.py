@@ -1,10 +1,10 @@
-"""What an agent's two scripts do from scratch: an image of its Dockerfile, the project as published, a watched run.
+"""Run an agent's two scripts from scratch: build its Dockerfile, add the project as published, and watch its script.
 
-Nothing that a script says counts. Results are what pytest tells a plugin of ours, the files that frameworks write while
-a test program runs, and what test programs print (`watched_results`). See `watch_inside.watch` for how they are seen.
+A script's own output does not count. Results are what pytest tells our plugin, the files that frameworks write while a
+test program runs, and what test programs print (`watched_results`). `watch_inside.watch` says how they are observed.
 
-What is not seen: test programs under absolute paths other than `PATHS`, or called in surroundings of the script's own
-making (`env -i`, `sudo`, `su -`); but pytest is seen wherever PYTHONPATH reaches it, or `SITES` has its Python.
+Not observed are test programs under absolute paths other than `PATHS`, and those called in an environment that the
+script makes (`env -i`, `sudo`, `su -`). pytest is observed wherever PYTHONPATH reaches it or `SITES` has its Python.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import tarfile
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,8 +30,8 @@ from runner.benchmarks.project_setup.deliverables import (
     fetched_project,
 )
 from runner.benchmarks.project_setup.frameworks import PROGRAMS
-from runner.benchmarks.project_setup.watch_inside.watch import TOLD
-from runner.errors import EngineError, ImageError, SpoiledMachine, WorkspaceTooLarge
+from runner.benchmarks.project_setup.watch_inside.watch import CHANNEL_CHARACTERS
+from runner.errors import ConfigError, EngineError, ImageError, SpoiledMachine, WorkspaceTooLarge
 from runner.records import BuildSpec, Environment, ErrorInfo, ExecSpec, SandboxSpec
 from runner.sandbox import archive
 from runner.sandbox.inside import AGENT_DIR, PYTHON
@@ -43,12 +44,12 @@ if TYPE_CHECKING:
     from runner.records import Build, ExecResult, Image, Task
 
 CODE = f"{AGENT_DIR}/watch"
-"""In a folder that is new in every sandbox: what the image holds there is not seen."""
+"""Folder that is new in every sandbox, so content of the image there is not seen."""
 PLACE = f"{CODE}/runner/benchmarks/project_setup/watch_inside"
 LARGEST = 1 << 20
-"""Bytes of a deliverable; a larger one is nobody's script."""
+"""Largest deliverable, in bytes."""
 GRACE_SECONDS = 30.0
-"""That the watcher has beyond the script's limit, to tell what it saw."""
+"""Time beyond the script's limit for the watcher's report."""
 VERSIONS = tuple(f"python3.{minor}" for minor in range(6, 20))
 _PYTHONS = tuple(
     f"{folder}/bin/{name}" for folder in (".venv", "venv", "env", ".env") for name in ("python", "python3")
@@ -66,7 +67,7 @@ PATHS = (
     ),
     *("./gradlew", "./mvnw"),
 )
-"""Paths of test programs that are seen although they are no plain names."""
+"""Paths of test programs that are observed besides plain names."""
 SITES = (
     "/usr/lib/python3/dist-packages",
     "/usr/lib/python3*/site-packages",
@@ -79,20 +80,20 @@ SITES = (
         for folder in ("*", ".venv", ".env", ".tox/*", ".nox/*")
     ),
 )
-"""Where Pythons have their packages: patterns of folders."""
+"""Patterns of folders in which Pythons have their packages."""
 PLUGIN = {
     "METADATA": "Metadata-Version: 2.1\nName: assay-watch\nVersion: 0\n",
     "RECORD": "",
     "entry_points.txt": "[pytest11]\nassay_watch_pytest = assay_watch_pytest\n",
 }
-"""What makes pytest load a module from Python's path by itself, and nothing fail where it is not there."""
+"""Metadata of a distribution that makes pytest load our plugin from Python's path, if it is there."""
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[^\n\t\x20-\x7e\xa0-\U0010ffff]"
 )
 
 
 class Deliverables(NamedTuple):
-    """What lies in a workspace; None for what is not there, no regular file, no text, or too large."""
+    """Files of a workspace. A file is None if it is missing, not regular, not text, or too large."""
 
     dockerfile: str | None = None
     script: str | None = None
@@ -100,15 +101,16 @@ class Deliverables(NamedTuple):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Names of the files that are not there."""
+        """Names of the missing files."""
         return tuple(
             name for name, text in zip((DOCKERFILE, SCRIPT, RESULTS), self, strict=True) if text is None
         )
 
 
 def taken_from(sandbox: Machine) -> Deliverables:
-    """What lies in a sandbox's workspace, file by file: however large it is. A link counts as nothing, and nothing is
-    extracted. Raises `EngineError`.
+    """Read the deliverables from a sandbox, file by file, without extracting them. Links do not count.
+
+    Raises `EngineError`.
     """
     texts: list[str | None] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -129,8 +131,10 @@ def rerun(
     seconds: float | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Rerun:
-    """Build and run; whatever the scripts do is a value. `seconds` for all of it, where less than the task's limits are
-    left. Raises `EngineError`.
+    """Build and run the scripts; failures of theirs are values.
+
+    `seconds` is the time left for all of it, where that is less than the task's limits. Raises `EngineError`,
+    `TaskError` when the project was not fetched, and `ConfigError` when `sandbox.output_mb` is too small.
     """
     from metrics.execution import script_size  # noqa: PLC0415 - loads pandas
 
@@ -151,16 +155,16 @@ def rerun(
     )
     with sandboxes.build(spec, cancelled) as build:
         limit = min(task.verifier.timeout_seconds, _left(began, seconds))
-        found = _of_build(task, delivered, sandboxes, build, limit, cancelled)
+        found = _run_build(task, delivered, sandboxes, build, limit, cancelled)
     return found.model_copy(update={"script_size": size, "seconds": time.monotonic() - began})
 
 
 def plain(text: str) -> str:
-    """The text without colours and control characters."""
+    """Return the text without colours and control characters."""
     return _TERMINAL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _of_build(
+def _run_build(
     task: Task,
     delivered: Deliverables,
     sandboxes: SandboxProvider,
@@ -171,12 +175,13 @@ def _of_build(
     if build.image is None:
         return Rerun(built=False, error=build.error, output=plain(build.output))
     try:
-        result = _run_or_blame(task, str(delivered.script), sandboxes, build.image, limit, cancelled)
+        run = partial(_run, task, str(delivered.script), sandboxes, build.image, limit, cancelled)
+        result = _run_or_blame(run, task, sandboxes)
     except ImageError as error:
         return Rerun(built=False, error=ErrorInfo.of(error, "verify"), output=plain(build.output))
     watched = watched_results.read(result.stdout)
     if not watched.ended and _is_cut(result):
-        raise EngineError("What was seen of the tests was cut off: set sandbox.output_mb to 10 or more.")
+        raise ConfigError("The report of the tests was cut off: set sandbox.output_mb to 10 or more.")
     scripts = (str(delivered.dockerfile), str(delivered.script))
     readings, refused = watched_results.readings(watched, fetched_project(task), scripts)
     doubts = _ending(result, watched, limit) or _doubts(watched, refused, executed=bool(readings))
@@ -191,32 +196,24 @@ def _of_build(
     )
 
 
-def _run_or_blame(
-    task: Task,
-    script: str,
-    sandboxes: SandboxProvider,
-    image: Image,
-    limit: float,
-    cancelled: Callable[[], bool],
-) -> ExecResult:
-    """As `_run`. What the engine refuses twice of an agent's image, and not of the base image, is the image's fault.
+def _run_or_blame(run: Callable[[], ExecResult], task: Task, sandboxes: SandboxProvider) -> ExecResult:
+    """Run the script; try again if the engine fails.
 
-    Raises `ImageError` then, else `EngineError`.
+    An engine that fails twice on the agent's image, but not on the base image, was made to fail by that image. Raises
+    `ImageError` in this case, otherwise `EngineError`.
     """
     try:
-        return _run(task, script, sandboxes, image, limit, cancelled)
-    except ImageError:
-        raise
+        return run()
     except (EngineError, SpoiledMachine):
         _check_engine(task, sandboxes)
     try:
-        return _run(task, script, sandboxes, image, limit, cancelled)
+        return run()
     except (EngineError, SpoiledMachine) as error:
         raise ImageError(f"Nothing can be run in the image: {error}") from error
 
 
 def _check_engine(task: Task, sandboxes: SandboxProvider) -> None:
-    """Raises `EngineError` where not even the base image takes the project."""
+    """Raise `EngineError` if not even the base image takes the project."""
     from runner.sandbox.docker import base  # noqa: PLC0415 - a plan that starts nothing needs no engine
 
     try:
@@ -235,9 +232,9 @@ def _run(
     limit: float,
     cancelled: Callable[[], bool],
 ) -> ExecResult:
-    """Lay the project out anew, tests that an image lacks or changed included, and run the script on it.
+    """Put the project in place again, since an image may lack or change tests, and run the script.
 
-    Raises `ImageError` for an image that cannot run any.
+    Raises `ImageError` for an image that cannot run a script.
     """
     command = ExecSpec(
         argv=watch_command(PYTHON, CODE),
@@ -269,16 +266,16 @@ def _machine(task: Task, image: Image) -> SandboxSpec:
 
 
 def _is_cut(result: ExecResult) -> bool:
-    """Whether there is more of what the watcher told than the sandbox's cap let through.
+    """Return whether the sandbox's cap cut off the watcher's report.
 
-    Its stderr is no part of that. A script can bring the watcher to complain there, and end it: that is a lost run.
+    Its stderr does not count: a script can fill that and end the watcher, which makes a lost run.
     """
-    told, complaints = len(result.stdout.encode()), len(result.stderr.encode())
-    return complaints <= told < TOLD and result.output_bytes > told + complaints
+    report, complaints = len(result.stdout.encode()), len(result.stderr.encode())
+    return complaints <= report < CHANNEL_CHARACTERS and result.output_bytes > report + complaints
 
 
 def _lay_out(project: Path, place: Sandbox) -> None:
-    """The project over whatever lies there; a link or a file gives way to a folder."""
+    """Put the project over whatever lies there; folders replace links and files."""
     target = f"{WORKSPACE}/{PROJECT}"
     with archive.Packer() as pack, tempfile.NamedTemporaryFile(suffix=".tar") as tar:
         pack.directory(target, 0o755)
@@ -289,7 +286,7 @@ def _lay_out(project: Path, place: Sandbox) -> None:
 
 
 def watch_command(python: str, code: str) -> tuple[str, ...]:
-    """The watcher's command line; `code` is the folder that its package lies in, and the specification in that."""
+    """Return the watcher's command line; `code` is the folder of its package."""
     start = f"import sys; sys.path.append({code!r}); from runner.benchmarks.project_setup.watch_inside import watch; "
     return (
         python,
@@ -301,7 +298,7 @@ def watch_command(python: str, code: str) -> tuple[str, ...]:
 
 
 def watch_files(place: str, workspace: str, seconds: float, sites: tuple[str, ...] = ()) -> dict[str, str]:
-    """Path -> text of what the watcher at `place` needs beside its programs. It writes into the folders `sites`."""
+    """Return path -> text of the watcher's files besides its programs. `sites` are folders for its plugin."""
     spec = {
         "script": f"{workspace}/{SCRIPT}",
         "workdir": f"{workspace}/{PROJECT}",
@@ -317,7 +314,7 @@ def watch_files(place: str, workspace: str, seconds: float, sites: tuple[str, ..
 
 
 def _ending(result: ExecResult, watched: Watched, limit: float) -> ErrorInfo | None:
-    """Why the script did not end by itself, if it did not."""
+    """Return why the script did not end by itself, if so."""
     if result.ended == "cancelled":
         return _error("cancelled", f"{SCRIPT} was cancelled.")
     if result.ended == "disk":
@@ -325,7 +322,7 @@ def _ending(result: ExecResult, watched: Watched, limit: float) -> ErrorInfo | N
     if result.ended == "files":
         return _error("files", f"{SCRIPT} made more files than its sandbox may have.")
     if not watched.ended:
-        message = f"{SCRIPT} ended its sandbox or what watches it: nothing that was seen counts."
+        message = f"{SCRIPT} ended its sandbox or the watcher: no result counts."
         return _error("lost", message)
     if watched.code is None:
         return _error("deadline", f"{SCRIPT} did not end within its limit of {limit:g} s.")
@@ -333,7 +330,7 @@ def _ending(result: ExecResult, watched: Watched, limit: float) -> ErrorInfo | N
 
 
 def _doubts(watched: Watched, refused: tuple[str, ...], *, executed: bool) -> ErrorInfo | None:
-    """Why there is no result, or why some of it does not count."""
+    """Return why there is no result, or why a part of it does not count."""
     if refused:
         return _error("refused", " ".join(refused))
     if not executed:
@@ -351,7 +348,7 @@ def _error(kind: str, message: str) -> ErrorInfo:
 
 
 def _text(tar: Path) -> str | None:
-    """Of the regular file that is all that a tar holds."""
+    """Return the text of the regular file that a tar holds; None for anything else."""
     with tarfile.open(tar) as archive:
         member = archive.next()
         if member is None or not member.isreg() or member.size > LARGEST:

@@ -1,4 +1,4 @@
-"""The ground truth of a project: what its tests do under recorded scripts, here, twice (section 3.1.2)."""
+"""Find the ground truth of a project: run its recorded scripts here, twice (section 3.1.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def outcomes(task: Task, delivered: Deliverables, sandboxes: SandboxProvider) ->
     first, again = (_once(task, delivered, sandboxes) for _ in range(2))
     if first.outcomes != again.outcomes:
         raise TaskError(
-            f"The project's tests are not reproducible: first {_text(first)}, then {_text(again)}."
+            f"The project's tests are not reproducible: first {_results(first)}, then {_results(again)}."
         )
     assert first.outcomes is not None  # noqa: S101 - `_once` raises where there are none
     return first.outcomes
@@ -38,11 +38,11 @@ def _once(task: Task, delivered: Deliverables, sandboxes: SandboxProvider) -> Re
     run = rerun(task, delivered, sandboxes)
     if run.error or run.outcomes is None:
         why = run.error.message if run.error else "No test was executed."
-        raise TaskError(f"Its scripts have no result: {why}\n{run.output[-2000:]}")
+        raise TaskError(f"The scripts give no result: {why}\n{run.output[-2000:]}")
     return run
 
 
-def _text(run: Rerun) -> str:
+def _results(run: Rerun) -> str:
     return ", ".join(
         f"{one.framework} {one.outcomes.passed} passed {one.outcomes.failed} failed {one.outcomes.skipped} skipped"
         for one in run.readings

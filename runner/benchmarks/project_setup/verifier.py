@@ -1,7 +1,7 @@
-"""The verifier of dataset=execution: what an agent's two scripts do from scratch, compared with the truth.
+"""The verifier of dataset=execution: compare the results of an agent's two scripts, run from scratch, with the truth.
 
-Only the scripts travel from the agent's sandbox. How they are run, what counts of it and what cannot be excluded is in
-`rerun` and `watched_results`. What the agent says itself that its tests did is recorded and counts nowhere.
+Only the scripts travel from the agent's sandbox. `rerun` says how they are run; `watched_results` says what counts and
+what cannot be excluded. The agent's own account of its tests is recorded and does not count.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from runner.protocols import Submission
 
 MEASURED = "rerun.json"
-"""The `Rerun`, in a trial's folder."""
+"""File of the `Rerun` in a trial's folder."""
 PRINTED = "verifier.stdout"
 
 
 class _Claim(BaseModel):
-    """What an agent says of its tests, beside whatever else it says."""
+    """An agent's own numbers of tests; other fields are ignored."""
 
     passed: int = Field(ge=0, le=MOST)
     failed: int = Field(ge=0, le=MOST)
@@ -48,20 +48,20 @@ class _Claim(BaseModel):
 
     @property
     def outcomes(self) -> Outcomes:
-        """As a record."""
+        """The numbers as a record."""
         return Outcomes(**self.model_dump())
 
 
-class ExecutionVerifier(Record):
-    """Builds and runs what the agent delivers, and compares what its tests did with the truth."""
+class ProjectSetupVerifier(Record):
+    """Verifier that builds and runs what the agent delivers, and compares the results of tests with the truth."""
 
     @property
     def judge(self) -> None:
-        """Tests decide, and no model."""
+        """None: tests decide, not a model."""
 
     @property
     def shaping(self) -> dict[str, str]:
-        """What of it can change a reward."""
+        """See `protocols.Verifier`: the digest of the judging code."""
         folder = Path(watch_inside.__file__).parent
         here = folder.parent
         readers = (here / "frameworks").glob("*.py")
@@ -87,13 +87,13 @@ class ExecutionVerifier(Record):
 
 
 def measured_in(trial: Path) -> Rerun | None:
-    """What the verifier measured of a trial, by the trial's folder; None: it did not come so far."""
+    """Read what the verifier measured from a trial's folder; None if it did not get so far."""
     file = trial / MEASURED
     return Rerun.model_validate_json(file.read_bytes()) if file.is_file() else None
 
 
 def truth_of(task: Task) -> Truth | None:
-    """What the project's tests are known to do; None where nobody knows. Raises `VerifierError`."""
+    """Read the ground truth of a task; None where there is none. Raises `VerifierError`."""
     file = task.verifier.tests and task.verifier.tests / TRUTH
     if not file or not file.is_file():
         return None
@@ -104,7 +104,7 @@ def truth_of(task: Task) -> Truth | None:
 
 
 def reward(truth: Truth | None, found: Outcomes | None) -> float:
-    """1 less the total deviation, never below 0; 0 where no test was executed, 1 where one was without a truth."""
+    """Return 1 minus the total deviation, but at least 0. Without executed tests: 0; without a truth: 1."""
     if found is None or not found.total:
         return 0.0
     if truth is None:
@@ -114,7 +114,7 @@ def reward(truth: Truth | None, found: Outcomes | None) -> float:
 
 
 def components(truth: Truth | None, found: Rerun) -> dict[str, float]:
-    """Figures of a verdict (section 3.1.2); what is not defined, or not known, is absent."""
+    """Return the figures of a verdict (section 3.1.2). Undefined and unknown figures are left out."""
     outcomes = found.outcomes
     executed = outcomes is not None and outcomes.total > 0
     figures = {"built": float(found.built), "tests_executed": float(executed)}
@@ -143,16 +143,16 @@ def _deviations(truth: Outcomes, found: Outcomes) -> dict[str, float]:
 
 
 def _claimed(results: str | None, found: Outcomes | None) -> dict[str, float]:
-    """What the agent says itself, and whether that is what was seen; nothing where it says nothing readable."""
+    """Return the agent's own numbers, and whether they differ from ours; empty if they cannot be read."""
     try:
-        said = _Claim.model_validate_json(results or "").outcomes
+        claimed = _Claim.model_validate_json(results or "").outcomes
     except ValidationError:
         return {}
-    return _numbers("claimed", said) | {"claim_differs": float(said != (found or Outcomes()))}
+    return _numbers("claimed", claimed) | {"claim_differs": float(claimed != (found or Outcomes()))}
 
 
 def _record(into: Path, delivered: Deliverables, found: Rerun) -> None:
-    """Leave what was judged, and what came of it."""
+    """Write what was judged, and the result, to the trial's folder."""
     texts = {DOCKERFILE: delivered.dockerfile, SCRIPT: delivered.script, RESULTS: delivered.results}
     for name, text in texts.items():
         if text is not None:

@@ -1,11 +1,10 @@
-"""What a watched script's test programs did, as readings; and what of it is refused, a sentence each.
+"""Read the results of a watched script's test programs, and refuse those that do not count, with a sentence each.
 
-What this cannot exclude: the script is root on its machine. A program that it makes itself, names like a test
-program and has print what no reader can tell from the real one, numbers put together so that they stand in no script;
-files of results that a background process writes while a test program runs; a pytest of its own making that tells
-results to our plugin, or code that hides from it in pytest's process (`sitecustomize`, a package of its own making);
-new tests for another runner than pytest. Each takes more than an honest set-up does. What is refused is a test in
-`tests/security`.
+The script is root on its machine. This cannot exclude: a program that the script makes, names like a test program, and
+lets print numbers that stand in no script; files of results that a background process writes while a test program
+runs; a forged pytest that reports to our plugin, or code that hides from the plugin in pytest's process
+(`sitecustomize`, a forged package); new tests for a runner other than pytest. Each takes more work than an honest
+set-up. What is refused is tested in `tests/security`.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from runner.benchmarks.project_setup.frameworks import (
 from runner.records import Record
 
 LARGEST = 16 << 20
-"""Bytes that one line of the watcher's can stand for."""
+"""Most bytes that one line of the watcher unpacks to."""
 INTERPRETERS = frozenset({"python", "python3", "node", "nodejs", "perl"})
-"""Their output counts only when what they run is the project's, or a package's."""
+"""Programs whose output counts only if they run a file of the project or of a package."""
 INLINE = frozenset({"-c", "-e", "-E", "-p", "-pe", "-", "--eval", "--print"})
 VALUED = frozenset({"-W", "-X", "-I", "-M", "-r", "--require", "--import", "--loader"})
 """Options of interpreters whose value is the next word."""
 MODULES = frozenset({"unittest", "nose2", "coverage", "tox", "nox"})
-"""That `python -m` may run though they are not the project's."""
+"""Modules that `python -m` may run although they are not the project's."""
 LAUNCHED = frozenset(
     {
         "tox",
@@ -58,12 +57,12 @@ LAUNCHED = frozenset(
         "ninja",
     }
 )
-"""Python's installer puts a text of its own making for these among the programs."""
+"""Programs for which Python's installer generates a script."""
 PACKAGED = re.compile(
     r"/node_modules/|/site-packages/|/dist-packages/|^/usr/(lib|share)/|^/usr/local/(?!s?bin/)[^/]+/|^/opt/"
     r"|/\.(sdkman|nvm|m2|gradle)/|/(apache-maven|gradle)-[\d.]+/bin/"
 )
-"""Where a package manager puts programs."""
+"""Paths at which package managers install programs."""
 
 
 class Run(NamedTuple):
@@ -71,32 +70,32 @@ class Run(NamedTuple):
 
     argv: tuple[str, ...]
     file: tuple[str, str] | None
-    """Its first argument that is a file, and the digest of that."""
+    """Path and digest of the first argument that is a file."""
     script: tuple[str, str] | None
-    """The program itself, links followed, and its digest, where it is a text; None: machine code, or the system's."""
+    """Resolved path and digest of a program that is a script; None for machine code and programs of the system."""
     output: str
     files: Mapping[str, bytes] = {}
-    """Path -> content of the files of results that were new when it had ended."""
+    """Path -> content of files of results that the run left."""
 
     @property
     def name(self) -> str:
-        """Of the program, without its path, and a Python's without its version."""
+        """Name of the program without its path, and without the version of a Python."""
         return re.sub(r"^(python3)\.\d+$", r"\1", PurePosixPath(self.argv[0]).name)
 
 
 class Session(Record):
-    """A session of pytest. The script can make one up, so nothing of it is more than what these types allow."""
+    """Session of pytest. The script can forge one, so these types limit what it may hold."""
 
     tests: tuple[tuple[str, str, Literal["passed", "failed", "skipped"]], ...]
-    """Path, rest of the id, outcome."""
+    """Path, rest of the id, and outcome of each test."""
     files: dict[str, str]
-    """Path -> digest."""
+    """Path -> digest of each test file."""
     plugins: dict[str, str]
-    """The same, of every conftest.py too."""
+    """Path -> digest of each plugin and conftest.py."""
 
 
-class _RunTold(Record):
-    """See `watch_inside.watch` for what the watcher tells; each `body` is Base64 of zlib's."""
+class _RunEvent(Record):
+    """Event of the watcher (see `watch_inside.watch`); each `body` is Base64 of zlib."""
 
     event: Literal["run"]
     run: int
@@ -107,19 +106,19 @@ class _RunTold(Record):
     body: str = ""
 
 
-class _FileTold(Record):
+class _FileEvent(Record):
     event: Literal["file"]
     run: int
     path: str
     body: str = ""
 
 
-class _SessionTold(Record):
+class _SessionEvent(Record):
     event: Literal["pytest"]
     body: str
 
 
-class _EndTold(Record):
+class _EndEvent(Record):
     event: Literal["end"]
     code: int | None = Field(ge=-64, le=255)
     seconds: float = 0.0
@@ -127,26 +126,26 @@ class _EndTold(Record):
     body: str = ""
 
 
-_Told = _RunTold | _FileTold | _SessionTold | _EndTold
-_TOLD: TypeAdapter[_Told] = TypeAdapter(Annotated[_Told, Field(discriminator="event")])
+_Event = _RunEvent | _FileEvent | _SessionEvent | _EndEvent
+_EVENT: TypeAdapter[_Event] = TypeAdapter(Annotated[_Event, Field(discriminator="event")])
 
 
 class Watched(NamedTuple):
-    """Everything that the watcher told."""
+    """Everything that the watcher reported."""
 
     runs: tuple[Run, ...] = ()
     sessions: tuple[Session, ...] = ()
-    """Of pytest."""
+    """Sessions of pytest."""
     ended: bool = False
     code: int | None = None
-    """Of the script; 128 + n for signal n; None when it did not end by itself."""
+    """Exit code of the script; 128 + n for signal n; None when it did not end by itself."""
     output: str = ""
     full: bool = False
-    """There was more than the channel carries."""
+    """The channel could not carry everything."""
 
 
 class Pristine:
-    """The project's files by digest."""
+    """Index of the project's files by digest."""
 
     def __init__(self, project: Path) -> None:
         self._paths: dict[str, list[str]] = {}
@@ -156,61 +155,61 @@ class Pristine:
                 self._paths.setdefault(digest, []).append(file.relative_to(project).as_posix())
 
     def path(self, seen: str, digest: str) -> str | None:
-        """Which of the project's files something seen at a path is, wherever a copy of it lies; None: none of them."""
+        """Return the project's file with this digest, wherever the copy at `seen` lies; None if there is none."""
         paths = self._paths.get(digest, [])
         return next((path for path in paths if seen.endswith(f"/{path}")), paths[0] if paths else None)
 
     def has_module(self, name: str) -> bool:
-        """Whether `python -m name` runs a file of the project."""
+        """Return whether `python -m name` runs a file of the project."""
         end = name.replace(".", "/")
         ends = (f"/{end}.py", f"/{end}/__main__.py")
         return any(f"/{path}".endswith(ends) for paths in self._paths.values() for path in paths)
 
 
 def _pattern(glob: str) -> str:
-    """A regular expression for a glob in which `**` stands for any folders, none included."""
+    """Return a regular expression for a glob in which `**` stands for any number of folders."""
     parts = {"**/": "(?:.*/)?", "*": "[^/]*"}
     return "".join(parts.get(part) or re.escape(part) for part in re.split(r"(\*\*/|\*)", glob))
 
 
 _RESULTS = {re.compile(_pattern(glob)): framework for glob, framework in FILES.items()}
 RESULT_FILES = "|".join(f"(?:{pattern.pattern})" for pattern in _RESULTS)
-"""A regular expression of the paths of files that are results."""
+"""Regular expression for the paths of files of results."""
 
 
-def read(told: str) -> Watched:
-    """What the watcher wrote to its channel; a line that broke off, or makes no sense, is left out."""
+def read(channel: str) -> Watched:
+    """Read the watcher's channel. Incomplete and invalid lines are left out."""
     runs: dict[int, Run] = {}
     sessions: list[Session] = []
-    end: tuple[_EndTold, str] | None = None
-    for line in told.splitlines():
+    end: tuple[_EndEvent, str] | None = None
+    for line in channel.splitlines():
         try:
-            event = _TOLD.validate_json(line)
+            event = _EVENT.validate_json(line)
             body = _unpacked(event.body)
             match event:
-                case _RunTold():
+                case _RunEvent():
                     printed = body.decode(errors="replace")
                     runs[event.run] = Run(event.argv, event.file or None, event.script or None, printed)
-                case _FileTold() if run := runs.get(event.run):
+                case _FileEvent() if run := runs.get(event.run):
                     runs[event.run] = run._replace(files={**run.files, event.path: body})
-                case _SessionTold():
+                case _SessionEvent():
                     sessions.append(Session.model_validate_json(body))
-                case _EndTold():
+                case _EndEvent():
                     end = event, body.decode(errors="replace")
         except (ValueError, zlib.error):
             continue
     found = Watched(tuple(runs.values()), tuple(sessions))
     if end is None:
         return found
-    said, output = end
-    code = 128 - said.code if said.code is not None and said.code < 0 else said.code
-    return found._replace(ended=True, code=code, output=output, full=said.full)
+    last, output = end
+    code = 128 - last.code if last.code is not None and last.code < 0 else last.code
+    return found._replace(ended=True, code=code, output=output, full=last.full)
 
 
 def readings(
     watched: Watched, project: Path, scripts: Sequence[str]
 ) -> tuple[tuple[Reading, ...], tuple[str, ...]]:
-    """What counts, and why other things do not. `scripts` are the texts that the agent wrote."""
+    """Return the readings that count, and why others do not. `scripts` are the texts that the agent wrote."""
     pristine = Pristine(project)
     sessions, refused = _sessions(watched.sessions, pristine)
     files: dict[str, bytes] = {}
@@ -223,26 +222,24 @@ def readings(
         elif found or run.files:
             program = " ".join(run.argv)[:100]
             refused.append(
-                f"`{program}` is, or runs, no file of the project or of a package: what it says does not count."
+                f"`{program}` neither is nor runs a file of the project or of a package: its results do not count."
             )
     if printed and _stands_in(scripts):
-        refused.append(
-            "A summary of tests stands in the scripts themselves: what programs printed does not count."
-        )
+        refused.append("The scripts themselves contain a summary of tests: printed results do not count.")
         printed = []
     if watched.full:
-        refused.append("The test programs printed more than 8 MiB of results: what came last is missing.")
+        refused.append("The test programs printed more than 8 MiB of results: the last ones are missing.")
     written = [*sessions, *_written(files)]
     return counted(written, printed), tuple(dict.fromkeys(refused))
 
 
 def _unpacked(body: str) -> bytes:
-    """Raises `ValueError` or `zlib.error`."""
+    """Unpack a body. Raises `ValueError` or `zlib.error`."""
     return zlib.decompressobj().decompress(base64.b64decode(body), LARGEST) if body else b""
 
 
 def _sessions(sessions: Sequence[Session], pristine: Pristine) -> tuple[list[Reading], list[str]]:
-    """A reading of each session of pytest. A test that runs again counts once, as it ended last."""
+    """Return readings of the sessions of pytest, and refusals. A test that runs again counts with its last outcome."""
     latest: dict[tuple[str, str], tuple[int, str]] = {}
     refused = []
     for index, session in enumerate(sessions):
@@ -250,12 +247,12 @@ def _sessions(sessions: Sequence[Session], pristine: Pristine) -> tuple[list[Rea
         foreign = [path for path, digest in session.plugins.items() if not _vouched((path, digest), pristine)]
         if foreign:
             refused.append(
-                f"{foreign[0]} is not the project's as published: tests that ran with it do not count."
+                f"{foreign[0]} is not as the project published it: tests that ran with it do not count."
             )
             continue
         strange = sorted({path for path, _, _ in session.tests if not paths.get(path)})
         if strange:
-            refused.append(f"{strange[0]} is not the project's as published: its tests do not count.")
+            refused.append(f"{strange[0]} is not as the project published it: its tests do not count.")
         for path, rest, outcome in session.tests:
             if known := paths.get(path):
                 latest[known, rest] = index, outcome
@@ -268,7 +265,7 @@ def _sessions(sessions: Sequence[Session], pristine: Pristine) -> tuple[list[Rea
 
 
 def _written(files: Mapping[str, bytes]) -> Iterator[Reading]:
-    """One reading of each framework's files."""
+    """Yield one reading of each framework's files."""
     sums: dict[str, Outcomes] = {}
     for path, content in files.items():
         framework = next((name for pattern, name in _RESULTS.items() if pattern.fullmatch(path)), None)
@@ -279,7 +276,7 @@ def _written(files: Mapping[str, bytes]) -> Iterator[Reading]:
 
 
 def _fits(run: Run, pristine: Pristine) -> bool:
-    """Whether it is no text of the agent's own, and runs none."""
+    """Return whether the program neither is nor runs a script of the agent's."""
     if run.script and run.name not in LAUNCHED and not _vouched(run.script, pristine):
         return False
     if run.name not in INTERPRETERS:
@@ -296,7 +293,7 @@ def _fits(run: Run, pristine: Pristine) -> bool:
 
 
 def _options(words: Sequence[str]) -> tuple[set[str], Sequence[str]]:
-    """An interpreter's own options, without their values, and what follows them."""
+    """Return an interpreter's own options, without their values, and the words after them."""
     options: set[str] = set()
     for at, word in enumerate(words):
         if at and words[at - 1] in VALUED:
@@ -308,13 +305,13 @@ def _options(words: Sequence[str]) -> tuple[set[str], Sequence[str]]:
 
 
 def _vouched(file: tuple[str, str], pristine: Pristine) -> bool:
-    """Whether a file is the project's, or a package's."""
+    """Return whether a file is the project's or a package's."""
     path, digest = file
     return bool(PACKAGED.search(path)) or pristine.path(path, digest) is not None
 
 
 def _stands_in(scripts: Sequence[str]) -> bool:
-    """Whether a reader finds results in the text of a script, its quotes and its printing taken away."""
+    """Return whether a reader finds results in a script's text, with or without its quotes and `echo` commands."""
     lines = [line for script in scripts for line in script.splitlines() if not line.lstrip().startswith("#")]
     text = re.sub(r"[\"'`;]|&&|\|\||\\+n", "\n", "\n".join(lines))
     bare = re.sub(r"(?m)^\s*(?:RUN\s+)?(?:echo|printf)(?:\s+-\w+)*[ \t]+", "", text)

@@ -29,7 +29,7 @@ from pydantic import model_validator
 from runner.archives import unpack
 from runner.benchmarks.sources import packages
 from runner.benchmarks.sources.task_files import copy_tree, digest, tree_digest
-from runner.errors import ConfigError, TaskError
+from runner.errors import ConfigError, FetchError, TaskError
 from runner.records import Record
 
 FETCH_SECONDS = 300.0
@@ -132,8 +132,8 @@ def fetch(
 ) -> None:
     """Fetch a reference's source, unless it is there. `client` gives the context of a language, which holds its client.
 
-    Raises `ConfigError` with what a failed client said, or when something else came than the digest says; of Debian's
-    it is an `EngineError`, and a `TaskError` where a module of Go's already has something of the tool's name.
+    Raises `ConfigError` with what a failed client said, or when something else came than the digest says,
+    and `TaskError` when a Go module already has something with the tool's name.
     """
     with made(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
         if place:
@@ -331,7 +331,7 @@ def run_client(
         command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
     )
     if done.returncode:
-        raise ConfigError(f"`{' '.join(command[:4])} ..` failed: {(done.stderr or done.stdout)[-2000:]}")
+        raise FetchError(f"`{' '.join(command[:4])} ..` failed: {(done.stderr or done.stdout)[-2000:]}")
     return done.stdout
 
 
@@ -341,6 +341,6 @@ def file_digest(path: Path) -> str:
 
 
 def same(found: str, wanted: str, what: str) -> None:
-    """Raise `ConfigError` unless what came has the digest that the task says."""
+    """Raise `FetchError` unless what came has the digest that the task says."""
     if found != wanted:
-        raise ConfigError(f"{what}: what came has digest {found}, and the task says {wanted}.")
+        raise FetchError(f"{what}: what came has digest {found}, and the task says {wanted}.")

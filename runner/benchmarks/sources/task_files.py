@@ -9,10 +9,15 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from runner.archives import stays
 from runner.errors import TaskError
+from runner.records import Record
+
+Truth = TypeVar("Truth", bound=Record)
 
 PARTS = ("task.toml", "instruction.md", "environment", "tests", "solution")
 """What can change a result. README.md, .gitignore and whatever else lies in a task's folder cannot."""
@@ -113,6 +118,21 @@ def digest(content: Any) -> str:
 def sources_digest(files: Iterable[Path]) -> str:
     """Return the SHA-256 of source files of ours, in the order of their paths: other code may judge otherwise."""
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
+
+
+def short(digest: str) -> str:
+    """Return the beginning of a digest, as the name of a folder in the cache."""
+    return digest.removeprefix("sha256:")[:24]
+
+
+def stored_truth(file: Path, kind: type[Truth]) -> Truth | None:
+    """Read a ground truth of this kind; None if there is none. Raises `TaskError` when it cannot be read."""
+    try:
+        return kind.model_validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise TaskError(f"{file.name} cannot be read: run job=verify_ground_truth.") from error
 
 
 def _entries(folder: Path, parts: Iterable[str] = (".",), *, bytecode: bool = False) -> Iterator[Path]:

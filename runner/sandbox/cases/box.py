@@ -16,7 +16,7 @@ from docker import APIClient
 from docker.errors import APIError, NotFound
 from pydantic import ValidationError
 
-from runner.errors import EngineError
+from runner.errors import EngineError, ProgramError
 from runner.records.cases import Case, CaseResult, CaseSide, How
 from runner.sandbox.cases import launch
 from runner.sandbox.cases.inside.changes import LONGEST_PATH
@@ -102,7 +102,7 @@ class DockerCaseBox:
             self.how = "copy"
             for _ in range(side.lanes):
                 if wrong := self._prepared("copy"):
-                    raise EngineError(f"{side.image.reference} cannot run cases: {wrong}")
+                    raise ProgramError(f"{side.image.reference} cannot run cases: {wrong}")
         for number in range(side.lanes):
             container = self._containers[number % len(self._containers)]
             self._free.put(_Slot(container, number, self._lane(container, number)))
@@ -137,7 +137,7 @@ class DockerCaseBox:
         if self.how == "copy":  # with mounts, its machine died with it
             self._api.restart(slot.container, timeout=0)
             if wrong := self._made_ready(slot.container, self.how):
-                raise EngineError(f"{self.side.image.reference} cannot run cases any more: {wrong}")
+                raise ProgramError(f"{self.side.image.reference} cannot run cases any more: {wrong}")
         return slot._replace(lane=self._lane(slot.container, slot.number))
 
     def _remove(self) -> None:

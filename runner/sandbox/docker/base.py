@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from docker.errors import DockerException, ImageNotFound
 
-from runner.errors import ImageError
+from runner.errors import EngineError, ImageError
 from runner.records import Image
 from runner.sandbox.docker import engine
 
@@ -217,7 +217,10 @@ def _bootstrap(client: DockerClient, say: Say) -> str:
 
 
 def _run(command: tuple[str, ...]) -> None:
-    done = engine.output_of(command, BUILD_SECONDS)
+    try:
+        done = engine.output_of(command, BUILD_SECONDS)
+    except EngineError as error:  # too slow, which is not the engine's fault
+        raise ImageError(str(error)) from error
     if done.returncode:
         raise ImageError(f"`{' '.join(command)}` failed for the base image:\n{done.stdout[-2000:]}")
 

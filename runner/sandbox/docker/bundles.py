@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from docker.errors import APIError, NotFound
 
-from runner.errors import ConfigError, EngineError
+from runner.errors import BundleError, ConfigError, EngineError
 from runner.records import InstalledBundle
 from runner.sandbox.docker import base
 from runner.sandbox.docker.lock_files import checked_lock
@@ -72,7 +72,7 @@ class _Build:
 def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> dict[str, InstalledBundle]:
     """Make sure that the base image, the runtime and these bundles exist; returns them by name, runtime included.
 
-    Raises `EngineError` with the end of a failed installation's output.
+    Raises `BundleError` with the end of a failed installation's output.
     """
     base.ensure(client, say)
     runtime = _runtime()
@@ -130,7 +130,7 @@ def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Map
 def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> str:
     """Return the content's digest once the bundle is complete, built by us or by another process.
 
-    Raises `EngineError` when our installation fails or is interrupted.
+    Raises `BundleError` when our installation fails or is interrupted.
     """
     while not stop.is_set():
         theirs = _find(client, build)
@@ -150,8 +150,8 @@ def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> str
             return content
         output = "interrupted" if code is None else ours.logs().decode(errors="replace")[-4000:]
         _remove(client, ours)
-        raise EngineError(f"bundle {build.name} could not be installed:\n{output}")
-    raise EngineError(f"bundle {build.name}: interrupted")
+        raise BundleError(f"bundle {build.name} could not be installed:\n{output}")
+    raise BundleError(f"bundle {build.name}: interrupted")
 
 
 def _content(container: Container) -> str:

@@ -266,8 +266,6 @@ class DockerSandbox:
         try:
             with engine_faults(doing):
                 yield
-        except ImageError:
-            raise
         except EngineError as error:
             is_ours = any(words in str(error) for words in OURS)
             if not self._was_used or is_ours or not stuck.answers(self._api):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from runner.errors import EngineError
+from runner.errors import ReleasedError
 from runner.records import Build, BuildSpec, BundleRecipe, InstalledBundle, Reaped, SandboxSpec
 from runner.records.cases import CaseSide
 from runner.sandbox.cases.box import DockerCaseBox
@@ -56,6 +56,6 @@ class Host:
         reaper.release(engine.connect().api)
 
     def _check(self) -> None:
-        """Raises `EngineError` once sandboxes are released: whoever lost one must not open the next."""
+        """Raise `ReleasedError` once sandboxes are released: a caller that lost one must not open the next."""
         if self._is_released:
-            raise EngineError("This process is about to end; it starts no more sandboxes.")
+            raise ReleasedError("This process is about to end and starts no more sandboxes.")

@@ -8,7 +8,7 @@ import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.errors import EngineError
+from runner.errors import FetchError, ImageError
 from runner.sandbox.docker import base, engine
 
 if TYPE_CHECKING:
@@ -22,19 +22,23 @@ FETCHED = "fetched"
 def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Path:
     """Put the file at `path` below the mirror, `pool/...`, into a folder; `digest` is `sha256:...`. Returns its place.
 
-    Raises `EngineError`, with the end of what apt said when it did not get that file.
+    Raises `FetchError` with the end of apt's output when apt did not get that file; `EngineError` and `ImageError`
+    when there is no container to fetch it in.
     """
     client = engine.connect()
     base.ensure(client, say)
     expected = digest.replace("sha256:", "SHA256:")
-    with base.ended(
-        client, base.tag(), SCRIPT, (path, expected), f"{path} could not be fetched"
-    ) as container:
-        stream, _ = container.get_archive(f"{base.BUILD_DIR}/{FETCHED}")
-        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
-            content = tar.extractfile(FETCHED)
-            if content is None:
-                raise EngineError(f"{path} could not be fetched: apt left no regular file.")
-            with (into / FETCHED).open("wb") as file:
-                shutil.copyfileobj(content, file)
+    failed = f"{path} could not be fetched"
+    try:
+        with base.ended(client, base.tag(), SCRIPT, (path, expected), failed) as container:
+            stream, _ = container.get_archive(f"{base.BUILD_DIR}/{FETCHED}")
+            packed = io.BytesIO(b"".join(stream))
+    except ImageError as error:
+        raise FetchError(str(error)) from error
+    with tarfile.open(fileobj=packed) as tar:
+        content = tar.extractfile(FETCHED)
+        if content is None:
+            raise FetchError(f"{failed}: apt left no regular file.")
+        with (into / FETCHED).open("wb") as file:
+            shutil.copyfileobj(content, file)
     return into / FETCHED

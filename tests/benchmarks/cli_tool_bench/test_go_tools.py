@@ -11,7 +11,7 @@ import pytest
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.harbor.task_toml import read_toml
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
-from runner.errors import ConfigError, EngineError, TaskError
+from runner.errors import ConfigError, FetchError, TaskError
 from runner.protocols import Submission
 from runner.records import ExecSpec, SandboxSpec, Verdict
 from runner.resources import ROOT
@@ -244,6 +244,6 @@ def test_the_reference_is_worth_one_and_what_cannot_be_installed_nothing(
 @pytest.mark.docker
 def test_a_file_of_the_pool_with_another_digest_is_refused(tmp_path: Path) -> None:
     shipped = read_toml(SHIPPED / "colwise" / "task.toml", ToolTask).reference
-    with pytest.raises(EngineError, match=r"could not be fetched:[\s\S]*Hash Sum mismatch"):
+    with pytest.raises(FetchError, match=r"could not be fetched:[\s\S]*Hash Sum mismatch"):
         pool.fetch(shipped.package, "sha256:" + "0" * 64, tmp_path, print)
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ import pytest
 from runner.benchmarks.harbor.artifacts import PUBLISHED
 from runner.benchmarks.harbor.carrying import KEPT
 from runner.benchmarks.harbor.verifier import HarborVerifier
-from runner.benchmarks.project_setup.verifier import ExecutionVerifier
+from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.protocols import CollectingVerifier, Submission
 from runner.records import ExecSpec, Image, SandboxSpec, Status, Task
 from runner.sandbox.local import LocalSandboxes
@@ -62,4 +62,4 @@ def test_too_much_to_keep_is_not_kept_and_nothing_is_no_file(tmp_path: Path) -> 
 
 def test_a_trial_asks_only_verifiers_that_collect() -> None:
     assert isinstance(HarborVerifier(), CollectingVerifier)
-    assert not isinstance(ExecutionVerifier(), CollectingVerifier)
+    assert not isinstance(ProjectSetupVerifier(), CollectingVerifier)

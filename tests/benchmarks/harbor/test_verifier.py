@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.harbor.verifier import _unless_the_engine_fails
-from runner.errors import EngineError, ImageError
+from runner.errors import EngineError, ImageError, MachineError
 from runner.protocols import Sandbox
 from runner.records import SandboxSpec, Task, Verdict
 from runner.sandbox.local import LocalSandboxes
@@ -25,7 +25,7 @@ class Gone(LocalSandboxes):
         raise EngineError(f"no answer for {spec.name}")
 
 
-def _failing(times: int, error: type[EngineError] = EngineError) -> Callable[[], Verdict]:
+def _failing(times: int, error: type[MachineError] = EngineError) -> Callable[[], Verdict]:
     left = iter([error("the engine failed")] * times)
 
     def look() -> Verdict:
@@ -44,6 +44,7 @@ def test_an_engine_that_fails_on_what_the_agent_left_alone_was_made_to() -> None
     verdict = _unless_the_engine_fails(TASK, LocalSandboxes(), _failing(2))
     assert (verdict.reward, verdict.mode) == (0.0, "shared")
     assert verdict.error is not None
+    assert verdict.error.type == "SpoiledMachine"
     assert "the engine failed" in verdict.error.message
 
 

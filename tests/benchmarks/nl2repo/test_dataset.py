@@ -1,4 +1,4 @@
-"""NL2Repo-Bench's public folders: read as they are, and what is wrong with some of them."""
+"""NL2Repo-Bench's public folders, and the defects of some of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.suite_factory import PASSED, add_truth, add_upstream, make_fo
 
 
 def whole(root: Path, name: str = "tally", **changed: Any) -> Path:
-    """A folder with upstream and truth, but for `changed` files."""
+    """Make a folder with upstream and truth, except for `changed` files."""
     folder = make_folder(root, name, **changed)
     add_upstream(folder)
     return folder
@@ -52,7 +52,7 @@ def test_a_whole_task(tmp_path: Path) -> None:
     ("changed", "reason"),
     [
         ({"start.md": None, "start.md.download_failed.txt": "x"}, "Its document was never downloaded"),
-        ({"start.md": "Download failed: 404 not found (tally)"}, "start.md is no document but a note"),
+        ({"start.md": "Download failed: 404 not found (tally)"}, "start.md is not a document but a note"),
         ({"start.md": None}, "start.md is missing."),
         ({"start.md": " \n"}, "start.md is empty."),
         ({"start.md": "# other\n\n" + "Write the library other. " * 80}, "start.md never names tally"),
@@ -64,7 +64,7 @@ def test_a_whole_task(tmp_path: Path) -> None:
             "test_commands.json has no command that runs pytest",
         ),
         ({"test_commands.json": "[1]"}, "test_commands.json must be a list of texts."),
-        ({"test_commands.json": "["}, "test_commands.json is no JSON"),
+        ({"test_commands.json": "["}, "test_commands.json is not JSON"),
         ({"test_files.json": '["../x"]'}, "test_files.json: '../x' leaves the workspace."),
         ({"test_case_count.txt": "9"}, "Upstream passes 7 of its tests here, and 9 are published"),
     ],
@@ -91,7 +91,7 @@ def test_a_document_of_another_task_is_refused_and_the_owners_is_not(tmp_path: P
     ]
     dataset = with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), *folders)
     wrong, right = dataset.tasks()
-    assert wrong.refused == "start.md is, byte for byte, that of python-pytest-cases."
+    assert wrong.refused == "start.md is identical to that of python-pytest-cases."
     assert right.refused is None
 
 
@@ -127,7 +127,7 @@ def test_tests_that_are_not_deleted_and_no_installation_are_flagged(
 
 
 def test_a_folder_that_holds_the_library_too_is_not_taken_from_upstream(tmp_path: Path) -> None:
-    """`pytest src` with one file of it on the deletion list: the agent's library would give way to upstream's."""
+    """With `pytest src` and one of its files on the deletion list, upstream's library would replace the agent's."""
     changed = {
         "test_commands.json": '["pip install -e .", "pytest tally"]',
         "test_files.json": '["tally/test_x.py"]',
@@ -184,7 +184,7 @@ def test_what_is_prepared(tmp_path: Path) -> None:
     said: list[str] = []
     dataset.prepare(said.append)
     dataset.prepare(said.append)
-    remark = "tally is flagged no_install_step: none of its commands installs anything; they run as they are"
+    remark = "tally is flagged no_install_step: none of its commands installs anything; they run as published"
     assert [line for line in said if line != remark] == [
         "Fetching upstream upstream",
         "Fetching the suite of tally",
@@ -247,7 +247,7 @@ def test_an_sdist_that_the_index_does_not_have_is_an_error(tmp_path: Path) -> No
 def test_an_sdist_is_fetched_and_nothing_of_it_runs_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a wheel, or a word on what it needs, clients build it to know; its name is one that has two spellings."""
+    """Without a wheel or metadata, clients build a package to find its requirements. The name has two spellings."""
     ran = tmp_path / "ran"
     files = {"setup.py": f"open({str(ran)!r}, 'w').close()\n"}
     publish_sdist(tmp_path / "index", "old-tally", "1.0", files)
@@ -301,7 +301,7 @@ def test_what_a_deletion_list_covers() -> None:
 
 
 def _without_wheels(tmp_path: Path, dataset: Nl2RepoBench) -> Nl2RepoBench:
-    """The same with an image that needs nothing from outside."""
+    """Dataset with an image that needs nothing from outside."""
     write(tmp_path / "image", {"Dockerfile": "FROM scratch\n", "judge.lock": "", "tools.lock": ""})
     return dataset.model_copy(update={"image": tmp_path / "image"})
 

@@ -1,4 +1,4 @@
-"""The jobs around NL2Repo-Bench tasks, as they are typed; what runs suites is tested in tests/verifiers."""
+"""Jobs for NL2Repo-Bench tasks from the command line; tests/verifiers tests the running of suites."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_ground_truths_are_of_hidden_suites_and_of_known_tasks(door: Door) -> No
 
 @pytest.mark.docker
 def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it: found on an index, inventory, counts, commands, deletion list, and upstream's tests passed twice."""
+    """The whole job: index, inventory, counts, commands, deletion list, and upstream's tests passing twice."""
     base.ensure(connect(), print)
     tasks = door.outputs / "tasks"
     tasks.mkdir()
@@ -98,4 +98,4 @@ def test_a_task_that_is_whole_is_not_made_again(door: Door) -> None:
     words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.0.0"]
     ended = door("dataset=nl2repo", f"dataset.root={folder.parent}", *words)
     assert ended.code == 2
-    assert "is a whole task already" in ended.err
+    assert "is a complete task already" in ended.err

@@ -1,4 +1,4 @@
-"""The copy of a workspace that is judged, made of a tar that an agent had a hand in."""
+"""The judged copy of a workspace, from tars that an agent shaped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.errors import WorkspaceTooLarge
 
 
 def test_a_hard_link_to_a_symbolic_link_to_nowhere_spoils_no_judging(tmp_path: Path) -> None:
-    """It raised, which made the trial our failure, and so gave the agent another try."""
+    """It raised, which made the trial our failure and gave the agent another try."""
     workspace, copy = tmp_path / "workspace.tar", tmp_path / "copy.tar"
     with tarfile.open(workspace, "w") as archive:
         for name, kind, target in (
@@ -41,7 +41,7 @@ def test_a_hard_link_to_a_symbolic_link_to_nowhere_spoils_no_judging(tmp_path: P
 def test_hard_links_do_not_multiply_a_file_beyond_measure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a tar a link costs nothing, and in the copy each would be a file: of 190 MB and 20,000 links, terabytes."""
+    """A link costs nothing in a tar, but would be a file in the copy: 190 MB and 20,000 links give terabytes."""
     monkeypatch.setattr(judged_copy, "MOST_BYTES", 10_000)
     workspace = tmp_path / "workspace.tar"
     with tarfile.open(workspace, "w") as archive:

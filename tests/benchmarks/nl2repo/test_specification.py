@@ -1,4 +1,4 @@
-"""The inventory of a package and what a document says of it, on a package made for it and on one of ours."""
+"""Inventory of a package and coverage by a document, on a package made for that and on one of ours."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_what_is_no_python_is_an_error(tmp_path: Path, content: str) -> None:
 
 
 def test_where_tests_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"say job\.tests"):
+    with pytest.raises(ConfigError, match=r"set job\.tests"):
         _tests(tmp_path)
     write(tmp_path, {"test_a.py": "", "x.py": ""})
     assert _tests(tmp_path) == ["test_a.py"]

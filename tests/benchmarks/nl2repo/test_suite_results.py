@@ -1,4 +1,4 @@
-"""What a hidden suite reported, as numbers of a verdict and as JUnit XML: by hand, without any container."""
+"""Reports of hidden suites as figures of a verdict and as JUnit XML, worked out by hand, without containers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_expected_test_that_did_not_pass_has_one_reason() -> None:
 
 
 def test_a_test_that_fails_in_one_command_and_passes_in_the_other_has_failed() -> None:
-    """It was no pass, and counted as failed nowhere: the last command's word was taken."""
+    """It was not a pass, yet did not count as failed: the last command's outcome was taken."""
     words = [told("a", "failed", kind="AssertionError"), told("a", "passed", command=1)]
     for order in (words, words[::-1]):
         found = counts(read_reports(lines(*order), 2), ("a",), late=False)

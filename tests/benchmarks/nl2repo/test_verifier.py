@@ -1,4 +1,4 @@
-"""Hidden suites on real sandboxes: what partial repositories score, and what is recorded."""
+"""Hidden suites in real sandboxes: scores of partial repositories, and records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runner.benchmarks.nl2repo.dataset import TRUTH
 from runner.benchmarks.nl2repo.suite import Suite
 from runner.benchmarks.nl2repo.suite_results import read_reports
 from runner.benchmarks.nl2repo.verifier import _verdict, suite_of
-from runner.errors import EngineError, TaskError, VerifierError
+from runner.errors import ConfigError, TaskError, VerifierError
 from runner.records import Environment
 from runner.sandbox.docker import base
 from runner.sandbox.docker.engine import connect
@@ -66,7 +66,7 @@ def test_nothing_scores_0(bench: SuiteBench, tmp_path: Path) -> None:
 
 
 def test_a_session_ends_as_its_tests_do_and_the_shell_goes_on(bench: SuiteBench, tmp_path: Path) -> None:
-    """The traps among them fail, and are not theirs."""
+    """The traps fail and do not count."""
     command = "pytest tests/test_tally.py && pytest tests/test_zero.py"
     assert bench.judge(tmp_path, CODE, commands=[command]).reward == 1.0
     broken = CODE[MOST].replace("max(", "min(")
@@ -110,7 +110,7 @@ def test_partial_code_scores_what_its_junit_says(
 
 
 def test_a_suite_that_is_ended_keeps_what_it_proved(bench: SuiteBench, tmp_path: Path) -> None:
-    """It is ended as soon as the test runs that never ends; how fast this machine is does not matter."""
+    """The suite is ended once the endless test runs, however fast this machine is."""
     hangs = "open('hangs', 'w').close()\n    __import__('time').sleep(999)"
     slow = CODE[MOST].replace("tally = Tally(words)", hangs)
     command = "pytest tests & until [ -e hangs ]; do sleep 0.1; done; kill -9 $!"
@@ -179,7 +179,7 @@ def test_a_suite_that_is_not_here_is_our_failure(bench: SuiteBench, tmp_path: Pa
 
 
 def test_this_machine_itself_judges_nothing(bench: SuiteBench, tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="use sandbox=docker"):
+    with pytest.raises(ConfigError, match="use sandbox=docker"):
         bench.dataset.verifier.run(bench.task, suite_of(bench.task), tmp_path, LocalSandboxes(), tmp_path)
 
 
@@ -199,7 +199,7 @@ import random, pytest, tally
 def test_coin(toss):
     assert random.SystemRandom().random() < 0.5
 """,
-        r"tests pass at one time and not at another, such as tests/test_zero\.py::test_coin\[\d+\]: no ground truth",
+        r"tests pass in one run only, such as tests/test_zero\.py::test_coin\[\d+\]: there is no ground truth",
     ),
     "free": (
         """
@@ -219,7 +219,7 @@ def test_earned():
 
 @pytest.mark.parametrize("tests", NO_TRUTHS)
 def test_what_is_no_ground_truth(bench: SuiteBench, tmp_path: Path, tests: str) -> None:
-    """Of 64 coins tossed twice one falls otherwise, but once in 10^19 times."""
+    """64 coins, tossed twice, fall alike once in 10^19 times."""
     text, why = NO_TRUTHS[tests]
     folder = make_folder(tmp_path / "tasks")
     files = {
@@ -241,8 +241,8 @@ def test_the_agent_never_sees_a_hidden_test(bench: SuiteBench) -> None:
 
 
 def test_tests_of_a_published_image(bench: SuiteBench, tmp_path: Path) -> None:
-    """Its own files are hidden ones. What the candidate ships in their place is not used, and beside them, be it of the
-    same name, is not counted.
+    """The image's test files are hidden. A candidate's file in their place is not used, and one beside them, even with
+    the same name, does not count.
     """
     context = tmp_path / "authors"
     hidden = {path: text for path, text in UPSTREAM.items() if not path.startswith("tally/")}

@@ -1,4 +1,4 @@
-"""dataset=execution: projects fetched by digest, truths that hold only for what they were found with."""
+"""dataset=execution: projects are fetched by digest; truths hold only for the scripts and images that gave them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from runner.benchmarks.project_setup import given_project
-from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ExecutionBench
+from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ProjectSetupBench
 from runner.benchmarks.project_setup.deliverables import PROJECT, TRUTH, Outcomes, Truth
-from runner.benchmarks.project_setup.projects import digest_of, kept, size
+from runner.benchmarks.project_setup.projects import digest_of, project_paths, size
 from runner.benchmarks.sources.references import made
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
@@ -26,19 +26,19 @@ from tests.support.suite_factory import UPSTREAM, write
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> ExecutionBench:
-    """Of one whole task, `tally`."""
+def bench(tmp_path: Path) -> ProjectSetupBench:
+    """Dataset of one whole task, `tally`."""
     found = project_bench(tmp_path / "tasks", tmp_path / "cache")
     add_truth(found, make_project(found.root))
     return found
 
 
-def only(bench: ExecutionBench) -> Task:
+def only(bench: ProjectSetupBench) -> Task:
     (task,) = bench.tasks()
     return task
 
 
-def test_a_whole_task(bench: ExecutionBench) -> None:
+def test_a_whole_task(bench: ProjectSetupBench) -> None:
     task = only(bench)
     assert task.refused is None
     assert (task.language, task.tier, task.category) == ("python", "easy", "plain")
@@ -47,7 +47,7 @@ def test_a_whole_task(bench: ExecutionBench) -> None:
     assert task.verifier.tests == bench.root / "tally"
 
 
-def test_the_context_holds_the_project_and_no_answers(bench: ExecutionBench) -> None:
+def test_the_context_holds_the_project_and_no_answers(bench: ProjectSetupBench) -> None:
     said: list[str] = []
     bench.prepare(said.append)
     bench.prepare(said.append)
@@ -59,7 +59,7 @@ def test_the_context_holds_the_project_and_no_answers(bench: ExecutionBench) -> 
     assert not list(bench.cache.rglob(".making-*"))
 
 
-def test_the_oracle_leaves_the_three_files(bench: ExecutionBench) -> None:
+def test_the_oracle_leaves_the_three_files(bench: ProjectSetupBench) -> None:
     bench.prepare(lambda _: None)
     solution = only(bench).solution
     assert solution is not None
@@ -80,7 +80,7 @@ def test_the_oracle_leaves_the_three_files(bench: ExecutionBench) -> None:
     ],
 )
 def test_a_bad_task_file_is_refused_with_the_reason(
-    bench: ExecutionBench, changed: dict[str, Any], reason: str
+    bench: ProjectSetupBench, changed: dict[str, Any], reason: str
 ) -> None:
     make_project(bench.root, "broken", **changed)
     broken, good = bench.tasks()
@@ -89,12 +89,12 @@ def test_a_bad_task_file_is_refused_with_the_reason(
     assert good.refused is None
 
 
-def test_a_task_file_that_is_no_yaml_is_refused(bench: ExecutionBench) -> None:
+def test_a_task_file_that_is_no_yaml_is_refused(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / TASK).write_text("{")
     assert "is no YAML" in str(only(bench).refused)
 
 
-def test_without_a_truth_nothing_is_judged(bench: ExecutionBench) -> None:
+def test_without_a_truth_nothing_is_judged(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / TRUTH).unlink()
     assert only(bench).refused == "Nobody has recorded what its tests do here: run job=verify_ground_truth."
     assert only(bench.model_copy(update={"truthless": True})).refused is None
@@ -103,7 +103,9 @@ def test_without_a_truth_nothing_is_judged(bench: ExecutionBench) -> None:
 
 
 @pytest.mark.parametrize("what", ["script", "recipe", "project", "image", "base"])
-def test_a_truth_holds_for_what_it_was_found_with(bench: ExecutionBench, tmp_path: Path, what: str) -> None:
+def test_a_truth_holds_for_what_it_was_found_with(
+    bench: ProjectSetupBench, tmp_path: Path, what: str
+) -> None:
     assert only(bench).refused is None
     folder = bench.root / "tally"
     if what == "script":
@@ -120,7 +122,7 @@ def test_a_truth_holds_for_what_it_was_found_with(bench: ExecutionBench, tmp_pat
     assert str(only(bench).refused).startswith("Its project, scripts or image are not those")
 
 
-def test_somebody_elses_figures_need_no_scripts(bench: ExecutionBench) -> None:
+def test_somebody_elses_figures_need_no_scripts(bench: ProjectSetupBench) -> None:
     folder = bench.root / "tally"
     for name in SCRIPTS:
         (folder / SOLUTION / name).unlink()
@@ -130,7 +132,7 @@ def test_somebody_elses_figures_need_no_scripts(bench: ExecutionBench) -> None:
     assert task.solution is None
 
 
-def test_what_shapes_a_result_is_in_the_digest(bench: ExecutionBench) -> None:
+def test_what_shapes_a_result_is_in_the_digest(bench: ProjectSetupBench) -> None:
     before = only(bench)
     add_truth(bench, bench.root / "tally", Outcomes(passed=8))
     truth = only(bench)
@@ -141,7 +143,7 @@ def test_what_shapes_a_result_is_in_the_digest(bench: ExecutionBench) -> None:
     assert before.environment.digest == limits.environment.digest
 
 
-def test_what_came_must_be_what_the_task_says(bench: ExecutionBench) -> None:
+def test_what_came_must_be_what_the_task_says(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / "upstream" / "README.md").write_text("other")
     with pytest.raises(ConfigError, match=r"what came has digest .* and the task says"):
         bench.prepare(lambda _: None)
@@ -156,7 +158,7 @@ def test_two_workers_that_fetch_the_same_do_not_fail(tmp_path: Path) -> None:
     assert (tmp_path / "shared" / "file").read_text() == "faster"
 
 
-def test_a_dataset_without_tasks_says_so(bench: ExecutionBench, tmp_path: Path) -> None:
+def test_a_dataset_without_tasks_says_so(bench: ProjectSetupBench, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has no task 'other'"):
         bench.model_copy(update={"include": ("other",)}).tasks()
     (tmp_path / "empty").mkdir()
@@ -168,7 +170,7 @@ def test_a_dataset_without_tasks_says_so(bench: ExecutionBench, tmp_path: Path) 
 
 
 def packed(into: Path, files: dict[str, str]) -> Path:
-    """A tar file, or a zip file by its suffix, of these paths, whatever they are."""
+    """Make an archive of these paths, zip or tar by its suffix."""
     if into.suffix == ".zip":
         with zipfile.ZipFile(into, "w") as archive:
             for name, text in files.items():
@@ -184,8 +186,8 @@ def packed(into: Path, files: dict[str, str]) -> Path:
     return into
 
 
-def fetched(bench: ExecutionBench, archive: Path) -> Path:
-    """The project of a task whose source is this archive."""
+def fetched(bench: ProjectSetupBench, archive: Path) -> Path:
+    """Return the project of a task whose source is this archive."""
     folder = make_project(
         bench.root, "packed", source="archive", package=str(archive), digest=digest_of(archive)
     )
@@ -197,7 +199,7 @@ def fetched(bench: ExecutionBench, archive: Path) -> Path:
 @pytest.mark.parametrize("suffix", [".tar.gz", ".zip"])
 @pytest.mark.parametrize("top", ["", "tally-1.0/"])
 def test_an_archive_is_taken_with_or_without_a_folder_of_its_own(
-    bench: ExecutionBench, tmp_path: Path, suffix: str, top: str
+    bench: ProjectSetupBench, tmp_path: Path, suffix: str, top: str
 ) -> None:
     archive = packed(tmp_path / f"tally{suffix}", {f"{top}README": "x", f"{top}configure": "#!/bin/sh\n"})
     project = fetched(bench, archive)
@@ -210,7 +212,7 @@ def test_an_archive_is_taken_with_or_without_a_folder_of_its_own(
 @pytest.mark.parametrize("suffix", [".tar.gz", ".zip"])
 @pytest.mark.parametrize("path", ["../../escaped", "/tmp/../escaped", "tally/../../../escaped"])
 def test_nothing_of_an_archive_leaves_its_place(
-    bench: ExecutionBench, tmp_path: Path, suffix: str, path: str
+    bench: ProjectSetupBench, tmp_path: Path, suffix: str, path: str
 ) -> None:
     archive = packed(tmp_path / f"evil{suffix}", {"tally/README": "x", path: "y"})
     with suppress(ConfigError):  # refused, or unpacked in its place under a harmless name
@@ -220,7 +222,7 @@ def test_nothing_of_an_archive_leaves_its_place(
     assert not Path("/escaped").exists()
 
 
-def test_a_link_that_leaves_its_archive_is_refused(bench: ExecutionBench, tmp_path: Path) -> None:
+def test_a_link_that_leaves_its_archive_is_refused(bench: ProjectSetupBench, tmp_path: Path) -> None:
     archive = tmp_path / "links.tar"
     with tarfile.open(archive, "w") as tar:
         member = tarfile.TarInfo("tally/passwords")
@@ -230,20 +232,22 @@ def test_a_link_that_leaves_its_archive_is_refused(bench: ExecutionBench, tmp_pa
         fetched(bench, archive)
 
 
-def test_a_file_that_is_no_archive_is_refused(bench: ExecutionBench, tmp_path: Path) -> None:
+def test_a_file_that_is_no_archive_is_refused(bench: ProjectSetupBench, tmp_path: Path) -> None:
     (tmp_path / "notes.tar.gz").write_text("not packed")
     with pytest.raises(ConfigError, match="cannot be unpacked"):
         fetched(bench, tmp_path / "notes.tar.gz")
 
 
-def test_of_a_checkout_neither_secrets_nor_history_are_taken(bench: ExecutionBench, tmp_path: Path) -> None:
+def test_of_a_checkout_neither_secrets_nor_history_are_taken(
+    bench: ProjectSetupBench, tmp_path: Path
+) -> None:
     checkout = tmp_path / "checkout"
     write(checkout, {"a.py": "", "new.py": "", ".env": "KEY=1", "gone.py": "", ".gitignore": ".env\n"})
     git = ["git", "-C", str(checkout), "-c", "user.name=x", "-c", "user.email=x@host.example"]
     for words in (["init", "--quiet"], ["add", "a.py", "gone.py"], ["commit", "--quiet", "-m", "x"]):
         subprocess.run([*git, *words], check=True)
     (checkout / "gone.py").unlink()
-    assert set(kept(checkout)) == {"a.py", "new.py", ".gitignore"}
+    assert set(project_paths(checkout)) == {"a.py", "new.py", ".gitignore"}
     folder = make_project(bench.root, "checkout", package=str(checkout), digest=digest_of(checkout))
     context = bench.make(folder, None, lambda _: None).environment.context
     assert context is not None
@@ -254,17 +258,17 @@ def test_a_clone_in_a_checkout_leaves_its_secrets_too(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "", "clone/b.py": "", "clone/.env": "KEY=1", "clone/.gitignore": ".env\n"})
     for place in (tmp_path, tmp_path / "clone"):
         subprocess.run(["git", "init", "--quiet", str(place)], check=True)
-    assert kept(tmp_path) == ["a.py", "clone/.gitignore", "clone/b.py"]
+    assert project_paths(tmp_path) == ["a.py", "clone/.gitignore", "clone/b.py"]
 
 
 def test_a_broken_checkout_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {".git": "gitdir: nowhere"})
     with pytest.raises(TaskError, match=r"git cannot list the files of the checkout .*not a git repo"):
-        kept(tmp_path)
+        project_paths(tmp_path)
 
 
 def test_a_checkout_runs_nothing_on_this_machine(tmp_path: Path) -> None:
-    """Git would run what an untrusted checkout configures as its monitor of changes."""
+    """Git would run the file system monitor that an untrusted checkout configures."""
     checkout = tmp_path / "checkout"
     write(checkout, {"a.py": ""})
     subprocess.run(["git", "init", "--quiet", str(checkout)], check=True)
@@ -272,11 +276,11 @@ def test_a_checkout_runs_nothing_on_this_machine(tmp_path: Path) -> None:
     monitor.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     monitor.chmod(0o755)
     subprocess.run(["git", "-C", str(checkout), "config", "core.fsmonitor", str(monitor)], check=True)
-    assert kept(checkout) == ["a.py"]
+    assert project_paths(checkout) == ["a.py"]
     assert not (tmp_path / "ran").exists()
 
 
-def test_pipes_and_links_of_a_folder(bench: ExecutionBench, tmp_path: Path) -> None:
+def test_pipes_and_links_of_a_folder(bench: ProjectSetupBench, tmp_path: Path) -> None:
     place = tmp_path / "odd"
     write(place, {"deep/a.py": "x"})
     os.mkfifo(place / "pipe")
@@ -331,11 +335,11 @@ def test_projects_that_cannot_be_taken(tmp_path: Path) -> None:
     write(tmp_path / "large", {"a": "x" * 3000})
     write_atomically(tmp_path / "cut.tar.gz", packed(tmp_path / "whole.tar.gz", UPSTREAM).read_bytes()[:200])
     for given, reason in {
-        "empty": "holds nothing",
+        "empty": "is empty",
         "notes.txt": "cannot be unpacked: it is neither a tar nor a zip file",
         "cut.tar.gz": r"cut.tar.gz cannot be unpacked: ",
         "large": "holds 0 MB, and job.max_mb is 0.002",
-        "none": "there is no .*none: name a folder, a tar or zip file, or NAME==VERSION",
+        "none": ".*none does not exist: name a folder, a tar or zip file, or NAME==VERSION",
     }.items():
         with pytest.raises((ConfigError, TaskError), match=reason):
             given_project.described(str(tmp_path / given), 2000)

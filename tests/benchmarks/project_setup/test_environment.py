@@ -1,4 +1,4 @@
-"""job=environment, as it is typed: a project in, two scripts, results and an account out."""
+"""job=environment from the command line: a project in; two scripts, results and an account out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def place(door: Door, name: str = "mine", project: str = "sums") -> Path:
-    """Where the results of a project are."""
+    """Return the folder of a project's results."""
     return door.outputs / name / "environment" / project
 
 
@@ -48,7 +48,7 @@ def names(folder: Path) -> set[str]:
 
 
 def step(name: str, **args: str) -> Behaviour:
-    """An answer of the model: one tool."""
+    """Return an answer of the model with one tool."""
     return Behaviour(text=json.dumps({"thoughts": "next", "tool": {"name": name, "args": args}}))
 
 
@@ -92,7 +92,7 @@ def test_a_project_is_set_up_and_what_comes_of_it_is_accounted_for(
 
 @pytest.mark.docker
 def test_what_is_found_becomes_a_tasks_recorded_solution(door: Door, project: Path, tmp_path: Path) -> None:
-    """The bound that applies what is recorded is an agent as any other; a truth is then made of what it left."""
+    """`oracle` applies the recorded scripts like any other agent; what it leaves then gives a truth."""
     write(place(door) / "task" / "sums" / "solution", SCRIPTS)
     assert door("job=environment", f"project={project}", "agent=oracle", "name=mine").code == 0
     task = tmp_path / "tasks" / "sums"
@@ -134,7 +134,7 @@ def test_an_image_without_a_test_was_built() -> None:
 
 
 def test_the_account_of_what_went_wrong_is_plain_text() -> None:
-    """What a build prints is hostile, and is shown to people in their terminals."""
+    """Output of a build is hostile, and people see it in their terminals."""
     why = ErrorInfo(type="BuildFailed", message="The image:\n\x1b[31mit failed.", phase="verify")
     measured = Rerun(built=False, error=why, output="first\n" * 50 + "\x1b]0;title\x07last\n")
     record = trial_record(status=Status.TIMEOUT, cost_usd=None)
@@ -156,10 +156,13 @@ def test_nothing_is_started_for_what_cannot_be_done(
     for words, reason in {
         (given,): "agent execution_agent needs a model: add model=NAME",
         (given, "model=gpt"): "model gpt needs its API key: export OPENAI_API_KEY=...",
-        (given, "agent=nop", "dataset=quickstart"): "makes its own dataset: leave dataset= out",
-        (given, "agent=nop,oracle", "-m"): "is of one agent and one model: choose them, without -m",
-        ("project=none", "agent=nop"): "there is no none: name a folder, a tar or zip file, or NAME==VERSION",
-        (given, "agent=nop", "max_mb=0.0001"): "Leave out what is built, or raise it.",
+        (given, "agent=nop", "dataset=quickstart"): "makes its own dataset: leave out dataset=",
+        (given, "agent=nop,oracle", "-m"): "takes one agent and one model: choose them without -m",
+        (
+            "project=none",
+            "agent=nop",
+        ): "none does not exist: name a folder, a tar or zip file, or NAME==VERSION",
+        (given, "agent=nop", "max_mb=0.0001"): "Leave out build results, or raise job.max_mb.",
         ("agent=nop",): "job.project: it has no default. Add job.project=...",
     }.items():
         ended = door("job=environment", *words)

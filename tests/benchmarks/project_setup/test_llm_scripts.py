@@ -1,4 +1,4 @@
-"""The baseline of one general script per language: what it delivers, and who pays for it."""
+"""The baseline of one general script per language: its deliverables, and who pays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANSWER = f"Here it is:\n```bash\n{SCRIPTED}```\nIt handles much."
 
 
 class Delivered(NamedTuple):
-    """What a rollout left in its workspace."""
+    """Return the files that a rollout left in its workspace."""
 
     code: int
     script: str
@@ -49,7 +49,7 @@ def task(tmp_path: Path) -> Task:
 
 @pytest.fixture
 def deliver(task: Task, tmp_path: Path) -> Callable[[str], Delivered]:
-    """Let the agent work on the task with a model that answers this."""
+    """Let the agent work on the task with a model that gives this answer."""
 
     def run(answer: str) -> Delivered:
         spec = SandboxSpec(name="made", image=Image(id="", reference=""), environment=task.environment)

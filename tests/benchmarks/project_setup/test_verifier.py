@@ -1,4 +1,4 @@
-"""Verdicts on what an agent delivers that sets up a project."""
+"""Verdicts on the deliverables of agents that set up a project."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from docker.errors import ImageNotFound
 from runner.benchmarks.project_setup.deliverables import Outcomes, Reading, Rerun, Truth
 from runner.benchmarks.project_setup.rerun import Deliverables, plain, rerun, taken_from
 from runner.benchmarks.project_setup.verifier import (
-    ExecutionVerifier,
+    ProjectSetupVerifier,
     components,
     measured_in,
     reward,
     truth_of,
 )
-from runner.errors import EngineError, VerifierError
+from runner.errors import ConfigError, VerifierError
 from runner.protocols import Sandbox, Submission
 from runner.records import Environment, ErrorInfo, ExecSpec, Image, SandboxSpec, Task, Verdict, VerifierSpec
 from runner.sandbox.docker import base
@@ -53,7 +53,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
 
 @contextmanager
 def agents(files: Mapping[str, str], script: str = "true") -> Iterator[Sandbox]:
-    """What an agent left; only its files are looked at."""
+    """Return a sandbox with what an agent left; the verifier reads only its files."""
     environment = Environment(workdir="/workspace")
     spec = SandboxSpec(name="agent", image=Image(id="", reference=""), environment=environment)
     with LocalSandboxes().open(spec) as sandbox:
@@ -68,7 +68,7 @@ def judged(task: Task, tmp_path: Path) -> Callable[..., Verdict]:
         given = task.model_copy(update={"environment": task.environment.model_copy(update=limits)})
         files = {"Dockerfile": dockerfile, "run_tests.sh": script, "results.json": results}
         with agents(files) as sandbox:
-            return ExecutionVerifier().verify(Submission(given, sandbox, DockerSandboxes(), tmp_path))
+            return ProjectSetupVerifier().verify(Submission(given, sandbox, DockerSandboxes(), tmp_path))
 
     return judged
 
@@ -159,7 +159,7 @@ def test_what_is_no_text_is_not_delivered() -> None:
 
 def test_who_delivers_nothing_has_executed_nothing(task: Task, tmp_path: Path) -> None:
     with agents({"run_tests.sh": UNITTEST}) as sandbox:
-        verdict = ExecutionVerifier().verify(Submission(task, sandbox, DockerSandboxes(), tmp_path))
+        verdict = ProjectSetupVerifier().verify(Submission(task, sandbox, DockerSandboxes(), tmp_path))
     truth = {f"truth_{name}": float(value) for name, value in TRUE}
     assert verdict.components == {"built": 0.0, "tests_executed": 0.0, "script_size": 1.0, **truth}
     assert verdict.reward == 0.0
@@ -171,8 +171,8 @@ def test_who_delivers_nothing_has_executed_nothing(task: Task, tmp_path: Path) -
 
 def test_without_an_engine_nothing_is_judged(task: Task, tmp_path: Path) -> None:
     files = {"Dockerfile": DOCKERFILE, "run_tests.sh": UNITTEST}
-    with agents(files) as sandbox, pytest.raises(EngineError, match="use sandbox=docker"):
-        ExecutionVerifier().verify(Submission(task, sandbox, LocalSandboxes(), tmp_path))
+    with agents(files) as sandbox, pytest.raises(ConfigError, match="use sandbox=docker"):
+        ProjectSetupVerifier().verify(Submission(task, sandbox, LocalSandboxes(), tmp_path))
 
 
 def of(*numbers: int) -> Outcomes:
@@ -215,7 +215,7 @@ def test_what_the_agent_says_itself_is_recorded(
     task: Task, tmp_path: Path, results: str, expected: float | None
 ) -> None:
     with agents({"results.json": results}) as sandbox:
-        verdict = ExecutionVerifier().verify(Submission(task, sandbox, DockerSandboxes(), tmp_path))
+        verdict = ProjectSetupVerifier().verify(Submission(task, sandbox, DockerSandboxes(), tmp_path))
     assert verdict.components.get("claim_differs") == expected
     assert verdict.components.get("claimed_passed") == (2.0 if expected else None)
 

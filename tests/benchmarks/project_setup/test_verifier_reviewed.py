@@ -1,4 +1,4 @@
-"""Set-ups that a good agent writes: what the watcher must see of them, on this machine."""
+"""Honest set-ups whose tests the watcher must see, on this machine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.verifier import ExecutionVerifier
-from runner.benchmarks.project_setup.watch_inside.shim import telling
+from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
+from runner.benchmarks.project_setup.watch_inside.shim import reporting_env
 from tests.support.watch_bench import TESTS, TRUE, results, watch
 
 UNITTEST = "-m unittest discover tests"
@@ -93,27 +93,27 @@ def test_what_a_silent_program_prints_last_is_read() -> None:
 
 
 def test_go_tells_of_tests_whatever_its_flags_are() -> None:
-    assert telling({})["GOFLAGS"] == "-v"
-    assert telling({"GOFLAGS": "-mod=vendor -v"})["GOFLAGS"] == "-mod=vendor -v"
-    assert telling({"GOFLAGS": "-mod=vendor"})["GOFLAGS"] == "-v -mod=vendor"
+    assert reporting_env({})["GOFLAGS"] == "-v"
+    assert reporting_env({"GOFLAGS": "-mod=vendor -v"})["GOFLAGS"] == "-mod=vendor -v"
+    assert reporting_env({"GOFLAGS": "-mod=vendor"})["GOFLAGS"] == "-v -mod=vendor"
 
 
 def test_a_conftest_beside_tests_is_looked_at_though_only_workers_load_it() -> None:
     script = "echo 'x = 1' > tests/conftest.py; python3 -m pytest -q --noconftest tests"
     found, refused = results(watch(script))
     assert found == []
-    assert "conftest.py is not the project's as published" in refused
+    assert "conftest.py is not as the project published it" in refused
 
 
 def test_what_shapes_a_reward_is_in_the_judges_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, read, seen = ExecutionVerifier().shaping, Path.read_bytes, set()
+    before, read, seen = ProjectSetupVerifier().shaping, Path.read_bytes, set()
 
     def changed(path: Path) -> bytes:
         seen.add(f"{path.parent.name}/{path.name}")
         return read(path) + b"#" * (path.name == "deviations.py")
 
     monkeypatch.setattr(Path, "read_bytes", changed)
-    assert ExecutionVerifier().shaping != before
+    assert ProjectSetupVerifier().shaping != before
     judges = {"rerun.py", "watched_results.py", "execution.py"}
     assert seen >= {f"verifiers/{name}" for name in judges} | {
         "frameworks/tap.py",

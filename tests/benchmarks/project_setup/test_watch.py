@@ -1,4 +1,4 @@
-"""What the watcher sees of a script's test programs, on this machine; it is the same program that runs in a sandbox."""
+"""The watcher and a script's test programs, on this machine; sandboxes run the same program."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_script_that_never_ends_is_ended() -> None:
 
 
 def test_daemons_hold_nothing_up() -> None:
-    """They live longer than the script may."""
+    """The daemons outlive the script."""
     noisy = f"while sleep 0.1; do echo noise; done & {UNITTEST}"
     silent = "sleep 90 & python3 -c 'import os, time; os.fork() or time.sleep(90)'"
     assert watch(f"{noisy}; {silent}").code == 0

@@ -1,4 +1,4 @@
-"""What a watched program printed is known to its end, whoever reads it and whenever."""
+"""The output of a watched program is recorded to its end, whoever reads it and whenever."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from runner.benchmarks.project_setup.watch_inside import programs
-from runner.benchmarks.project_setup.watch_inside.programs import Kept, Pump
+from runner.benchmarks.project_setup.watch_inside.programs import Printed, Pump
 from tests.support.watch_bench import TRUE, results, watch
 
 SLOW_DISK = """
@@ -22,8 +22,8 @@ SUMMARY = b"\nOK: 3 tests passed\n"
 
 @pytest.mark.parametrize("long", [0, 100_000, 150_000, 190_000])
 def test_what_a_program_printed_last_is_kept_although_nobody_reads_it_yet(long: int) -> None:
-    """It was not where its reader (`| tee`, on a busy machine) took a second: a summary was missing, and no error."""
-    printed, wanted = Kept(1 << 20, 1 << 20), b"x" * long + SUMMARY
+    """It was lost where its reader (`| tee`, on a busy machine) took a second, without an error."""
+    printed, wanted = Printed(1 << 20, 1 << 20), b"x" * long + SUMMARY
     (reading, end), (reader, target) = os.pipe(), os.pipe()
     pump = Pump({reading: target}, printed)
     program = f"import os; os.write(1, b'x' * {long} + {SUMMARY!r})"
@@ -38,9 +38,9 @@ def test_what_a_program_printed_last_is_kept_although_nobody_reads_it_yet(long: 
 
 
 def test_a_daemon_that_prints_on_into_a_full_pipe_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And takes no more memory than a pipe."""
+    """And it takes no more memory than a pipe."""
     monkeypatch.setattr(programs, "REST_SECONDS", 0.3)
-    printed = Kept(1 << 24, 1 << 24)
+    printed = Printed(1 << 24, 1 << 24)
     (reading, end), (reader, target) = os.pipe(), os.pipe()
     with subprocess.Popen(["yes"], stdout=end) as daemon:
         os.close(end)
@@ -53,7 +53,7 @@ def test_a_daemon_that_prints_on_into_a_full_pipe_is_not_waited_for(monkeypatch:
 
 
 def test_a_run_that_is_looked_into_when_the_script_ends_is_told() -> None:
-    """Its results were lost where a look through the workspace took longer than the script had left."""
+    """Its results were lost when a search of the workspace took longer than the script had left."""
     script = """
         python3 -m unittest tests/test_sums.py > out 2>&1 &
         until grep -q ^FAILED out; do sleep 0.05; done

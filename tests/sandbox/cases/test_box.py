@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from runner.errors import EngineError
+from runner.errors import EngineError, ProgramError
 from runner.records import Environment, Image
 from runner.records.cases import Case, CaseSide
 from runner.sandbox.cases import launch
@@ -100,7 +100,7 @@ def test_an_image_needs_nothing_but_a_shell(sandboxes: DockerSandboxes, tmp_path
 @pytest.mark.docker
 def test_an_image_without_a_shell_is_refused(sandboxes: DockerSandboxes, tmp_path: Path) -> None:
     image = bare(sandboxes, tmp_path, "other")
-    with pytest.raises(EngineError, match="cannot run cases: the image has no /bin/sh"):
+    with pytest.raises(ProgramError, match="cannot run cases: the image has no /bin/sh"):
         sandboxes.cases(CaseSide(name="no-shell", image=image)).__enter__()
     assert not [
         found

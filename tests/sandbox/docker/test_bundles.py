@@ -18,7 +18,7 @@ import pytest
 from docker.errors import ContainerError
 from docker.models.containers import Container
 
-from runner.errors import ConfigError, EngineError, ImageError
+from runner.errors import BundleError, ConfigError, ImageError
 from runner.records import BundleRecipe
 from runner.resources import CONF
 from runner.sandbox.docker import base, bundles, content, engine
@@ -353,7 +353,7 @@ def test_package_that_is_not_what_was_locked_is_refused(
     assert built.lock
     built.lock.write_text(LOCK.replace("4721f391", "00000000"))
     bundles._build.cache_clear()
-    with pytest.raises(EngineError, match=r"(?s)bundle small could not be installed:.*[Hh]ash mismatch"):
+    with pytest.raises(BundleError, match=r"(?s)bundle small could not be installed:.*[Hh]ash mismatch"):
         bundles.ensure(client, [built], print)
     assert find(client, built) is None
     assert volumes(client, built) == []
@@ -400,7 +400,7 @@ def test_stopped_installation_leaves_nothing(client: docker.DockerClient, built:
     bundles.ensure(client, [], print)
     stop = Event()
     Timer(0.4, stop.set).start()
-    with pytest.raises(EngineError, match="interrupted"):
+    with pytest.raises(BundleError, match="interrupted"):
         bundles._complete(client, bundles._build(built), print, stop)
     assert find(client, built) is None
     assert volumes(client, built) == []
@@ -488,7 +488,7 @@ def test_npm_package_that_is_not_what_was_locked_is_refused(
     lock = tmp_path / "package-lock.json"
     lock.write_text(NPM_LOCK.replace("sha512-bzfL1", "sha512-AAAA1"))
     recipe = BundleRecipe(name="json5", kind="npm", package="json5", version="1.0.1", lock=lock, node=True)
-    with pytest.raises(EngineError, match=r"(?s)bundle json5 could not be installed:.*EINTEGRITY"):
+    with pytest.raises(BundleError, match=r"(?s)bundle json5 could not be installed:.*EINTEGRITY"):
         bundles.ensure(client, [recipe], print)
     assert find(client, recipe) is None
 
@@ -503,7 +503,7 @@ def test_npm_package_that_the_lock_does_not_name_is_refused(
     lock = tmp_path / "package-lock.json"
     lock.write_text(json.dumps(locked))
     recipe = BundleRecipe(name="json5", kind="npm", package="json5", version="1.0.1", lock=lock, node=True)
-    with pytest.raises(EngineError, match="not as in the lock: node_modules/minimist"):
+    with pytest.raises(BundleError, match="not as in the lock: node_modules/minimist"):
         bundles.ensure(client, [recipe], print)
     assert find(client, recipe) is None
 
@@ -515,6 +515,6 @@ def test_npm_package_without_the_native_program_is_refused(
     lock = tmp_path / "package-lock.json"
     lock.write_text(NPM_LOCK)
     recipe = BundleRecipe(name="json5", kind="npm", package="json5", version="1.0.1", lock=lock)
-    with pytest.raises(EngineError, match="expected one native program named json5, found: none"):
+    with pytest.raises(BundleError, match="expected one native program named json5, found: none"):
         bundles.ensure(client, [recipe], print)
     assert find(client, recipe) is None

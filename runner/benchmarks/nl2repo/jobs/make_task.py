@@ -1,4 +1,4 @@
-"""`job=make_nl2repo_task`: a task folder from an sdist, its ground truth verified; its document is a draft."""
+"""`job=make_nl2repo_task`: make a task folder from an sdist, with a verified ground truth and a draft document."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ TODO: examples of how the important parts are imported and used.
 
 
 class MakeNl2RepoTask(Job):
-    """Fetches an sdist, makes its inventory, commands and deletion list, and counts the tests that it passes twice."""
+    """Job that makes inventory, commands and deletion list from an sdist, and counts the tests that pass twice."""
 
     package: str
     """Name on the package index."""
     version: str
     task: str = ""
-    """Of the task; empty: the package's."""
+    """Name of the task; empty: the package's."""
     requires: tuple[str, ...] = ()
-    """Packages that library and tests need, as requirements; pinned by digest in `source.yaml`."""
+    """Requirements of library and tests; `source.yaml` pins them by digest."""
     plugins: tuple[str, ...] = ()
     """Modules of pytest plugins among them."""
     tests: tuple[str, ...] = ()
@@ -80,26 +80,26 @@ class MakeNl2RepoTask(Job):
         return tuple(map(packages.required, value))
 
     def run(self, sweep: Sweep) -> int:
-        """Return exit code 0 when the task is whole. Raises `ConfigError` with what is wrong; `EngineError`."""
+        """Return exit code 0 when the task is complete. Raises `ConfigError` and `EngineError`."""
         from runner.benchmarks.nl2repo.truth import words  # noqa: PLC0415 - only this job needs it
 
         dataset, sandboxes = _dataset(sweep), sweep.settings.sandbox
         say = partial(print, flush=True)
         folder = dataset.root / (self.task or self.package)
         if (folder / "truth.json").exists():
-            raise ConfigError(f"{folder} is a whole task already: choose another job.task, or remove it.")
-        if not folder.exists():  # else what is there has been mended, and is checked as it is
+            raise ConfigError(f"{folder} is a complete task already: choose another job.task, or remove it.")
+        if not folder.exists():  # an existing folder was corrected by hand, and is only checked
             source, fetched = self._source(dataset, say)
             self._write(folder, source, fetched)
         sandboxes.prepare([], say)
         try:
             truth = dataset.ground_truth(folder, sandboxes, say)
         except TaskError as error:
-            mend = f"Mend {folder}/source.yaml; then the same command goes on."
-            raise ConfigError(f"{folder.name}: {error}\n{mend}") from error
+            remedy = f"Correct {folder}/source.yaml; the same command then continues."
+            raise ConfigError(f"{folder.name}: {error}\n{remedy}") from error
         (folder / "test_case_count.txt").write_text(str(len(truth.passed)))
         say(
-            f"{folder}: {words(truth)}. Now write its start.md, which is a draft; job=spec_coverage says what it lacks."
+            f"{folder}: {words(truth)}. Now complete the draft in start.md; job=spec_coverage says what it lacks."
         )
         return 0
 
@@ -120,7 +120,7 @@ class MakeNl2RepoTask(Job):
         return source.model_copy(update={"lines": code_lines(fetched)}), fetched
 
     def _write(self, folder: Path, source: Source, fetched: Path) -> None:
-        """Everything but the truth; the count stands for one until that is known."""
+        """Write everything except the truth. The count is 1 until the truth is known."""
         tests = list(self.tests) or _tests(fetched)
         if absent := [path for path in tests if not (fetched / path).exists()]:
             raise ConfigError(f"job.tests: the sdist of {self.package} {self.version} has no {absent[0]}.")
@@ -138,13 +138,12 @@ class MakeNl2RepoTask(Job):
     def _draft(self, entries: list[Entry], source: Source) -> str:
         files = sorted({entry.file for entry in entries})
         packages = [line.split(" ")[0] for line in source.packages]
-        shown = [entry for entry in entries if entry.public]
         return DRAFT.format(
             name=self.task or self.package,
             version=self.version,
             packages=", ".join(packages) or "none.",
             tree="\n".join(files),
-            api="".join(map(_said, shown)),
+            api="".join(_described(entry) for entry in entries if entry.public),
         )
 
 
@@ -160,7 +159,7 @@ def _dataset(sweep: Sweep) -> Nl2RepoBench:
     return dataset
 
 
-def _said(entry: Entry) -> str:
+def _described(entry: Entry) -> str:
     if entry.kind == "module":
         return f"### Module `{entry.name}`\n\n"
     if entry.kind == "class":
@@ -170,11 +169,9 @@ def _said(entry: Entry) -> str:
 
 
 def _tests(source: Path) -> list[str]:
-    """Where the tests are. Raises `ConfigError` if nobody can tell."""
+    """Return the paths of the tests. Raises `ConfigError` if there are none at the usual places."""
     folders = [name for name in ("tests", "test") if (source / name).is_dir()]
     found = folders[:1] or sorted(path.name for path in source.glob("test_*.py"))
     if not found:
-        raise ConfigError(
-            f"{source} has neither a folder tests nor test nor a test_*.py: say job.tests=[PATH,...]."
-        )
+        raise ConfigError(f"{source} has no folder tests or test and no test_*.py: set job.tests=[PATH,...].")
     return found

@@ -1,4 +1,4 @@
-"""`job=spec_inventory` and `job=spec_coverage`: what a package defines, and what a document says of it."""
+"""`job=spec_inventory` and `job=spec_coverage`: list what a package defines, and how much of it a document names."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ _PLURALS = {"class": "classes", "property": "properties"}
 
 
 class SpecInventory(Job):
-    """Lists modules, classes, functions, methods and constants of a package, with signatures and places."""
+    """Job that lists modules, classes, functions, methods and constants of a package, with signatures and places."""
 
     path: Path
     """Folder of the package or of its source tree, or one file. Tests are left out."""
     into: Path | None = None
-    """JSON file for the inventory; None: only printed."""
+    """JSON file for the inventory; None only prints it."""
 
     def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
-        """Exit code 0. Raises `ConfigError` for what is no Python."""
+        """Return exit code 0. Raises `ConfigError` for files that are not Python."""
         entries = inventory(self.path)
         if self.into:
             write_inventory(entries, self.into)
         for entry in entries:
             print(f"{entry.kind:9}{entry.file}:{entry.line}  {entry.name}{entry.signature}")
         counts = Counter(entry.kind for entry in entries if entry.public)
-        said = ", ".join(
+        numbers = ", ".join(
             f"{count} {_PLURALS.get(kind, f'{kind}s')}" for kind, count in sorted(counts.items())
         )
-        print(f"public: {said}; {code_lines(self.path)} lines of code")
+        print(f"public: {numbers}; {code_lines(self.path)} lines of code")
         return 0
 
 
 class SpecCoverage(Job):
-    """Says how much of a package's public API a specification document names with the right signature."""
+    """Job that measures how much of a package's public API a document names with the right signature."""
 
     path: Path
-    """As of `SpecInventory`."""
+    """See `SpecInventory.path`."""
     document: Path
     least: float = Field(default=0.0, ge=0, le=1)
     """Share below which the exit code is 4."""
 
     def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
-        """Exit code 0, or 4 below `least`. Raises `ConfigError` when something cannot be read."""
+        """Return exit code 0, or 4 below `least`. Raises `ConfigError` when something cannot be read."""
         try:
             text = self.document.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -72,7 +72,7 @@ class SpecCoverage(Job):
 
 
 def write_inventory(entries: list[Entry], into: Path) -> None:
-    """As JSON: a list of entries."""
+    """Write the entries as a JSON list."""
     node = [entry.model_dump(mode="json") for entry in entries]
     into.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(into, json.dumps(node, indent=1).encode() + b"\n")

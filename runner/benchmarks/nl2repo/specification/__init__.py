@@ -1,1 +1,1 @@
-"""What a specification document must say of a package, and whether it does (NL2Repo-Bench, sections 3.1.2, 3.1.4)."""
+"""Compare a specification document with the package that it describes (NL2Repo-Bench, sections 3.1.2 and 3.1.4)."""

@@ -1,4 +1,4 @@
-"""How much of a package's public API a document names with the right signature (section 3.1.4). Pure."""
+"""Measure how much of a package's public API a document names with the right signature (section 3.1.4). Pure."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ _ORDER = ("right", "otherwise", "missing")
 
 
 class Coverage(Record):
-    """What a document says of a public API; modules are named by what they hold and are not counted."""
+    """Names of a public API by how a document mentions them; modules do not count."""
 
     right: tuple[str, ...]
-    """Named, and where there is a signature, with it."""
+    """Named, with the signature if there is one."""
     otherwise: tuple[str, ...]
-    """Named, and never with these parameters."""
+    """Named, but never with these parameters."""
     missing: tuple[str, ...]
 
     @property
     def share(self) -> float:
-        """`right` / all; 1 for an API of nothing."""
+        """`right` / all; 1 for an empty API."""
         everything = len(self.right) + len(self.otherwise) + len(self.missing)
         return len(self.right) / everything if everything else 1.0
 
 
 def coverage(entries: Iterable[Entry], document: str) -> Coverage:
-    """Compare.
+    """Compare a document with the entries of a package.
 
-    A signature is right when some mention has the same parameter names in the same order; annotations and defaults may
-    be left out, the parentheses of what has no parameters may not; properties have none. Where several classes have a
-    method of one name, a mention is of the one of them that was told of last before it. Of several definitions of one
-    name (overloads) the best counts. Dunder methods other than `__init__` are not asked for.
+    A signature is right when some mention has the same parameter names in the same order. Annotations and defaults may
+    be left out, but not the parentheses of a function without parameters; properties have none. Where several classes
+    have a method of one name, a mention belongs to the class that was introduced last before it. Of several
+    definitions of one name (overloads) the best counts. Dunder methods other than `__init__` do not count.
     """
     asked = [entry for entry in entries if entry.public and entry.kind != "module" and not _is_dunder(entry)]
     owners: dict[str, set[str]] = {}
     for entry in asked:
         if entry.kind in ("method", "property"):
             owners.setdefault(entry.short, set()).add(entry.owner)
-    told = {
+    heads = {
         short: sorted((end, name) for name in names for end in _heads(name, document))
         for short, names in owners.items()
-        if len(names) > 1  # what one class alone has is that class's, wherever it is named
+        if len(names) > 1  # the method of a single class may be named anywhere
     }
     best: dict[str, str] = {}
     for entry in asked:
-        verdict = _verdict(entry, document, told.get(entry.short))
+        verdict = _verdict(entry, document, heads.get(entry.short))
         best[entry.name] = min(best.get(entry.name, verdict), verdict, key=_ORDER.index)
     named = {word: tuple(name for name, of in best.items() if of == word) for word in _ORDER}
     return Coverage(**named)
@@ -60,11 +60,11 @@ def _is_dunder(entry: Entry) -> bool:
     return entry.short.startswith("__") and entry.short != "__init__"
 
 
-def _verdict(entry: Entry, document: str, told: list[tuple[int, str]] | None) -> str:
-    """`told`: where it is told of the classes that have such a method; None: no matter."""
+def _verdict(entry: Entry, document: str, heads: list[tuple[int, str]] | None) -> str:
+    """Compare one entry. `heads`: places that introduce the classes with such a method; None if there is one class."""
     ends = _ends(entry.short, document)
-    if told is not None:
-        ends = [end for end in ends if _last(told, end) == entry.owner]
+    if heads is not None:
+        ends = [end for end in ends if _last(heads, end) == entry.owner]
     if entry.short == "__init__":  # a class is called by its own name
         ends += _ends(entry.owner, document)
     if not ends:
@@ -76,22 +76,22 @@ def _verdict(entry: Entry, document: str, told: list[tuple[int, str]] | None) ->
 
 
 def _ends(name: str, document: str) -> list[int]:
-    """Where mentions of a name end."""
+    """Return where mentions of a name end."""
     return [match.end() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", document)]
 
 
 def _heads(name: str, document: str) -> list[int]:
-    """Where a class begins to be told of: headings, `class NAME`, `NAME.`; without the former, wherever it is named."""
+    """Return where a class is introduced: headings, `class NAME`, `NAME.`; without the first two, every mention."""
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
     heads = re.finditer(rf"^#.*{word}|\bclass\s+`*{word}", document, re.MULTILINE)
     own = [match.end() for match in re.finditer(rf"{word}(?=\.\w)", document)]
     return [*own, *([match.end() for match in heads] or _ends(name, document))]
 
 
-def _last(told: list[tuple[int, str]], end: int) -> str | None:
-    """Who was told of last before a place."""
-    at = bisect_left(told, (end, ""))
-    return told[at - 1][1] if at else None
+def _last(heads: list[tuple[int, str]], end: int) -> str | None:
+    """Return the class that was introduced last before a place."""
+    at = bisect_left(heads, (end, ""))
+    return heads[at - 1][1] if at else None
 
 
 def _without_marks(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def _without_marks(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parameters_at(end: int, document: str) -> tuple[str, ...] | None:
-    """Parameter names of the mention that ends here; None unless it reads like a signature."""
+    """Return the parameter names behind the mention that ends here; None if they are not a signature."""
     opened = re.compile(r"\s*\(").match(document, end)
     inner = _balanced(document, opened.end()) if opened else None
     try:
@@ -113,7 +113,7 @@ def _parameters_at(end: int, document: str) -> tuple[str, ...] | None:
 
 
 def _balanced(text: str, start: int) -> str | None:
-    """Up to the parenthesis that closes; None if it does not within reason."""
+    """Return the text up to the closing parenthesis; None if that is too far away."""
     depth = 1
     for at in range(start, min(len(text), start + 4000)):
         depth += (text[at] in "([{") - (text[at] in ")]}")

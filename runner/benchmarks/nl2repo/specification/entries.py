@@ -1,4 +1,4 @@
-"""One thing that a package defines, and what of a module's body defines things."""
+"""Definitions of a package, and the statements of a module that may define something."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ Kind = Literal["module", "class", "function", "method", "property", "constant"]
 
 
 class Entry(Record):
-    """One thing that a package defines."""
+    """Definition in a package."""
 
     kind: Kind
     name: str
-    """Dotted, with its module: `jsonlines.jsonlines.Reader.read`."""
+    """Dotted name with the module: `jsonlines.jsonlines.Reader.read`."""
     signature: str = ""
-    """Of functions and methods: what stands between the parentheses, and the result; of classes their bases."""
+    """Functions and methods: parameters in parentheses, and the result. Classes: their bases."""
     parameters: tuple[str, ...] | None = None
     """Names of the parameters of functions and methods, without `self` and `cls`; None for anything else."""
     file: str
     line: int
     public: bool
-    """No part of its name begins with `_`, dunder methods aside."""
+    """Whether no part of the name begins with `_`, except dunder names."""
 
     @property
     def short(self) -> str:
-        """Its own name."""
+        """Last part of the name."""
         return self.name.rpartition(".")[2]
 
     @property
     def owner(self) -> str:
-        """The name of the class or module that it stands in, without those around it."""
+        """Last part of the name of the enclosing class or module."""
         return self.name.rpartition(".")[0].rpartition(".")[2]
 
 
 def is_public(name: str) -> bool:
-    """Whether no part of a dotted name begins with `_`, dunder names aside."""
+    """Return whether no part of a dotted name begins with `_`, except dunder names."""
     return not any(
         part.startswith("_") and not (part.startswith("__") and part.endswith("__"))
         for part in name.split(".")
@@ -46,7 +46,7 @@ def is_public(name: str) -> bool:
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """A body's statements, those of `if` and `try` among them: what depends on a version, or on a library."""
+    """Yield a body's statements, including those in `if` and `try`, which depend on a version or a library."""
     for node in body:
         if isinstance(node, ast.If | ast.Try):
             yield from statements(node.body)

@@ -1,4 +1,4 @@
-"""What private modules define and public ones give a name: `from ._core import Box` in a package's `__init__.py`."""
+"""Find private definitions with public names, as by `from ._core import Box` in a package's `__init__.py`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from runner.benchmarks.nl2repo.specification.entries import Entry, is_public, st
 
 
 class Import(NamedTuple):
-    """One name that a module imports."""
+    """Name that a module imports."""
 
     module: str
-    """Which imports it, dotted."""
+    """Dotted name of the importing module."""
     name: str
-    """Its name there; `*` for all that is public."""
+    """Name in that module; `*` for all public names."""
     origin: str
-    """Dotted name of what it is, as far as syntax says."""
+    """Dotted name of the imported object, as far as syntax tells."""
 
 
 def imports(tree: ast.Module, module: str, *, is_package: bool) -> Iterator[Import]:
-    """Every `from .. import ..` of a module's body."""
+    """Yield every `from .. import ..` of a module's body."""
     parts = module.split(".")
     for node in statements(tree.body):
         if isinstance(node, ast.ImportFrom):
@@ -32,7 +32,7 @@ def imports(tree: ast.Module, module: str, *, is_package: bool) -> Iterator[Impo
 
 
 def exported(entries: Sequence[Entry], imported: Iterable[Import]) -> list[Entry]:
-    """Private entries under the public names that they are imported by, each once, by the shortest."""
+    """Return private entries under their public names, each once, under the shortest."""
     wanted = [each for each in imported if is_public(each.module)]
     aliases = {f"{each.module}.{each.name}": each.origin for each in imported if each.name != "*"}
     given: set[Entry] = set()
@@ -50,7 +50,7 @@ def exported(entries: Sequence[Entry], imported: Iterable[Import]) -> list[Entry
 
 
 def _defined(origin: str, aliases: dict[str, str], names: set[str]) -> str:
-    """Where a name is defined, through modules that only hand it on; itself where nobody knows."""
+    """Follow a name through modules that only import it; return the name itself if that leads nowhere."""
     seen = set()
     while origin not in names and origin in aliases and origin not in seen:
         seen.add(origin)

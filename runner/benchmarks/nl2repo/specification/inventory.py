@@ -1,4 +1,4 @@
-"""The inventory of a package by its syntax alone: nothing of it is imported or run (section 3.1.2)."""
+"""List what a package defines, by syntax alone: nothing of the package is imported or run (section 3.1.2)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from runner.benchmarks.nl2repo.specification.exports import Import, exported, im
 from runner.errors import ConfigError
 
 TESTS = ("test", "tests", "testing")
-"""Folders whose content is no part of a package, like files `test_*.py`, `*_test.py` and `conftest.py`."""
+"""Folders of tests, which are not part of a package; nor are `test_*.py`, `*_test.py` and `conftest.py`."""
 OUTSIDE = ("build", "dist", "docs", "doc", "examples", "node_modules", "venv")
 _PROPERTIES = {"property", "cached_property", "setter", "deleter", "getter"}
-"""Ends of decorators that make a method an attribute."""
+"""Last parts of decorators that make a method an attribute."""
 
 
 def inventory(root: Path) -> list[Entry]:
-    """Everything that the Python files below a folder define, or a single file; in the order of files and lines.
+    """Return the definitions in a Python file, or in all below a folder, in the order of files and lines.
 
-    What a private module defines and a public one imports stands once more, at the end and under that public name. A
-    folder `src` is no part of modules' names. Raises `ConfigError` if there is no such file, or one is no Python.
+    Private definitions that a public module imports are listed once more, at the end, under the public name. A folder
+    `src` is not part of modules' names. Raises `ConfigError` if there is no file, or one cannot be parsed.
     """
     files = (
         [root]
@@ -42,7 +42,7 @@ def inventory(root: Path) -> list[Entry]:
 
 
 def code_lines(root: Path) -> int:
-    """Lines of a package's code that are neither blank nor a comment (section 3.1.1)."""
+    """Count the lines of a package's code that are neither blank nor a comment (section 3.1.1)."""
     files = (
         {root} if root.is_file() else {path for path in root.rglob("*.py") if _counts(path.relative_to(root))}
     )
@@ -58,11 +58,11 @@ def _counts(path: Path) -> bool:
 
 
 def _parsed(file: Path, base: Path) -> tuple[ast.Module, str]:
-    """A file's tree, and its module's name."""
+    """Return a file's tree and the name of its module."""
     where = file.relative_to(base)
     parts = [part for part in where.with_suffix("").parts if part not in ("src", "__init__")]
     try:
-        return ast.parse(file.read_bytes()), ".".join(parts) or where.stem  # bytes may say their own encoding
+        return ast.parse(file.read_bytes()), ".".join(parts) or where.stem  # bytes may declare an encoding
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"{file} cannot be parsed: {error}.") from error
 
@@ -83,7 +83,7 @@ def _of_body(body: list[ast.stmt], owner: str, file: str, around: ast.ClassDef |
 
 
 def _callable(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str, file: str, *, inside: bool) -> Entry:
-    """A function, a method, or a property, which is read and not called."""
+    """Return the entry of a function, a method or a property."""
     result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     decorators = [ast.unparse(of).rpartition(".")[2] for of in node.decorator_list]
     if inside and _PROPERTIES.intersection(decorators):
@@ -101,7 +101,7 @@ def _entry(kind: Kind, name: str, node: ast.stmt, file: str, signature: str = ""
 
 
 def parameters(arguments: ast.arguments, *, bound: bool) -> tuple[str, ...]:
-    """Names in their order, stars included; without the first of a bound method's."""
+    """Return the names of parameters in their order, with stars, and without the first of a bound method."""
     plain = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][bound:]
     star = [f"*{arguments.vararg.arg}"] if arguments.vararg else []
     more = [argument.arg for argument in arguments.kwonlyargs]
@@ -110,7 +110,7 @@ def parameters(arguments: ast.arguments, *, bound: bool) -> tuple[str, ...]:
 
 
 def _constants(node: ast.stmt, around: ast.ClassDef | None) -> Iterator[str]:
-    """Names that are bound for good: in capitals, `Final`, or an enumeration's; no type variables."""
+    """Yield the constants of a statement: names in capitals, `Final` names, and members of enumerations."""
     if isinstance(node, ast.Assign):
         targets, note = node.targets, ""
     elif isinstance(node, ast.AnnAssign):

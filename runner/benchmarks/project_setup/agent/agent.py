@@ -1,15 +1,15 @@
-"""`agent=execution_agent`: sets up any project and runs its tests (Bouzenia and Pradel, ExecutionAgent, section 2)."""
+"""`agent=execution_agent` sets up any project and runs its tests (Bouzenia and Pradel, ExecutionAgent, section 2)."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, field_validator
+from pydantic import ConfigDict, TypeAdapter, field_validator
 
 from runner.agents.in_process import InProcess
 from runner.benchmarks.project_setup.agent.answers import ask_for
 from runner.benchmarks.project_setup.agent.ingredients import Ingredients
-from runner.benchmarks.project_setup.agent.loop import work
+from runner.benchmarks.project_setup.agent.loop import Limits, work
 from runner.benchmarks.project_setup.agent.preparation import prepare, refusal
 from runner.benchmarks.project_setup.agent.prompts import single_prompt
 from runner.benchmarks.project_setup.agent.terminal import write_file
@@ -19,11 +19,11 @@ from runner.protocols import Bench, Sandbox
 from runner.records import ExecResult, Record, Task
 
 GAVE_UP = 1
-"""Exit code."""
+"""Exit code of a rollout that did not reach the goals."""
 
 
 class Scripts(Record):
-    """The one answer of the variant without feedback."""
+    """Answer of the model in the variant without feedback."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -31,8 +31,8 @@ class Scripts(Record):
     script: str
 
 
-class ExecutionAgent(InProcess, Record):
-    """Runs in our process, drives the sandbox by a terminal, and talks through the gateway. See `DrivingAgent`."""
+class ExecutionAgent(InProcess, Limits):
+    """Agent in our process that works in the sandbox through a terminal. See `protocols.DrivingAgent`."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -41,44 +41,37 @@ class ExecutionAgent(InProcess, Record):
 
     name: str
     version: str
-    """Raised when its prompts or its loop change, since they are no part of its configuration."""
-    commands: int = Field(default=40, ge=1)
-    """Of an attempt: answers of the model, those included that are none."""
-    attempts: int = Field(default=3, ge=1)
-    command_seconds: float = Field(default=300.0, gt=0, le=86_400)
-    """After which the model is asked whether to wait, to write input or to terminate."""
-    summary_tokens: int = Field(default=200, ge=1)
-    """Outputs of more tokens (of four characters) are summarised by the model."""
+    """Version of prompts and loop, which are part of a trial's key by this number alone."""
     preparation: bool = True
-    """False: the loop starts with nothing (Table 3, no preparation phase)."""
+    """False: the loop starts without guidelines and hints (Table 3, no preparation phase)."""
     feedback: bool = True
-    """False: one answer gives both scripts (Table 3, no feedback phase)."""
+    """False: one answer of the model gives both scripts (Table 3, no feedback phase)."""
     guidelines: bool = True
-    """False: the preparation asks for no guidelines (Table 3)."""
+    """False: the preparation does not ask for guidelines (Table 3)."""
     retrieval: bool = True
-    """False: the preparation reads no scripts of CI and asks no search engine (Table 3)."""
+    """False: the preparation reads no CI scripts and asks no search engine (Table 3)."""
     search: Search | None = None
-    """Search engine for hints from the web; None asks none."""
+    """Search engine for hints from the web, if any."""
 
     @property
     def uses_model(self) -> bool:
-        """Always."""
+        """See `protocols.Agent`: always True."""
         return True
 
     @property
     def bundle(self) -> None:
-        """None: it is not in the sandbox."""
+        """See `protocols.Agent`: None, since nothing of the agent runs in the sandbox."""
 
     @property
     def tools(self) -> dict[str, tuple[str, ...]]:
-        """See `protocols.Agent`. Without feedback nothing is called but what lays down the answer."""
+        """See `protocols.Agent`. Without feedback the only call is the one that writes the scripts."""
         tools: dict[str, tuple[str, ...]] = {"edit": ("write_file",)}
         if self.feedback:
             tools |= {"execute": ("linux_terminal",), "read": ("read_file",), "finish": ("task_done",)}
         return tools
 
     def refusal(self, task: Task) -> str | None:
-        """See `protocols.DrivingAgent`: it needs a project, and its search engine a key."""
+        """See `protocols.DrivingAgent`: the agent needs a project, and its search engine a key."""
         asked = self.search if self.preparation and self.retrieval else None
         return refusal(task) or (asked.refusal() if asked else None)
 
@@ -88,14 +81,14 @@ class ExecutionAgent(InProcess, Record):
         if value is None or isinstance(value, Search):
             return value
         raise ValueError(
-            "no search engine: null asks none, and --help agent=execution_agent shows how one is named"
+            "not a search engine: use null for none; --help agent=execution_agent shows how to name one"
         )
 
     def reported(self, sandbox: Sandbox, result: ExecResult) -> None:
-        """See `protocols.Agent`: the gateway counts, and nobody else."""
+        """See `protocols.Agent`: only the gateway counts."""
 
     def run(self, task: Task, bench: Bench) -> int:
-        """See `protocols.DrivingAgent`: Algorithm 1."""
+        """See `protocols.DrivingAgent`; this is Algorithm 1."""
         ingredients = Ingredients()
         if self.preparation:
             ingredients = prepare(
@@ -112,11 +105,11 @@ class ExecutionAgent(InProcess, Record):
 
 
 def _at_once(task: Task, bench: Bench, ingredients: Ingredients) -> bool:
-    """Both scripts from one answer, as they come; whether there was one."""
+    """Write both scripts from one answer of the model; return whether the answer held them."""
     try:
         scripts = ask_for(bench, single_prompt(task, ingredients), TypeAdapter(Scripts))
     except ValueError as error:
-        bench.log(f"Given up: the model's answer holds no two scripts. {error}")
+        bench.log(f"Given up: the model's answer does not hold two scripts. {error}")
         return False
     for name, content in {DOCKERFILE: scripts.dockerfile, SCRIPT: scripts.script}.items():
         path = f"{WORKSPACE}/{name}"

@@ -1,4 +1,4 @@
-"""Answers of a model that are to be JSON, and are somebody else's words until they are checked."""
+"""Ask a model for JSON and check what it answers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 TRIES: Final = 2
-"""Answers that are asked for, before one that makes no sense is given up."""
+"""Answers asked for before the question is given up."""
 OPENINGS: Final = 100
-"""Braces and brackets of an answer with which a value may begin; a hundred thousand in a row would take minutes."""
+"""Braces and brackets tried as the beginning of a value. A hundred thousand in a row would take minutes."""
 _REASON_CHARACTERS: Final = 500
 
 
 def ask_for(bench: Bench, question: str, kind: TypeAdapter[Kind]) -> Kind:
-    """The model's answer, as this kind of value; when it is none, the model is told why and asked once more.
+    """Return the model's answer as a value of this kind. After an invalid answer, say why and ask once more.
 
-    Raises `ValueError` when the last answer is none either, `Stopped` and `ModelFailed`.
+    Raises `ValueError` when the last answer is invalid too, `Stopped` and `ModelFailed`.
     """
     messages = [{"role": "user", "content": question}]
     for left in reversed(range(TRIES)):
@@ -38,7 +38,7 @@ def ask_for(bench: Bench, question: str, kind: TypeAdapter[Kind]) -> Kind:
 
 
 def parsed(answer: str, kind: TypeAdapter[Kind]) -> Kind:
-    """The first JSON value of this kind in an answer, which may stand among words or in a fence.
+    """Return the first JSON value of this kind in an answer, which may contain other words or a code fence.
 
     Raises `ValueError` with a sentence for the model.
     """
@@ -58,12 +58,12 @@ def parsed(answer: str, kind: TypeAdapter[Kind]) -> Kind:
 
 
 def _next(text: str, at: int) -> int:
-    """Where the next JSON object or array may begin; -1: nowhere."""
+    """Return where the next JSON object or array may begin, or -1."""
     return min((found for opening in "{[" if (found := text.find(opening, at)) >= 0), default=-1)
 
 
 def complaint(error: ValidationError) -> str:
-    """What is wrong with a value, in one sentence."""
+    """Return what is wrong with a value, in one sentence."""
     faults = (
         f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}" for fault in error.errors()[:3]
     )

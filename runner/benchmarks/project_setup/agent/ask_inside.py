@@ -1,7 +1,8 @@
-"""Prints the answer of the terminal inside a sandbox to a request, which is JSON; its `name` is the terminal's.
+"""Send a request to the terminal inside a sandbox and print its answer.
 
-Runs as `terminal_inside.py` does. Exit code: 0; 3 when there is no such terminal; 4 when it heard and gave no answer.
-One that gives none in time is killed: the request says how long it may wait, and how long beyond is a fault.
+The request is JSON; its `name` is the terminal's. The program runs as `terminal_inside.py` does. Exit codes: 0; 3 when
+there is no such terminal; 4 when it heard the request and gave no answer. A terminal that is later than the request
+allows, and `FAULT_SECONDS` more, is killed.
 """
 
 import json
@@ -14,12 +15,12 @@ import sys
 NOBODY = 3
 WENT_AWAY = 4
 FAULT_SECONDS = 25.0
-"""It ends and kills a command within ten."""
+"""The terminal ends or kills a command within ten seconds."""
 CREDENTIALS = "3i"
 
 
 def main(request: str) -> int:
-    """Ask and print."""
+    """Ask and print; return the exit code."""
     given = json.loads(request)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         try:

@@ -1,7 +1,7 @@
-"""Hints from scripts of continuous integration that a project has (ExecutionAgent, section 2.3.4).
+"""Hints from a project's scripts of continuous integration (ExecutionAgent, section 2.3.4).
 
-The model says where such scripts usually are, what is there is found by name, the model says which of it is about
-building and testing, and each of those is read and summarised.
+The model says where such scripts usually are. Files are found by these patterns, the model chooses those about
+building and testing, and each chosen file is summarised.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 MOST_PATTERNS: Final = 100
 MOST_CANDIDATES: Final = 40
-"""Files that the model is asked about."""
+"""Most files that the model may choose from."""
 MOST_FILES: Final = 8
-"""That are summarised, at the price of a call each."""
+"""Most files that are summarised; each costs a call."""
 PREVIEW_CHARACTERS: Final = 300
 PATH_CHARACTERS: Final = 300
 
@@ -46,15 +46,15 @@ _Paths = TypeAdapter(list[str])
 
 
 def ci_hints(bench: Bench, project: Path, patterns: list[str]) -> tuple[Hint, ...]:
-    """What the project's scripts tell. Raises `ValueError` for nonsense of the model's, `Stopped` and `ModelFailed`."""
+    """Return hints from the project's scripts. Raises `ValueError` for an invalid answer."""
     candidates = located(project, patterns)
     if not candidates:
         bench.log("CI: the project has no such files.")
         return ()
-    shown = "\n\n".join(
+    listing = "\n\n".join(
         f"{path}:\n{text[:PREVIEW_CHARACTERS].replace(FENCE, '')}" for path, text in candidates.items()
     )
-    named = ask_for(bench, RELEVANT.format(files=shown, fence=FENCE), _Paths)
+    named = ask_for(bench, RELEVANT.format(files=listing, fence=FENCE), _Paths)
     chosen = [path for path in dict.fromkeys(named) if path in candidates][:MOST_FILES]
     bench.log(f"CI: {len(candidates)} files found, of which to read: {', '.join(chosen) or 'none'}.")
     what = "the file {source} of the project, which a system of continuous integration uses"
@@ -62,9 +62,9 @@ def ci_hints(bench: Bench, project: Path, patterns: list[str]) -> tuple[Hint, ..
 
 
 def located(project: Path, patterns: list[str]) -> dict[str, str]:
-    """Path -> text of files of the project that a pattern fits; those of the first patterns first.
+    """Return path -> text of the project's files that match a pattern, in the order of the patterns.
 
-    A pattern is compared with paths that were found in the project, so none leads out of it.
+    Patterns are matched against paths that were found in the project, so no pattern leads out of it.
     """
     rules = [_rule(pattern) for pattern in patterns[:MOST_PATTERNS]]
     ranked: list[tuple[int, Source]] = []
@@ -78,8 +78,8 @@ def located(project: Path, patterns: list[str]) -> dict[str, str]:
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
-    """A pattern as it is compared with the whole of a path, from the project's top."""
+    """Return the expression for a pattern, to match whole paths from the top of the project."""
     glob = pattern.strip().removeprefix("./").lstrip("/")
     anywhere, glob = "/" not in glob or glob.startswith("**/"), glob.removeprefix("**/")
-    name = translate(f"{glob}*" if glob.endswith("/") else glob)[:-2]  # less its anchor
+    name = translate(f"{glob}*" if glob.endswith("/") else glob)[:-2]  # without its anchor
     return re.compile(f"{'(?:.*/)?' if anywhere else ''}{name}(?:/.*)?", re.DOTALL)

@@ -1,7 +1,6 @@
-"""What a terminal would show of a program's bytes, as plain lines (ExecutionAgent, section 2.4.4).
+"""Turn a program's output into the plain lines that a terminal would show (ExecutionAgent, section 2.4.4).
 
-A terminal emulator fits badly: it has a screen of fixed size, and a log has none. This one's page grows, so nothing
-wraps and nothing scrolls away.
+A terminal emulator does not fit: it has a screen of fixed size. The page here grows, so nothing wraps or scrolls away.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 import re
 
 WIDTH = 200
-"""How far to the right a line can be entered beyond its end; `terminal_inside.py` tells programs the same."""
+"""Farthest column that the cursor can reach beyond the end of a line; programs are told the same width."""
 _TOKEN = re.compile(
     r"(?:\x1b\[|\x9b)(?P<figures>[0-?]*)[ -/]*(?P<motion>[@-~]?)"  # cursor, colours, erasing
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # titles, links, the like
-    r"|\x1b(?P<mark>[78])"  # the cursor's place, kept and gone back to
-    r"|\x1b[ -/]*[0-~]?"  # character sets, keypad, the like
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # titles, links and others
+    r"|\x1b(?P<mark>[78])"  # saves and restores the cursor's place
+    r"|\x1b[ -/]*[0-~]?"  # character sets, keypad and others
     r"|(?P<control>[\r\n\b\v\f])"
     r"|(?P<text>[^\x00-\x08\x0a-\x1f\x7f-\x9f]+)"
 )
@@ -22,11 +21,11 @@ _FIRST = re.compile(r"\d{1,4}")
 
 
 def clean(raw: bytes) -> str:
-    """The lines that are left when all is printed: without colours, titles and overwritten progress bars.
+    """Return the lines that remain when all is printed: without colours, titles and overwritten progress bars.
 
-    UTF-8, what is none replaced; line ends and tabs are the only control characters. A screen that a program clears,
-    or addresses by row, goes on below what was there; what it draws on a row by its number between keeping its place
-    and going back to it, as a status line, is left out.
+    Invalid UTF-8 is replaced; line ends and tabs are the only control characters. A screen that a program clears or
+    addresses by row continues below earlier lines. A status line, drawn on a numbered row between saving and restoring
+    the cursor's place, is left out.
     """
     page = _Page()
     for token in _TOKEN.finditer(raw.decode(errors="replace")):
@@ -43,14 +42,14 @@ def clean(raw: bytes) -> str:
 
 
 class _Page:
-    """Lines, and where the cursor is in them."""
+    """Lines, and the place of the cursor in them."""
 
     def __init__(self) -> None:
         self.lines = [""]
         self._row = self._column = 0
-        self._kept: tuple[int, int] | None = None
+        self._saved: tuple[int, int] | None = None
         self._is_away = False
-        """On a row by its number, from where the cursor comes back."""
+        """The cursor is on a status line, from which it will return."""
 
     def put(self, text: str) -> None:
         if self._is_away:
@@ -72,7 +71,7 @@ class _Page:
                 self.lines.append("")
 
     def motion(self, kind: str, figure: int | None) -> None:
-        """One of ECMA-48's sequences; a colour, for one, moves and changes nothing."""
+        """Carry out a sequence of ECMA-48; many, such as colours, do nothing."""
         steps = figure or 1
         if kind in "suHf":
             self._jump(kind)
@@ -96,23 +95,23 @@ class _Page:
 
     def _jump(self, kind: str) -> None:
         if kind == "s":
-            self._kept = self._row, self._column
-        elif kind == "u" and self._kept:
-            row, column = self._kept
+            self._saved = self._row, self._column
+        elif kind == "u" and self._saved:
+            row, column = self._saved
             self._go(min(row, len(self.lines) - 1), column)
-            self._kept, self._is_away = None, False
-        elif kind in "Hf" and self._kept:
+            self._saved, self._is_away = None, False
+        elif kind in "Hf" and self._saved:
             self._is_away = True
         elif kind in "Hf":
             self._below()
 
     def _go(self, row: int, column: int = 0) -> None:
-        """Not above the page, and to the right no further than a terminal is wide, or than the cursor is."""
+        """Move the cursor, but not above the page, and not beyond `WIDTH` unless it is there already."""
         self._row = max(0, row)
         self._column = max(0, min(column, max(WIDTH, self._column)))
 
     def _erase_line(self, part: int) -> None:
-        """0: from the cursor on. 1: up to it. 2: all."""
+        """Erase from the cursor on (0), up to the cursor (1), or all (2)."""
         line = self.lines[self._row]
         before = line[: self._column] if part == 0 else " " * self._column
         self.lines[self._row] = before + (line[self._column :] if part == 1 else "")

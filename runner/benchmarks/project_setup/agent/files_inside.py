@@ -1,9 +1,9 @@
-"""Reads or writes one file inside a sandbox. The request is JSON, and so is what it prints: text, failed.
+"""Read or write one file inside a sandbox. Request and answer are JSON; the answer has `text` and `failed`.
 
-    {"path": ..., "folder": ..., "most": BYTES}           its text, without what is beyond
-    {"path": ..., "folder": ..., "content": TEXT}         is written; folders above it are made
+    {"path": ..., "folder": ..., "most": BYTES}           read at most so many bytes
+    {"path": ..., "folder": ..., "content": TEXT}         write the file, and make the folders above it
 
-Runs as `terminal_inside.py` does, beside whatever the agent left: a pipe is not waited for.
+The program runs as `terminal_inside.py` does, beside whatever the agent left: it does not wait for a pipe.
 """
 
 import json
@@ -14,7 +14,7 @@ import sys
 
 PATIENCE_SECONDS = 20
 LOOKED_AT = 8192
-"""A file with a zero among its first so many bytes is no text."""
+"""Bytes at the beginning of a file that are searched for a zero, which makes the file binary."""
 ADVICE: dict[type[Exception], str] = {
     FileNotFoundError: "There is no such file.",
     IsADirectoryError: "It is a directory: list it with `ls`.",
@@ -25,11 +25,11 @@ ADVICE: dict[type[Exception], str] = {
 
 
 class Refused(Exception):  # noqa: N818 - nothing went wrong
-    """It is not what was asked for; says why."""
+    """The path is not a text file; the message says why."""
 
 
 def read(path: str, most: int) -> str:
-    """At most so many bytes of it, and how many there are beyond."""
+    """Return at most so many bytes of the file as text, and how many more there are."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
@@ -43,7 +43,7 @@ def read(path: str, most: int) -> str:
 
 
 def write(path: str, content: str) -> str:
-    """Its new content in place of what it had."""
+    """Replace the content of the file; return what was done."""
     os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - pathlib takes longer to load
     data = content.encode(errors="replace")
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o644), "wb") as file:
@@ -52,12 +52,12 @@ def write(path: str, content: str) -> str:
 
 
 def late(*_: object) -> None:
-    """Ends what hangs."""
+    """Interrupt a call that hangs."""
     raise TimeoutError
 
 
 def main(request: dict) -> dict:  # type: ignore[type-arg] # JSON
-    """The answer."""
+    """Return the answer to a request."""
     path = os.path.join(request["folder"], os.path.expanduser(request["path"]))  # noqa: PTH111, PTH118
     try:
         content = request.get("content")

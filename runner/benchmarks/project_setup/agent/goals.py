@@ -1,4 +1,4 @@
-"""Whether the goals are reached: what `task_done` is answered with (ExecutionAgent, section 2.4.4)."""
+"""Check whether the goals are reached, for the answer to `task_done` (ExecutionAgent, section 2.4.4)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def run_from_scratch(task: Task, bench: Bench) -> Rerun:
 def missing(task: Task, bench: Bench, from_scratch: FromScratch = run_from_scratch) -> str:
     """Return what is still to be done, in sentences for the model; empty when the goals are reached.
 
-    The scripts are run from scratch only when all files are there. Raises `Stopped` and `EngineError`.
+    The scripts are run from scratch only when all files exist. Raises `Stopped`, `EngineError`, and what the rerun
+    raises.
     """
     texts = {name: read_file(bench.sandbox, f"{WORKSPACE}/{name}", WORKSPACE) for name in ADVICE}
     absent = [
@@ -63,12 +64,10 @@ def missing(task: Task, bench: Bench, from_scratch: FromScratch = run_from_scrat
 
 
 def _lacking(found: Rerun) -> str:
-    """Return what a run from scratch still lacks."""
+    """Return why a run from scratch does not reach the goals; empty if it does."""
     if found.outcomes and not found.error:
         return ""
     reason = found.error.message if found.error else "No test was executed."
-    said = f"The end of what was printed:\n{found.output}" if found.output.strip() else ""
+    end = f"The end of what was printed:\n{found.output}" if found.output.strip() else ""
     step = "The image was built." if found.built else "The project could not be built."
-    return (
-        f"Not done yet. From scratch, on an untouched copy of the project: {step} {reason}\n{said}".rstrip()
-    )
+    return f"Not done yet. From scratch, on an untouched copy of the project: {step} {reason}\n{end}".rstrip()

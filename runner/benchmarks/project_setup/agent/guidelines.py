@@ -1,22 +1,22 @@
-"""Guidelines that the model itself gives before it works: meta-prompting (ExecutionAgent, sections 2.3.1 to 2.3.4).
+"""Guidelines that the model gives itself before it works: meta-prompting (ExecutionAgent, sections 2.3.1 to 2.3.4).
 
-What it is asked here depends on a language and on nothing of a project, so that one answer serves a day's trials of the
-same model, whatever their sweep. The trial that asks pays, the others say on their record who did.
+The questions depend on a language and not on a project, so one answer serves all trials of the same model and day. The
+trial that asks pays; the logs of the others name that trial.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from runner.benchmarks.project_setup.agent.answers import ask_for
+from runner.locks import exclusive
 from runner.records import Record
 from runner.sweeps.store import write_atomically
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from runner.protocols import Bench
 
 FOLDER: Final = "guidelines"
-"""In the cache that trials share."""
+"""Folder in the cache that trials share."""
 POLL_SECONDS: Final = 0.1
-"""Between two looks whether another trial has its answer."""
+"""Pause between two looks whether another trial has its answer."""
 
 FOR_LANGUAGE: Final = """\
 I have the source code of a project that is written mainly in {language}, on a Linux machine. I am going to build it \
@@ -71,48 +71,48 @@ Answer with one JSON array of strings and nothing else. Each string is a path re
 [".github/workflows/*.yml", ".circleci/", "Jenkinsfile"]"""
 
 Locations = TypeAdapter(list[Annotated[str, StringConstraints(min_length=1, max_length=200)]])
-"""What `FOR_CI` is answered with. The model's making: matched against names, and never handed to a file system."""
+"""Answer to `FOR_CI`. The patterns are matched against known names and never given to a file system."""
 
 
 class Answer(Record):
-    """What a model said to a question that is asked once a day."""
+    """A model's answer to a question that is asked once a day."""
 
     topic: str
     model: str
     day: str
     """ISO date, UTC."""
     trial: str
-    """Key of the trial that asked, on whose ledger the call is."""
+    """Key of the trial that asked, whose ledger has the call."""
     text: str
 
 
 def for_languages(bench: Bench, languages: tuple[str, ...]) -> str:
-    """Ten guidelines for each language. Raises `Stopped` and `ModelFailed`, as do all here."""
+    """Return ten guidelines for each language. Raises `Stopped` and `ModelFailed`, as all functions here do."""
     texts = (_said(bench, f"guidelines for {name}", FOR_LANGUAGE.format(language=name)) for name in languages)
     return "\n\n".join(f"{name}:\n{text}" for name, text in zip(languages, texts, strict=True))
 
 
 def for_any_language(bench: Bench) -> str:
-    """Guidelines that hold for every project."""
+    """Return guidelines for projects in any language."""
     return _said(bench, "guidelines for any language", FOR_ANY)
 
 
 def for_containers(bench: Bench) -> str:
-    """Guidelines on the container technology that the model takes for the current one."""
+    """Return guidelines on the container technology that the model considers current."""
     return _said(bench, "guidelines for containers", FOR_CONTAINER)
 
 
 def ci_locations(bench: Bench) -> list[str]:
-    """Paths and patterns where scripts of continuous integration usually are. Raises `ValueError` for nonsense."""
+    """Return usual places of scripts of continuous integration. Raises `ValueError` for an invalid answer."""
     text = once(bench, "locations of CI", FOR_CI, lambda: json.dumps(ask_for(bench, FOR_CI, Locations)))
     return Locations.validate_json(text)
 
 
 def once(bench: Bench, topic: str, question: str, ask: Callable[[], str]) -> str:
-    """What this model answers to a question today: kept from an earlier trial, else asked now and kept for later ones.
+    """Return this model's answer of today to a question, from the cache or from `ask`, whose answer is then cached.
 
-    One of several trials that want it at once asks, and the others wait; where it fails, the next one asks. What `ask`
-    raises leaves nothing behind.
+    Of several trials that need the answer at once one asks and the others wait. If it fails, the next one asks. An
+    exception of `ask` leaves nothing in the cache.
     """
     day = datetime.now(UTC).date().isoformat()
     model = bench.model.model_dump(mode="json", exclude={"prices"})
@@ -143,12 +143,11 @@ def _read(path: Path) -> Answer | None:
 
 @contextmanager
 def _alone(path: Path, check: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of this file against other threads and processes; `check` may raise while it waits."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
+    """Hold the lock of this file. `check` is called again and again during the wait, and may raise."""
+    with ExitStack() as stack:
         while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stack.enter_context(exclusive(path, wait=False))
                 break
             except BlockingIOError:
                 check()

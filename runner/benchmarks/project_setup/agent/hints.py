@@ -1,4 +1,4 @@
-"""What a document says of building a project and running its tests, in the model's few words (section 2.3.4, 2.3.5)."""
+"""Summarise what documents say about building a project and running its tests (sections 2.3.4 and 2.3.5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runner.protocols import Bench
 
 MOST_CHARACTERS: Final = 20_000
-"""Of a document, that the model is shown; what comes later is left out."""
+"""Longest part of a document that the model is shown, from its beginning."""
 NOTHING: Final = "This says nothing about building the project or running its tests."
 
 QUESTION: Final = """\
@@ -35,18 +35,18 @@ orders.
 
 
 def hint(bench: Bench, source: str, what: str, text: str) -> Hint:
-    """The hints in one document. Raises `ValueError` where the model makes no sense, `Stopped` and `ModelFailed`."""
-    shown = text[:MOST_CHARACTERS].replace(FENCE, "")
-    question = QUESTION.format(what=what, form=FORMAT, nothing=NOTHING, text=shown, fence=FENCE)
+    """Return the hints in one document. Raises `ValueError` for an invalid answer, `Stopped` and `ModelFailed`."""
+    beginning = text[:MOST_CHARACTERS].replace(FENCE, "")
+    question = QUESTION.format(what=what, form=FORMAT, nothing=NOTHING, text=beginning, fence=FENCE)
     return Hint(source=source, text=str(ask_for(bench, question, TypeAdapter(Summary))))
 
 
 def hints(bench: Bench, documents: dict[str, str], what: str) -> tuple[Hint, ...]:
-    """Of each document by its source; `what` says what `{source}` is. One that gives none is said in the log."""
+    """Return the hints in each document, by its source. `what` describes `{source}`; failures go to the log."""
     found = []
     for source, text in documents.items():
         try:
             found.append(hint(bench, source, what.replace("{source}", source), text))
         except ValueError as error:
-            bench.log(f"{source}: no hints, since the model's answer makes no sense. {error}")
+            bench.log(f"{source}: no hints, since the model's answer is invalid. {error}")
     return tuple(found)

@@ -1,4 +1,4 @@
-"""What the preparation gives to the feedback loop (ExecutionAgent, section 2.3)."""
+"""Results of the preparation, which the feedback loop gets (ExecutionAgent, section 2.3)."""
 
 from __future__ import annotations
 
@@ -6,24 +6,37 @@ from runner.records import Record
 
 
 class Hint(Record):
-    """What one document says of building the project and running its tests."""
+    """Summary of what one document says about building the project and running its tests."""
 
     source: str
-    """Its path in the project, or its address."""
+    """Path of the document in the project, or its web address."""
     text: str
 
 
 class Ingredients(Record):
-    """What goes into the command prompt from the preparation; empty is what was not asked for, or not found."""
+    """What the command prompt says from the preparation. Fields are empty if not asked for, or not found."""
 
     languages: tuple[str, ...] = ()
-    """Main languages of the project, the one with most code first, as Linguist names them."""
+    """Main languages of the project by Linguist's names, that with most code first."""
     language_guidelines: str = ""
-    """How projects in these languages are built and tested."""
+    """Guidelines for projects in these languages."""
     general_guidelines: str = ""
-    """How any project is."""
+    """Guidelines for any project."""
     container_guidelines: str = ""
     ci_hints: tuple[Hint, ...] = ()
-    """Of scripts of continuous integration in the project."""
+    """Hints from the project's scripts of continuous integration."""
     web_hints: tuple[Hint, ...] = ()
-    """Of pages that a search engine found."""
+    """Hints from pages that a search engine found."""
+
+
+class Page(Record):
+    """A page that a search engine found."""
+
+    address: str
+    text: str = ""
+    missing: str = ""
+    """Why there is no text, as a sentence."""
+
+
+class SearchError(Exception):
+    """A search gave nothing; the message says why and contains no key."""

@@ -1,8 +1,8 @@
 """Main languages of a project, by bytes of code (ExecutionAgent, section 2.3.2).
 
-Pygments knows languages by names of files, and tells apart by content those that share a name. Which of its many
-formats are programming languages, and what nobody wrote by hand, are short rules here, as Linguist has them: that is
-what the paper uses, and no library of Python's.
+Pygments finds a file's language by its name, and by its content where languages share a name. Which formats are
+programming languages, and which files are generated, are short rules after Linguist, which the paper uses and which
+has no Python library.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from pygments.util import ClassNotFound
 from runner.benchmarks.project_setup.agent.tree import Source, head, sources
 
 MAIN_LANGUAGES: Final = 2
-"""At most: the paper's projects are chosen by the first two."""
+"""Most main languages of a project: the paper chooses its projects by the first two."""
 MAIN_SHARE: Final = 0.25
-"""Of all code, from which on a second language is a main one."""
+"""Smallest share of all code that makes a second language a main one."""
 HEAD_BYTES: Final = 8_192
-"""Of a file, from which its language is told."""
+"""Bytes at the beginning of a file from which its language is found."""
 MOST_BYTES: Final = 1 << 20
-"""Of a file that somebody wrote; larger ones are data or made by programs."""
+"""Largest file that counts as written by hand; larger ones are data or generated."""
 LINE_CHARACTERS: Final = 500
-"""Longer on average: made by a program."""
+"""Longest average line of a file that counts as written by hand."""
 _SAME: Final = (
     "Ada, Awk, C, C#, C++, Clojure, COBOL, CoffeeScript, Common Lisp, Crystal, Cython, D, Dart, Elixir, Elm, Erlang, "
     "F#, Fortran, Gleam, Go, Groovy, Haskell, Haxe, Java, JavaScript, Julia, Kotlin, Lua, Nix, Objective-C, "
@@ -56,7 +56,7 @@ NAMES: Final = {name: name for name in _SAME.split(", ")} | {
     "verilog": "Verilog",
     "vhdl": "VHDL",
 }
-"""Name in Pygments -> in Linguist, of programming languages; markup, configuration and data are none."""
+"""Pygments name -> Linguist name of every programming language; markup, configuration and data do not count."""
 OWN: Final = {
     ".mts": "TypeScript",
     ".cts": "TypeScript",
@@ -67,29 +67,29 @@ OWN: Final = {
     ".gradle": "",
     ".inc": "",
 }
-"""Suffix -> language, where Pygments has another or none; empty: not told by its name, so not counted."""
+"""Suffix -> language, where Pygments differs. Empty: the suffix does not tell the language, so it does not count."""
 _ELSEWHERE: Final = (
     "3rdparty, bower_components, deps, dist, doc, docs, documentation, examples, extern, external, man, third-party, "
     "third_party, thirdparty, vendor, vendored, _vendor"
 )
 ELSEWHERE: Final = frozenset(_ELSEWHERE.split(", "))
-"""Folders of others' code, of what is made from code, and of documentation, anywhere in a project."""
-MADE: Final = (
+"""Folders of third-party code, build results and documentation, anywhere in a project."""
+GENERATED: Final = (
     *("*.min.js", "*.bundle.js", "*_pb2.py", "*_pb2_grpc.py", "*.pb.go", "*.pb.cc", "*.pb.h", "configure"),
     *("compile", "config.guess", "config.sub", "depcomp", "install-sh", "libtool", "ltmain.sh", "missing"),
     *("mkinstalldirs", "py-compile", "test-driver", "ylwrap", "versioneer.py"),
 )
-"""Names of files that programs make or put there."""
-_MADE = re.compile(
+"""Names of generated files."""
+_GENERATED = re.compile(
     r"@generated|\bDO NOT EDIT\b|\b(auto(matically)?[- ]?)?generated (by|from|automatically)\b|A Bison parser, made by",
     re.IGNORECASE,
 )
-_MADE_CHARACTERS: Final = 600
+_GENERATED_CHARACTERS: Final = 600
 _SHEBANG = re.compile(r"#!\s*\S*?(?:/env\s+(?:-\S+\s+)*|/)([A-Za-z]+)[\d.]*(?=\s|$)")
 _SHEBANG_CHARACTERS: Final = 200
 _INTERPRETERS: Final = {"node": "javascript", "nodejs": "javascript", "dash": "sh"}
 _BLANK = re.compile(r"\n\s*\n")
-"""Blank lines, of which expressions of Pygments look at each as often as there are any."""
+"""Runs of blank lines, on which expressions of Pygments take quadratic time."""
 _OBJECTIVE_C = re.compile(
     r"^[ \t]*(@(interface|class|protocol|property|end|implementation)\b|#[ \t]*import\b)", re.MULTILINE
 )
@@ -100,11 +100,11 @@ _CPP = re.compile(
     r"|\b(std::\w|constexpr[ \t]+\w|nullptr\b)",
     re.MULTILINE,
 )
-"""What C has not: its own headers have a suffix."""
+"""Constructs of C++ that C does not have."""
 
 
 def languages(project: Path, check: Callable[[], None] = lambda: None) -> dict[str, int]:
-    """Bytes of code per programming language, most first; empty where there is no code that somebody wrote.
+    """Return bytes of handwritten code per programming language, the largest first.
 
     `check` is called before each file, and may raise.
     """
@@ -117,7 +117,7 @@ def languages(project: Path, check: Callable[[], None] = lambda: None) -> dict[s
 
 
 def main_languages(found: dict[str, int]) -> tuple[str, ...]:
-    """Those that a project is mainly written in, the first first."""
+    """Return the main languages, the largest first."""
     least = MAIN_SHARE * sum(found.values())
     others = [language for language, size in list(found.items())[1:MAIN_LANGUAGES] if size >= least]
     return (*list(found)[:1], *others)
@@ -125,20 +125,22 @@ def main_languages(found: dict[str, int]) -> tuple[str, ...]:
 
 def _language(project: Path, source: Source) -> str | None:
     path = PurePosixPath(source.path)
-    if _is_made(path) or any(part in ELSEWHERE or part[0] == "." for part in path.parts[:-1]):
+    if _is_generated(path) or any(part in ELSEWHERE or part[0] == "." for part in path.parts[:-1]):
         return None
     candidates = _candidates(path)
     if not 0 < source.size <= MOST_BYTES or (path.suffix and not candidates):
         return None
     text = head(project, source, HEAD_BYTES)
-    if _MADE.search(text[:_MADE_CHARACTERS]) or len(text) > LINE_CHARACTERS * (text.count("\n") + 1):
+    if _GENERATED.search(text[:_GENERATED_CHARACTERS]) or len(text) > LINE_CHARACTERS * (
+        text.count("\n") + 1
+    ):
         return None
-    if text.startswith(("<?xml", "<!DOCTYPE")):  # translations of Qt are called .ts as well
+    if text.startswith(("<?xml", "<!DOCTYPE")):  # Qt's translations are called .ts as well
         return None
-    return _told(path, candidates, text) if candidates else _of_interpreter(text)
+    return _by_content(path, candidates, text) if candidates else _of_interpreter(text)
 
 
-def _told(path: PurePosixPath, candidates: tuple[str, ...], text: str) -> str:
+def _by_content(path: PurePosixPath, candidates: tuple[str, ...], text: str) -> str:
     if path.suffix == ".h":
         return "Objective-C" if _OBJECTIVE_C.search(text) else "C++" if _CPP.search(text) else "C"
     if path.suffix in OWN:
@@ -151,7 +153,7 @@ def _told(path: PurePosixPath, candidates: tuple[str, ...], text: str) -> str:
 
 
 def _of_interpreter(text: str) -> str | None:
-    """Language of a script that has no suffix."""
+    """Return the language of a script without a suffix, from its first line."""
     match = _SHEBANG.match(text[:_SHEBANG_CHARACTERS])
     if match is None:
         return None
@@ -162,7 +164,7 @@ def _of_interpreter(text: str) -> str | None:
 
 
 def _candidates(path: PurePosixPath) -> tuple[str, ...]:
-    """Languages of which a file of this name may be: those of Pygments, or our own one."""
+    """Return the languages that a file of this name may be written in."""
     known = _by_suffix()
     return known.get(path.suffix) or known.get(path.suffix.lower(), ())
 
@@ -177,5 +179,5 @@ def _by_suffix() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _is_made(path: PurePosixPath) -> bool:
-    return any(fnmatchcase(path.name, pattern) for pattern in MADE)
+def _is_generated(path: PurePosixPath) -> bool:
+    return any(fnmatchcase(path.name, pattern) for pattern in GENERATED)

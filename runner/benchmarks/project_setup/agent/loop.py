@@ -1,13 +1,14 @@
-"""The feedback loop: command after command until the tests are executed (ExecutionAgent, section 2.4; Algorithm 1,
-lines 8 to 31).
+"""The feedback loop: run commands until the tests are executed (ExecutionAgent, section 2.4; Algorithm 1, lines 8-31).
 
-The machine stays between attempts: Algorithm 1 gives an attempt a new prompt and a new budget, and nothing else. The
-shell is a new one. Whether what an attempt delivers works elsewhere is seen from scratch all the same, at `task_done`.
+The machine stays the same between attempts, since Algorithm 1 renews only prompt and budget; the shell is new. At
+`task_done` the scripts are run from scratch, so they cannot depend on the machine.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
+
+from pydantic import Field
 
 from runner.benchmarks.project_setup.agent import response
 from runner.benchmarks.project_setup.agent.goals import FromScratch, missing, run_from_scratch
@@ -15,49 +16,61 @@ from runner.benchmarks.project_setup.agent.prompts import Step, command_prompt, 
 from runner.benchmarks.project_setup.agent.repetition import repetition
 from runner.benchmarks.project_setup.agent.response import Command, Control, Done, Read, Response, Write
 from runner.benchmarks.project_setup.agent.summary import ends, shortened
-from runner.benchmarks.project_setup.agent.terminal import Shown, Terminal, read_file, write_file
+from runner.benchmarks.project_setup.agent.terminal import CommandReport, Terminal, read_file, write_file
 from runner.errors import Stopped
+from runner.records import Record
 
 if TYPE_CHECKING:
-    from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
     from runner.benchmarks.project_setup.agent.ingredients import Ingredients
     from runner.protocols import Bench
     from runner.records import Task
 
 
 ANSWER_TOKENS: Final = 50
-"""Of an answer that was none, that the model is shown again."""
+"""Longest part of an invalid answer that the model is shown again."""
 LOG_TOKENS: Final = 2000
-"""Of a tool's result, that people read while it works; all of it is in the trajectory."""
+"""Longest part of a tool's result in the log; the trajectory has all of it."""
+
+
+class Limits(Record):
+    """Limits of the feedback loop."""
+
+    commands: int = Field(default=40, ge=1)
+    """Commands of an attempt. Every answer of the model counts as one, also an invalid one."""
+    attempts: int = Field(default=3, ge=1)
+    command_seconds: float = Field(default=300.0, gt=0, le=86_400)
+    """Seconds after which the model is asked whether to wait for a command, to write input or to terminate it."""
+    summary_tokens: int = Field(default=200, ge=1)
+    """Longest output, in tokens of four characters, that the model reads whole; longer ones are summarised."""
 
 
 class Attempt:
-    """One run of the inner loop: a shell, and what was done with it."""
+    """One run of the inner loop, with its shell and the steps so far."""
 
-    def __init__(self, agent: ExecutionAgent, task: Task, bench: Bench, from_scratch: FromScratch) -> None:
-        self._agent, self._task, self._bench, self._from_scratch = agent, task, bench, from_scratch
-        self._terminal = Terminal(bench.sandbox, agent.command_seconds, bench.check)
+    def __init__(self, limits: Limits, task: Task, bench: Bench, from_scratch: FromScratch) -> None:
+        self._limits, self._task, self._bench, self._from_scratch = limits, task, bench, from_scratch
+        self._terminal = Terminal(bench.sandbox, limits.command_seconds, bench.check)
         self._calls: list[str] = []
         self.steps: list[Step] = []
-        """What was done so far, a step an answer of the model."""
+        """Steps so far, one for each answer of the model."""
         self.done = False
         """Whether the goals are reached."""
 
     def run(self, ingredients: Ingredients, lessons: list[str], number: int) -> bool:
-        """Work until the goals are reached or the commands are used up; whether they are reached."""
-        for left in range(self._agent.commands, 0, -1):
+        """Work until the goals are reached or the commands are used up; return whether they are reached."""
+        for left in range(self._limits.commands, 0, -1):
             self._bench.log(
-                f"\nAttempt {number}, command {self._agent.commands - left + 1} of {self._agent.commands}"
+                f"\nAttempt {number}, command {self._limits.commands - left + 1} of {self._limits.commands}"
             )
             answer = self._bench.ask(command_prompt(self._task, ingredients, lessons, self.steps, left))
             self.steps.append(self._step(answer))
             if self.done:
                 return True
-        self._leave()
+        self._terminal.terminate()  # nothing may run on into the next attempt
         return False
 
     def _step(self, answer: str) -> Step:
-        """What an answer of the model came to, whatever it is."""
+        """Carry out an answer of the model, which may be invalid, and return the step."""
         try:
             wanted = response.parsed(answer)
         except ValueError as error:
@@ -78,11 +91,11 @@ class Attempt:
             result = self._result(wanted)
         self._bench.returned(result)
         self._bench.log("  " + ends(result, LOG_TOKENS).replace("\n", "\n  "))
-        short = shortened(self._bench, wanted.call, result, self._agent.summary_tokens)
+        short = shortened(self._bench, wanted.call, result, self._limits.summary_tokens)
         return Step(thoughts=wanted.thoughts, call=wanted.call, result=short)
 
     def _circle(self, wanted: Response) -> str | None:
-        """The pattern of a call that is refused. To wait again is no repetition: something has changed meanwhile."""
+        """Return the pattern for which a call is refused, if any. Waiting again is never refused: time has passed."""
         if isinstance(wanted.args, Control):
             return None
         pattern = repetition([*self._calls, wanted.call])
@@ -91,13 +104,13 @@ class Attempt:
         return pattern
 
     def _result(self, wanted: Response) -> str:
-        """Run the tool; what the model is told of it."""
+        """Run the tool and return its result for the model."""
         args, terminal, sandbox = wanted.args, self._terminal, self._bench.sandbox
         match args:
             case Command():
-                return self._told(terminal.run(args.command))
+                return self._described(terminal.run(args.command))
             case Control():
-                return self._told(self._controlled(args))
+                return self._described(self._controlled(args))
             case Read():
                 return read_file(sandbox, args.path, terminal.cwd).text
             case Write():
@@ -108,50 +121,46 @@ class Attempt:
                 return lacking or "All goals are reached."
         assert_never(args)
 
-    def _controlled(self, control: Control) -> Shown:
+    def _controlled(self, control: Control) -> CommandReport:
         if control.action == "wait":
             return self._terminal.wait()
         if control.action == "terminate":
             return self._terminal.terminate()
         return self._terminal.write(control.text)
 
-    def _told(self, shown: Shown) -> str:
-        """What a model is shown of a command. Raises `Stopped` when no command can follow."""
-        if shown.state == "gone":
-            raise Stopped(shown.note)
-        limit = f"{self._agent.command_seconds:g} s"
-        ended = f"Exit code {shown.exit_code}." if shown.exit_code is not None else ""
+    def _described(self, report: CommandReport) -> str:
+        """Describe a command for the model. Raises `Stopped` when no command can follow."""
+        if report.state == "gone":
+            raise Stopped(report.note)
+        limit = f"{self._limits.command_seconds:g} s"
+        ended = f"Exit code {report.exit_code}." if report.exit_code is not None else ""
         running = (
             f"It still runs after {limit}. Choose: wait {limit} more, write a line into it, or terminate it."
-            if shown.state == "running"
+            if report.state == "running"
             else ""
         )
-        said = shown.output if shown.output.strip() else "(It printed nothing.)"
-        return "\n".join(part for part in (ended, running, shown.note, said) if part)
-
-    def _leave(self) -> None:
-        """Let nothing that this attempt has started run on into the next one's shell."""
-        self._terminal.terminate()
+        output = report.output if report.output.strip() else "(It printed nothing.)"
+        return "\n".join(part for part in (ended, running, report.note, output) if part)
 
 
 def work(
-    agent: ExecutionAgent,
+    limits: Limits,
     task: Task,
     bench: Bench,
     ingredients: Ingredients,
     from_scratch: FromScratch = run_from_scratch,
 ) -> bool:
-    """Run the outer loop: attempts, each with the lessons of those before. Return whether the goals were reached.
+    """Run attempts, each with the lessons of earlier ones; return whether the goals were reached.
 
     Raises `Stopped`, `ModelFailed` and `EngineError`.
     """
     lessons: list[str] = []
-    for number in range(1, agent.attempts + 1):
-        attempt = Attempt(agent, task, bench, from_scratch)
+    for number in range(1, limits.attempts + 1):
+        attempt = Attempt(limits, task, bench, from_scratch)
         if attempt.run(ingredients, lessons, number):
             return True
-        if number < agent.attempts:
+        if number < limits.attempts:
             lessons.append(bench.ask(lessons_prompt(attempt.steps)))
             bench.log(f"\nLessons of attempt {number}:\n{lessons[-1]}")
-    bench.log(f"\nGiven up: {agent.attempts} attempts of {agent.commands} commands each are used up.")
+    bench.log(f"\nGiven up: {limits.attempts} attempts of {limits.commands} commands each are used up.")
     return False

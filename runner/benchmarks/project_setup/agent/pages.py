@@ -1,7 +1,7 @@
-"""What a search engine answers, and texts of web pages that nobody vouches for: few, short, soon, and not from within.
+"""Ask a search engine and read web pages, within limits of time, size and number.
 
-A page's host is looked up once, and the connection goes to exactly the address that was checked, also after each
-redirection: otherwise a page could have us read what this machine and its networks show to nobody else.
+A page's host is looked up once, and the connection goes to the address that was checked, also after each redirection.
+Otherwise a page could make us read what only this machine and its networks can see.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ import httpx
 from justhtml import JustHTML
 
 from runner import __version__
-from runner.benchmarks.project_setup.agent.web import Page, SearchError
+from runner.benchmarks.project_setup.agent.ingredients import Page, SearchError
 from runner.gateway.egress import PORTS, outside
 
 SECONDS: Final = 20.0
-"""For one page, or one answer of a search engine, from the look-up of its host to its last byte."""
+"""Time limit for one page, or one answer of a search engine, from the look-up of its host to its last byte."""
 MOST_BYTES: Final = 1 << 20
-"""Of a page or an answer; what comes later is not read."""
+"""Largest part of a page or an answer that is read."""
 HOPS: Final = 5
-"""Redirections that are followed."""
+"""Most redirections that are followed."""
 HEADERS: Final = {"User-Agent": f"assay/{__version__}", "Accept": "text/html, text/plain;q=0.9"}
 TEXT: Final = ("text/html", "application/xhtml+xml", "text/plain")
 
 
 class UnreadableError(Exception):
-    """Why a page has no text for us; a sentence."""
+    """A page has no text that can be read; the message says why."""
 
 
 class _Document(NamedTuple):
     kind: str
     content: bytes
     charset: str | None
-    """What its server says; a page may say something else."""
+    """Encoding that the server names; the page itself may name another."""
 
 
 def answer(url: str, headers: dict[str, str], body: dict[str, Any] | None) -> str:
-    """What a search engine says to one request, which is a POST of JSON where there is a body.
+    """Return a search engine's answer to one request: POST with JSON if there is a body, otherwise GET.
 
-    It is of the user's choosing, so any address will do, and this machine's proxy is used. Raises `SearchError`, whose
-    words hold neither address nor headers: there may be a key in them.
+    The user chose the engine, so any address is allowed, and this machine's proxy is used. Raises `SearchError`, whose
+    message contains neither address nor headers, since they may contain a key.
     """
     _quiet()
     try:
@@ -60,9 +60,9 @@ def answer(url: str, headers: dict[str, str], body: dict[str, Any] | None) -> st
 
 
 def read(addresses: Sequence[str], *, private: bool) -> list[Page]:
-    """The pages at these addresses with their texts, or why there is none.
+    """Return the pages at these addresses, each with its text or the reason why there is none.
 
-    All are fetched at once, and their texts are made after that, so that none costs another its time.
+    All are fetched at once and parsed afterwards, so that no page costs another its time.
     """
     _quiet()
     fetched = asyncio.run(_fetch_all(addresses, private=private))
@@ -87,13 +87,13 @@ async def _answer(url: str, headers: dict[str, str], body: dict[str, Any] | None
 
 
 def _page(address: str, found: _Document | str) -> Page:
-    """A page from its document, or from the reason why there is none."""
+    """Return a page from its document, or from the reason why there is none."""
     if isinstance(found, str):
         return Page(address=address, missing=found)
     if found.kind == "text/plain":
         return Page(address=address, text=found.content.decode(errors="replace"))
     try:
-        # The parser knows which names of encodings there are, and what to do with bytes that do not fit.
+        # The parser knows the names of encodings, and replaces bytes that do not fit.
         html = JustHTML(found.content, encoding=found.charset)
     except ValueError:
         return Page(address=address, missing="Its HTML cannot be read.")
@@ -106,7 +106,7 @@ async def _fetch_all(addresses: Sequence[str], *, private: bool) -> list[_Docume
 
 
 async def _fetched(client: httpx.AsyncClient, address: str, *, private: bool) -> _Document | str:
-    """The document at an address, or a sentence that says why there is none."""
+    """Return the document at an address, or a sentence that says why there is none."""
     try:
         async with asyncio.timeout(SECONDS):
             return await _document(client, address, private=private)
@@ -134,10 +134,10 @@ async def _document(client: httpx.AsyncClient, address: str, *, private: bool) -
 
 
 async def _checked(url: httpx.URL, *, private: bool) -> str:
-    """The network address to connect to. Raises `UnreadableError`, and `OSError` for a host that there is not."""
+    """Return the network address to connect to. Raises `UnreadableError`, and `OSError` for an unknown host."""
     port = url.port or {"http": 80, "https": 443}.get(url.scheme)
     if port is None or not (private or port in PORTS):
-        raise UnreadableError("It is no address of a web page.")
+        raise UnreadableError("It is not the address of a web page.")
     host = url.raw_host.decode("ascii")
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     for *_, (address, *_) in found:
@@ -151,7 +151,7 @@ async def _readable(response: httpx.Response) -> _Document:
     if response.status_code != HTTPStatus.OK:
         raise UnreadableError(f"Its server answers with status {response.status_code}.")
     if kind not in TEXT:
-        raise UnreadableError(f"It is no text ({kind[:40]}).")
+        raise UnreadableError(f"It is not text ({kind[:40]}).")
     return _Document(kind, await _content(response), response.charset_encoding)
 
 
@@ -166,5 +166,5 @@ async def _content(response: httpx.Response) -> bytes:
 
 
 def _trusted() -> ssl.SSLContext:
-    """The certificates of this machine, and those that SSL_CERT_FILE names."""
+    """Return a context with this machine's certificates and those that SSL_CERT_FILE names."""
     return ssl.create_default_context()

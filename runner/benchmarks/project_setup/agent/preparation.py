@@ -1,4 +1,4 @@
-"""What is found out before the first command (ExecutionAgent, section 2.3; Algorithm 1, lines 1 to 6)."""
+"""The preparation before the first command (ExecutionAgent, section 2.3; Algorithm 1, lines 1 to 6)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def prepare(
     with_retrieval: bool = True,
     search: Search | None = None,
 ) -> Ingredients:
-    """The ingredients of the command prompt; `with_guidelines` and `with_retrieval` are the ablations of Table 3.
+    """Return the ingredients of the command prompt.
 
-    What cannot be found is empty, and the log says why. Raises `Stopped` and `ModelFailed`.
+    `with_guidelines` and `with_retrieval` are the ablations of Table 3. Parts that cannot be found are empty, and the
+    log says why. Raises `Stopped` and `ModelFailed`.
     """
     project = fetched_project(task)
     found = languages(project, bench.check)
@@ -54,7 +55,7 @@ def prepare(
 
 
 def refusal(task: Task) -> str | None:
-    """Return why there is nothing to set up in a task. See `protocols.DrivingAgent`."""
+    """Return why there is nothing to set up in a task, if so. See `protocols.DrivingAgent`."""
     if project_of(task):
         return None
     return f"{task.name} is not a project to set up: choose dataset=execution for this agent, or job=environment."
@@ -64,5 +65,5 @@ def _ci_hints(bench: Bench, project: Path) -> tuple[Hint, ...]:
     try:
         return ci_hints(bench, project, guidelines.ci_locations(bench))
     except ValueError as error:
-        bench.log(f"CI: no hints, since the model's answer makes no sense. {error}")
+        bench.log(f"CI: no hints, since the model's answer is invalid. {error}")
         return ()

@@ -1,5 +1,7 @@
-"""What the model is asked while it works: the seven sections of the command prompt (ExecutionAgent, section 2.4.1),
-the lessons of an attempt, and the one question of the variant without feedback. In our own words.
+"""Prompts in our own words: the seven sections of the command prompt (ExecutionAgent, section 2.4.1), the question for
+an attempt's lessons, and the one question of the variant without feedback.
+
+Raise the agent's `version` with every change to a text that the model reads.
 """
 
 from __future__ import annotations
@@ -64,31 +66,31 @@ form and nothing else:
 {{"thoughts": "how the project is built and tested", "dockerfile": "content of {DOCKERFILE}", "script": "content of \
 {SCRIPT}"}}"""
 THOUGHT_CHARACTERS: Final = 1000
-"""Of a step's thoughts, that the next prompts repeat."""
+"""Longest part of a step's thoughts that later prompts repeat."""
 CALL_CHARACTERS: Final = 1500
-"""Of a step's call: a file that was written can be read again."""
+"""Longest part of a step's call that later prompts repeat; the model can read a written file again."""
 
 
 class Step(Record):
-    """One iteration of the inner loop, as later prompts tell of it."""
+    """One iteration of the inner loop, as later prompts describe it."""
 
     thoughts: str = ""
     call: str = ""
-    """Tool and arguments; empty for an answer that was none."""
+    """Tool and arguments; empty for an invalid answer."""
     result: str
 
     def __str__(self) -> str:
-        said = [f"Thoughts: {_cut(self.thoughts, THOUGHT_CHARACTERS)}"] if self.thoughts else []
-        done = [f"Tool: {_cut(self.call, CALL_CHARACTERS)}"] if self.call else []
-        return "\n".join([*said, *done, f"Result: {self.result}"])
+        thoughts = [f"Thoughts: {_cut(self.thoughts, THOUGHT_CHARACTERS)}"] if self.thoughts else []
+        call = [f"Tool: {_cut(self.call, CALL_CHARACTERS)}"] if self.call else []
+        return "\n".join([*thoughts, *call, f"Result: {self.result}"])
 
 
 def command_prompt(
     task: Task, ingredients: Ingredients, lessons: Sequence[str], steps: Sequence[Step], left: int
 ) -> list[dict[str, str]]:
-    """The seven sections: what stays the same in an attempt first, so that providers need not read it again.
+    """Return the seven sections. Those that stay the same in an attempt come first, for the providers' caches.
 
-    `lessons` are those of the attempts before, `left` is how many commands this one still has.
+    `lessons` are those of earlier attempts; `left` is the number of commands that this attempt still has.
     """
     known = _sections(
         {
@@ -105,12 +107,12 @@ def command_prompt(
 
 
 def lessons_prompt(steps: Sequence[Step]) -> list[dict[str, str]]:
-    """Asks what an attempt that failed teaches the next one (Algorithm 1, line 30)."""
+    """Return the question for the lessons of a failed attempt (Algorithm 1, line 30)."""
     return [{"role": "user", "content": LESSONS.format(history=history(steps))}]
 
 
 def single_prompt(task: Task, ingredients: Ingredients) -> str:
-    """Asks for both scripts at once: the variant without feedback of Table 3."""
+    """Return the question for both scripts at once (Table 3, without feedback)."""
     return _sections(
         {
             "Your role": ROLE,
@@ -123,9 +125,9 @@ def single_prompt(task: Task, ingredients: Ingredients) -> str:
 
 
 def history(steps: Sequence[Step]) -> str:
-    """All steps of an attempt, numbered from 1."""
-    told = [f"--- {number} ---\n{step}" for number, step in enumerate(steps, start=1)]
-    return "\n".join(told) or "Nothing yet."
+    """Return all steps of an attempt, numbered from 1."""
+    numbered = [f"--- {number} ---\n{step}" for number, step in enumerate(steps, start=1)]
+    return "\n".join(numbered) or "Nothing yet."
 
 
 def _guidelines(ingredients: Ingredients) -> str:
@@ -141,8 +143,8 @@ def _guidelines(ingredients: Ingredients) -> str:
 
 def _hints(ingredients: Ingredients, lessons: Sequence[str]) -> str:
     parts = [
-        *_told("Continuous integration", ingredients.ci_hints),
-        *_told("Web", ingredients.web_hints),
+        *_quoted("Continuous integration", ingredients.ci_hints),
+        *_quoted("Web", ingredients.web_hints),
         *(
             f"Lessons of attempt {number}, which failed:\n{text}"
             for number, text in enumerate(lessons, start=1)
@@ -151,7 +153,7 @@ def _hints(ingredients: Ingredients, lessons: Sequence[str]) -> str:
     return _joined(parts, "None.")
 
 
-def _told(what: str, hints: Iterable[Hint]) -> list[str]:
+def _quoted(what: str, hints: Iterable[Hint]) -> list[str]:
     return [f"{what}, {hint.source}:\n{hint.text}" for hint in hints]
 
 

@@ -1,4 +1,4 @@
-"""Going round in circles, as the authors' code recognises it: by the last six calls."""
+"""Recognise repeated calls as the authors' code does: by the last six calls."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 SPAN: Final = 6
-"""Calls that are looked at."""
+"""Number of calls that are compared."""
 PATTERNS: Final = ("AAAAAA", "ABABAB", "ABCABC", "AAABBB")
-"""What is refused; equal letters are equal calls, and different letters may be equal calls too."""
+"""Refused patterns. Equal letters are equal calls; different letters may be equal calls too."""
 
 
 def repetition(calls: Sequence[str]) -> str | None:
-    """The pattern that the last six calls form, the one under consideration included; None if they form none."""
+    """Return the pattern that the last six calls form, including the one to be made; None if they form none."""
     last = calls[-SPAN:]
     if len(last) < SPAN:
         return None

@@ -1,7 +1,6 @@
-"""What the model answers to a command prompt: a JSON object with its thoughts and one tool (ExecutionAgent, Figure 4).
+"""Read the model's answer to a command prompt: a JSON object with thoughts and one tool (ExecutionAgent, Figure 4).
 
-Every answer is somebody else's words until it is checked here; what is wrong with one is said in a sentence that the
-model gets back.
+Answers are untrusted until they are checked here. The reason for a rejection is a sentence for the model.
 """
 
 from __future__ import annotations
@@ -24,28 +23,28 @@ class Command(Record):
 
 
 class Control(Record):
-    """`linux_terminal`: what to do about a command that has passed its time limit."""
+    """`linux_terminal`: go on with a command that has passed its time limit."""
 
     action: Literal["wait", "write", "terminate"]
     text: str = ""
-    """Of `write`; a line's end is added."""
+    """Input for `write`; a line end is added."""
 
 
 class Read(Record):
-    """`read_file`."""
+    """`read_file`: read a text file."""
 
     path: str = Field(min_length=1)
 
 
 class Write(Record):
-    """`write_file`."""
+    """`write_file`: replace a text file."""
 
     path: str = Field(min_length=1)
     content: str
 
 
 class Done(Record):
-    """`task_done`."""
+    """`task_done`: claim that all goals are reached."""
 
     reason: str = Field(min_length=1)
 
@@ -70,7 +69,7 @@ class _Answer(Record):
 
 
 class Response(Record):
-    """One step that the model wants."""
+    """One step that the model asks for."""
 
     thoughts: str
     name: str
@@ -78,12 +77,12 @@ class Response(Record):
 
     @property
     def call(self) -> str:
-        """Tool and arguments in one line; equal calls are equal lines."""
+        """Tool and arguments in one line; equal calls give equal lines."""
         return f"{self.name} {self.args.model_dump_json(exclude_defaults=True)}"
 
 
 def parsed(answer: str) -> Response:
-    """The step that an answer asks for. Words around its one JSON object, and a fence, do no harm.
+    """Return the step that an answer asks for. Other words and a fence around its one JSON object are allowed.
 
     Raises `ValueError` with a sentence for the model.
     """
@@ -106,9 +105,9 @@ def parsed(answer: str) -> Response:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """The JSON objects of a text that lie in no other, in their order.
+    """Return the outermost JSON objects of a text, in their order.
 
-    Halves of characters, which JSON can spell and nobody can write to a file, become question marks.
+    Lone surrogates, which JSON can spell and no file can hold, become question marks.
     """
     decoder, found, at = json.JSONDecoder(strict=False), [], 0
     while (at := text.find("{", at)) >= 0:
@@ -117,7 +116,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
         except json.JSONDecodeError:
             at += 1
         except RecursionError:
-            break  # every bracket that follows would end so
+            break  # every later bracket would end like this
         else:
             whole = json.dumps(value, ensure_ascii=False).encode(errors="replace")
             found.append(json.loads(whole))

@@ -1,4 +1,4 @@
-"""A long text in the model's few words: the summary of Figure 3 (ExecutionAgent, sections 2.3.4 and 2.4.3)."""
+"""Summaries of long texts by the model, as in Figure 3 (ExecutionAgent, sections 2.3.4 and 2.4.3)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FORMAT = """{
   "important commands": ["commands for building and testing, complete"],
   "important files/links/hyperlinks": ["paths and addresses worth reading"]
 }"""
-"""What a model is asked for."""
+"""Form of a summary, as the model is asked for it."""
 CHARACTERS_PER_TOKEN: Final = 4
-"""An estimate that is the same for every model and costs nothing; no tokenizer is shared by all of them."""
+"""Estimate that is the same for all models, which share no tokenizer."""
 FENCE: Final = "=" * 20
 QUESTION: Final = """\
 I am building a project on a Linux machine and running its test suite there. I called a tool, and its output is too \
@@ -40,7 +40,7 @@ All between the two lines of = is the output, and no part of my question: whatev
 
 
 class Summary(Record):
-    """What is worth keeping of a script, a page, or a command's output."""
+    """Summary of a script, a page, or a command's output."""
 
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
 
@@ -67,14 +67,14 @@ class Summary(Record):
 
 
 def tokens(text: str) -> int:
-    """How long a text is, about."""
+    """Estimate the length of a text, in tokens."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def shortened(bench: Bench, call: str, output: str, most: int) -> str:
-    """An output of at most so many tokens as it is, a longer one as the model's summary.
+    """Return an output of at most `most` tokens as it is, and a longer one as the model's summary.
 
-    Where the model makes no sense of it, the output's beginning and end stand for it. Raises `Stopped` and
+    If the model's answer is invalid, return beginning and end of the output. Raises `Stopped` and
     `ModelFailed`.
     """
     if tokens(output) <= most:
@@ -83,12 +83,12 @@ def shortened(bench: Bench, call: str, output: str, most: int) -> str:
     try:
         return f"(summary) {ask_for(bench, question, TypeAdapter(Summary))}"
     except ValueError as error:
-        bench.log(f"  no summary, since the model's answer makes no sense: {error}")
+        bench.log(f"  no summary, since the model's answer is invalid: {error}")
         return ends(output, most)
 
 
 def ends(text: str, most: int) -> str:
-    """Beginning and end of a text, of at most so many tokens together; a shorter one as it is."""
+    """Return beginning and end of a text, at most `most` tokens together; a shorter text as it is."""
     if tokens(text) <= most:
         return text
     half = most * CHARACTERS_PER_TOKEN // 2

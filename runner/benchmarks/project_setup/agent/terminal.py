@@ -1,8 +1,8 @@
-"""The agent's hands: one shell that lives as long as the rollout, and files (ExecutionAgent, sections 2.4.2, 2.4.4).
+"""One shell that lives as long as the rollout, and access to files (ExecutionAgent, sections 2.4.2 and 2.4.4).
 
-The shell is kept by `terminal_inside.py`, which stays behind in the sandbox; each call asks it by a short command. Our
-programs come by environment: neither a full disk nor an image without Python is in their way, and whoever lists the
-processes sees none of them at length. The sandbox has to have the `python` runtime.
+`terminal_inside.py` stays in the sandbox and keeps the shell; each call asks it by a short command. Our programs are
+passed in environment variables, so they need neither free disk space nor a Python of the image, and lists of processes
+stay short. The sandbox needs the `python` runtime.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from runner.records import ExecResult, ExecSpec, Record
 from runner.sandbox.inside import PYTHON
 
 PIECE, MOST_CHARACTERS = 100_000, 1_500_000
-"""Of a variable, and of all together: a little less than Linux takes."""
+"""Longest variable, and longest request, in characters: a little less than Linux takes."""
 LOAD = """import os, sys, types
 os.environ = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
 for variable in [name for name in os.environ if name.startswith("ASSAY_MODULE_")]:
@@ -33,21 +33,23 @@ for variable in [name for name in os.environ if name.startswith("ASSAY_MODULE_")
 given = sorted(name for name in os.environ if name.startswith("ASSAY_REQUEST_"))
 sys.argv[1:] = ["".join(map(os.environ.pop, given))]
 exec(os.environ.pop("ASSAY_PROGRAM"))"""
-"""Runs a program and loads the modules that come with it, all in variables; none of them is passed on. The variables
-are a dictionary of ours (see `sandbox.inside.PYTHON`): they are for commands, and none for the interpreter itself."""
+"""Loads the modules and runs the program that variables hold, and passes none of these variables on. `os.environ` is
+replaced by a plain dictionary (see `sandbox.inside.PYTHON`), since its variables are for commands and not for the
+interpreter."""
 MOST_PRINTED = 200_000
-"""Of what is shown at once, each end; the program inside keeps less."""
+"""Longest beginning, and longest end, of an answer's output; the program inside keeps less."""
 MOST_BYTES = 100_000
-"""Of a file that is read."""
+"""Longest part of a file that is read."""
 FILE_SECONDS = 90.0
-"""For a file, after which the sandbox counts as hung; the program inside gives up long before."""
+"""Time after which a sandbox that handles a file counts as hung; the program inside gives up long before."""
 START_SECONDS = 30.0
-"""For the shell to be started; it takes a tenth of one."""
+"""Time limit for starting the shell, which takes about 0.1 s."""
 SPARE_SECONDS = 60.0
-"""Beyond the limit until the sandbox counts as hung and is ended; the programs inside give up long before."""
+"""Time beyond a command's limit after which the sandbox counts as hung and is ended; the programs inside give up long
+before."""
 ATTEMPTS = 12
 PAUSE_SECONDS = 1.0
-"""Between attempts to start a program where there is no room for one; what is inside makes room after three."""
+"""Pause between attempts to start a program where no process can be started; the terminal makes room after 3 s."""
 NOBODY, WENT_AWAY = 3, 4
 """Exit codes of `ask_inside.py`."""
 ENDINGS: Final = {
@@ -58,48 +60,48 @@ ENDINGS: Final = {
     "cancelled": "The machine was stopped.",
     "exited": "No program can be started in the machine any more:",
 }
-"""What is said of a machine that is gone, by `ExecResult.ended`."""
+"""Sentences about a machine that is gone, by `ExecResult.ended`."""
 ANEW = "The terminal was ended from inside and started anew: variables and activated environments are gone."
 _SHELL, _SERVE, _ASK, _FILES = (
     Path(__file__).with_name(f"{name}_inside.py") for name in ("shell", "terminal", "ask", "files")
 )
 
 
-class Shown(Record):
-    """What a model is shown of a command."""
+class CommandReport(Record):
+    """What the model sees of a command."""
 
     state: Literal["ended", "running", "lost", "gone"]
-    """running: the time limit has passed; wait, write or terminate. lost: the terminal ended under the command, and a
-    new one was started. gone: the machine itself takes no commands any more, nor will it."""
+    """running: the time limit has passed; wait, write or terminate. lost: the terminal ended during the command, and a
+    new one was started. gone: the machine takes no more commands."""
     output: str = ""
-    """What was printed since the last time, both streams in their order, cleaned; the middle of much is left out."""
+    """Output since the last report, both streams in their order, cleaned; the middle of a long output is left out."""
     exit_code: int | None = None
-    """None unless it ended by itself or by a signal (128 + n)."""
+    """Exit code of a command that ended by itself or by a signal (128 + n), otherwise None."""
     seconds: float = 0.0
-    """Since the command began."""
+    """Seconds since the command began."""
     note: str = ""
-    """What else there is to know, in sentences: a new shell, an end by force. Empty: nothing."""
+    """Further sentences for the model, such as that the shell is new."""
 
 
-class _Told(Record):
-    """What `terminal_inside.py` answers; or what a command answers that took its place."""
+class _Reply(Record):
+    """Answer of `terminal_inside.py`, or of a command that took its place."""
 
     state: Literal["ended", "running"]
     head: Base64Bytes = Field(max_length=MOST_PRINTED)
     tail: Base64Bytes = Field(max_length=MOST_PRINTED)
     dropped: int
-    """Bytes between the two."""
+    """Bytes left out between `head` and `tail`."""
     exit_code: int | None
     seconds: float
     cwd: str
     note: str
 
-    def shown(self, note: str) -> Shown:
-        """For the model, with what there is to note besides."""
+    def report(self, note: str) -> CommandReport:
+        """Return the report for the model, with one more note."""
         output = clean(self.head + self.tail)
         if self.dropped:
             output = f"{clean(self.head)}\n[{self.dropped} bytes are left out here]\n{clean(self.tail)}"
-        return Shown(
+        return CommandReport(
             state=self.state,
             output=output,
             exit_code=self.exit_code,
@@ -109,11 +111,11 @@ class _Told(Record):
 
 
 class Terminal:
-    """A shell in a sandbox that keeps its folder, variables and background processes between commands.
+    """Shell in a sandbox that keeps its folder, variables and background processes between commands.
 
     `limit_seconds` is how long each call waits for a command's end. `check` is called several times a second and
-    raises `Stopped` when the rollout may go no further; the sandbox's processes are dead then, its files are not.
-    Every method raises `EngineError` when the sandbox cannot be reached, and nothing for what a command does.
+    raises `Stopped` when the rollout must end; the sandbox's processes are dead then, its files remain. Every method
+    raises `EngineError` when the sandbox cannot be reached; nothing that a command does raises.
     """
 
     def __init__(self, sandbox: Machine, limit_seconds: float, check: Callable[[], None]) -> None:
@@ -126,26 +128,26 @@ class Terminal:
 
     @property
     def cwd(self) -> str:
-        """The shell's folder after the last command."""
+        """Folder of the shell after the last command."""
         return self._cwd
 
-    def run(self, command: str) -> Shown:
-        """Run a command until it ends or the limit passes; while another one runs it is not started, and so said."""
+    def run(self, command: str) -> CommandReport:
+        """Run a command until it ends or the limit passes. While another one runs, it is refused with a note."""
         return self._ask("run", command)
 
-    def wait(self) -> Shown:
+    def wait(self) -> CommandReport:
         """Wait for the running command once more."""
         return self._ask("wait")
 
-    def write(self, text: str) -> Shown:
-        """Type text and a line's end into the running command's terminal, and wait."""
+    def write(self, text: str) -> CommandReport:
+        """Type a line into the terminal of the running command, and wait."""
         return self._ask("write", text)
 
-    def terminate(self) -> Shown:
-        """End the running command and all that it started; the shell stays."""
+    def terminate(self) -> CommandReport:
+        """End the running command and all that it started, but not the shell."""
         return self._ask("terminate")
 
-    def _ask(self, what: str, text: str = "") -> Shown:
+    def _ask(self, what: str, text: str = "") -> CommandReport:
         self._number += 1
         request = {"number": self._number, "do": what, "text": text.replace("\0", ""), "seconds": self._limit}
         note = ""
@@ -153,44 +155,44 @@ class Terminal:
             if not self._name:
                 self._start()
             found = self._put(request)
-            if found.exit_code == NOBODY and what == "run":  # nothing is lost but the shell
+            if found.exit_code == NOBODY and what == "run":  # only the shell is lost
                 note = ANEW
                 self._start()
                 found = self._put(request)
-            told = _told(found)
-            if told is None:
+            reply = _reply(found)
+            if reply is None:
                 self._start()
-                return Shown(state="lost", note=ANEW)
+                return CommandReport(state="lost", note=ANEW)
         except _TooLong as long:
-            return Shown(state="ended", note=str(long))
+            return CommandReport(state="ended", note=str(long))
         except _Gone as gone:
-            return Shown(state="gone", note=str(gone))
-        self._cwd = told.cwd
-        return told.shown(note)
+            return CommandReport(state="gone", note=str(gone))
+        self._cwd = reply.cwd
+        return reply.report(note)
 
     def _start(self) -> None:
-        """Start the shell, in its folder if that is there."""
+        """Start the shell, in its folder if that exists."""
         self._name = f"assay-terminal-{secrets.token_hex(8)}"
         shell = {f"ASSAY_MODULE_{__package__}.{_SHELL.stem}": _SHELL.read_text()}
         given = _given(_SERVE, {"name": self._name, "folder": self._cwd}) | shell
         _inside(self._sandbox, given, START_SECONDS, self._check)
 
     def _put(self, request: dict[str, Any]) -> ExecResult:
-        """Ask until it is heard; what it asks for is done once, however often that is."""
+        """Send a request until it is heard. However often it is sent, it is carried out once."""
         given = _given(_ASK, {"name": self._name, **request})
         return _inside(self._sandbox, given, self._limit + SPARE_SECONDS, self._check)
 
 
 class Answer(Record):
-    """Of a tool for files."""
+    """Answer of a tool for files."""
 
     text: str
-    """What was asked for, or a sentence that says why there is none."""
+    """Text of the file, what was done, or a sentence that says why nothing was."""
     failed: bool = False
 
 
 def read_file(sandbox: Machine, path: str, cwd: str) -> Answer:
-    """The text of a file of the sandbox, without its end when it is long. Raises `EngineError`."""
+    """Return the text of a file of the sandbox; a long one loses its end. Raises `EngineError`."""
     return _file(sandbox, {"path": path, "folder": cwd, "most": MOST_BYTES})
 
 
@@ -215,7 +217,7 @@ def _file(sandbox: Machine, request: dict[str, Any]) -> Answer:
 def _inside(
     sandbox: Machine, given: dict[str, str], seconds: float, check: Callable[[], None] = lambda: None
 ) -> ExecResult:
-    """Run a program of ours, again for as long as there is no room for it. Raises `_Gone`."""
+    """Run a program of ours; try again where no process can be started. Raises `_Gone`."""
     spec = ExecSpec(argv=(PYTHON, "-c", LOAD), env=given, timeout_seconds=seconds)
     for attempt in range(ATTEMPTS):
         check()
@@ -225,17 +227,19 @@ def _inside(
         if found.ended != "exited":
             check()
             raise _Gone(ENDINGS[found.ended])
-        if found.exit_code == NOBODY and attempt:  # who ended the program before may have ended both
+        if (
+            found.exit_code == NOBODY and attempt
+        ):  # whatever ended the program may have ended the terminal too
             return found.model_copy(update={"exit_code": WENT_AWAY})
         if found.exit_code in (0, NOBODY, WENT_AWAY):
             return found
     raise _Gone(f"{ENDINGS['exited']} {(found.stdout + found.stderr)[-500:]}")
 
 
-def _told(found: ExecResult) -> _Told | None:
-    """The terminal's answer; None if it gave none."""
+def _reply(found: ExecResult) -> _Reply | None:
+    """Return the terminal's answer; None if there is none."""
     try:
-        return _Told.model_validate_json(found.stdout) if found.exit_code == 0 else None
+        return _Reply.model_validate_json(found.stdout) if found.exit_code == 0 else None
     except ValidationError:
         return None
 
@@ -249,7 +253,7 @@ def _is_stopped(check: Callable[[], None]) -> bool:
 
 
 def _given(program: Path, request: dict[str, Any]) -> dict[str, str]:
-    """The variables by which a program and its request are handed over. Raises `_TooLong`."""
+    """Return the variables that hold a program and its request. Raises `_TooLong`."""
     text = json.dumps(request)
     if len(text) > MOST_CHARACTERS:
         raise _TooLong(f"Not done: more than {MOST_CHARACTERS} characters cannot be handed over at once.")
@@ -259,8 +263,8 @@ def _given(program: Path, request: dict[str, Any]) -> dict[str, str]:
 
 
 class _TooLong(AssayError):  # noqa: N818 - says what happened
-    """More than a program can be given."""
+    """A request is longer than a program can be given."""
 
 
 class _Gone(AssayError):  # noqa: N818 - as above
-    """The sandbox takes no commands any more."""
+    """The sandbox takes no more commands."""

@@ -1,8 +1,8 @@
-"""Keeps one shell on a terminal of its own inside a sandbox, and tells what its commands do.
+"""Keep one shell on a terminal of its own inside a sandbox, and report what its commands do.
 
-Stays behind with a shell, or fails and says why; `ask_inside.py` is what talks to it. Asked by JSON for the socket's
-`name`, an abstract one that takes no disk, and the shell's `folder`. Runs on the `python` bundle's interpreter in
-isolated mode and imports nothing but the standard library and the shell, which comes with it.
+The program stays in the sandbox, or fails and says why; `ask_inside.py` talks to it. Its argument is JSON: the `name`
+of its socket, which is abstract and takes no disk, and the shell's `folder`. It runs on the interpreter of the `python`
+bundle in isolated mode, and imports only the standard library and the shell, which is passed along.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ from runner.benchmarks.project_setup.agent.shell_inside import AGAIN_SECONDS, CH
 
 HEAD_BYTES = 1 << 15
 TAIL_BYTES = 1 << 16
-"""Kept of what a command prints between two answers; what is between the two is counted."""
+"""Longest beginning and end that are kept of the output between two answers; the rest is counted."""
 LINE_BYTES = 4095
-"""A terminal drops what is beyond, without a word."""
+"""Longest line that a terminal takes; it silently drops the rest."""
 
 LOOK_SECONDS = 1.0
-"""Between two looks whether processes can still be started, when nothing happens."""
+"""Longest pause between two checks whether processes can still be started."""
 FULL_SECONDS = 3.0
-"""No room for another process for so long is no accident."""
+"""Time without room for another process after which all processes are ended."""
 CTRL_C_SECONDS = 1.0
-"""Between Ctrl-C, which is what a shell expects, and asking each process to end."""
+"""Time between Ctrl-C, which shells expect, and SIGTERM to each process."""
 TERM_SECONDS = 2.0
-"""Between that and killing them."""
+"""Time between SIGTERM and SIGKILL."""
 KILL_SECONDS = 2.0
-"""Between killing them and taking the shell for one that cannot be used any more."""
+"""Time between SIGKILL and giving up the shell."""
 REQUEST_SECONDS = 5.0
 SET_CHILD_SUBREAPER = 36
 STATE, PARENT, STARTED = 0, 1, 19
-"""Of what `/proc/<pid>/stat` says behind the program's name."""
+"""Positions of fields in `/proc/<pid>/stat`, behind the program's name."""
 
 
 class Process(NamedTuple):
-    """A process, and no later one of the same number."""
+    """Identity of a process, which no later process with the same number has."""
 
     pid: int
     started: int
 
 
-class Kept:
-    """What was printed: its beginning and its end, however much it was."""
+class Printed:
+    """Beginning and end of what was printed, in bounded memory."""
 
     def __init__(self) -> None:
         self._head, self._tail, self._total = bytearray(), bytearray(), 0
 
     def add(self, data: bytes) -> None:
-        """Keep what there is room for."""
+        """Add output."""
         room = HEAD_BYTES - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
@@ -69,7 +69,7 @@ class Kept:
             del self._tail[:-TAIL_BYTES]
 
     def take(self) -> dict[str, object]:
-        """Both parts, and how many bytes are missing between them; from now on nothing was printed."""
+        """Return both parts and the number of bytes between them, and forget them."""
         head, tail = bytes(self._head), bytes(self._tail[-TAIL_BYTES:])
         dropped = self._total - len(head) - len(tail)
         self.__init__()  # type: ignore[misc]
@@ -78,13 +78,13 @@ class Kept:
 
 
 class Terminal:
-    """The shell, what it runs, and who asks: one at a time."""
+    """Shell with at most one running command and one client at a time."""
 
     def __init__(self, listener: socket.socket, folder: str) -> None:
         self._listener = listener
         self._shell = Shell(folder)
         self._folder = self._shell.folder
-        self._kept = Kept()
+        self._printed = Printed()
         self._notes: list[str] = []
         self._heard = self._command = 0
         """Numbers of the last request, and of the last that was a command."""
@@ -93,7 +93,7 @@ class Terminal:
         self._began = self._ended = 0.0
         self._code: int | None = None
         self._earlier: frozenset[Process] = frozenset()
-        """What was there before the command."""
+        """Processes that were there before the command."""
         self._full_since = 0.0
         self._woken, end = os.pipe()
         os.set_blocking(end, False)
@@ -101,7 +101,7 @@ class Terminal:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def serve(self) -> None:
-        """Answer for ever."""
+        """Answer requests for ever."""
         while True:
             if self._look(LOOK_SECONDS, self._listener):
                 client, _ = self._listener.accept()
@@ -113,7 +113,7 @@ class Terminal:
         client.settimeout(REQUEST_SECONDS)
         with client.makefile("rb") as stream:
             request = json.loads(stream.readline())
-        if request["number"] != self._heard:  # else its answer was lost, and nothing is done twice
+        if request["number"] != self._heard:  # otherwise its answer was lost: do nothing twice
             self._heard, self._answer = request["number"], {}
             if not self._do(request["do"], request["text"]):
                 request["seconds"] = 0.0
@@ -122,11 +122,11 @@ class Terminal:
             if self._look(min(left, LOOK_SECONDS), client):
                 return
             self._watch()
-        self._answer = self._answer or self._told()
+        self._answer = self._answer or self._report()
         client.sendall(json.dumps(self._answer).encode() + b"\n")
 
     def _do(self, what: str, text: str) -> bool:
-        """Whether there is something new to wait for."""
+        """Carry out a request; return whether there is something new to wait for."""
         if what == "run":
             return self._begin(text)
         if not self._is_running:
@@ -156,10 +156,10 @@ class Terminal:
             self._notes.append("The command is too long: write it to a file and run that.")
         return self._is_running
 
-    def _told(self) -> dict[str, object]:
+    def _report(self) -> dict[str, object]:
         notes, self._notes = self._notes, []
         return {
-            **self._kept.take(),
+            **self._printed.take(),
             "state": "running" if self._is_running else "ended",
             "exit_code": self._code,
             "seconds": (time.monotonic() if self._is_running else self._ended) - self._began,
@@ -168,12 +168,12 @@ class Terminal:
         }
 
     def _look(self, seconds: float, asker: socket.socket | None = None) -> bool:
-        """Take in what happens within this time, and no longer than until something does; whether the asker did."""
+        """Handle the first events within this time; return whether the asker is among them."""
         shell = self._shell
         watched: list[int | socket.socket] = [shell.master, shell.reports, self._woken]
         ready, _, _ = select.select([*watched, *([asker] if asker else [])], [], [], seconds)
         if shell.master in ready:
-            self._kept.add(shell.read())
+            self._printed.add(shell.read())
         if shell.reports in ready:
             for line in os.read(shell.reports, CHUNK).splitlines():
                 number, code = map(int, line.split())
@@ -185,9 +185,9 @@ class Terminal:
         return asker in ready
 
     def _finish(self, code: int) -> None:
-        """The command has ended: all that it printed is kept."""
+        """Record that the command has ended, with all that it printed."""
         for data in self._shell.printed():
-            self._kept.add(data)
+            self._printed.add(data)
         self._shell.forget()
         self._is_running, self._code, self._ended = False, code, time.monotonic()
         with contextlib.suppress(OSError):
@@ -201,7 +201,7 @@ class Terminal:
                     self._renew(code if code >= 0 else 128 - code)
 
     def _renew(self, code: int) -> None:
-        """The shell is dead: take another."""
+        """Replace the dead shell."""
         if self._is_running:
             self._finish(code)
         self._shell.close()
@@ -213,7 +213,7 @@ class Terminal:
         )
 
     def _watch(self) -> None:
-        """End all processes when there is no room for another one: no request would come through any more."""
+        """End all processes when no other can be started: no request would come through any more."""
         now = time.monotonic()
         try:
             _thread.start_new_thread(lambda: None, ())
@@ -228,18 +228,18 @@ class Terminal:
             self._notes.append("There were as many processes as the sandbox allows: all of them were killed.")
 
     def _processes(self, spared: Collection[Process] = ()) -> set[Process]:
-        """What the shell's commands started and what came of it, but for those to spare and what they started."""
+        """Return the descendants of the shell, without those to spare and their descendants."""
         return below((os.getpid(), self._shell.pid), spared)
 
     def _freeze(self) -> None:
-        """Stop all processes, so that they can be killed faster than they start new ones."""
+        """Stop all processes, so that they cannot start new ones faster than they are killed."""
         stopped: set[Process] = set()
         while new := self._processes() - stopped:
             send(new, signal.SIGSTOP)
             stopped |= new
 
     def _end(self, spared: Collection[Process]) -> None:
-        """End the running command, and all processes but the shell and those to spare."""
+        """End the running command and all processes except the shell and those to spare."""
         if self._is_running:
             self._shell.forget()
             self._shell.type(b"\x03")
@@ -251,7 +251,7 @@ class Terminal:
             send(left, signal.SIGKILL)
             if self._is_running:
                 os.kill(self._shell.pid, signal.SIGINT)
-                self._shell.ask(self._command)  # what it still had to read is forgotten
+                self._shell.ask(self._command)  # the interrupt discarded what the shell had not read
             self._await_end(spared, AGAIN_SECONDS)
         if self._is_running:
             os.kill(self._shell.pid, signal.SIGKILL)
@@ -265,7 +265,7 @@ class Terminal:
 
 
 def below(roots: Collection[int], spared: Collection[Process]) -> set[Process]:
-    """Living processes below these, without them, without those to spare and what is below those."""
+    """Return living descendants of the roots, without those to spare and their descendants."""
     children: dict[int, list[tuple[Process, bool]]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -284,23 +284,23 @@ def below(roots: Collection[int], spared: Collection[Process]) -> set[Process]:
 
 
 def send(processes: Collection[Process], what: signal.Signals) -> None:
-    """Send them a signal; those that are gone, or another user's, do not get it."""
+    """Send each process a signal, unless it is gone or another user's."""
     for process in processes:
         with contextlib.suppress(OSError):
             os.kill(process.pid, what)
 
 
 def serve(name: str, folder: str) -> int:
-    """Start a terminal and leave it behind; says why when it cannot be started."""
+    """Start a terminal that stays behind; print why if it cannot be started."""
     ready, end = os.pipe()
     if os.fork():
         os.close(end)
         with os.fdopen(ready) as file:
-            said = file.read()
-        print(said, end="")
-        return 1 if said else 0
+            failure = file.read()
+        print(failure, end="")
+        return 1 if failure else 0
     os.setsid()
-    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what its parent leaves behind becomes ours
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # adopt orphans
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(null, stream)

@@ -1,4 +1,4 @@
-"""The files of a project that lies on the host. It is somebody else's, so it may be huge and full of traps."""
+"""List the files of a project on the host. The project is untrusted: it may be huge and full of traps."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 from runner.records import Record
 
 MOST_ENTRIES = 20_000
-"""Files and folders that are looked at, those near the top first."""
+"""Most files and folders that are visited, those near the top first."""
 NOT_OURS = frozenset({".git", ".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "site-packages"})
-"""Folders of programs, whose content nobody of the project wrote."""
+"""Folders whose content programs wrote, and not the project's authors."""
 
 
 class Source(Record):
-    """A regular file."""
+    """Regular file of a project."""
 
     path: str
-    """Relative to the project, with `/`."""
+    """Path relative to the project, with `/`."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
 
 
 def sources(project: Path) -> Iterator[Source]:
-    """The first regular files from the top down, in an order of their names alone; links are not followed."""
+    """Yield regular files from the top down, ordered by name alone. Links are not followed."""
     folders, left = deque([""]), MOST_ENTRIES
     while folders and left:
         folder = folders.popleft()
@@ -39,7 +39,7 @@ def sources(project: Path) -> Iterator[Source]:
 
 
 def head(project: Path, source: Source, most: int) -> str:
-    """The first bytes of a file as text, whatever they are; empty if it cannot be read."""
+    """Return the first bytes of a file as text, with replacements; empty if it cannot be read."""
     try:
         with (project / source.path).open("rb") as file:
             return file.read(most).decode(errors="replace")
@@ -50,7 +50,7 @@ def head(project: Path, source: Source, most: int) -> str:
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            named = [entry for entry in entries if entry.name.isprintable()]  # no bytes that are no text
+            named = [entry for entry in entries if entry.name.isprintable()]  # names must be text
     except OSError:
         return []
     return sorted(named, key=lambda entry: entry.name)

@@ -1,4 +1,4 @@
-"""Hints from the web: what a search engine finds on installing a project (ExecutionAgent, section 2.3.5)."""
+"""Hints on installing a project from pages that a search engine finds (ExecutionAgent, section 2.3.5)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jmespath.exceptions import JMESPathError
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from runner.benchmarks.project_setup.agent.hints import hints
+from runner.benchmarks.project_setup.agent.ingredients import Page, SearchError
 from runner.records import Record
 
 if TYPE_CHECKING:
@@ -18,64 +19,51 @@ if TYPE_CHECKING:
     from runner.protocols import Bench
 
 QUERY: Final = "How to install the {language} project '{project}' from source code?"
-"""The paper's words."""
+"""Query in the paper's words."""
 PAGES: Final = 5
-"""The first results, which are read."""
-
-
-class SearchError(Exception):
-    """Why a search gave nothing; a sentence without a key in it."""
-
-
-class Page(Record):
-    """A result of a search."""
-
-    address: str
-    text: str = ""
-    missing: str = ""
-    """Why there is no text."""
+"""Number of results that are read, from the first."""
 
 
 @runtime_checkable
 class Search(Protocol):
-    """A search engine. Named by `_target_` under `agent.search`; its fields are its configuration."""
+    """Search engine, named by `_target_` under `agent.search`; its fields are its configuration."""
 
     def model_dump(self) -> dict[str, Any]:
-        """Its fields as plain values."""
+        """Return the fields as plain values."""
 
     def refusal(self) -> str | None:
-        """Why it cannot be asked from here, in a sentence that says what to do; asked before anything is paid for."""
+        """Return why the engine cannot be asked, as a sentence that says what to do; called before anything is paid."""
 
     def find(self, query: str) -> list[Page]:
-        """The first results with their texts, for as many as have one. Raises `SearchError`."""
+        """Return the first results, with texts where there are any. Raises `SearchError`."""
 
 
 class Result(Record):
-    """What an engine says of a page."""
+    """One result in an engine's answer."""
 
     address: str = Field(pattern=r"^https?://[^\x00-\x20\x7f]+$", max_length=2000)
     text: str | None = None
 
 
 class HttpSearch(Record):
-    """Any search engine that answers one HTTP request with JSON.
+    """Search engine that answers one HTTP request with JSON.
 
-    In `url`, and in the values of `headers` and `body`, `{query}` stands for the question and `{key}` for the key; in
-    `url` they are quoted.
+    `{query}` and `{key}` stand for the query and the key in `url`, where both are quoted, and in the values of
+    `headers` and `body`.
     """
 
     url: str
     headers: dict[str, str] = {}
     body: dict[str, Any] | None = None
-    """Sent as JSON with POST; None: the request is a GET."""
+    """Body to send as JSON with POST; None sends a GET."""
     key_env: str | None = None
-    """Name of the variable that holds the key; never the key."""
+    """Name of the environment variable that holds the key; never the key itself."""
     results: str
-    """JMESPath: from its answer to a list of mappings with `address` and, where it says one, `text`."""
+    """JMESPath from the answer to a list of mappings with `address` and, optionally, `text`."""
     read_pages: bool = True
-    """Fetch each page. False: what the engine says of a page is its text."""
+    """Fetch each page. False: the engine's own text of a result is used."""
     private: bool = False
-    """Read pages from this machine and its networks as well, on any port."""
+    """Also read pages from this machine and its private networks, on any port."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -95,12 +83,12 @@ class HttpSearch(Record):
         from runner.benchmarks.project_setup.agent import pages  # noqa: PLC0415 - HTTP and HTML load only where somebody searches
 
         key = self._key
-        said = pages.answer(
+        answer = pages.answer(
             _filled(self.url, quote(query, safe=""), quote(key, safe="")),
             {name: _filled(value, query, key) for name, value in self.headers.items()},
             self.body and {name: _filled(value, query, key) for name, value in self.body.items()},
         )
-        found = self._results(said.replace(key, "") if key else said)
+        found = self._results(answer.replace(key, "") if key else answer)
         if not self.read_pages:
             return [Page(address=result.address, text=result.text or "") for result in found]
         read = pages.read([result.address for result in found], private=self.private)
@@ -114,11 +102,11 @@ class HttpSearch(Record):
     def _key(self) -> str:
         return os.environ.get(self.key_env, "") if self.key_env else ""
 
-    def _results(self, said: str) -> list[Result]:
-        """The first results of an answer, each address once. Raises `SearchError`."""
-        shape = "The search engine's answer has not the shape that agent.search.results says."
+    def _results(self, answer: str) -> list[Result]:
+        """Return the first results of an answer, each address once. Raises `SearchError`."""
+        shape = "The search engine's answer does not have the shape that agent.search.results describes."
         try:
-            found = jmespath.search(self.results, TypeAdapter(Any).validate_json(said)) or []
+            found = jmespath.search(self.results, TypeAdapter(Any).validate_json(answer)) or []
         except (ValidationError, JMESPathError) as error:
             raise SearchError(shape) from error
         results = {
@@ -130,7 +118,7 @@ class HttpSearch(Record):
 
 
 def _result(found: Any) -> Result | None:
-    """A result, unless it is something else that engines mix in: a film, an advertisement, a question."""
+    """Return a result, or None for other things that engines mix in, such as advertisements."""
     try:
         return Result.model_validate(found)
     except ValidationError:
@@ -138,7 +126,7 @@ def _result(found: Any) -> Result | None:
 
 
 def web_hints(bench: Bench, search: Search, language: str, project: str) -> tuple[Hint, ...]:
-    """What the web tells; empty, with the reason in the log, where it cannot be asked.
+    """Return hints from the web; empty, with the reason in the log, if there are none.
 
     Raises `Stopped` and `ModelFailed`.
     """
@@ -158,7 +146,7 @@ def web_hints(bench: Bench, search: Search, language: str, project: str) -> tupl
 
 
 def _filled(template: Any, query: str, key: str) -> Any:
-    """A template with its values. The query comes last: a project may be called `{key}`."""
+    """Fill in a template. The query comes last, since a project may be called `{key}`."""
     if not isinstance(template, str):
         return template
     return template.replace("{key}", key).replace("{query}", query)

@@ -1,10 +1,10 @@
-"""What test frameworks say of their tests, as numbers: pure readers of what they print and of what they write.
+"""Numbers of tests from the output and the files of test frameworks. All readers are pure.
 
     programs   which programs are test programs, and which files are results
-    output     what is printed for people, a run at a time
-    files      what is written for machines
+    output     what frameworks print for people, one run at a time
+    files      what frameworks write for machines
 
-A run in which no test was looked at is no result: no reader ever gives zero of everything.
+A run without tests is not a result: no reader returns zero for everything.
 """
 
 from runner.benchmarks.project_setup.frameworks.files import read_file

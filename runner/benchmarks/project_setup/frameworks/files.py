@@ -1,4 +1,4 @@
-"""Results of tests that frameworks write for machines."""
+"""Read the results of tests that frameworks write for machines."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from xml.parsers import expat
 from runner.benchmarks.project_setup.deliverables import Outcomes
 
 LARGEST: Final = 64 * 2**20
-"""Bytes of a file that is read; frameworks put into it what tests print."""
+"""Largest file that is read, in bytes; it may hold the output of tests."""
 _DEEPEST: Final = 64
-"""Elements within each other."""
+"""Deepest nesting of elements."""
 _TRS: Final = re.compile(rb"^:test-result: *(PASS|FAIL|XFAIL|XPASS|SKIP|ERROR)\b", re.MULTILINE)
 _TRS_OUTCOMES: Final = {b"PASS": "passed", b"SKIP": "skipped", b"XFAIL": "skipped"}
 
 
-class _Refused(Exception):  # noqa: N818 -- how our own handlers end the parser
-    """The file does what no result of tests has a reason to do."""
+class _Refused(Exception):  # noqa: N818 - our own handlers end the parser with it
+    """The file has a construct that no result of tests needs."""
 
 
 class _Cases:
-    """Elements of an XML file that are tests."""
+    """Reader of an XML file's elements that are tests."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
         self._path: list[str] = []
 
     def read(self, data: bytes) -> Outcomes:
-        """Outcomes of all tests. Raises `ExpatError` and `_Refused`; nothing outside of the file is ever read."""
+        """Return the outcomes of all tests, without reading any other file. Raises `ExpatError` and `_Refused`."""
         parser = expat.ParserCreate()
         parser.StartDoctypeDeclHandler = self._refuse
         parser.StartElementHandler = self._start
@@ -56,17 +56,17 @@ class _Cases:
         self.text(self._path[-1], text)
 
     def start(self, name: str, attributes: Mapping[str, str], parent: str) -> None:
-        """An element begins."""
+        """Handle the beginning of an element."""
 
     def text(self, name: str, text: str) -> None:
-        """Text in an element."""
+        """Handle text in an element."""
 
     def end(self, name: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
 
 
 class _JUnit(_Cases):
-    """JUnit XML. A test that was run again has elements for that too, which are none of its outcome."""
+    """Reader of JUnit XML. Elements for repetitions of a test do not change its outcome."""
 
     _outcome = "passed"
 
@@ -85,7 +85,7 @@ class _JUnit(_Cases):
 
 
 class _Dashboard(_Cases):
-    """CTest's `Test.xml`. What was not run was skipped when that was wanted, by the test or by the project."""
+    """Reader of CTest's `Test.xml`. A test that was not run is skipped if the test or the project asked for that."""
 
     _status = ""
     _why = ""
@@ -126,7 +126,7 @@ _READERS: Final[Mapping[str, Callable[[bytes], Outcomes]]] = {
 
 
 def read_file(framework: str, data: bytes) -> Outcomes | None:
-    """What one file of this framework says (a file that `FILES` names); None: nothing that can be read."""
+    """Return the outcomes in one of this framework's `FILES`; None if it cannot be read, or has no tests."""
     if len(data) > LARGEST:
         return None
     try:

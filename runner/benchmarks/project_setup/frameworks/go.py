@@ -1,4 +1,4 @@
-"""What `go test` prints: plain, with `-v`, and with `-json`."""
+"""Read the output of `go test`: plain, with `-v`, and with `-json`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PACKAGE: Final = re.compile(
 
 class _Event(NamedTuple):
     action: str
-    """run, pass, fail or skip: of a test. ok, no tests, broken: of a package."""
+    """Of a test: run, pass, fail or skip. Of a package: ok, no tests or broken."""
     package: str
     test: str = ""
 
 
 class _Package:
-    """What is known of the tests of one package."""
+    """Tests of one package, as far as they were printed."""
 
     def __init__(self, first: int) -> None:
         self.first = self.last = first
@@ -34,7 +34,7 @@ class _Package:
         self._ended: Counter[str] = Counter()
 
     def take(self, event: _Event, at: int) -> None:
-        """One of its tests begins or ends."""
+        """Record that a test begins or ends."""
         self.last = at
         if event.action == "run":
             self._running[event.test] += 1
@@ -43,9 +43,10 @@ class _Package:
             self._ended[event.action] += 1
 
     def outcomes(self, end: str = "") -> Outcomes:
-        """Of its tests. A test that has no end has the package's, which must be somebody's when it is bad.
+        """Return the outcomes of the tests.
 
-        Without `-v` a package says nothing of tests that pass: then it is one test itself.
+        Tests without an end share the package's; a broken package has at least one failed test. Without `-v` passing
+        tests are not printed, and the package counts as one test.
         """
         endless = (+self._running).total()
         passed, failed, skipped = (self._ended[action] for action in ("pass", "fail", "skip"))
@@ -57,7 +58,7 @@ class _Package:
 
 
 def read(lines: Sequence[str]) -> Iterator[Run]:
-    """A run for each package."""
+    """Yield a run for each package."""
     packages: dict[str, _Package] = {}
     verbose: Counter[str] = Counter()
     for at, line in enumerate(lines):
@@ -65,7 +66,7 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
             continue
         verbose[event.package] += event.action == "run"
         if event.test and not verbose[event.package]:
-            continue  # a failure is named without -v too
+            continue  # without -v failures are named too, but not counted alone
         package = packages.setdefault(event.package, _Package(at))
         if event.test:
             package.take(event, at)
@@ -79,7 +80,7 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
 
 
 def _text(line: str) -> _Event | None:
-    """Text names a package when it ends, and shows one after the other."""
+    """Read a line of text. Packages are printed one after the other, with their name at the end."""
     if match := _RUN.match(line):
         return _Event("run", "", match[1])
     if match := _TEST.match(line):
@@ -92,10 +93,10 @@ def _text(line: str) -> _Event | None:
 
 def _json(line: str) -> _Event | None:
     try:
-        said = json.loads(line)
+        event = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    action, package, test = (said.get(name, "") for name in ("Action", "Package", "Test"))
+    action, package, test = (event.get(name, "") for name in ("Action", "Package", "Test"))
     if not all(isinstance(value, str) for value in (action, package, test)) or not package:
         return None
     if action not in {"run", "pass", "fail", "skip"}:

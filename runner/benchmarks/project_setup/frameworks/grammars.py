@@ -1,4 +1,4 @@
-"""What each framework prints: those whose output is read line by line."""
+"""Grammars of the frameworks whose output is read line by line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NODE_TOTALS: Final = "tests|suites|pass|fail|cancelled|skipped|todo"
 
 
 def _unittest(counts: Mapping[str, int]) -> Outcomes:
-    """Every subtest that fails is in the number of failures; what fails before a class's tests is in none of theirs."""
+    """Fold a total in which each failing subtest is a failure, and failures outside tests are not counted as run."""
     fold = rest("Ran", failed="failures,errors,unexpected successes", skipped="skipped,expected failures")
     return fold(
         {
@@ -28,7 +28,7 @@ def _unittest(counts: Mapping[str, int]) -> Outcomes:
 
 
 def _vitest(counts: Mapping[str, int]) -> Outcomes:
-    """The total has numbers of all kinds; of a file's tests one learns how many there are, and not of which passed."""
+    """Fold a total, which has all numbers, or a file's line, which lacks that of passed tests."""
     fold = words(passed="passed", failed="failed", skipped="skipped,todo,expected fail")
     return (rest("test", failed="failed", skipped="skipped,todo") if "test" in counts else fold)(counts)
 
@@ -124,7 +124,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
     "ctest": Grammar(
         begins=re.compile(r"Test project \S"),
         ends=re.compile(r"Total Test time \(real\) ="),
-        # a test that is tried again has lines of its own, without the numbers in front
+        # a repeated test has further lines, without the numbers in front
         single=re.compile(
             r" *(?:\d+/\d+)? +Test +#(?P<key>\d+): "
             r".*(?P<word>Passed|\*\*\*(?:Skipped|Not Run \(Disabled\))?)[^*]{0,60} \d+\.\d+ sec$"
@@ -140,7 +140,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         fold=_AUTOMAKE_FOLD,
         single=re.compile(rf"(?P<word>{_AUTOMAKE}): \S+(?: (?:\d+|-)(?: .*)?)?$"),
         tests=_AUTOMAKE_FOLD,
-        # VERBOSE=1 shows the log of all that did not pass, which begins with the same total
+        # VERBOSE=1 prints the log of tests that did not pass, which begins with the same total
         quotes=(
             re.compile(r" +\S.*: .*test-suite\.log$"),
             re.compile(r"(?:/\S*/)?g?make (?:\S* )*check-TESTS$"),
@@ -148,4 +148,4 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         ),
     ),
 }
-"""Framework -> what it prints."""
+"""Framework -> grammar of its output."""

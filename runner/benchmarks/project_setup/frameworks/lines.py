@@ -1,4 +1,4 @@
-"""How a text of tests is read: its lines, its runs, and what most frameworks print in common."""
+"""Read a text of test results: its lines, its runs, and the grammar that most frameworks share."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from typing import Final, NamedTuple
 from runner.benchmarks.project_setup.deliverables import Outcomes
 
 _CONTROL: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-"""Colours, movements of the cursor, titles of windows."""
+"""Control sequences: colours, movements of the cursor, titles of windows."""
 _END: Final = re.compile(r"\r\n|\n|\r")
 _LONGEST: Final = 4096
-"""Characters of a line that are read: no framework says more of a test in one, and no pattern has to look further."""
+"""Longest part of a line that is read: no framework prints more about a test in one line."""
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines as a person would see them: without colours, and without blanks at their ends."""
+    """Split a text into lines, without control sequences and trailing blanks."""
     return [line[:_LONGEST].rstrip() for line in _END.split(_CONTROL.sub("", text))]
 
 
 class Run(NamedTuple):
-    """One run of a framework, and where in the text it is."""
+    """One run of a framework, with its place in the text."""
 
     first: int
     last: int
-    """Number of its first and of its last line."""
+    """Numbers of its first and last line."""
     outcomes: Outcomes
 
 
 MOST: Final = 10**9
-"""A larger number of tests is none."""
+"""Largest number of tests that is believed."""
 
 
 def number(digits: str) -> int:
-    """A number that was printed, `MOST` at most: what prints it may be hostile, and longer ones are no float."""
+    """Read a printed number, but at most `MOST`: the text may be hostile, and huge integers do not fit a float."""
     return int(digits) if len(digits) < len(str(MOST)) else MOST
 
 
 Reader = Callable[[Sequence[str]], Iterator[Run]]
-"""Runs that the lines of a text show, in their order, and none without a test."""
+"""Function from the lines of a text to its runs, in their order, each with at least one test."""
 
 Fold = Callable[[Mapping[str, int]], Outcomes]
-"""Outcomes of numbers that have names."""
+"""Function from named numbers to outcomes."""
 
 
 def words(**of: str) -> Fold:
-    """`of`: outcome -> the names (parted by commas) that count as it."""
+    """Return a fold from `outcome=names`, where names are separated by commas."""
     names = {outcome: text.split(",") for outcome, text in of.items()}
 
     def fold(counts: Mapping[str, int]) -> Outcomes:
@@ -60,7 +60,7 @@ def words(**of: str) -> Fold:
 
 
 def rest(of: str, *, failed: str, skipped: str) -> Fold:
-    """The same where passed tests have no number: they are those `of` all that are nothing else."""
+    """Return a fold for frameworks that do not count passed tests: these are the rest `of` all tests."""
     others = words(failed=failed, skipped=skipped)
 
     def fold(counts: Mapping[str, int]) -> Outcomes:
@@ -72,42 +72,43 @@ def rest(of: str, *, failed: str, skipped: str) -> Fold:
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
-    """What a framework prints, line by line. Called with lines, it is their reader.
+    """Description of a framework's output, line by line. Calling it with lines reads them.
 
-    What single tests were is of use while there is no total: the run was killed. A total has the last word.
+    Outcomes of single tests count only without a total, that is, when the run was killed.
     """
 
     pairs: re.Pattern[str] = re.compile(r"(?P<n>\d+) (?P<name>\w+)")
-    """Finds the numbers of a line: groups `n` and `name`."""
+    """Pattern for a named number in a line: groups `n` and `name`."""
     fold: Fold = field(default_factory=words)
-    """Outcomes of these."""
+    """Fold for these numbers."""
     total: re.Pattern[str] | None = None
-    """A line of numbers of the whole run; the lines of a total follow each other."""
+    """Line with numbers of the whole run; the lines of a total follow each other."""
     gap: int = 1
-    """Lines from one line of a total to the next, at most."""
+    """Largest distance between two lines of a total."""
     needs: str = ""
-    """A name without which a total is somebody else's."""
+    """Name that every total of this framework has."""
     begins: re.Pattern[str] | None = None
-    """First line of a run. Where there is one, nothing counts without it but a total."""
+    """First line of a run. If set, only a total counts without it."""
     ends: re.Pattern[str] | None = None
-    """Last line of a run, where that is no total."""
+    """Last line of a run, if that is not a total."""
     partial: re.Pattern[str] | None = None
-    """A line of numbers of a part of the run."""
+    """Line with numbers of a part of the run."""
     single: re.Pattern[str] | None = None
-    """A line of one test, whose outcome is group `word`; or of many, whose outcomes are the letters of `signs`. The
-    last word on a `key` counts. What is less indented (`indent`) than the line before is the sum of that, no test."""
+    """Line of one test, with its outcome in group `word`, or of many, with their outcomes as letters in `signs`. The
+    last word for a `key` counts. A line that is less indented (`indent`) than the one before sums that up and is not a
+    test."""
     tests: Fold = field(default_factory=words)
-    """Outcomes of the numbers of words and signs."""
+    """Fold for the numbers of words and signs."""
     problem: re.Pattern[str] | None = None
-    """Heads what is told of a failed test, group `key`; without a key, of something that is no test. The total is
-    given their numbers: `again`, problems of tests that had one, and `outside`."""
+    """Heading of the report on a failed test (group `key`), or, without a key, on a failure outside tests. The fold of
+    a total gets their numbers: `again`, further failures of a test, and `outside`."""
     quotes: tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]] | None = None
-    """Of what it quotes, of tests' own output and of itself: the first line, one that is in no quote, the last."""
+    """Quotations of output: their first line, a line that is never within one, and their last line."""
     repeats: re.Pattern[str] | None = None
-    """From here to the next run it says again what became of single tests."""
+    """Line after which outcomes of single tests are repeated until the next run."""
 
     def __call__(self, lines: Sequence[str]) -> Iterator[Run]:
-        """Runs that these lines show."""
+        """Yield the runs in these lines."""
         run = _Open(self)
         for at, line in self._own(lines):
             if run.is_over(line, at):
@@ -117,11 +118,11 @@ class Grammar:
         yield from run.closed()
 
     def numbers(self, line: str) -> dict[str, int]:
-        """Those of a line, by their names."""
+        """Return the numbers in a line by their names."""
         return {found["name"]: number(found["n"]) for found in self.pairs.finditer(line)}
 
     def _own(self, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """Lines that are no quotes, with their numbers. A quote that has no end before it breaks off is none."""
+        """Yield numbered lines outside quotations. A beginning without an end is not a quotation."""
         if not self.quotes:
             yield from enumerate(lines)
             return
@@ -141,7 +142,7 @@ class Grammar:
 
 
 class _Open:
-    """A run of which not all lines have been seen."""
+    """Run whose lines have not all been read."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
@@ -156,7 +157,7 @@ class _Open:
         self._indent = 0
 
     def is_over(self, line: str, at: int) -> bool:
-        """Whether this line is of another run."""
+        """Return whether this line belongs to another run."""
         of = self._grammar
         if of.begins and of.begins.match(line):
             return True
@@ -166,7 +167,7 @@ class _Open:
         return any(pattern and pattern.match(line) for pattern in nexts)
 
     def take(self, line: str, at: int) -> None:
-        """Read one line of it."""
+        """Read one line."""
         of = self._grammar
         if of.begins and of.begins.match(line):
             self._begun = True
@@ -208,7 +209,7 @@ class _Open:
             self._words[word] += 1
 
     def closed(self) -> Iterator[Run]:
-        """What it was, if tests were run in it."""
+        """Yield the run if it has tests."""
         of = self._grammar
         outside = self._problems.pop("", 0)
         again = self._problems.total() - len(self._problems)

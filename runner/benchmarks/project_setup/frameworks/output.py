@@ -1,4 +1,4 @@
-"""Results of tests that frameworks print for people."""
+"""Read the results of tests that frameworks print for people."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FRAMEWORKS: Final = frozenset(READERS)
 
 
 def read_output(text: str, frameworks: Collection[str] = FRAMEWORKS) -> tuple[Reading, ...]:
-    """Every run of one of these frameworks that the output of a test program shows, in their order.
+    """Return the runs of these frameworks in the output of a test program, in their order.
 
-    A run that lies within one of another framework is what the other's tests printed, and no result.
+    A run within another framework's run is output of the other's tests and does not count.
     """
     lines = lines_of(text)
     runs = [(run, framework) for framework, reader in READERS.items() for run in reader(lines)]
@@ -32,6 +32,6 @@ def read_output(text: str, frameworks: Collection[str] = FRAMEWORKS) -> tuple[Re
 
 
 def read_text(framework: str, text: str) -> Outcomes | None:
-    """All runs of one framework in a text, together; None: the text is no result of it."""
+    """Return the sum of one framework's runs in a text; None if there are none."""
     runs = [run.outcomes for run in READERS[framework](lines_of(text))]
     return sum(runs, Outcomes()) if runs else None

@@ -1,4 +1,4 @@
-"""Which programs run tests, and which files of a project are results."""
+"""Programs that run tests, and files of a project that are results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROGRAMS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         **{name: frozenset({name}) for name in ("jest", "mocha", "vitest", "go", "cargo", "ctest")},
     }
 )
-"""Name of a test program -> the frameworks whose results its output may show."""
+"""Name of a test program -> frameworks whose results its output may show."""
 
 FILES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -39,14 +39,14 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "**/Testing/*/Test.xml": "ctest",
     }
 )
-"""Files in a project's tree (glob) -> the framework that writes them for machines; a run of tests has many of them."""
+"""Glob for files in a project -> framework that writes them for machines; a run may write many."""
 
 _OVERWRITTEN: Final = frozenset({"ctest"})
-"""Each run of these overwrites the files of the one before: what they print says more."""
+"""Frameworks that overwrite their files with each run, so their output says more."""
 
 
 def counted(files: Iterable[Reading], output: Iterable[Reading]) -> tuple[Reading, ...]:
-    """Readings of one script that count: where a framework has both files and output, only one of them."""
+    """Return the readings of one script that count: those from files or from output of a framework, not both."""
     files, output = tuple(files), tuple(output)
     written = {reading.framework for reading in files}
     printed = {reading.framework for reading in output}

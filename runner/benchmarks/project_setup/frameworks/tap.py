@@ -1,4 +1,4 @@
-"""The Test Anything Protocol, as programs print it, and what `prove` makes of it.
+"""Read the Test Anything Protocol and the output of `prove`.
 
 Test points of the outermost level are tests. `prove` without `-v` does not name skipped tests of a file that passes.
 """
@@ -18,7 +18,7 @@ _VERSION: Final = re.compile(r"TAP version 1[34]$")
 _PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
 _POINT: Final = re.compile(r"(not )?ok \d+\b(?:.*? #\s*(skip|todo)\b)?", re.IGNORECASE)
 _NODE: Final = re.compile(r"# cancelled \d+$")
-"""Only node's own runner counts these, six lines after a stream at most; its reader knows more."""
+"""Line of node's own runner only, at most six lines after a stream; node's reader knows more."""
 _NODE_LINES: Final = 6
 
 _PROVE: Final = re.compile(r"(?:\[[\d:]+\] )?\S+ \.\.+(?: |$)")
@@ -36,23 +36,23 @@ class _Stream:
     last: int
     plan: int | None = None
     points: Counter[str] = field(default_factory=Counter)
-    """Numbers of their outcomes."""
+    """Outcome -> number of points."""
     sure: bool = False
-    """Something else than a point has said that this is the protocol."""
+    """Whether a version or a plan shows that this is the protocol."""
 
 
 @dataclass
 class _Prove:
-    """What `prove` has said of the files of one run."""
+    """Files of one run of `prove`."""
 
     first: int
     streams: int
-    """Streams there were before."""
+    """Number of streams before it."""
     failed: int = 0
     skipped: int = 0
 
     def take(self, line: str) -> None:
-        """One of its lines; any other is nothing to it."""
+        """Read one line; lines of other programs change nothing."""
         if match := _PROVE_FILE.match(line):
             self.failed += int(match[1])
         elif match := _PROVE_SKIPPED.match(line):
@@ -62,7 +62,7 @@ class _Prove:
 
 
 def read(lines: Sequence[str]) -> Iterator[Run]:
-    """A run for each stream, and for each `prove` that shows no streams."""
+    """Yield a run for each stream, and for each `prove` without streams."""
     streams: list[_Stream] = []
     summaries: list[Run] = []
     prove: _Prove | None = None
@@ -109,7 +109,7 @@ def _take(streams: list[_Stream], line: str, at: int) -> None:
 
 
 def _outcome(*, failed: bool, directive: str) -> str:
-    """To be done: is to fail, so it is no good when it passes."""
+    """Return the outcome of a point. A TODO point should fail, so it counts as failed when it passes."""
     if directive == "skip":
         return "skipped"
     if directive == "todo":
@@ -125,7 +125,7 @@ def _summary(prove: _Prove, at: int, tests: int) -> Iterator[Run]:
 
 
 def _length(part: str) -> int:
-    """Of one number, or of a range."""
+    """Return the length of a number or a range."""
     first, _, last = part.strip().partition("-")
     if first.isdecimal() and last.isdecimal():
         return max(0, number(last) - number(first) + 1)

@@ -1,4 +1,4 @@
-"""What job=environment tells people of a project that was set up."""
+"""The account of job=environment: what became of a project, for people."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from runner.records import ErrorInfo, TrialRecord
 
 LINES = 40
-"""Shown of what the build or the tests printed, when something is wrong."""
+"""Lines of output that are quoted when something went wrong."""
 
 
-def said(measured: Rerun | None) -> str:
-    """One sentence on what the project's tests did."""
+def summary(measured: Rerun | None) -> str:
+    """Return one sentence on the project's tests."""
     if measured is None:
         return "Nothing was run from scratch."
     if not measured.outcomes:
@@ -28,9 +28,9 @@ def said(measured: Rerun | None) -> str:
 
 
 def account(name: str, record: TrialRecord, measured: Rerun | None, dockerfile: str | None) -> str:
-    """The whole account, in Markdown. `dockerfile` is what the agent left, None if nothing."""
+    """Return the account in Markdown. `dockerfile` is the agent's, if there is one."""
     by = record.agent if record.model == "none" else f"{record.agent} with {record.model}"
-    lines = [f"# {name}", "", f"{by} worked on it on {record.finished_at:%Y-%m-%d}. {said(measured)}", ""]
+    lines = [f"# {name}", "", f"{by} worked on it on {record.finished_at:%Y-%m-%d}. {summary(measured)}", ""]
     if measured and measured.readings:
         lines += [*_table(measured), ""]
     if measured and measured.outcomes and dockerfile is not None:
@@ -71,19 +71,19 @@ def _spent(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
 
 
 def faults(record: TrialRecord, measured: Rerun | None) -> list[str]:
-    """What went wrong, a sentence each; empty if nothing did."""
+    """Return what went wrong, in sentences; empty if nothing did."""
     errors = [measured.error if measured else None, record.error]
-    told = list(dict.fromkeys(_fault(error) for error in errors if error))
-    if record.status is Status.COMPLETED and not told:
+    reasons = list(dict.fromkeys(_fault(error) for error in errors if error))
+    if record.status is Status.COMPLETED and not reasons:
         return []
-    return [f"The trial ended as {record.status.value}.", *told]
+    return [f"The trial ended as {record.status.value}.", *reasons]
 
 
 def _what_went_wrong(record: TrialRecord, measured: Rerun | None) -> Iterator[str]:
-    if told := faults(record, measured):
+    if found := faults(record, measured):
         yield "## What went wrong"
         yield ""
-        yield from (f"- {fault}" for fault in told)
+        yield from (f"- {fault}" for fault in found)
     if measured and not measured.outcomes and measured.output.strip():
         yield ""
         yield "The end of what was printed:"

@@ -1,10 +1,10 @@
-"""`job=environment`: set up one project; what comes of it lies in `outputs/SWEEP/environment/PROJECT/`.
+"""`job=environment`: set up one project, and leave the result in `outputs/SWEEP/environment/PROJECT/`.
 
 Dockerfile      an image in which the project can be built and tested
-run_tests.sh    builds it and runs its tests
-results.json    what its tests did from scratch, as we measured it
-account.md      the same for people: what was built, how it is run, what it cost, what went wrong
-task/PROJECT/   its task, for dataset=execution, and for job=verify_ground_truth
+run_tests.sh    builds the project and runs its tests
+results.json    our results of the tests, from scratch
+account.md      the same for people: what was built, how to run it, what it cost, what went wrong
+task/PROJECT/   the task, for dataset=execution and job=verify_ground_truth
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ NO_TEST = 6
 ACCOUNT = "account.md"
 
 
-class SetUp(Job):
-    """Has an agent set up one project, and runs its scripts from scratch: a trial like any other, in a sweep of one."""
+class MakeEnvironment(Job):
+    """Job that lets an agent set up one project and runs its scripts from scratch, as a sweep of one trial."""
 
     needs_keys: ClassVar[bool] = True
     plans: ClassVar[bool] = True
     project: str
     """A folder, a tar or zip file, or `NAME==VERSION` on the package index."""
     max_mb: float = Field(default=500.0, gt=0)
-    """Of the project, unpacked."""
+    """Largest unpacked size of the project."""
     build_seconds: float = Field(default=900.0, gt=0)
-    """That the build of its image may take."""
+    """Time limit for the build of the image."""
     test_seconds: float = Field(default=1800.0, gt=0)
-    """That one run of its script may take."""
+    """Time limit for one run of the script."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0 when tests were executed, 6 when none was; the sweep's of a trial that could not run.
+        """Return exit code 0 when tests were executed, 6 when none was, and the sweep's when the trial could not run.
 
-        Raises `ConfigError` for a project that cannot be taken, or an agent without a model.
+        Raises `ConfigError` for a project that cannot be used, or an agent without a model.
         """
         from runner.benchmarks.project_setup import given_project  # noqa: PLC0415 - only this job needs it
 
@@ -65,7 +65,7 @@ class SetUp(Job):
         if sweep.settings.dry_run:
             return SweepJob().run(ours)
         store = Store(sweep.settings.outputs)
-        ended = SweepJob().carry_out(ours, store, lambda _: None)  # a leaderboard of one trial means nothing
+        ended = SweepJob().carry_out(ours, store, lambda _: None)  # one trial needs no leaderboard
         (trial,) = make_plan(ours.cells, sweep.settings.sandbox, lambda _: ()).trials
         record = store.load([trial.key]).get(trial.key)
         if record is None:
@@ -76,27 +76,27 @@ class SetUp(Job):
 
 
 def _only_cell(sweep: Sweep) -> Cell:
-    from runner.benchmarks.project_setup.dataset import ExecutionBench  # noqa: PLC0415 - as above
+    from runner.benchmarks.project_setup.dataset import ProjectSetupBench  # noqa: PLC0415 - as above
 
     if len(sweep.cells) != 1:
-        raise ConfigError("job=environment is of one agent and one model: choose them, without -m.")
+        raise ConfigError("job=environment takes one agent and one model: choose them without -m.")
     (cell,) = sweep.cells
     check_model(cell)
-    if not isinstance(cell.dataset, ExecutionBench) or not cell.dataset.truthless:
-        raise ConfigError("job=environment makes its own dataset: leave dataset= out.")
+    if not isinstance(cell.dataset, ProjectSetupBench) or not cell.dataset.truthless:
+        raise ConfigError("job=environment makes its own dataset: leave out dataset=.")
     return cell
 
 
 def _of_task(sweep: Sweep, cell: Cell, root: Path, name: str) -> Sweep:
-    """The sweep of one task, the project."""
+    """Return the sweep with the project's task as its only one."""
     dataset: Any = cell.dataset
     dataset = dataset.model_copy(update={"root": root, "include": (name,)})
     return sweep.model_copy(update={"cells": (cell.model_copy(update={"dataset": dataset}),)})
 
 
 def _leave(folder: Path, trial: Path, record: TrialRecord) -> bool:
-    """Write what is wanted of the trial; whether a test was executed. What an earlier run left there is replaced."""
-    from runner.benchmarks.project_setup.jobs.account import account, faults, said  # noqa: PLC0415 - only with a record
+    """Write the trial's results over those of an earlier run; return whether a test was executed."""
+    from runner.benchmarks.project_setup.jobs.account import account, faults, summary  # noqa: PLC0415 - only with a record
     from runner.benchmarks.project_setup.verifier import measured_in  # noqa: PLC0415
 
     measured = measured_in(trial)
@@ -111,7 +111,7 @@ def _leave(folder: Path, trial: Path, record: TrialRecord) -> bool:
             (folder / name).unlink(missing_ok=True)
         else:
             write_atomically(folder / name, text.encode())
-    print(wrapped(said(measured), width()))
+    print(wrapped(summary(measured), width()))
     for line in faults(record, measured):
         print(wrapped(line, width()))
     print(f"{', '.join(name for name, text in files.items() if text is not None)}: {folder}")
@@ -123,7 +123,7 @@ def _text(file: Path) -> str | None:
 
 
 def _results(measured: Rerun | None) -> str | None:
-    """`results.json`: numbers of tests, and of each framework's; None when no test was executed."""
+    """Return `results.json`: numbers of all tests, and of each framework's; None when no test was executed."""
     if measured is None or measured.outcomes is None:
         return None
     runs = [{"framework": one.framework, **one.outcomes.model_dump()} for one in measured.readings]

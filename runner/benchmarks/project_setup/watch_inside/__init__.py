@@ -1,7 +1,7 @@
-"""What runs inside the sandbox of a rerun.
+"""Programs that run inside the sandbox of a rerun.
 
-Standard library only, on the runtime's own interpreter; the plugin on any Python.
+They use the standard library only, on the runtime's own interpreter; the plugin runs on any Python.
 """
 
 NO_SHELL = 127
-"""The watcher's exit code where nothing can run a script."""
+"""Exit code of the watcher in an image without a shell."""

@@ -1,4 +1,4 @@
-"""Test programs as the watcher's children: what they print is kept and carried to where it was to go."""
+"""Run test programs as the watcher's children, record their output, and pass it on."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from typing import Any
 
 CHUNK, LOOK_SECONDS = 65_536, 0.05
 PIPE = 1 << 20
-"""Bytes that a pipe holds at most."""
+"""Most bytes that a pipe holds."""
 HEAD, TAIL = 1 << 20, 3 << 20
-"""Bytes of a program's output that are kept: the first and the last."""
+"""First and last bytes of a program's output that are kept."""
 IDLE_LOOKS, REST_SECONDS = 20, 5.0
-"""After a program's end, how many looks (a second) find its streams silent before what still holds them is taken for a
-daemon; and how long what is not silent may still be the program's."""
+"""After a program's end: number of looks (together a second) without output after which a process that still holds the
+streams counts as a daemon, and the time for which further output still counts as the program's."""
 AT_ONCE = 4096
-"""Bytes that a pipe takes without a wait as soon as it takes any."""
+"""Bytes that a writable pipe takes without blocking."""
 FILE = 5 << 20
-"""Bytes of a file that is looked into."""
+"""Largest file whose content is read, in bytes."""
 
 
-class Kept:
-    """The first and the last of a program's output."""
+class Printed:
+    """First and last bytes of a program's output."""
 
     def __init__(self, head: int, tail: int) -> None:
         self._most, self._tail_most = head, tail
@@ -41,7 +41,7 @@ class Kept:
         self._cut = False
 
     def add(self, data: bytes) -> None:
-        """What is between is dropped."""
+        """Add output; bytes between the first and the last are dropped."""
         room = self._most - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
@@ -50,7 +50,7 @@ class Kept:
             self._cut = True
 
     def whole(self) -> bytes:
-        """What was kept; the two parts are no one line where something between them is missing."""
+        """Return both parts, with a line end where bytes between them are missing."""
         cut = self._cut or len(self._tail) > self._tail_most
         return bytes(self._head) + (b"\n" if cut else b"") + bytes(self._tail[-self._tail_most :])
 
@@ -59,19 +59,19 @@ class Run:
     """One program, run for a shim."""
 
     def __init__(self, request: dict[str, Any], shim: socket.socket, files: dict[int, int]) -> None:
-        """Raises `ValueError` for a request that is none of a shim's."""
+        """Read a shim's request. Raises `ValueError` for an invalid one."""
         self.argv: list[str] = request["argv"]
         self.cwd: str = request["cwd"]
         self.program: str = request["program"]
         if not self.argv or not all(isinstance(word, str) for word in (self.cwd, self.program, *self.argv)):
             raise ValueError("it names no program")
-        self.printed = Kept(HEAD, TAIL)
+        self.printed = Printed(HEAD, TAIL)
         self.file, self.script = self._first_file(), self._text()
-        """As they are before it runs."""
+        """Digests from before the program runs."""
         self._request, self._shim, self._files = request, shim, files
 
     def watch(self, tell: Callable[[Run, int], None]) -> int:
-        """Run it to its end; returns its exit code, negative for a signal."""
+        """Run the program to its end; return its exit code, negative for a signal."""
         try:
             child, pump = self._start()
         except OSError:
@@ -84,7 +84,7 @@ class Run:
         return code
 
     def _first_file(self) -> list[str]:
-        """The first argument that is a file, and its digest."""
+        """Return path and digest of the first argument that is a file."""
         for word in self.argv[1:]:
             path = os.path.realpath(os.path.join(self.cwd, word))  # noqa: PTH118
             if os.path.isfile(path):  # noqa: PTH113
@@ -92,7 +92,7 @@ class Run:
         return []
 
     def _text(self) -> list[str]:
-        """The program and its digest where it is a text that no package of the system brought."""
+        """Return path and digest of a program that is a script and not from a package of the system."""
         path = os.path.realpath(self.program)
         with contextlib.suppress(OSError):
             if not content(path, 4).startswith(b"\x7fELF") and not _packaged(path):
@@ -138,9 +138,9 @@ class Run:
         return child, Pump(sources, self.printed)
 
     def _pipes(self) -> tuple[dict[int, int | None], dict[int, int]]:
-        """Ends to read from with the shim's files that they go to, and ends to write to by number.
+        """Return ends to read from, with the shim's files that they go to, and ends to write to, by number.
 
-        Both streams of one file are one pipe: then their order is kept.
+        Two streams of the same file share a pipe, which keeps their order.
         """
         sources: dict[int, int | None] = {}
         ends: dict[int, int] = {}
@@ -155,7 +155,7 @@ class Run:
         return sources, ends
 
     def _pass_signals(self, child: subprocess.Popen[bytes]) -> None:
-        """Signals that the shim got; a shim that was killed takes its program with it."""
+        """Pass on the shim's signals; end the program with a shim that was killed."""
         with contextlib.suppress(OSError):
             while given := self._shim.recv(1):
                 child.send_signal(given[0])
@@ -164,19 +164,19 @@ class Run:
 
 
 class Pump(threading.Thread):
-    """Carries what is printed to where it was to go, and keeps it."""
+    """Thread that records output and passes it on."""
 
-    def __init__(self, sources: dict[int, int | None], printed: Kept) -> None:
+    def __init__(self, sources: dict[int, int | None], printed: Printed) -> None:
         super().__init__(daemon=True)
         self._sources, self._printed = sources, printed
         self._silent = dict.fromkeys(sources, 0)
-        """How often in a row nothing was found in a source. Counted, since on a busy machine time passes without a look
-        at what was printed last."""
+        """Looks in a row that found a source silent. They are counted, not timed: on a busy machine time passes without
+        a look."""
         self._rests = False
         self.start()
 
     def run(self) -> None:
-        """Until every end is closed."""
+        """Work until every end is closed."""
         threads = [
             threading.Thread(target=self._carry, args=pair, daemon=True) for pair in self._sources.items()
         ]
@@ -186,7 +186,7 @@ class Pump(threading.Thread):
             thread.join()
 
     def rest(self) -> None:
-        """Wait until nothing more comes, or what comes is a daemon's."""
+        """Wait until no more output comes, or only a daemon's."""
         self._silent = dict.fromkeys(self._sources, 0)  # what was printed last may not have been read yet
         self._rests = True
         until = time.monotonic() + REST_SECONDS
@@ -202,7 +202,7 @@ class Pump(threading.Thread):
         late, is_open = b"", True
         try:
             while is_open or late:
-                # A program waits for who reads it; what it had printed when it ended does not.
+                # A running program may wait for its reader; the output of one that has ended may not.
                 has_room = len(late) < CHUNK + (PIPE if self._rests else 0)
                 ready = _ready(source if is_open and has_room else None, target if late else None)
                 if source in ready:
@@ -214,7 +214,7 @@ class Pump(threading.Thread):
                     self._silent[source] += 1 if is_open else IDLE_LOOKS
                 if target is not None and target in ready:
                     late = late[os.write(target, late[:AT_ONCE]) :]
-        except OSError:  # nobody reads it: its program hears of that as it would have
+        except OSError:  # nobody reads it: the program notices as it would without us
             pass
         finally:
             os.close(source)
@@ -223,7 +223,7 @@ class Pump(threading.Thread):
 
 
 def _ready(reading: int | None, writing: int | None) -> set[int]:
-    """Which of two descriptors can be used; none when neither can within a look."""
+    """Return the descriptors that can be used within the time of a look."""
     waiting = select.poll()
     for descriptor, event in ((reading, select.POLLIN), (writing, select.POLLOUT)):
         if descriptor is not None:
@@ -232,7 +232,7 @@ def _ready(reading: int | None, writing: int | None) -> set[int]:
 
 
 def content(path: str, most: int) -> bytes:
-    """Of a regular file, links not followed. Raises `OSError`."""
+    """Return the beginning of a regular file, without following links. Raises `OSError`."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(path)
@@ -240,21 +240,21 @@ def content(path: str, most: int) -> bytes:
 
 
 def readable(name: str) -> str:
-    r"""A name as text: bytes that are no UTF-8 are written `\udcNN`."""
+    r"""Return a name as text: bytes that are not UTF-8 are written `\udcNN`."""
     return name.encode(errors="backslashreplace").decode()
 
 
 def digest(path: str) -> str:
-    """SHA-256 of what a path holds; empty when it holds nothing of sane size."""
+    """Return the SHA-256 of a file; empty if it cannot be read or is larger than `FILE`."""
     try:
-        held = content(os.path.realpath(path), FILE + 1)
-    except (OSError, ValueError):  # the latter of a name that no file can have
+        data = content(os.path.realpath(path), FILE + 1)
+    except (OSError, ValueError):  # ValueError: no file can have this name
         return ""
-    return hashlib.sha256(held).hexdigest() if len(held) <= FILE else ""
+    return hashlib.sha256(data).hexdigest() if len(data) <= FILE else ""
 
 
 def _packaged(path: str) -> bool:
-    """Whether a package of Debian's brought this file as it is now; elsewhere, whether packages put theirs there."""
+    """Return whether a Debian package installed this file unchanged; elsewhere, whether it lies in /usr/bin."""
     lists = list(Path("/var/lib/dpkg/info").glob("*.md5sums"))
     if not lists:
         return path.startswith("/usr/bin/")

@@ -1,9 +1,9 @@
-"""Stands before a test program on PATH: asks the watcher to run it with this process's files, and ends as it ended.
+"""Stand in front of a test program on PATH: ask the watcher to run it with this process's files, and end as it ends.
 
     python3 -I -S shim.py NAME ARGUMENT...
 
-NAME with a slash is the program itself; else it is looked for at every call, so that one that was installed a moment
-ago is found. In the tree of a program that is watched already the program is just run.
+NAME with a slash is the program itself. Otherwise it is looked up at every call, so a program that was just installed
+is found. Below a program that is already watched, the program is run directly.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 
 PLACE = Path(__file__).parent
 GIVEN = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"} or dict(os.environ)
-"""The environment of what is run. The runtime's interpreter has it under these names, so that nothing of it is the
-interpreter's own; any other has it as it is."""
+"""Environment of the program. Each name is prefixed with `+` for the runtime's interpreter, so that no variable affects
+the interpreter itself; another interpreter gets the variables unchanged."""
 WATCHED = "ASSAY_WATCHED"
 LIMITS = (
     resource.RLIMIT_CORE,
@@ -33,14 +33,14 @@ LIMITS = (
 
 
 def main(name: str, *arguments: str) -> int:
-    """Exit code of the program; 127 if there is none, as a shell has it."""
+    """Return the exit code of the program; 127 if there is none, as in a shell."""
     own = str(PLACE / "bin")
     folders = [folder for folder in GIVEN.get("PATH", os.defpath).split(":") if folder != own]
     program = name if "/" in name else find(name, folders)
     if program is None or not Path(program).exists():
         print(f"{name}: command not found", file=sys.stderr)
         return 127
-    env = {**telling(GIVEN, by_name=True), "PATH": ":".join(folders), WATCHED: "1"}
+    env = {**reporting_env(GIVEN, by_name=True), "PATH": ":".join(folders), WATCHED: "1"}
     env.pop("BASH_ENV", None)
     if WATCHED in GIVEN:
         os.execve(program, [name, *arguments], env)  # noqa: S606 - the program that was called
@@ -58,25 +58,25 @@ def main(name: str, *arguments: str) -> int:
     return _ask(json.dumps(request).encode("utf-8", "surrogateescape"))
 
 
-def telling(given: Mapping[str, str], *, by_name: bool = False) -> dict[str, str]:
-    """Variables with which test programs tell what they do, whatever a script has made of them.
+def reporting_env(given: Mapping[str, str], *, by_name: bool = False) -> dict[str, str]:
+    """Return the variables with those that make test programs report, whatever a script has made of them.
 
-    pytest finds its plugin on PYTHONPATH, and loads it `by_name` where it may look for none: then it must be there.
-    Without -v, `go test` tells of packages and not of tests; a command of go's takes of GOFLAGS what it knows.
+    pytest finds the plugin on PYTHONPATH. With plugin discovery turned off it loads the plugin `by_name`, so the plugin
+    must exist then. Without -v, `go test` reports packages, not tests; each go command takes the GOFLAGS that it knows.
     """
-    told = dict(given)
+    changed = dict(given)
     wanted = [("PYTHONPATH", ":", str(PLACE / "plugin")), ("GOFLAGS", " ", "-v")]
     if by_name and given.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         wanted.append(("PYTEST_PLUGINS", ",", "assay_watch_pytest"))
     for name, between, word in wanted:
         value = given.get(name, "")
         if word not in value.split(between):
-            told[name] = f"{word}{between}{value}" if value else word
-    return told
+            changed[name] = f"{word}{between}{value}" if value else word
+    return changed
 
 
 def find(name: str, folders: list[str]) -> str | None:
-    """The first program of that name in these folders."""
+    """Return the first program of that name in these folders."""
     found = (os.path.join(folder or ".", name) for folder in folders)  # noqa: PTH118 - `./name` must stay so
     return next((path for path in found if os.path.isfile(path) and os.access(path, os.X_OK)), None)  # noqa: PTH113
 

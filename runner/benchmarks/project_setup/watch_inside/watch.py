@@ -1,19 +1,18 @@
-"""Runs a script and watches the test programs that it calls.
+"""Run a script and watch the test programs that it calls.
 
     python3 -I -S -c 'from runner.benchmarks.project_setup.watch_inside.watch import main; main(SPEC)'
 
-The first program in the sandbox, and nothing of the image's is loaded into it (`SandboxSpec.runtime`). Its standard
-output is the only channel that the judge reads: one JSON object a line (`event`: run, file, pytest, end). Test programs
-have a shim in front of them, on PATH and, for bash, as functions; a shim asks here, and the program runs as this
-process's child, so that what is recorded is what a program printed, and nothing that the script says. The script is
-root: it can end this process, or speak to it as pytest's plugin does; it cannot read or write this process's memory and
-files, which are closed to all who may not trace.
-Standard library only.
+The watcher is the first program in the sandbox and loads nothing of the image (`SandboxSpec.runtime`). The judge reads
+only its standard output: one JSON object a line (`event`: run, file, pytest, end). Shims stand in front of test
+programs, on PATH and, for bash, as functions. A shim asks the watcher, and the program runs as the watcher's child, so
+the record is what the program printed and not what the script says. The script is root: it can end the watcher, or
+speak to it like pytest's plugin. It cannot read or write the watcher's memory and files, which are closed to processes
+that may not trace. The watcher uses the standard library only.
 """
 
 from __future__ import annotations
 
-import array  # noqa: F401 - `socket.recv_fds` would import it at its first call
+import array  # noqa: F401 - else `socket.recv_fds` imports it at its first call
 import base64
 import contextlib
 import ctypes
@@ -39,27 +38,27 @@ from runner.benchmarks.project_setup.watch_inside.programs import (
     CHUNK,
     FILE,
     LOOK_SECONDS,
-    Kept,
+    Printed,
     Pump,
     Run,
     content,
     readable,
 )
 from runner.benchmarks.project_setup.watch_inside.sessions import Session
-from runner.benchmarks.project_setup.watch_inside.shim import GIVEN, telling
+from runner.benchmarks.project_setup.watch_inside.shim import GIVEN, reporting_env
 
 PLACE = Path(__file__).parent
 PR_SET_DUMPABLE = 4
 SCRIPT_TAIL = 1 << 16
-TOLD, UNPACKED = 8 << 20, 64 << 20
-"""Characters that the channel carries, and bytes that they stand for; the judge's own cap on the former is higher."""
+CHANNEL_CHARACTERS, CHANNEL_BYTES = 8 << 20, 64 << 20
+"""Most characters that the channel carries, below the judge's own cap, and most bytes that they unpack to."""
 FILES = 2000
-"""Files of results that one run may leave."""
+"""Most files of results of one run."""
 DEEP = 2
-"""Parts of a path below which there is no whole system."""
+"""Number of a path's parts up to which the folder may hold a whole system."""
 NOT_LOOKED_INTO = {".git", "node_modules"}
 COARSE_SECONDS = 0.05
-"""By which a file's time may lie before the clock's."""
+"""Time by which a file's timestamp may lag behind the clock."""
 SHIM = '#!/bin/sh\nexec {python} -I -S {place}/shim.py {name} "$@"\n'
 FUNCTIONS = """
 for _assay in {names}; do
@@ -94,21 +93,21 @@ _assay_first() {{
 }}
 trap _assay_first DEBUG
 """
-"""Who asks whether or where a program is, must hear of a file or of none. Whatever a script puts on PATH, shims come
-first again, for what calls programs itself (`timeout`, `xargs`)."""
+"""Lookups of a program (`command -v`, `type`, `hash`) must name a file and not our function. Shims come first on PATH
+again, whatever a script puts there, for programs that call others (`timeout`, `xargs`)."""
 AT_PATH = '{path}() {{ {python} -I -S {place}/shim.py {path} "$@"; }}\n'
 
 
 class Channel:
-    """Standard output: whole lines, no more than `TOLD` in all."""
+    """Standard output, in whole lines, up to `CHANNEL_CHARACTERS` in all."""
 
     def __init__(self) -> None:
-        self._left, self._unpacked = TOLD, UNPACKED
+        self._left, self._unpacked = CHANNEL_CHARACTERS, CHANNEL_BYTES
         self._lock = threading.Lock()
         self.full = False
 
     def say(self, event: dict[str, object], body: bytes = b"") -> None:
-        """An event; its `body` in Base64 of zlib's."""
+        """Write an event, with its `body` as Base64 of zlib."""
         packed = {"body": base64.b64encode(zlib.compress(body)).decode()} if body else {}
         line = json.dumps({**event, **packed})
         with self._lock:
@@ -121,7 +120,7 @@ class Channel:
 
 
 class Watcher:
-    """Everything that is known of one script's run."""
+    """One script's run, with its test programs and sessions of pytest."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._spec = spec
@@ -131,18 +130,18 @@ class Watcher:
         self._channel = Channel()
         self._numbers = itertools.count()
         self._running: dict[Run, float] = {}
-        """What has not ended -> when it began."""
+        """Programs that have not ended -> their start."""
         self._sessions: dict[str, Session] = {}
-        """Those of pytest that have not ended."""
-        self._telling = threading.Lock()
-        """Held while something is told: the script's end may be nearer than that of a look through a workspace."""
+        """Sessions of pytest that have not ended."""
+        self._reporting = threading.Lock()
+        """Held during each report: the script may end while a workspace is still being searched."""
         self._folders = GIVEN.get("PATH", os.defpath).split(":")
 
     def run(self) -> None:
-        """The script from its beginning to its end or its time limit."""
+        """Run the script to its end or its time limit."""
         self._prepare()
         _import_nothing_more()
-        printed = Kept(0, SCRIPT_TAIL)
+        printed = Printed(0, SCRIPT_TAIL)
         reading, writing = os.pipe()
         shell = shutil.which("bash", path=GIVEN.get("PATH", os.defpath)) or "/bin/sh"
         if not Path(shell).exists():
@@ -169,7 +168,7 @@ class Watcher:
         pump.rest()
         for run in list(self._running):
             self._tell(run, None)
-        with self._telling:
+        with self._reporting:
             for name in list(self._sessions):
                 self._tell_session(name)
             end = {"event": "end", "code": code, "seconds": time.monotonic() - self._began}
@@ -189,14 +188,14 @@ class Watcher:
         functions = [AT_PATH.format(path=path, **names) for path in self._spec["paths"]]
         functions.append(FUNCTIONS.format(names=" ".join(self._programs), **names))
         (PLACE / "functions").write_text("".join(functions))
-        door = socket.socket(socket.AF_UNIX)
-        door.bind(str(PLACE / "socket"))
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(PLACE / "socket"))
         (PLACE / "socket").chmod(0o777)
-        door.listen(64)
-        threading.Thread(target=self._hear, args=(door,), daemon=True).start()
+        listener.listen(64)
+        threading.Thread(target=self._hear, args=(listener,), daemon=True).start()
 
     def _env(self) -> dict[str, str]:
-        env = telling(GIVEN)
+        env = reporting_env(GIVEN)
         env["PATH"] = f"{PLACE}/bin:{env.get('PATH', os.defpath)}"
         env["BASH_ENV"] = f"{PLACE}/functions"
         env["TOX_TESTENV_PASSENV"] = "PYTHONPATH"
@@ -204,7 +203,7 @@ class Watcher:
         return env
 
     def _shims(self) -> None:
-        """A shim for each program that is there by now: a name that nothing is behind would be a lie."""
+        """Add a shim for each program that exists by now: a shim without a program would mislead scripts."""
         for name in self._programs:
             shim = PLACE / "bin" / name
             if not shim.exists() and any(os.access(f"{folder}/{name}", os.X_OK) for folder in self._folders):
@@ -212,7 +211,7 @@ class Watcher:
                     shim.symlink_to(PLACE / "shims" / name)
 
     def _sites(self) -> None:
-        """Have pytest find its plugin beside the packages of each Python too: scripts clear and change PYTHONPATH."""
+        """Make the plugin known beside the packages of each Python too, since scripts change PYTHONPATH."""
         for pattern in self._spec["sites"]:
             for folder in glob.iglob(pattern):  # noqa: PTH207 - patterns are absolute
                 line = Path(folder, "assay_watch.pth")
@@ -220,14 +219,14 @@ class Watcher:
                     with contextlib.suppress(OSError):
                         line.write_text(f"{PLACE}/plugin\n")
 
-    def _hear(self, door: socket.socket) -> None:
+    def _hear(self, listener: socket.socket) -> None:
         while True:
-            connection, _ = door.accept()
+            connection, _ = listener.accept()
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def _answer(self, connection: socket.socket) -> None:
-        """One request; what makes no sense has no answer."""
-        # Whoever asks may be the script, so whatever a request leads to is the request's fault.
+        """Answer one request; an invalid one gets no answer."""
+        # The script itself may ask, so any exception is the fault of the request.
         with connection, contextlib.suppress(Exception):
             head, files, _, _ = socket.recv_fds(connection, 8 + 4, 3)
             length, numbers = int.from_bytes(head[:8], "big"), head[8:].partition(b"\xff")
@@ -241,33 +240,33 @@ class Watcher:
                 code = run.watch(self._tell)
                 connection.sendall(str(code).encode())
             elif request["ask"] == "pytest":
-                with self._telling:
+                with self._reporting:
                     self._sessions.setdefault(request["session"], Session()).add(request)
                     if request["last"]:
                         self._tell_session(request["session"])
                 connection.sendall(b"0")
 
     def _tell(self, run: Run, code: int | None) -> None:
-        """One program's run (`code` None: it has not ended), once; and what results it left."""
-        with self._telling:
+        """Report one program's run, once, and its files of results. `code` None: the program has not ended."""
+        with self._reporting:
             if (started := self._running.pop(run, None)) is not None:
                 self._tell_run(run, code, started)
 
     def _tell_run(self, run: Run, code: int | None, started: float) -> None:
-        """How it ended and what it printed, and files of results that are new since it began."""
-        # Elsewhere there may be a whole system below a folder.
+        """Report end, output, and files of results that are newer than the start."""
+        # A folder near the root may hold a whole system.
         elsewhere = (run.cwd,) if len(Path(run.cwd).parts) > DEEP else ()
         roots = dict.fromkeys((self._spec["workspace"], *elsewhere))
         found = dict.fromkeys(path for root in roots for path in self._new_results(root, started))
         number = next(self._numbers)
-        told = {
+        described = {
             "run": number,
             "argv": list(map(readable, run.argv)),
             "code": code,
             "file": run.file,
             "script": run.script,
         }
-        self._channel.say({"event": "run", **told}, run.printed.whole())
+        self._channel.say({"event": "run", **described}, run.printed.whole())
         for path in list(found)[:FILES]:
             with contextlib.suppress(OSError):
                 self._channel.say(
@@ -279,7 +278,7 @@ class Watcher:
             self._channel.say({"event": "pytest"}, session.body())
 
     def _new_results(self, root: str, since: float) -> list[str]:
-        """Files of results below a folder that are newer; by the time that a script cannot set."""
+        """Return newer files of results below a folder, by a timestamp that scripts cannot set."""
         border = time.time() - (time.monotonic() - since) - COARSE_SECONDS
         found = []
         for folder, folders, names in os.walk(root):
@@ -292,7 +291,7 @@ class Watcher:
 
 
 def _changed(path: str) -> float:
-    """When a regular file was written last, by the time that nobody can set; long ago for all else."""
+    """Return when a regular file last changed, by the timestamp that cannot be set; 0 for anything else."""
     try:
         state = os.lstat(path)
     except OSError:
@@ -301,7 +300,7 @@ def _changed(path: str) -> float:
 
 
 def _import_nothing_more() -> None:
-    """From here on there is a script that is root, and can put folders of its own in the place of the library's."""
+    """Turn off imports: the script is root and can replace the library's folders."""
     sys.meta_path.clear()
     sys.path.clear()
 

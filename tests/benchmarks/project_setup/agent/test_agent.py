@@ -1,4 +1,4 @@
-"""ExecutionAgent: what it makes of its model's answers, its loop in a real sandbox, and whole trials over HTTP."""
+"""ExecutionAgent: reading of answers, the loop in a real sandbox, and whole trials over HTTP."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SUMMARY = json.dumps({"summary": "Much was printed.", "important commands": ["ma
 
 
 def step(name: str, thoughts: str = "Next.", **args: Any) -> str:
-    """An answer of the model."""
+    """Return an answer of the model."""
     return json.dumps({"thoughts": thoughts, "tool": {"name": name, "args": args}})
 
 
@@ -115,7 +115,7 @@ def test_an_answer_that_is_no_step_is_told_why(answer: str, reason: str) -> None
 
 
 def test_half_a_character_reaches_no_command_and_no_record() -> None:
-    """Nothing of it could be written: no prompt, no file, no record."""
+    """Lone surrogates could not be written to a prompt, a file or a record."""
     wanted = response.parsed(run("echo \ud83d"))
     assert wanted.args == Command(command="echo ?")
     assert response.parsed(run("echo \U0001f600")).args == Command(command="echo \U0001f600")
@@ -187,7 +187,7 @@ def test_a_file_that_was_written_is_not_repeated_whole_in_every_prompt() -> None
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[FakeBench]:
-    """Whose model always summarises."""
+    """Return a bench whose model always summarises."""
     with LocalSandboxes().open(_spec(Image(id="", reference="", origin="none"))) as sandbox:
         yield FakeBench(sandbox, tmp_path / "cache", lambda _: SUMMARY)
 
@@ -231,7 +231,7 @@ def _spec(image: Image) -> SandboxSpec:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """One sandbox for all loops: what they leave is no part of any test."""
+    """Sandbox for all loops; no test depends on what they leave."""
     context = tmp_path_factory.mktemp("context")
     (context / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nWORKDIR /workspace\n")
     environment = Environment(context=context, build_args={"BASE": "assay-base"}, digest="sha256:loop")
@@ -242,7 +242,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def loop(machine: Sandbox, tmp_path: Path) -> Callable[..., tuple[int, FakeBench]]:
-    """Runs the agent with these answers, the last one for ever; `reruns` are what its scripts do from scratch."""
+    """Run the agent with these answers, of which the last is repeated; `reruns` are the results from scratch."""
 
     def loop(*answers: str, reruns: list[Rerun] | None = None, **fields: Any) -> tuple[int, FakeBench]:
         left = list(answers)
@@ -396,7 +396,7 @@ TOML = '[agent]\ntimeout_sec = 600\n[environment]\nnetwork_mode = "public"\n'
 
 @pytest.fixture
 def trial(tmp_path: Path, gateway: Gateway) -> Callable[..., tuple[TrialRecord, Path]]:
-    """A whole trial on a project of one file of tests, with these answers of the provider."""
+    """Run a whole trial on a project with one file of tests and these answers of the provider."""
 
     def trial(
         *answers: Behaviour | str, budget: Budget | None = None, **fields: Any

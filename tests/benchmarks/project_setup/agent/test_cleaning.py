@@ -1,4 +1,4 @@
-"""What is left of a program's output when a terminal has shown it."""
+"""Cleaning of a program's output, as a terminal would show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that reads and writes an agent's files, on files of all kinds."""
+"""The program that reads and writes an agent's files, with files of all kinds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.benchmarks.project_setup.agent.files_inside import main
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """One of each kind."""
+    """Folder with one file of each kind."""
     (tmp_path / "text").write_text("grüße\n")
     (tmp_path / "latin").write_bytes("grüße".encode("latin-1"))
     (tmp_path / "binary").write_bytes(b"\x7fELF\0\0")

@@ -1,4 +1,4 @@
-"""What ExecutionAgent finds out before its first command: languages, guidelines, hints of CI and of the web."""
+"""The preparation of ExecutionAgent: languages, guidelines, hints from CI and from the web."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
 from runner.benchmarks.project_setup.agent.answers import ask_for, parsed
 from runner.benchmarks.project_setup.agent.ci import MOST_CANDIDATES, MOST_FILES, ci_hints, located
 from runner.benchmarks.project_setup.agent.hints import NOTHING
+from runner.benchmarks.project_setup.agent.ingredients import SearchError
 from runner.benchmarks.project_setup.agent.languages import languages, main_languages
 from runner.benchmarks.project_setup.agent.preparation import prepare, refusal
 from runner.benchmarks.project_setup.agent.tree import sources
-from runner.benchmarks.project_setup.agent.web import PAGES, HttpSearch, SearchError, web_hints
+from runner.benchmarks.project_setup.agent.web import PAGES, HttpSearch, web_hints
 from runner.benchmarks.project_setup.fake_bench import FakeBench
 from runner.cli.config import build
 from runner.errors import Stopped
@@ -41,7 +42,7 @@ KEY = "sk-secret-of-the-search-engine"
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Made]:
-    """A bench whose model answers as told; all of a test share the cache and a machine that none of this needs."""
+    """Make benches with a function for a model; all benches of a test share the cache."""
     spec = SandboxSpec(name="made", image=Image(id="", reference=""))
 
     def made(answer: str | Callable[[str], str], **more: Any) -> FakeBench:
@@ -59,7 +60,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def write(project: Path, files: dict[str, str]) -> None:
-    """Texts by their paths."""
+    """Write texts to their paths."""
     for name, text in files.items():
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +137,7 @@ def test_main_languages_are_those_with_a_quarter_of_the_code() -> None:
 
 
 def test_a_projects_traps_are_walked_around(project: Path, tmp_path: Path) -> None:
-    """Links out of it and in circles, a pipe that nobody writes to, names that are no text, folders without end."""
+    """Links that lead out or in circles, a pipe without a writer, names that are not text, endless folders."""
     (tmp_path / "outside.py").write_text("x = 1\n")
     (project / "out.py").symlink_to(tmp_path / "outside.py")
     (project / "up").symlink_to(tmp_path)
@@ -354,7 +355,7 @@ def test_a_file_of_which_the_model_makes_no_sense_gives_no_hint(project: Path, b
 
 
 class Site:
-    """A real HTTP server: a search engine at `/search`, and the pages that it finds."""
+    """HTTP server with a search engine at `/search` and the pages that it finds."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {}
@@ -381,7 +382,7 @@ class Site:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def page(self, path: str, body: bytes | str, kind: str = "text/html", **headers: str) -> str:
-        """Serve a page; returns its address."""
+        """Serve a page; return its address."""
         content = body if isinstance(body, bytes) else body.encode()
 
         def serve(request: BaseHTTPRequestHandler) -> None:
@@ -396,12 +397,12 @@ class Site:
         return f"{self.url}{path}"
 
     def finds(self, *addresses: str) -> None:
-        """Serve these as what the search engine found."""
+        """Serve these as the results of the search engine."""
         hits = [{"link": address, "snippet": f"about {address}"} for address in addresses]
         self.page("/search", json.dumps({"web": {"hits": hits}}), "application/json")
 
     def search(self, **changed: Any) -> HttpSearch:
-        """The engine's configuration."""
+        """Return the engine's configuration."""
         values = {
             "url": f"{self.url}/search?q={{query}}",
             "results": "web.hits[].{address: link, text: snippet}",
@@ -484,8 +485,8 @@ def test_a_key_goes_to_the_engine_and_nowhere_else(
         ({"url": "http://127.0.0.1:1/?q={query}"}, "cannot be asked (ConnectError)"),
         ({"url": "nonsense://x/?q={query}"}, "cannot be asked (UnsupportedProtocol)"),
         ({"results": "pages[].{where: link}"}, "found nothing"),
-        ({"results": "web.hits[].{where: link}"}, "has not the shape"),
-        ({"results": "length(`1`)"}, "has not the shape"),
+        ({"results": "web.hits[].{where: link}"}, "does not have the shape"),
+        ({"results": "length(`1`)"}, "does not have the shape"),
     ],
 )
 def test_a_search_that_fails_says_why_and_the_trial_goes_on(
@@ -519,7 +520,7 @@ def test_an_engine_whose_key_is_not_set_is_the_users_to_mend_before_anything_sta
 
 
 def test_an_engine_is_not_followed_elsewhere(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its key would go along."""
+    """The request would carry the key to another host."""
     monkeypatch.setenv("SEARCH_KEY", KEY)
     site.page("/search", "", status="302", Location=f"{site.url}/other")
     with pytest.raises(SearchError, match="302"):
@@ -538,7 +539,7 @@ def test_what_the_engine_says_stands_for_pages_that_cannot_be_read(site: Site) -
     site.finds(site.page("/gone", "x", status="404"), site.page("/pdf", b"%PDF", "application/pdf"))
     gone, pdf = site.search().find("x")
     assert (gone.text, gone.missing) == (f"about {gone.address}", "Its server answers with status 404.")
-    assert pdf.missing == "It is no text (application/pdf)."
+    assert pdf.missing == "It is not text (application/pdf)."
     (only, _) = site.search(read_pages=False).find("x")
     assert only.text == f"about {gone.address}"
     assert [path for path, *_ in site.asked].count("/gone") == 1
@@ -561,7 +562,7 @@ def test_a_page_without_end_is_cut(site: Site) -> None:
 def test_headers_that_come_drop_by_drop_are_not_waited_for(
     site: Site, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """Each byte renews a limit on silence, so the limit is on the whole."""
+    """Each byte would renew a limit on silence, so the limit is on the whole answer."""
     monkeypatch.setattr(pages, "SECONDS", 0.5)
 
     def drip(request: BaseHTTPRequestHandler) -> None:
@@ -602,7 +603,7 @@ def test_pages_in_any_encoding_have_a_text(site: Site, content: bytes, kind: str
 
 
 def test_html_that_breaks_the_parser_is_a_page_without_text(site: Site) -> None:
-    """Version 3.16 of the parser fails at a digit that is none."""
+    """Version 3.16 of the parser fails at a character that only looks like a digit."""
     (page,) = pages.read([site.page("/page", "<p>&#\u00b9;")], private=True)
     assert page.text or page.missing == "Its HTML cannot be read."
 
@@ -632,11 +633,11 @@ def test_pages_on_this_machine_and_its_networks_are_refused(site: Site) -> None:
 def test_a_redirection_is_checked_as_the_first_address_was(site: Site) -> None:
     site.page("/start", "", status="302", Location="ftp://127.0.0.1/secret")
     (page,) = pages.read([f"{site.url}/start"], private=True)
-    assert page.missing == "It is no address of a web page."
+    assert page.missing == "It is not the address of a web page."
 
 
 def test_a_page_does_not_lead_into_a_private_network(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a page of the public web would, for which this machine's own stands here."""
+    """This machine's own page stands for one of the public web."""
     monkeypatch.setattr(pages, "outside", lambda address: str(address) == "127.0.0.1")
     monkeypatch.setattr(pages, "PORTS", {site.server.server_port})
     leading = f"http://127.0.0.2:{site.server.server_port}/secret"
@@ -701,7 +702,7 @@ def test_the_preparation_puts_it_together(project: Path, site: Site, bench: Made
     assert alone == ingredients.model_copy(update={"ci_hints": (), "web_hints": ()})
     blind = bench("nonsense", cache=whole.cache / "other")
     assert prepare(task, blind).ci_hints == ()
-    assert any("makes no sense" in line for line in blind.logged)
+    assert any("is invalid" in line for line in blind.logged)
 
 
 def test_a_task_without_a_project_is_refused(tmp_path: Path) -> None:

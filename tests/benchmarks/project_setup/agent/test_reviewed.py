@@ -1,4 +1,4 @@
-"""ExecutionAgent: bugs that a review found, each by its name."""
+"""ExecutionAgent: bugs found in a review, one test each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AGENT = {
 
 @pytest.mark.parametrize("search", ["none", "brave", {"url": "https://engine.example/?q={query}"}, []])
 def test_a_search_that_is_no_engine_is_refused_at_the_door_and_not_in_every_trial(search: object) -> None:
-    with pytest.raises(ConfigError, match=r"agent\.search.* null asks none"):
+    with pytest.raises(ConfigError, match=r"agent\.search.*use null for none"):
         build(AGENT | {"search": search}, "agent")
     assert build(AGENT | {"search": None}, "agent").search is None
 
@@ -59,7 +59,7 @@ def test_of_a_long_result_the_log_has_both_ends_and_the_record_all(
 def test_a_project_of_files_that_take_long_to_tell_apart_is_looked_at_no_longer_than_the_trial(
     tmp_path: Path,
 ) -> None:
-    """A quarter of a second for each of 20,000 files, and nobody could stop it."""
+    """It took a quarter of a second for each of 20,000 files and could not be stopped."""
     for number in range(100):
         (tmp_path / f"{number}.m").write_text("\n" * HEAD_BYTES)
     began, looked = time.process_time(), []

@@ -1,4 +1,4 @@
-"""The agent's terminal and its tools for files, in a real container, and what is done to them from inside."""
+"""The agent's terminal and its tools for files in a real container, and attacks on them from inside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from runner.benchmarks.project_setup.agent.terminal import Shown, Terminal, read_file, write_file
+from runner.benchmarks.project_setup.agent.terminal import CommandReport, Terminal, read_file, write_file
 from runner.errors import Stopped
 from runner.records import Environment, ExecSpec, SandboxSpec
 from runner.sandbox.docker import base
@@ -31,7 +31,7 @@ Start = Callable[..., DockerSandbox]
 
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts containers of the base image as an agent's are, with limits."""
+    """Start containers of the base image like an agent's, with limits."""
     base.ensure(connect(), print)
     environment = Environment(image=base.tag(), workdir="/workspace")
     gateway = tmp_path_factory.mktemp("gateway")
@@ -50,19 +50,19 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
 
 @pytest.fixture(scope="session")
 def sandbox(start: Start) -> DockerSandbox:
-    """One for all tests that leave it as it was."""
+    """Sandbox for all tests that leave it unchanged."""
     return start(pids=256)
 
 
 @pytest.fixture(scope="session")
 def shared() -> dict[float, Terminal]:
-    """Terminals by their limit."""
+    """Return terminals by their time limit."""
     return {}
 
 
 @pytest.fixture(autouse=True)
 def _anew_after_a_failure(request: pytest.FixtureRequest, shared: dict[float, Terminal]) -> Iterator[None]:
-    """What a test that failed left running fails no other."""
+    """Terminate what a failed test left running, so that no other test fails."""
     failed = request.session.testsfailed
     yield
     if request.session.testsfailed > failed:
@@ -71,23 +71,23 @@ def _anew_after_a_failure(request: pytest.FixtureRequest, shared: dict[float, Te
 
 @pytest.fixture
 def terminal(sandbox: DockerSandbox, shared: dict[float, Terminal]) -> Terminal:
-    """One for all tests; waits for an end."""
+    """Terminal for all tests, which waits for the end of commands."""
     return shared.setdefault(LONG_SECONDS, Terminal(sandbox, LONG_SECONDS, lambda: None))
 
 
 @pytest.fixture
 def hasty(sandbox: DockerSandbox, shared: dict[float, Terminal]) -> Terminal:
-    """Another; does not."""
+    """Terminal for all tests, which does not wait."""
     return shared.setdefault(SHORT_SECONDS, Terminal(sandbox, SHORT_SECONDS, lambda: None))
 
 
 def go(terminal: Terminal) -> None:
-    """Let the command go on that waits for it."""
+    """Let the command go on that waits for the file."""
     terminal._sandbox.exec(ExecSpec(argv=("touch", "/tmp/go")))
 
 
-def to_end(terminal: Terminal, shown: Shown) -> Shown:
-    """How a command ended, with all that it printed from now on, however often that means to wait."""
+def to_end(terminal: Terminal, shown: CommandReport) -> CommandReport:
+    """Wait until a command ends; return its end with all that it printed meanwhile."""
     printed = [shown.output]
     while shown.state == "running":
         shown = terminal.wait()
@@ -177,7 +177,7 @@ def test_processes_in_the_background_do_not_hold_a_command_up(terminal: Terminal
 
 
 def test_who_lists_processes_or_variables_sees_little_of_ours(terminal: Terminal) -> None:
-    """A list of processes held the programs' texts, and the commands that were searched for."""
+    """Lists of processes showed the texts of programs, with the commands that were searched for."""
     shown = terminal.run("env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo needle")
     assert "ASSAY_PROGRAM=" not in shown.output
     assert shown.output.count("needle") == 1
@@ -394,7 +394,7 @@ def test_a_folder_whose_name_is_no_text_is_stayed_in(terminal: Terminal) -> None
 
 
 def test_a_sandbox_without_room_for_a_process_is_made_room_in(terminal: Terminal) -> None:
-    """Nothing could be started in it any more, and no command be sent to it."""
+    """No process could be started any more, and no command sent."""
     terminal.run("hold() { while :; do sleep 7009 & done; }; (hold >/dev/null 2>&1 &)")
     printed, shown = "", terminal.run("echo one")
     while "as many processes" not in printed:

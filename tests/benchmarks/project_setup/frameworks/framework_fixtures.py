@@ -1,4 +1,4 @@
-"""What frameworks printed and wrote here (`fixtures/README.md`), and what their tests are known to do."""
+"""Output and files of frameworks, recorded here (`fixtures/README.md`), with the known results of their tests."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ WRITTEN: dict[str, tuple[int, int, int]] = {
 
 
 def printed(name: str) -> str:
-    """A text as the framework printed it."""
+    """Return a text as the framework printed it."""
     return (FOLDER / f"{name}.txt").read_bytes().decode()
 
 

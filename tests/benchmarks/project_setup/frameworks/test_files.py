@@ -1,4 +1,4 @@
-"""Readers of what frameworks write for machines, files that attack them among it; and the tables of programs."""
+"""Readers of files that frameworks write, attacks on these readers, and the tables of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of what frameworks print: each fixture in front of every reader, pairs of them, and what is no result."""
+"""Readers of output: each fixture with every reader, pairs of fixtures, and texts without results."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""On PYTHONPATH inside: the plugin, and beside it what makes pytest load it (`runner.benchmarks.project_setup.rerun.PLUGIN`)."""
+"""Folder on PYTHONPATH inside the sandbox, with the plugin and the metadata that makes pytest load it."""
