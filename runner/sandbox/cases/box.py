@@ -1,7 +1,7 @@
-"""Runs the cases of differential testing: one long-lived container a side, one clean machine a case.
+"""Run many short commands, each on a clean machine: one long-lived container per side, one reset per case.
 
-`DockerSandboxes.cases(side)` opens a side. Give its box one case (`box.run`), many (`stream`), or two sides the same
-(`stream_pairs`). What happens inside is `runner.sandbox.cases.inside`'s; why so, docs/adr/0005 says.
+`DockerSandboxes.cases(side)` opens a side. Its box runs one case (`box.run`), many (`stream`), or the same cases on two
+sides (`stream_pairs`). The part that runs inside is `runner.sandbox.cases.inside`; docs/adr/0005 gives the reasons.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from runner.sandbox.cases.lane import Lane, LaneDied
 from runner.sandbox.docker.faults import engine_faults, explanation
 
 _SPARE_BYTES = 1 << 20
-"""Of an answer, beside what the limits allow."""
+"""Bytes that an answer may have beyond its limited parts."""
 _ESCAPED = 6
-"""Bytes that one byte of output or of a name can become in an answer."""
+"""Most bytes that one byte of output or of a name takes in an answer."""
 _WRITTEN = 4
-"""Characters that one such byte can become: `\\xNN`."""
+r"""Most characters that one such byte takes: `\\xNN`."""
 _SPARE_ENTRY = 500
-"""Bytes of a change beside its path and its text."""
+"""Bytes of a change beyond its path and its text."""
 _START_SECONDS = 120.0
-"""For a container's preparation, which looks at every file where nothing can be mounted."""
+"""Longest preparation of a container. Where mounts are not permitted, it looks at every file."""
 
 T = TypeVar("T")
 
 
 class _Slot(NamedTuple):
-    """Where one case at a time can run."""
+    """A place that runs one case at a time."""
 
     container: str
     number: int
@@ -47,12 +47,12 @@ class _Slot(NamedTuple):
 
 
 class CaseBox:
-    """One side, ready to run cases while its context is open; leaving that removes its containers."""
+    """One side, ready to run cases while its context is open. Leaving it removes its containers."""
 
     def __init__(self, api: APIClient, side: CaseSide) -> None:
         self.side = side
         self.how: How = "overlay"
-        """Which way was taken, as on each result."""
+        """The isolation in use, as on each result."""
         self._api = api
         self._containers: list[str] = []
         self._free: SimpleQueue[_Slot] = SimpleQueue()
@@ -63,7 +63,7 @@ class CaseBox:
         with engine_faults(f"starting cases of {self.side.image.reference}"):
             try:
                 self._open()
-            except BaseException:  # Ctrl-C, for one: who never entered is never left
+            except BaseException:  # for example Ctrl-C: a context that was never entered is never left
                 self._remove()
                 raise
         return self
@@ -73,7 +73,7 @@ class CaseBox:
             self._remove()
 
     def run(self, case: Case) -> CaseResult:
-        """Run one case from the clean state; never raises for what the case does. Thread-safe, waits for a lane.
+        """Run one case from the clean state, waiting for a free lane. Thread-safe; never raises for what the case does.
 
         Raises `EngineError` when the container cannot be reached.
         """
@@ -108,7 +108,7 @@ class CaseBox:
             self._free.put(_Slot(container, number, self._lane(container, number)))
 
     def _prepared(self, how: How) -> str:
-        """Start a container and try its way; returns why that does not work, if it does not."""
+        """Start a container and try to isolate cases in this way. Return why that fails, or an empty string."""
         try:
             container = self._api.create_container(**launch.arguments(self._api, self.side, how))["Id"]
             self._containers.append(container)
@@ -132,9 +132,9 @@ class CaseBox:
         )
 
     def _reopened(self, slot: _Slot) -> _Slot:
-        """A new supervisor in the place of a dead one, and nothing left of the case that it died with."""
+        """Return a slot with a new supervisor in place of a dead one, and clear what the dead one's case left."""
         slot.lane.close()
-        if self.how == "copy":  # with mounts, its machine died with it
+        if self.how == "copy":  # an overlay's machine died with its supervisor
             self._api.restart(slot.container, timeout=0)
             if wrong := self._made_ready(slot.container, self.how):
                 raise EngineError(f"{self.side.image.reference} cannot run cases any more: {wrong}")
@@ -149,16 +149,16 @@ class CaseBox:
 
 
 def longest(side: CaseSide) -> int:
-    """Bytes of the longest answer that a side's limits allow."""
+    """Return the length in bytes of the longest answer that a side's limits allow."""
     limits = side.limits
     entry = LONGEST_PATH + limits.text_bytes + _SPARE_ENTRY
     return _ESCAPED * (2 * limits.output_bytes + limits.diff_entries * entry) + _SPARE_BYTES
 
 
 def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
-    """A supervisor's answer. What runs in a side's container may have taken its place, so it may be anything.
+    """Parse a supervisor's answer. Processes in a side's container may have replaced it, so the answer may be anything.
 
-    Raises `LaneDied` for what is not a result within the side's limits.
+    Raises `LaneDied` for anything but a result within the side's limits.
     """
     try:
         result = CaseResult.model_validate_json(answer)
@@ -181,7 +181,7 @@ def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
 def stream(
     box: CaseBox, cases: Sequence[Case], cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[tuple[int, CaseResult]]:
-    """Index in `cases` and result of each, as they end; what `cancelled` stops is missing."""
+    """Yield the index in `cases` and the result of each case as it ends; cancelled cases are missing."""
     return _spread(lambda index: (index, box.run(cases[index])), len(cases), box.side.lanes, cancelled)
 
 
@@ -191,7 +191,9 @@ def stream_pairs(
     cases: Sequence[Case],
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, CaseResult, CaseResult]]:
-    """Index in `cases`, the reference's and the candidate's result; both sides of a case run at once."""
+    """Yield the index in `cases`, the reference's result and the candidate's. Both sides of a case run at the same
+    time.
+    """
     lanes = min(reference.side.lanes, candidate.side.lanes)
     with ThreadPoolExecutor(lanes) as others:
 
@@ -204,7 +206,7 @@ def stream_pairs(
 
 
 def _spread(work: Callable[[int], T], count: int, lanes: int, cancelled: Callable[[], bool]) -> Iterator[T]:
-    """Results of `work` on 0..count-1, `lanes` at once, as they end; the first that raises ends them all."""
+    """Yield the results of `work` on 0..count-1 as they end, `lanes` at a time. The first exception ends all."""
 
     def unless_cancelled(index: int) -> list[T]:
         return [] if cancelled() else [work(index)]

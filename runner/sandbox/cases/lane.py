@@ -16,17 +16,17 @@ HANGS = 124
 
 
 class LaneDied(Exception):  # noqa: N818 - says what happened
-    """The supervisor ended in the middle of a case, hangs, or makes no sense.
+    """The supervisor ended in the middle of a case, hangs, or sent nonsense.
 
-    Says so, or carries the end of its stderr.
+    The message says which, or is the end of its stderr.
     """
 
 
 class Lane:
-    """Starts when it is made. Not thread-safe: one case at a time."""
+    """A running supervisor, started by the constructor. Not thread-safe: one case at a time."""
 
     def __init__(self, api: APIClient, container: str, command: Sequence[str], longest: int) -> None:
-        """`longest`: bytes of an answer; a supervisor that writes more is taken for a dead one."""
+        """Start the supervisor. One that answers more than `longest` bytes counts as dead."""
         self._api, self._longest = api, longest
         self._run = api.exec_create(container, list(command), stdin=True, user="0")["Id"]
         self._stream = Attached(api, self._run)
@@ -36,7 +36,7 @@ class Lane:
     def ask(self, request: bytes, seconds: float) -> bytes:
         """Send a line and return the answering line.
 
-        Raises `LaneDied`, also when there is no answer in time, or more than one.
+        Raises `LaneDied`, also when there is no answer in time or more than one.
         """
         until = time.monotonic() + seconds
         self._send(request + b"\n", until)
@@ -51,7 +51,7 @@ class Lane:
         return answer
 
     def wait(self, seconds: float) -> int:
-        """Exit code of a supervisor that ends by itself, `HANGS` if it does not; `complaint` is then complete."""
+        """Return the exit code of a supervisor that ends by itself, or `HANGS`. `complaint` is complete afterwards."""
         until = time.monotonic() + seconds
         try:
             while True:
@@ -69,7 +69,7 @@ class Lane:
         return self._complaint[-COMPLAINT:].decode(errors="replace").strip()
 
     def close(self) -> None:
-        """Let the supervisor read the end of its input, and so end."""
+        """Close the supervisor's input, which ends it."""
         self._stream.close()
 
     def _send(self, data: bytes, until: float) -> None:
@@ -77,7 +77,7 @@ class Lane:
         while rest:
             try:
                 rest = rest[self._stream.send(rest, self._left(until)) :]
-            except (OSError, ValueError) as error:  # its end of the stream, or ours, is closed
+            except (OSError, ValueError) as error:  # either end of the stream is closed
                 raise LaneDied(self.complaint) from error
 
     def _receive(self, until: float) -> None:

@@ -1,4 +1,4 @@
-"""What a container has written, as the engine counts it, alive or dead."""
+"""Measurement of what a container has written, as the engine counts it, whether it is alive or dead."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from runner.sandbox.limits import MEGABYTE, Limits
 COUNT_SECONDS = 120.0
 """Longest wait for the engine to go through what a container wrote."""
 LIST_BYTES = 16 * MEGABYTE
-"""Longest list of changes that is kept; some 200,000 paths."""
+"""Longest list of changes that is stored, in bytes: some 200,000 paths."""
 MARK = b'"Path":'
-"""Begins each entry of the engine's list of changes; a name cannot hold it, since its quotes are escaped."""
+"""Beginning of each entry in the engine's list of changes. No name contains it, since quotes in names are escaped."""
 AGAIN_SECONDS = 0.5
-"""Before what could not be counted is counted again: a busy engine can be short of open files."""
+"""Pause before a failed count is repeated: a busy engine can be short of open files."""
 
 
 class Layer(NamedTuple):
-    """What a container has written."""
+    """A measurement of the container's writable layer."""
 
     excess: Excess | None
     """Limit that is exceeded, if any."""
     listing: bytes | None = None
-    """The engine's list of changed paths, as JSON. None if there is none, or one longer than `LIST_BYTES`."""
+    """The engine's list of changed paths, as JSON. None if there is none, or if it is longer than `LIST_BYTES`."""
 
     @property
     def changes(self) -> Changes | None:
-        """Every path that differs from the image's; None if they are not known."""
+        """Paths that differ from the image's; None if they are unknown."""
         if self.listing is None:
             return None
         kinds: tuple[set[str], ...] = (set(), set(), set())
@@ -45,12 +45,12 @@ class Layer(NamedTuple):
 
 
 def layer(api: APIClient, container: str, limits: Limits, beside: Callable[[], int] = lambda: 0) -> Layer:
-    """Measure and list what a container has written; `beside` returns how many bytes it has elsewhere.
+    """Measure and list what a container has written. `beside` returns the bytes that it has elsewhere.
 
-    Sizes are apparent ones: whatever copies a file writes its holes out. What cannot be counted is too much: the engine
-    gives up on paths that are too long for it. The list is the dear part, since the engine compares every file of the
-    image with the container's: half of the processor time of a short trial, if it is made three times. Raises
-    `APIError` and `RequestException`.
+    Sizes are apparent ones, since whatever copies a file writes its holes out. A layer that cannot be counted counts as
+    too large: the engine fails on paths that are too long for it. The list is expensive, because the engine compares
+    every file of the image with the container's: made three times, it takes half of a short trial's processor time.
+    Raises `APIError` and `RequestException`.
     """
     for is_last in (False, True):
         written = _bytes(api, container)
@@ -66,16 +66,16 @@ def layer(api: APIClient, container: str, limits: Limits, beside: Callable[[], i
 
 
 def _bytes(api: APIClient, container: str) -> int | None:
-    """Bytes in its writable layer; None if they cannot be counted, 0 of a container that is gone."""
+    """Return the bytes in the writable layer; None if they cannot be counted, 0 if the container is gone."""
     listed = api.containers(all=True, size=True, filters={"id": container})
     written = sum(int(found.get("SizeRw", 0)) for found in listed)
     return None if written < 0 else written
 
 
 def _list(api: APIClient, container: str, most: int) -> tuple[int | None, bytes | None]:
-    """Number of paths in its writable layer, counted until there are more than `most`, and their list.
+    """Return the number of paths in the writable layer and their list. Counting stops beyond `most`.
 
-    The number is None if they cannot be counted, and 0 of a container that is gone.
+    The number is None if the paths cannot be counted, and 0 if the container is gone.
     """
     url = f"{api.base_url}/v{api.api_version}/containers/{container}/changes"
     with api.get(url, stream=True, timeout=COUNT_SECONDS) as response:
@@ -93,7 +93,7 @@ def _list(api: APIClient, container: str, most: int) -> tuple[int | None, bytes 
 
 
 def without(mount: str, changes: Changes) -> Changes:
-    """Leave a mount of ours out of a list of changes: the engine made its place, and changed the folder around it."""
+    """Return the changes without a mount of ours: the engine made its mount point, which changed the parent folder."""
     every = changes.added | changes.changed | changes.deleted
     folder = mount.rpartition("/")[0]
     others = any(path.startswith(f"{folder}/") for path in every if path != mount)

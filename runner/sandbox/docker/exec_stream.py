@@ -1,4 +1,4 @@
-"""The stream of a command that the engine runs: whatever it prints, from the first byte on."""
+"""The output and input of a command that the engine runs, complete from the first byte."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ CHUNK = 1 << 16
 
 
 class Attached:
-    """Starts a created command; its multiplexed output (`execution.Frames` splits it) and its input.
+    """Start a created command; read its multiplexed output (see `execution.Frames`) and write its input.
 
-    The client hands out the bare socket beneath the reader that read the headers of the engine's answer. What came in
-    one packet with these stays behind in that reader, which is all that a quick command prints: on a busy machine one
-    in sixty seemed to print nothing.
+    The client returns the bare socket beneath the reader that parsed the response headers. Bytes that arrived in the
+    same packet as the headers stay in that reader. For a quick command these are its whole output: on a busy machine
+    about one in sixty seemed to print nothing.
     """
 
     def __init__(self, api: APIClient, run: str) -> None:
         stream: Any = api.exec_start(run, socket=True)
-        self._socket, self._response = stream, stream._response  # noqa: SLF001 - the client hangs it there
-        self._early = _left_behind(self._response.raw._fp.fp)  # noqa: SLF001 - as the client itself finds the socket
+        self._socket, self._response = stream, stream._response  # noqa: SLF001 - the client keeps the response there
+        self._early = _left_behind(self._response.raw._fp.fp)  # noqa: SLF001 - as the client finds it
 
     def receive(self, seconds: float) -> bytes | None:
-        """What has arrived: None when nothing has after so long, nothing at the end, also if the engine went away."""
+        """Return the bytes that have arrived.
+
+        None means that nothing arrived within `seconds`; empty bytes mean the end of the stream or a lost engine.
+        """
         if early := self._early:
             self._early = b""
             return early
@@ -39,9 +42,9 @@ class Attached:
             return b""
 
     def send(self, data: memoryview, seconds: float) -> int:
-        """Number of bytes that were taken, 0 after so long.
+        """Send what the socket takes and return its number of bytes: 0 if it takes nothing within `seconds`.
 
-        Raises `OSError` or `ValueError` when the other end of the stream or this one is closed.
+        Raises `OSError` or `ValueError` when either end of the stream is closed.
         """
         if not self._is(select.POLLOUT, seconds):
             return 0
@@ -51,8 +54,8 @@ class Attached:
             return 0
 
     def close(self) -> None:
-        """The command reads the end of its input; of what it still prints nothing is kept."""
-        self._response.close()  # else its connection stays open: the socket's own end does not close that
+        """Close both directions: the command reads the end of its input, and its further output is dropped."""
+        self._response.close()  # closing the socket alone leaves the connection open
         self._socket.close()
 
     def _is(self, event: int, seconds: float) -> bool:
@@ -62,6 +65,6 @@ class Attached:
 
 
 def _left_behind(reader: Any) -> bytes:
-    """What a buffered reader of a socket has read ahead."""
-    reader.raw._sock.settimeout(0)  # noqa: SLF001 - asked for more than it has, a reader would wait
+    """Return what a buffered reader of a socket has read ahead."""
+    reader.raw._sock.settimeout(0)  # noqa: SLF001 - without this, the reader would wait for more
     return bytes(reader.read1() or b"")

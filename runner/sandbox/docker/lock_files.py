@@ -1,4 +1,4 @@
-"""What the lock of a bundle must hold. Reads files and knows no engine."""
+"""Checks of bundles' lock files. Knows no engine."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ HOW_LOCKS_ARE_MADE = {
 
 
 def checked_lock(recipe: BundleRecipe) -> Path:
-    """The lock of a bundle. Raises `ConfigError` unless it pins this version and everything beneath it."""
+    """Return a bundle's lock file. Raises `ConfigError` unless it pins this version and all dependencies."""
     if recipe.lock is None:
         raise ConfigError(
             f"bundle {recipe.name}: it needs `lock`, a file with the hash of everything that is installed: "
             f"{HOW_LOCKS_ARE_MADE[recipe.kind]}"
         )
-    if recipe.kind == "npm":  # those of PyPI are read where the agent is configured
+    if recipe.kind == "npm":  # PyPI's locks are checked where the agent is configured
         _check_npm(recipe.lock, recipe)
     return recipe.lock
 
 
 def _check_npm(lock: Path, recipe: BundleRecipe) -> None:
-    """Raise `ConfigError` unless a `package-lock.json` pins this version, and everything beneath it by its hash."""
+    """Raise `ConfigError` unless a `package-lock.json` pins this version, and all dependencies by hash."""
     how = HOW_LOCKS_ARE_MADE["npm"].replace("PACKAGE@VERSION", f"{recipe.package}@{recipe.version}")
     try:
         packages = json.loads(lock.read_text())["packages"]
@@ -50,7 +50,7 @@ def _check_npm(lock: Path, recipe: BundleRecipe) -> None:
 
 
 def _is_pinned(package: dict[str, Any]) -> bool:
-    """Whether an entry is a package of the registry with its SHA-512, or lies within one that is."""
+    """Return whether an entry is a package of the registry with its SHA-512, or lies inside such a package."""
     if package.get("link"):
         return False
     return bool(package.get("inBundle")) or str(package.get("integrity", "")).startswith("sha512-")

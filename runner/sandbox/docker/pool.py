@@ -1,4 +1,4 @@
-"""Files of Debian's pool, fetched by apt in a container of the base image: it knows a mirror, whatever the host is."""
+"""Files of Debian's pool, fetched by apt in a container of the base image, which knows a mirror on any host."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).parent / "scripts" / "pool.sh"
 FETCHED = "fetched"
-"""What the script calls the file."""
+"""Name that the script gives the file."""
 
 
 def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Path:
-    """Put the file at `path` below the mirror, `pool/...`, into a folder; `digest` is `sha256:...`. Returns its place.
+    """Fetch the file at `path` below the mirror (`pool/...`) into a folder and return its path.
 
-    Raises `EngineError`, with the end of what apt said when it did not get that file.
+    `digest` is `sha256:...`. Raises `EngineError` with the end of apt's output if apt does not get that file.
     """
     client = engine.connect()
     base.ensure(client, say)

@@ -1,4 +1,7 @@
-"""Whether a new container of an image lives. What became of another one may be the doing of whoever worked in it."""
+"""Check whether a fresh container of an image stays alive.
+
+How a used container ended proves nothing about its image: whoever worked in it may have ended it.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ from runner.sandbox.docker import stuck
 from runner.sandbox.docker.files import Files
 
 LIVES_SECONDS = 3
-"""What has no program to begin with is dead within a fraction of it."""
+"""Seconds to wait. A container that has no program to start with is dead within a fraction of this."""
 
 
 def lives(api: APIClient, created: dict[str, Any]) -> bool:
-    """Whether a container that is created so is alive after `LIVES_SECONDS`. Raises `APIError` if it does not start."""
+    """Return whether a container created with these arguments is alive after `LIVES_SECONDS`.
+
+    Raises `APIError` if the container does not start.
+    """
     container = api.create_container(**created)["Id"]
     try:
         Files(api, container).mend_users()
@@ -24,7 +30,7 @@ def lives(api: APIClient, created: dict[str, Any]) -> bool:
         api.wait(container, timeout=LIVES_SECONDS)
     except APIError:
         raise
-    except RequestException:  # no answer in time
+    except RequestException:  # no answer in time: it still runs
         return True
     else:
         return False
