@@ -1,15 +1,15 @@
-"""Unpack a stranger's tar or zip file. Every member is checked before anything is written.
+"""Unpack an untrusted tar or zip file. Every member is checked before anything is written.
 
 `tarfile.extractall(filter="data")` is not used: Python 3.11.2 has no filter, and before 3.11.13, 3.12.11 and 3.13.4 a
-member could be written anywhere (CVE-2025-4517). The rules, on every Python:
+member could be written anywhere (CVE-2025-4517). These rules hold on every Python:
 
-* Members are regular files, folders, symbolic links and hard links. A pipe or a device is refused.
+* Members are regular files, folders, symbolic links and hard links. Pipes and devices are refused.
 * A path is relative, without `..` and control characters. It lies beneath folders only, never beneath a link.
-* A path may occur twice as the same kind (the last one counts), never as two kinds.
-* A symbolic link is relative and stays inside, with `..` only at its beginning: behind a name, `..` would be counted
-  from wherever that name leads. Links are kept, as sdists and Debian sources have them, and are made after all files.
+* A path may occur twice as the same kind (the last one counts), but never as two kinds.
+* A symbolic link is relative and stays inside, with `..` only at its beginning: after a name, `..` would count from
+  wherever that name leads. Links are kept, since sdists and Debian sources have them, and are made after all files.
 * A hard link becomes a copy of an earlier file.
-* Number, total size and ratio to the packed size are limited.
+* Number of members, total size, and ratio to the packed size are limited.
 
 This package runs on Python 3.11.2 without third-party packages.
 """
@@ -26,16 +26,16 @@ from runner.archives.writer import write
 
 
 class Limits(NamedTuple):
-    """How much an archive may hold."""
+    """Limits on the content of an archive."""
 
     members: int = 200_000
-    """Files, folders and links, with folders that are only implied."""
+    """Files, folders and links, including folders that are only implied."""
     size: int = 4 << 30
     """Bytes of all files, unpacked."""
     ratio: int = 200
-    """Times its packed size, beyond `free`."""
+    """Highest ratio of unpacked to packed size, for archives of more than `free` bytes."""
     free: int = 64 << 20
-    """Bytes up to which the ratio does not count."""
+    """Bytes, unpacked, up to which the ratio does not count."""
 
 
 LIMITS = Limits()
@@ -44,12 +44,12 @@ LIMITS = Limits()
 def unpack(
     packed: Path, into: Path, *, without_top: bool = False, machine: bool = False, limits: Limits = LIMITS
 ) -> None:
-    """Unpack a tar or zip file into a folder that is new, or empty.
+    """Unpack a tar or zip file into a new or empty folder.
 
-    `without_top` leaves out the one folder that all members lie in, if there is one. `machine` is for the files of a
-    sandbox that go back into one: what is there gives way, and names and links may be any, for they are its own.
+    `without_top` drops the one folder that contains all members, if there is one. `machine` is for a sandbox's files
+    that return to a sandbox: existing files are replaced, and names and links may be any, for they are its own.
 
-    Raises `ConfigError` for a file that is not an archive, is broken, or has a member that is refused.
+    Raises `ConfigError` if the file is not an archive, is broken, or has a refused member.
     """
     with opened(packed) as reader:
         members = _checked(reader, limits, packed.stat().st_size)
@@ -61,7 +61,7 @@ def unpack(
 
 
 def unpacked_size(packed: Path, limits: Limits = LIMITS) -> int:
-    """Bytes of all files of a tar or zip file, unpacked. Raises `ConfigError` as `unpack` does."""
+    """Return the bytes of all files of a tar or zip file, unpacked. Raises `ConfigError` as `unpack` does."""
     with opened(packed) as reader:
         members = _checked(reader, limits, packed.stat().st_size)
         _check_names(members)
@@ -69,7 +69,7 @@ def unpacked_size(packed: Path, limits: Limits = LIMITS) -> int:
 
 
 def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Member]:
-    """All members by their place, parents before children."""
+    """Return all members by place, parents before children."""
     most = min(limits.size, max(limits.free, limits.ratio * packed))
     found: dict[Place, Member] = {}
     total = 0
@@ -137,7 +137,7 @@ def _has_controls(text: str) -> bool:
 
 
 def stays(place: Place, target: str) -> bool:
-    """Whether the target of a link at this place is inside, whatever the links are that lie on its way."""
+    """Return whether a link's target is inside, whatever links lie on the way to it."""
     if not target or target.startswith("/") or _has_controls(target):
         return False
     depth, named = len(place) - 1, False

@@ -1,4 +1,4 @@
-"""What all records are, and a failure as one."""
+"""The base of all records, and a failure as a record."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 TRACEBACK = 8_000
-"""Characters of a traceback that are kept, from its end."""
+"""Characters of a traceback that are stored, from its end."""
 
 
 class Record(BaseModel):
-    """Base of all records: immutable, no unknown fields, finite or explicitly missing numbers."""
+    """Base of all records: immutable, without unknown fields, with finite or explicitly missing numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -24,17 +24,20 @@ class ErrorInfo(Record):
     type: str
     """Class name of the exception, or a short kind such as `disk`."""
     message: str
+    """Message of the exception; for long ones its end."""
     cause: str | None = None
     """The exception beneath, as `Type: message`."""
     phase: str = ""
-    """environment, agent, collect, verify, gateway."""
+    """Where it happened: environment, agent, collect, verify or gateway."""
     traceback: str | None = None
-    """Where an unexpected exception was raised, with modules for files. None for a failure that is provided for, and in
-    records of earlier versions."""
+    """Traceback of an unexpected exception, with modules in place of files. None for a failure that the code provides
+    for, and in records of earlier versions."""
 
     @classmethod
     def of(cls, error: BaseException, phase: str = "", *, unexpected: bool = False) -> ErrorInfo:
-        """The record of an exception; long messages keep their end, where builds say what went wrong."""
+        """Return the record of an exception. Of a long message it keeps the end, where builds report what
+        went wrong.
+        """
         beneath = error.__cause__ or error.__context__
         return cls(
             type=type(error).__name__,
@@ -46,7 +49,7 @@ class ErrorInfo(Record):
 
 
 def _traceback(error: BaseException) -> str:
-    """The traceback without paths of this machine, which say nothing on another."""
+    """Return the traceback without paths of this machine, which mean nothing on another."""
     text = "".join(traceback.format_exception(error))
     for folder in sorted({str(Path(entry).resolve()) for entry in sys.path if entry}, key=len, reverse=True):
         text = text.replace(f'"{folder}/', '"')

@@ -29,7 +29,7 @@ _SPARE_BYTES = 1 << 20
 _ESCAPED = 6
 """Most bytes that one byte of output or of a name takes in an answer."""
 _WRITTEN = 4
-r"""Most characters that one such byte takes: `\\xNN`."""
+r"""Most characters that one such byte takes: `\xNN`."""
 _SPARE_ENTRY = 500
 """Bytes of a change beyond its path and its text."""
 _START_SECONDS = 120.0
