@@ -82,7 +82,7 @@ def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Memb
         if member.copied is not None:
             original = found.get(member.copied)
             if original is None or original.kind != "file" or member.copied == place:
-                raise refused(name, "is a hard link to what is not a file before it")
+                raise refused(name, "is a hard link to something other than an earlier file")
             member = member._replace(size=original.size)
         total += member.size
         if total > most:

@@ -75,7 +75,7 @@ class _Bounded:
     def read(self, size: int = -1) -> bytes:
         """Read as from a file. Raises `tarfile.ReadError` beyond what is allowed."""
         if size < 0 or size > self._left:
-            raise tarfile.ReadError("a header is longer than any that is honest")
+            raise tarfile.ReadError("a header is too long")
         content = self._file.read(size)
         self._left -= len(content)
         return content
@@ -94,7 +94,9 @@ class Tar:
             self._tar = tarfile.open(fileobj=cast("IO[bytes]", self._file), mode="r:")  # noqa: SIM115 - closed by `close`
         except UNREADABLE as error:
             self._file.close()
-            raise tarfile.ReadError(f"it is neither a tar nor a zip file, or broken ({error})") from error
+            raise tarfile.ReadError(
+                f"it is neither a tar nor a zip file, or it is broken ({error})"
+            ) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -162,7 +164,7 @@ class Zip:
             return FOLDER
         if kind == stat.S_IFLNK:
             if entry.file_size > PATH_BYTES:
-                raise refused(entry.filename, "is a link of endless length")
+                raise refused(entry.filename, "is a link that is too long")
             return Member("link", target=os.fsdecode(self._zip.read(entry)))
         if kind not in (0, stat.S_IFREG):
             raise refused(entry.filename, "is neither a file nor a folder nor a link")

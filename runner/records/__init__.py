@@ -50,7 +50,7 @@ from runner.records.settings import (
     Scoring,
     SpendLimits,
     TierScoring,
-    name_told,
+    provider_name,
 )
 from runner.records.tasks import Answer, Environment, Healthcheck, Task, VerifierSpec
 
@@ -102,5 +102,5 @@ __all__ = [
     "UsageReport",
     "Verdict",
     "VerifierSpec",
-    "name_told",
+    "provider_name",
 ]

@@ -28,7 +28,7 @@ class ErrorInfo(Record):
     cause: str | None = None
     """The exception beneath, as `Type: message`."""
     phase: str = ""
-    """Where it happened: environment, agent, collect, verify or gateway."""
+    """Part of the trial: environment, agent, collect, verify or gateway."""
     traceback: str | None = None
     """Traceback of an unexpected exception, with modules in place of files. None for a failure that the code provides
     for, and in records of earlier versions."""

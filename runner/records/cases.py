@@ -62,7 +62,7 @@ class Case(Record):
         for name, value in env.items():
             (name + value).encode()
             if not name or "=" in name or "\0" in name + value:
-                raise ValueError(f"{name!r} is no environment variable")
+                raise ValueError(f"{name!r} is not an environment variable")
         return env
 
     @field_validator("files")
@@ -74,7 +74,7 @@ class Case(Record):
             if "\0" in name:
                 raise ValueError(f"file {name!r} holds a NUL byte")
             if path.is_absolute() or ".." in path.parts or not path.parts or name.endswith("/"):
-                raise ValueError(f"file {name!r} is no path below {FILES_ROOT}")
+                raise ValueError(f"file {name!r} is not a path below {FILES_ROOT}")
             if any(len(part.encode()) > LONGEST_NAME for part in path.parts):
                 raise ValueError(f"file {name[:40]!r}... has a name of more than {LONGEST_NAME} bytes")
         if len(set(paths.values())) < len(paths):
@@ -133,7 +133,7 @@ class Change(Record):
     r"""Absolute path. Backslashes are doubled and bytes that are not UTF-8 are written `\xNN`, so no two paths look
     alike."""
     change: Literal["added", "changed", "deleted"]
-    """What the command did to the path."""
+    """Effect of the command on the path."""
     kind: Literal["file", "directory", "symlink", "other"]
     """Kind of what is there now; for a deleted path, of what was there. other: a pipe or socket."""
     mode: int | None = Field(default=None, ge=0, le=0o7777)
@@ -160,7 +160,7 @@ class CaseResult(Record):
     exit_code: int | None = Field(ge=0, le=255)
     """The shell's exit code: 127 for a missing command, 128 + n when signal n ended it. None unless `exited`."""
     ended: Literal["exited", "deadline", "flood", "prep", "lost"] = "exited"
-    """How the case ended. deadline: killed at `limits.seconds`. flood: killed after 64 MiB of stdout or of stderr.
+    """Ending of the case. deadline: killed at `limits.seconds`. flood: killed after 64 MiB of stdout or of stderr.
     prep: the files or the prep script failed, so the command was not run, and stdout and stderr are the script's. lost:
     its supervisor died with it twice in a row; stderr is then the supervisor's."""
     stdout: str = ""

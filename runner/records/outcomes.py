@@ -13,7 +13,7 @@ SCHEMA_VERSION: Final = 1
 
 
 class Status(StrEnum):
-    """How a trial ended; separate from its reward."""
+    """Ending of a trial, separate from its reward."""
 
     COMPLETED = "completed"
     """The agent ended by itself with exit code 0."""
@@ -122,7 +122,7 @@ class ModelCall(Record):
     refused: str | None = None
     """Budget that refused the call: usd, input_tokens, output_tokens, turns or deadline."""
     error: ErrorInfo | None = None
-    """Why there was no answer, or not all of it."""
+    """Failure that left the call without an answer, or without all of it."""
 
     @property
     def cut(self) -> bool:
@@ -166,15 +166,15 @@ class Verdict(Record):
     exit_code: int | None = None
     """Exit code of the verifier's script. Recorded, but not a part of the reward (Harbor's rule)."""
     mode: Literal["shared", "separate", "live", "pristine"] = "shared"
-    """Where the tests ran. shared: in the machine that the agent left. separate: in a machine of the task's, with the
-    declared artifacts. live: in the agent's running machine. pristine: for a second verdict, in a machine of the task's
-    with the agent's work laid over it."""
+    """Machine in which the tests ran. shared: the one that the agent left. separate: one of the task's, with the
+    declared artifacts. live: the agent's running one. pristine: for a second verdict, one of the task's with the
+    agent's work laid over it."""
     image: str = ""
     """Id of the image that the judge ran in: the task's, or the snapshot of the agent's machine."""
     output: str = ""
     """End of the verifier's output."""
     error: ErrorInfo | None = None
-    """Why our side could not judge, or what the agent left that cannot be judged."""
+    """Reason why there is no judgement: a failure of our side, or something that the agent left."""
     seconds: float = 0.0
     """Wall seconds, including those of `again`."""
     flags: tuple[str, ...] = ()
@@ -236,7 +236,7 @@ class EgressAttempt(Record):
     port: int
     """Port; 53 for a lookup, 0 if unknown."""
     way: Literal["proxy", "dns", "direct"] = "proxy"
-    """How it was noticed: at the proxy, as a lookup, or as packets to bare addresses."""
+    """Place where it was noticed: the proxy, a lookup, or packets to bare addresses."""
     allowed: bool
     """Whether the proxy may reach it. A lookup is always answered that there is no such name."""
     count: int
@@ -269,7 +269,7 @@ class PlannedRow(TrialName):
     """One planned trial in `sweep.json`. It counts in the denominator whether it ever ran or not."""
 
     refused: str | None = None
-    """Why the task cannot be run here, or not by this agent. Such a trial contributes zero."""
+    """Reason why the task cannot be run here, or not by this agent. Such a trial contributes zero."""
 
 
 class TrialRecord(TrialName):
@@ -277,7 +277,7 @@ class TrialRecord(TrialName):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     status: Status
-    """How the trial ended."""
+    """Ending of the trial."""
     reward: float | None = None
     """The verdict's reward."""
     passed: bool | None = None
@@ -285,7 +285,7 @@ class TrialRecord(TrialName):
     verdict: Verdict | None = None
     """The verifier's judgement; None if it did not judge."""
     error: ErrorInfo | None = None
-    """What ended the trial, unless the agent ended by itself with exit code 0."""
+    """Reason for the ending, unless the agent ended by itself with exit code 0."""
     warnings: tuple[ErrorInfo, ...] = ()
     """Failures that did not end the trial. They explain the flag `calls_undescribed`."""
     flags: tuple[str, ...] = ()

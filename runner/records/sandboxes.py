@@ -39,7 +39,7 @@ class ExecResult(Record):
     seconds: float
     """Wall seconds that the command took."""
     ended: Literal["exited", "deadline", "disk", "files", "cancelled", "lost"] = "exited"
-    """How the command ended. deadline: killed at the time limit. disk, files: killed for filling its disk, or for its
+    """Ending of the command. deadline: killed at the time limit. disk, files: killed for filling its disk, or for its
     number of files. lost: the container died during the command."""
     output_bytes: int = 0
     """Bytes that the command wrote to both streams, including those above the cap."""
@@ -93,7 +93,7 @@ class Image(Record):
     reference: str
     """Name by which the engine finds it."""
     origin: Literal["local", "pulled", "built", "none"] = "local"
-    """How this call got it: it was there, was pulled or was built. none: there are no images."""
+    """Way in which this call got it: found here, pulled or built. none: there are no images."""
     note: str = ""
     """Remark for the record, when a declared image could not be pulled and was built instead."""
     seconds: float = 0.0
@@ -121,7 +121,7 @@ class Build(Record):
     image: Image | None = None
     """The image, as long as the build's context is open; None if the build failed."""
     error: ErrorInfo | None = None
-    """Why there is no image: BuildFailed, deadline, disk or cancelled."""
+    """Reason why there is no image: BuildFailed, deadline, disk or cancelled."""
     output: str = ""
     """End of the build's output."""
     seconds: float = 0.0
@@ -156,7 +156,7 @@ class InstalledBundle(Record):
 
 
 class UsageReport(Record):
-    """Where an agent reports its token counts, as data.
+    """Location of the token counts that an agent reports.
 
     The expressions are JMESPath. Their root is the list of all JSON values found there, one after another. An
     expression gives a number, or a list of numbers to be summed. Without an expression the agent does not report that

@@ -39,9 +39,9 @@ class Prices(Rates):
     """Tiers in ascending order. A rate that a tier lacks is missing there; that of shorter calls does not
     replace it."""
     source: str = ""
-    """Where the rates come from."""
+    """Source of the rates."""
     date: str = ""
-    """When they were read, ISO date."""
+    """Date on which they were read (ISO)."""
 
     @field_validator("tiers")
     @classmethod
@@ -63,7 +63,7 @@ class Prices(Rates):
         return self.known and not any(rates)
 
 
-def name_told(model_id: str) -> str:
+def provider_name(model_id: str) -> str:
     """Return the last part of a litellm id: the provider's own name for the model."""
     return model_id.rpartition("/")[2]
 
@@ -104,7 +104,7 @@ class Model(Record):
     max_output_tokens: int | None = Field(default=None, ge=1)
     """Limit on the output tokens of one call; None means the model's own."""
     stream: Literal["collect", "through"] = "collect"
-    """How the gateway treats a call whose agent wants a stream. collect: the provider is asked for the whole answer,
+    """Treatment of a call whose agent wants a stream. collect: the provider is asked for the whole answer,
     and a failure on the way is retried. through: the provider streams, and its events reach the agent as they come, if
     both speak the same API. Any other call is collected, and has `stream` in `dropped`."""
     params: dict[str, Any] = {}
@@ -118,7 +118,7 @@ class Model(Record):
     def _leave_the_bounds(cls, params: dict[str, Any]) -> dict[str, Any]:
         if named := sorted(params.keys() & BOUNDS):
             raise ValueError(
-                f"{', '.join(named)} would undo what a budget allows; set model.max_output_tokens"
+                f"{', '.join(named)} would override the budget; set model.max_output_tokens instead"
             )
         return params
 
@@ -138,9 +138,9 @@ class Model(Record):
         return self.backend == "cassette"
 
     @property
-    def told(self) -> str:
+    def provider_name(self) -> str:
         """Name that agents are given: the provider's own, by which they know the model's window and tools."""
-        return name_told(self.id)
+        return provider_name(self.id)
 
 
 class SpendLimits(Record):
@@ -179,7 +179,7 @@ class Judge(Record):
     @classmethod
     def _is_a_language_model(cls, model: Model) -> Model:
         if model.backend != "provider":
-            raise ValueError("a judge is a provider's model: no script, no recording, not none")
+            raise ValueError("a judge must be a provider's model, not a script, a recording or none")
         return model
 
 
@@ -193,7 +193,7 @@ class CallLimit(Record):
 
 
 class CallLimits(CallLimit):
-    """How a run treats model providers: limits on the calls of all trials together, and consequences of refusals."""
+    """Treatment of model providers by a run: limits on the calls of all its trials, and consequences of refusals."""
 
     providers: dict[str, CallLimit] = {}
     """First part of a model's id (`openai`, `zai`) -> limit on all models of that provider."""
@@ -233,7 +233,7 @@ class TierScoring(Record):
     @classmethod
     def _rising(cls, budgets: tuple[float, ...]) -> tuple[float, ...]:
         if list(budgets) != sorted(budgets) or budgets[0] < 0:
-            raise ValueError("budgets rise, from 0 on")
+            raise ValueError("budgets must rise, from 0 or more")
         return budgets
 
 
@@ -297,12 +297,12 @@ class Scoring(Record):
     @classmethod
     def _is_a_rule(cls, attempts: str) -> str:
         if not re.fullmatch(r"latest_completed|mean|pass@[1-9][0-9]*", attempts):
-            raise ValueError("there are latest_completed, mean and pass@1, pass@2, ...")
+            raise ValueError("must be latest_completed, mean, or pass@k such as pass@1")
         return attempts
 
     @field_validator("tiers")
     @classmethod
     def _some_tier_counts(cls, tiers: dict[str, TierScoring]) -> dict[str, TierScoring]:
         if not any(tier.weight for tier in tiers.values()):
-            raise ValueError("no tier has a weight above 0, so there would be no score")
+            raise ValueError("at least one tier needs a weight above 0")
         return tiers

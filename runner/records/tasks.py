@@ -122,7 +122,7 @@ class Task(Record):
     agent_user: str | None = None
     """User of the rollout; None means the image's. Users other than root get no capability at all."""
     verifier: VerifierSpec = VerifierSpec()
-    """How the result is judged."""
+    """Judgement of the result."""
     artifacts: tuple[str, ...] = ()
     """Container paths that travel to a separate verifier, each to its own path. `/logs/artifacts` always travels."""
     solution: Path | None = None
@@ -130,7 +130,7 @@ class Task(Record):
     solution_env: dict[str, str] = {}
     """Environment variables of `solve.sh`."""
     solution_refused: str | None = None
-    """Why the solution cannot be applied here. Concerns `oracle` alone."""
+    """Reason why the solution cannot be applied here. Concerns `oracle` alone."""
     is_project: bool = False
     """Whether its image's build context holds a project to be set up, once the dataset is prepared."""
     entrypoint: bool = False
@@ -142,8 +142,8 @@ class Task(Record):
     answer: Answer | None = None
     """Solution to look for in the agent's installation. None: nothing about the task is secret."""
     refused: str | None = None
-    """Why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of its trial
-    (`runner.sweeps.reach`). The plan counts refused tasks."""
+    """Reason why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of its
+    trial (`runner.sweeps.reach`). The plan counts refused tasks."""
     flags: tuple[str, ...] = ()
     """Defects of the published task that were repaired here. They are among the flags of every trial's record."""
 

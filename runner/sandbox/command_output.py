@@ -24,7 +24,7 @@ FIRST_LOOK_SECONDS = 1.0
 LOOK_SECONDS = 2.0
 """Longest pause between two quick looks at a container's disk."""
 LOOK_SHARE = 10
-"""How many times longer than a slow look the pause after it is."""
+"""Pause after a slow look, as a multiple of its duration."""
 
 
 class Output:

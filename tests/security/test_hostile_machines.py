@@ -273,7 +273,7 @@ def test_a_hung_call_of_an_unused_container_is_the_engines(
     with pytest.raises(EngineError):
         sandbox.get("/usr", tmp_path / "usr.tar")
     sandbox._was_used = True
-    with pytest.raises(SpoiledMachine, match="no longer lets itself be used"):
+    with pytest.raises(SpoiledMachine, match="can no longer be used"):
         sandbox.get("/usr", tmp_path / "usr.tar")
     monkeypatch.setattr(container.stuck, "answers", lambda _: False)  # type: ignore[attr-defined]
     with pytest.raises(EngineError):

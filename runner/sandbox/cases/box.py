@@ -97,7 +97,9 @@ class CaseBox:
         refused = self._prepared("overlay") if side.how != "copy" else "not asked for"
         if refused:
             if side.how == "overlay":
-                raise EngineError(f"sandbox.cases=overlay, and this engine does not permit it: {refused}")
+                raise EngineError(
+                    f"sandbox.cases=overlay is set, but this engine does not permit it: {refused}"
+                )
             self._remove()
             self.how = "copy"
             for _ in range(side.lanes):
@@ -163,7 +165,7 @@ def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
     try:
         result = CaseResult.model_validate_json(answer)
     except ValidationError as error:
-        raise LaneDied(f"it answered what is not a result: {error.errors()[0]['msg']}") from error
+        raise LaneDied(f"its answer is not a result: {error.errors()[0]['msg']}") from error
     limits = side.limits
     fits = (
         result.how == how
@@ -174,7 +176,7 @@ def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
         and all(len(change.text or "") <= _WRITTEN * limits.text_bytes for change in result.changes)
     )
     if not fits:
-        raise LaneDied("it answered a result that no case has")
+        raise LaneDied("its answer is not a possible result")
     return result
 
 

@@ -47,7 +47,7 @@ class Lane:
         answer, rest = bytes(self._said[:end]), self._said[end + 1 :]
         self._said = bytearray()
         if rest:
-            raise LaneDied("it answered more than it was asked")
+            raise LaneDied("it answered more than once")
         return answer
 
     def wait(self, seconds: float) -> int:
@@ -87,7 +87,7 @@ class Lane:
         if not data:
             raise LaneDied(self.complaint)
         if len(self._said) > self._longest:
-            raise LaneDied("it answered at too great a length")
+            raise LaneDied("its answer is too long")
         for stderr, payload in self._frames.split(data):
             (self._complaint if stderr else self._said).extend(payload)
         del self._complaint[:-COMPLAINT]

@@ -52,9 +52,9 @@ so the true total is lower."""
 YOUNG_SECONDS = 3600.0
 """Age below which a layer is never removed: another build may depend on it."""
 LOG_LINES, LINE = 200, 2000
-"""How much of a build's output is stored: lines, and characters per line."""
+"""Limits on the stored output of a build: lines, and characters per line."""
 UNBOUND_SECONDS = 3.0
-"""How long the engine may fail to limit a step's processes while that step runs."""
+"""Longest time for which a step may run without a limit on its processes."""
 LOOK_SECONDS = 0.1
 GONE_SECONDS = 20.0
 PERIOD_MICROSECONDS = 100_000

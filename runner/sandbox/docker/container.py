@@ -51,7 +51,7 @@ OVER = {
     "disk": "More than {0.disk_mb} MiB (sandbox.disk_mb, or the task's own), holes in files counted",
     "files": "More than {0.files} files (sandbox.files), or folders nested too deeply to count them",
 }
-"""Why a machine is not copied, and so not judged, by the limit that it exceeds."""
+"""Limit that a machine exceeds -> reason why it is not copied, and so not judged."""
 OURS = ("no space left on device", "No such container")
 """Messages of the engine when the host's disk is full, or when somebody else removed the container. The agent is not to
 blame for these."""
@@ -115,7 +115,9 @@ class DockerSandbox:
                 if isinstance(error, NotFound):  # the image, a bundle or the network is gone
                     raise
                 if self.image.reference.startswith(UNTRUSTED):
-                    raise ImageError(f"What an agent made does not start: {explanation(error)}.") from error
+                    raise ImageError(
+                        f"The image that an agent made does not start: {explanation(error)}."
+                    ) from error
                 if error.is_client_error():  # caused by the image, or by what the task asks of it
                     raise ImageError(
                         f"{self.image.reference} does not start: {explanation(error)}."
@@ -281,7 +283,7 @@ class DockerSandbox:
             is_ours = any(words in str(error) for words in OURS)
             if not self._was_used or is_ours or not stuck.answers(self._api):
                 raise
-            raise SpoiledMachine(f"The machine no longer lets itself be used: {error}") from error
+            raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
     def _written(self) -> usage.Layer:
         """Measure what the container has written; once only if it is dead."""

@@ -149,5 +149,5 @@ class Files:
 def _in_time(chunks: Iterable[bytes], until: float) -> Iterator[bytes]:
     for chunk in chunks:
         if time.monotonic() > until:
-            raise WorkspaceTooLarge(f"It could not be taken out within {PACK_SECONDS:g} s.")
+            raise WorkspaceTooLarge(f"The files could not be taken out within {PACK_SECONDS:g} s.")
         yield chunk

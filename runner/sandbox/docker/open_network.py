@@ -37,7 +37,7 @@ def _is_there(api: APIClient) -> bool:
     found = next((network for network in api.networks(names=[NAME]) if network["Name"] == NAME), None)
     if found and found["Options"].get(ISOLATION) != "false":
         raise EngineError(
-            f"The network {NAME} would let sandboxes reach each other. Remove it (docker network rm {NAME}): it is "
-            "made anew."
+            f"The network {NAME} would let sandboxes reach each other. Remove it (docker network rm {NAME}); "
+            "the next run makes it again."
         )
     return found is not None

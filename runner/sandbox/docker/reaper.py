@@ -37,7 +37,7 @@ AT_ONCE = 4
 RELEASE_SECONDS = 5.0
 """Longest wait for one container when an ending process removes its own."""
 RELEASES = 2
-"""How often an ending process looks for its containers: a thread of it may just be starting one."""
+"""Times that an ending process looks for its containers: a thread of it may just be starting one."""
 
 
 def owned() -> dict[str, str]:

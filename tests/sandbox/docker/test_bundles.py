@@ -133,9 +133,7 @@ def test_identity_changes_with_the_base_image(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("kind", ["pypi", "npm"])
 def test_bundle_without_a_lock_is_a_configuration_error(kind: Literal["pypi", "npm"]) -> None:
-    with pytest.raises(
-        ConfigError, match="bundle small: it needs `lock`, a file with the hash of everything"
-    ):
+    with pytest.raises(ConfigError, match="bundle small needs `lock`, a file with the hash of everything"):
         bundles.container_name(BundleRecipe(name="small", kind=kind, package="six", version="1.17.0"))
 
 
@@ -144,7 +142,7 @@ def test_npm_bundle_with_another_kind_of_lock_is_a_configuration_error(tmp_path:
     lock = tmp_path / "other.json"
     lock.write_text(text)
     with pytest.raises(
-        ConfigError, match=r"bundle codex: .*other\.json is no package-lock\.json of @openai/codex"
+        ConfigError, match=r"bundle codex: .*other\.json is not a package-lock\.json of @openai/codex"
     ):
         bundles.container_name(NATIVE.model_copy(update={"lock": lock}))
 
@@ -177,7 +175,7 @@ def test_shipped_npm_locks_are_of_the_shipped_versions_and_no_other_is_taken(nam
     assert other
     assert bundles.container_name(recipe)
     with pytest.raises(
-        ConfigError, match=r"is of version \S+ and not of 0\.0\.1\. Make a lock of that version"
+        ConfigError, match=r"is for version \S+, not for 0\.0\.1\. Make a lock of that version"
     ):
         bundles.container_name(other)
 

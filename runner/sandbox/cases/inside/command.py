@@ -91,7 +91,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended."""
+    """Result of a command."""
 
     exit_code: int | None
     """Exit code; None unless `exited`."""
@@ -151,7 +151,7 @@ class Crew:
                 stream.add(data)
         self._close()
         if not said and os.waitstatus_to_exitcode(status) > 0:
-            raise RuntimeError("a case's walls could not be put up")
+            raise RuntimeError("the isolation of a case could not be set up")
         # Decided by the streams' lengths, so it does not depend on how fast they were read.
         flood = any(stream.floods for stream in streams.values())
         if flood or not in_time:
