@@ -21,7 +21,7 @@ import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.archives.readers import FOLDER, Member, Place, Tar, Zip, opened, place_of, refused
+from runner.archives.readers import FOLDER, Member, Place, Tar, Zip, open_archive, place_of, refusal
 from runner.archives.writer import write
 
 
@@ -51,7 +51,7 @@ def unpack(
 
     Raises `ConfigError` if the file is not an archive, is broken, or has a refused member.
     """
-    with opened(packed) as reader:
+    with open_archive(packed) as reader:
         members = _checked(reader, limits, packed.stat().st_size)
         members = _without_top(members) if without_top else members
         if not machine:
@@ -62,7 +62,7 @@ def unpack(
 
 def unpacked_size(packed: Path, limits: Limits = LIMITS) -> int:
     """Return the bytes of all files of a tar or zip file, unpacked. Raises `ConfigError` as `unpack` does."""
-    with opened(packed) as reader:
+    with open_archive(packed) as reader:
         members = _checked(reader, limits, packed.stat().st_size)
         _check_names(members)
         return sum(member.size for member in members.values())
@@ -77,12 +77,12 @@ def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Memb
         place, member = place_of(name), given
         if not place:
             if member.kind != "folder":
-                raise refused(name, "has no name")
+                raise refusal(name, "has no name")
             continue
         if member.copied is not None:
             original = found.get(member.copied)
             if original is None or original.kind != "file" or member.copied == place:
-                raise refused(name, "is a hard link to something other than an earlier file")
+                raise refusal(name, "is a hard link to something other than an earlier file")
             member = member._replace(size=original.size)
         total += member.size
         if total > most:
@@ -96,7 +96,7 @@ def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Memb
 def _add(found: dict[Place, Member], place: Place, member: Member, name: str) -> None:
     known = found.get(place)
     if known and known.kind != member.kind:
-        raise refused(name, f"is a {member.kind}, and was a {known.kind} before")
+        raise refusal(name, f"is a {member.kind}, and was a {known.kind} before")
     missing = []
     for length in range(len(place) - 1, 0, -1):
         above = found.get(place[:length])
@@ -104,7 +104,7 @@ def _add(found: dict[Place, Member], place: Place, member: Member, name: str) ->
             missing.append(place[:length])
             continue
         if above.kind != "folder":
-            raise refused(name, f"lies beneath a {above.kind}")
+            raise refusal(name, f"lies beneath a {above.kind}")
         break
     found.update((parent, FOLDER) for parent in reversed(missing))
     found[place] = member
@@ -127,9 +127,9 @@ def _check_names(members: dict[Place, Member]) -> None:
     for place, member in members.items():
         name = "/".join(place)
         if _has_controls(name):
-            raise refused(name, "has control characters in its path")
+            raise refusal(name, "has control characters in its path")
         if member.kind == "link" and not stays(place, member.target):
-            raise refused(name, f"is a link that leaves its place, to {member.target[:200]!r}")
+            raise refusal(name, f"is a link that leaves its place, to {member.target[:200]!r}")
 
 
 def _has_controls(text: str) -> bool:

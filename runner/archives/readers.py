@@ -121,7 +121,7 @@ class Tar:
         if entry.issym():
             return Member("link", target=entry.linkname)
         if not entry.isreg() and not entry.islnk():
-            raise refused(entry.name, "is neither a file nor a folder nor a link")
+            raise refusal(entry.name, "is neither a file nor a folder nor a link")
         known = math.isfinite(entry.mtime) and 0 <= entry.mtime <= _LATEST
         return Member(
             "file",
@@ -164,10 +164,10 @@ class Zip:
             return FOLDER
         if kind == stat.S_IFLNK:
             if entry.file_size > PATH_BYTES:
-                raise refused(entry.filename, "is a link that is too long")
+                raise refusal(entry.filename, "is a link that is too long")
             return Member("link", target=os.fsdecode(self._zip.read(entry)))
         if kind not in (0, stat.S_IFREG):
-            raise refused(entry.filename, "is neither a file nor a folder nor a link")
+            raise refusal(entry.filename, "is neither a file nor a folder nor a link")
         return Member("file", size=entry.file_size, mode=mode & 0o777, source=entry)
 
     def open(self, member: Member) -> IO[bytes]:
@@ -176,7 +176,7 @@ class Zip:
 
 
 @contextmanager
-def opened(packed: Path) -> Iterator[Tar | Zip]:
+def open_archive(packed: Path) -> Iterator[Tar | Zip]:
     """Yield the reader of a file. Within the block every error of the readers becomes a `ConfigError`."""
     reader: Tar | Zip | None = None
     try:
@@ -195,15 +195,15 @@ def place_of(name: str) -> Place:
     """Return the names of a member's path. Raises `tarfile.ReadError` if the path is refused."""
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if name.startswith("/"):
-        raise refused(name, "has an absolute path")
+        raise refusal(name, "has an absolute path")
     if ".." in parts:
-        raise refused(name, "leaves its place")
+        raise refusal(name, "leaves its place")
     longest = max((len(os.fsencode(part)) for part in parts), default=0)
     if longest > NAME_BYTES or len(parts) > DEPTH or len(os.fsencode(name)) > PATH_BYTES:
-        raise refused(name, "has a path that is too long")
+        raise refusal(name, "has a path that is too long")
     return parts
 
 
-def refused(name: str, why: str) -> tarfile.ReadError:
+def refusal(name: str, why: str) -> tarfile.ReadError:
     """Return the error for a refused member."""
     return tarfile.ReadError(f"its member {name[:200]!r} {why}")

@@ -27,7 +27,7 @@ def write(members: dict[Place, Member], reader: Tar | Zip, into: Path, *, over: 
                     writer.file(place, member, content)
         for place, member in members.items():
             if member.copied is not None:
-                with writer.opened(member.copied) as content:
+                with writer.open(member.copied) as content:
                     writer.file(place, member, content)
         for place, member in members.items():
             if member.kind == "link":
@@ -84,7 +84,7 @@ class Writer:
         self._clear(place[-1])
         os.symlink(target, place[-1], dir_fd=self._folder)
 
-    def opened(self, place: Place) -> IO[bytes]:
+    def open(self, place: Place) -> IO[bytes]:
         """Open a file that has been written."""
         self.folder(place[:-1])
         flags = os.O_RDONLY | os.O_NOFOLLOW

@@ -84,6 +84,13 @@ def numeric(user: str | None) -> Owner | None:
     return Owner(int(uid), int(gid)) if uid.isdecimal() and gid.isdecimal() else None
 
 
+def read_file(chunks: Iterable[bytes]) -> bytes | None:
+    """Return the content of a tar's first member; None if that is not a regular file."""
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
+        file = tar.extractfile(tar.getmembers()[0])
+        return file.read() if file else None
+
+
 def save(chunks: Iterable[bytes], target: Path, caps: Caps) -> int:
     """Write a tar stream to `target` and return the number of regular files in it.
 

@@ -36,8 +36,7 @@ from runner.records import (
     Reaped,
     SandboxSpec,
 )
-from runner.sandbox.command_output import POLL_SECONDS, Output, Stop, stopper
-from runner.sandbox.docker.exec_stream import CHUNK
+from runner.sandbox.command_output import CHUNK, POLL_SECONDS, Output, Stop, stopper
 from runner.sandbox.limits import MEGABYTE, Caps
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ class LocalSandbox:
 
     def changes(self) -> Changes:
         """See `protocols.Sandbox`. Compares kind, rights, size and time, which a command can forge."""
-        before, now = _listed(Path(self.image.reference)) if self.image.reference else {}, _listed(self._root)
+        before, now = _list(Path(self.image.reference)) if self.image.reference else {}, _list(self._root)
         gone = before.keys() - now.keys()
         return Changes(
             added=frozenset(now.keys() - before.keys()),
@@ -303,7 +302,7 @@ class LocalSandbox:
         return counts[True]
 
 
-def _listed(root: Path) -> dict[str, tuple[int, ...]]:
+def _list(root: Path) -> dict[str, tuple[int, ...]]:
     """Return each path below `root` with the properties that show a change."""
     found: dict[str, tuple[int, ...]] = {}
     for path in root.rglob("*"):

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from runner.errors import EngineError
 from runner.sandbox.archive import Owner, Packer, numeric, save
-from runner.sandbox.command_output import Frames, Output
+from runner.sandbox.command_output import Output
+from runner.sandbox.docker.exec_stream import Frames
 from runner.sandbox.inside import AGENT_DIR
 from runner.sandbox.limits import Caps
 

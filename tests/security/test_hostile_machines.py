@@ -251,7 +251,7 @@ def test_a_dead_owners_stuck_container_does_not_stop_the_next_command(way: str) 
 
 
 def test_a_container_that_cannot_be_removed_is_named_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "abandoned", lambda labels: labels.get("assay.test") == "left")
+    monkeypatch.setattr(reaper, "is_abandoned", lambda labels: labels.get("assay.test") == "left")
     monkeypatch.setattr(stuck, "remove", lambda *_: False)
     api = connect().api
     left = api.create_container(

@@ -87,14 +87,14 @@ class CaseBox:
                         return read_answer(slot.lane.ask(request, self._patience), self.side, self.how)
                     except LaneDied as error:
                         why = str(error)
-                        slot = self._reopened(slot)
+                        slot = self._reopen(slot)
             return CaseResult(exit_code=None, ended="lost", stderr=why, how=self.how)
         finally:
             self._free.put(slot)
 
     def _open(self) -> None:
         side = self.side
-        refused = self._prepared("overlay") if side.how != "copy" else "not asked for"
+        refused = self._start("overlay") if side.how != "copy" else "not asked for"
         if refused:
             if side.how == "overlay":
                 raise EngineError(
@@ -103,13 +103,13 @@ class CaseBox:
             self._remove()
             self.how = "copy"
             for _ in range(side.lanes):
-                if wrong := self._prepared("copy"):
+                if wrong := self._start("copy"):
                     raise EngineError(f"{side.image.reference} cannot run cases: {wrong}")
         for number in range(side.lanes):
             container = self._containers[number % len(self._containers)]
             self._free.put(_Slot(container, number, self._lane(container, number)))
 
-    def _prepared(self, how: How) -> str:
+    def _start(self, how: How) -> str:
         """Start a container and try to isolate cases in this way. Return why that fails, or an empty string."""
         try:
             container = self._api.create_container(**launch.arguments(self._api, self.side, how))["Id"]
@@ -119,9 +119,9 @@ class CaseBox:
             if how == "copy":
                 raise
             return explanation(error)
-        return self._made_ready(container, how)
+        return self._prepare(container, how)
 
-    def _made_ready(self, container: str, how: How) -> str:
+    def _prepare(self, container: str, how: How) -> str:
         preparing = Lane(self._api, container, launch.command("prepare", self.side, how), _SPARE_BYTES)
         try:
             return preparing.complaint or "no reason given" if preparing.wait(_START_SECONDS) else ""
@@ -133,12 +133,12 @@ class CaseBox:
             self._api, container, launch.command("serve", self.side, self.how, number), longest(self.side)
         )
 
-    def _reopened(self, slot: _Slot) -> _Slot:
+    def _reopen(self, slot: _Slot) -> _Slot:
         """Return a slot with a new supervisor in place of a dead one, and clear what the dead one's case left."""
         slot.lane.close()
         if self.how == "copy":  # an overlay's machine died with its supervisor
             self._api.restart(slot.container, timeout=0)
-            if wrong := self._made_ready(slot.container, self.how):
+            if wrong := self._prepare(slot.container, self.how):
                 raise EngineError(f"{self.side.image.reference} cannot run cases any more: {wrong}")
         return slot._replace(lane=self._lane(slot.container, slot.number))
 

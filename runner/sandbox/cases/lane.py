@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from docker import APIClient
 
-from runner.sandbox.command_output import Frames
 from runner.sandbox.docker.exec_stream import Attached
 
 COMPLAINT = 2_000
@@ -30,8 +29,7 @@ class Lane:
         self._api, self._longest = api, longest
         self._run = api.exec_create(container, list(command), stdin=True, user="0")["Id"]
         self._stream = Attached(api, self._run)
-        self._frames = Frames()
-        self._said, self._complaint = bytearray(), bytearray()
+        self._answer, self._complaint = bytearray(), bytearray()
 
     def ask(self, request: bytes, seconds: float) -> bytes:
         """Send a line and return the answering line.
@@ -41,11 +39,11 @@ class Lane:
         until = time.monotonic() + seconds
         self._send(request + b"\n", until)
         looked = 0
-        while (end := self._said.find(b"\n", looked)) < 0:
-            looked = len(self._said)
+        while (end := self._answer.find(b"\n", looked)) < 0:
+            looked = len(self._answer)
             self._receive(until)
-        answer, rest = bytes(self._said[:end]), self._said[end + 1 :]
-        self._said = bytearray()
+        answer, rest = bytes(self._answer[:end]), self._answer[end + 1 :]
+        self._answer = bytearray()
         if rest:
             raise LaneDied("it answered more than once")
         return answer
@@ -86,10 +84,10 @@ class Lane:
             return
         if not data:
             raise LaneDied(self.complaint)
-        if len(self._said) > self._longest:
+        if len(self._answer) > self._longest:
             raise LaneDied("its answer is too long")
-        for stderr, payload in self._frames.split(data):
-            (self._complaint if stderr else self._said).extend(payload)
+        for stderr, payload in self._stream.frames.split(data):
+            (self._complaint if stderr else self._answer).extend(payload)
         del self._complaint[:-COMPLAINT]
 
     def _left(self, until: float) -> float:

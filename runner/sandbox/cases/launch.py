@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import secrets
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,22 +10,21 @@ from docker import APIClient
 from docker.types import LogConfig, Mount
 
 from runner.records.cases import FILES_ROOT, CaseSide, How
+from runner.sandbox.cases import inside as casebox
 from runner.sandbox.cases.inside.cgroup import OWN_MB, OWN_PIDS
 from runner.sandbox.cases.inside.ground import OURS, STAGE, folders
 from runner.sandbox.docker import bundles
-from runner.sandbox.docker.reaper import owned
+from runner.sandbox.docker.launch import HOSTNAME, unique_name
+from runner.sandbox.docker.reaper import owner_labels
 from runner.sandbox.inside import IDLE, PYTHON
 from runner.sandbox.limits import MEGABYTE
 
 CODE = f"{OURS}/cases"
 """Folder for the supervisor's package, an empty mount: Python would import a candidate's files there first."""
-_PACKAGE = Path(__file__).with_name("inside")
 _MAIN = (
-    f"import sys; sys.path.append({CODE!r}); from runner.sandbox.cases.inside import serve; "
+    f"import sys; sys.path.append({CODE!r}); from {casebox.__name__} import serve; "
     "sys.exit(serve.main(sys.argv[1:]))"
 )
-HOSTNAME = "sandbox"
-"""Host name of every side: a command must not be able to tell which side it runs on."""
 COPYING = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID")
 """Capabilities of a supervisor that restores files: a part of the engine's defaults."""
 MOUNTING = (*COPYING, "FSETID", "NET_ADMIN", "SYS_ADMIN", "SYS_CHROOT")
@@ -59,19 +56,24 @@ def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
         log_config=LogConfig(type="none"),
         tmpfs=dict.fromkeys((STAGE, CODE), "size=1m") | {folder.path: f"exec,{size}" for folder in writable},
         mounts=[
-            Mount(f"{CODE}/runner/sandbox/cases/inside", str(_PACKAGE), type="bind", read_only=True),
+            Mount(
+                f"{CODE}/{casebox.__name__.replace('.', '/')}",
+                str(Path(casebox.__file__).parent),
+                type="bind",
+                read_only=True,
+            ),
         ],
         volumes_from=[f"{bundles.runtime_container()}:ro"],
     )
     return {
         "image": side.image.id,
-        "name": f"assay-cases-{re.sub(r'[^a-zA-Z0-9_.-]', '-', side.name)[:60]}-{secrets.token_hex(4)}",
+        "name": unique_name(f"cases-{side.name}"),
         "entrypoint": list(IDLE),
         "healthcheck": {"test": ["NONE"]},
         "hostname": HOSTNAME,
         "user": "0",
         "working_dir": "/",
-        "labels": owned(),
+        "labels": owner_labels(),
         "host_config": host,
         "use_config_proxy": False,
     }

@@ -138,7 +138,7 @@ def build_command(script: str, *arguments: str) -> list[str]:
 
 
 @contextmanager
-def ended(
+def run_script(
     client: DockerClient, image: str, script: Path, arguments: Sequence[str], failed: str
 ) -> Iterator[Container]:
     """Run a script in the build environment and yield its ended container; remove it when the context is left.
@@ -224,7 +224,7 @@ def _run(command: tuple[str, ...]) -> None:
 def _finish(client: DockerClient, minimal: str, origin: str, say: Say) -> DockerImage:
     """Complete the minimal Debian in a container and commit it."""
     say(f"Building {tag()}: {', '.join(PACKAGES)} on a {origin} Debian {SUITE}")
-    with ended(client, minimal, SCRIPT, PACKAGES, "the base image could not be built") as container:
+    with run_script(client, minimal, SCRIPT, PACKAGES, "the base image could not be built") as container:
         repository, version = tag().split(":")
         labels = {"assay.role": "base", "assay.origin": origin}
         return container.commit(repository, version, conf={"Cmd": ["bash"], "Labels": labels})

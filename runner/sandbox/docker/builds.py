@@ -33,12 +33,12 @@ from requests import Response
 from runner.errors import EngineError, SpoiledMachine
 from runner.records import Build, BuildSpec, ErrorInfo, Image
 from runner.sandbox import archive
-from runner.sandbox.command_output import DiskWatch, Excess, stopper
+from runner.sandbox.command_output import Excess, stopper
 from runner.sandbox.docker import disk as usage
 from runner.sandbox.docker import open_network, stuck
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.images import arguments_of, events_of
-from runner.sandbox.docker.reaper import owned
+from runner.sandbox.docker.reaper import owner_labels
 from runner.sandbox.limits import MEGABYTE, Limits
 
 REPOSITORY = "assay-rerun"
@@ -72,7 +72,9 @@ STOPPED = {
 
 
 @contextmanager
-def built(api: APIClient, spec: BuildSpec, limits: Limits, cancelled: Callable[[], bool]) -> Iterator[Build]:
+def build_image(
+    api: APIClient, spec: BuildSpec, limits: Limits, cancelled: Callable[[], bool]
+) -> Iterator[Build]:
     """Build the image and yield the result. See `protocols.SandboxProvider.build`."""
     tag = f"{REPOSITORY}:{secrets.token_hex(8)}"
     try:
@@ -94,11 +96,11 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
     open_network.ensure(api)
     steps = _Steps(api, limits.pids)
     reason = stopper(spec.timeout_seconds, cancelled)
-    with archive.Packer() as pack, DiskWatch(lambda: steps.excess(limits)) as disk:
+    with archive.Packer() as pack, usage.DiskWatch(lambda: steps.excess(limits)) as disk:
         for name, folder in spec.folders.items():
             pack.directory(name, 0o755)
             pack.folder(name, folder)
-        pack.file("Dockerfile", marked(spec.dockerfile, owned()), "root")
+        pack.file("Dockerfile", marked(spec.dockerfile, owner_labels()), "root")
         response = api.post(
             f"{api.base_url}/v{api.api_version}/build",
             params=_params(spec, limits, tag),
@@ -111,17 +113,17 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
             try:
                 failed = steps.follow(events_of(response))
             except ENGINE_FAULTS:
-                if not guard.struck:
+                if not guard.reason:
                     raise
                 failed = None
     steps.end()
-    if guard.struck:
-        failed = STOPPED[guard.struck].format(
+    if guard.reason:
+        failed = STOPPED[guard.reason].format(
             seconds=spec.timeout_seconds, disk=limits.disk_mb, files=limits.files
         )
     seconds, output = time.monotonic() - began, "\n".join(steps.log)
     if failed:
-        error = ErrorInfo(type=guard.struck or "BuildFailed", message=f"The image: {failed}.", phase="verify")
+        error = ErrorInfo(type=guard.reason or "BuildFailed", message=f"The image: {failed}.", phase="verify")
         return Build(error=error, output=output, seconds=seconds)
     found = str(api.inspect_image(tag)["Id"])  # type: ignore[no-untyped-call]
     image = Image(id=found, reference=tag, origin="built", seconds=seconds)
@@ -236,10 +238,11 @@ class _Steps:
 class _Guard:
     """A thread that breaks off a stream as soon as there is a reason, even if the stream is silent."""
 
-    def __init__(self, response: Response, reason: Callable[[], str | None]) -> None:
-        self._response, self._reason = response, reason
+    def __init__(self, response: Response, look: Callable[[], str | None]) -> None:
+        self._response, self._look = response, look
         self._over = Event()
-        self.struck: str | None = None
+        self.reason: str | None = None
+        """Why the stream was broken off, if it was."""
 
     def __enter__(self) -> Self:
         self._thread = Thread(target=self._watch, daemon=True)
@@ -252,8 +255,8 @@ class _Guard:
 
     def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
-            if reason := self._reason():
-                self.struck = reason
+            if reason := self._look():
+                self.reason = reason
                 # Closing the response from this thread would leave the reader blocked.
                 with suppress(OSError), socket.socket(fileno=socket.dup(self._response.raw.fileno())) as line:
                     line.shutdown(socket.SHUT_RDWR)

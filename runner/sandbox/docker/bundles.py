@@ -10,11 +10,9 @@ supervisor.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import shutil
 import sys
-import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -28,6 +26,7 @@ from docker.errors import APIError, NotFound
 
 from runner.errors import ConfigError, EngineError
 from runner.records import InstalledBundle
+from runner.sandbox import archive, supervise
 from runner.sandbox.docker import base
 from runner.sandbox.docker.lock_files import checked_lock
 from runner.sandbox.inside import ROOT
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 _SCRIPTS = Path(__file__).parent / "scripts"
 _CONTENT = Path(__file__).with_name("content.py")
-_SUPERVISE = Path(__file__).parents[1] / "supervise.py"
+_SUPERVISE = Path(supervise.__file__)
 CONTENT_FILE = "/var/lib/assay-content"
 """File in the installation's container with the digest of the content. It lies outside the mounted volume."""
 _CONFLICT = 409
@@ -161,9 +160,7 @@ def _content(container: Container) -> str:
         stream, _ = container.get_archive(CONTENT_FILE)
     except NotFound:
         return ""
-    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
-        file = tar.extractfile(tar.getmembers()[0])
-        return file.read().decode().strip() if file else ""
+    return (archive.read_file(stream) or b"").decode().strip()
 
 
 def _find(client: DockerClient, build: _Build) -> Container | None:

@@ -13,15 +13,14 @@ from typing import Literal, Self
 
 from docker import APIClient
 from docker.errors import APIError, NotFound
-from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError, SpoiledMachine
 from runner.records import Changes, Counted, ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive
-from runner.sandbox.command_output import DiskWatch, Excess, Output, Stop, follow, stopper
-from runner.sandbox.docker import builds, counters, entrypoint, launch, open_network, restart, stuck
+from runner.sandbox import archive, liveness
+from runner.sandbox.command_output import Excess, Output, Stop, stopper
+from runner.sandbox.docker import builds, counters, entrypoint, launch, open_network, stuck
 from runner.sandbox.docker import disk as usage
-from runner.sandbox.docker.exec_stream import Attached
+from runner.sandbox.docker.exec_stream import Attached, follow
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults, explanation
 from runner.sandbox.docker.files import Files
 from runner.sandbox.docker.images import ImageConfig, Images
@@ -32,27 +31,18 @@ SNAPSHOTS = "assay-snapshot"
 """Repository of snapshots. Their tags are random."""
 UNTRUSTED = (f"{SNAPSHOTS}:", f"{builds.REPOSITORY}:")
 """Prefixes of the references of images that an agent made."""
-KILLED = 137
-"""Exit code of a process that SIGKILL ended."""
 CANNOT_START = 126
-DOUBTFUL = (CANNOT_START, KILLED)
+DOUBTFUL = (CANNOT_START, liveness.KILLED)
 """Exit codes that may also mean that the container died during the command, or just before it."""
 NO_SUCH_COMMAND = 127
-PAUSE_SECONDS = 0.02
-"""Pause between two looks at whether a container is alive."""
 LONGEST_PAUSE_SECONDS = 0.25
 """Longest pause between two questions whether a silent command still runs."""
-DEATH_SECONDS = 3
-"""Longest time for which a dead container may seem alive: the engine first waits 2 s for its commands' streams to
-close."""
-DYING_SECONDS = 0.5
-"""Longest time for which a dying container may really stay alive. Usually it takes milliseconds."""
-OVER = {
+EXCESS_MESSAGES = {
     "disk": "More than {0.disk_mb} MiB (sandbox.disk_mb, or the task's own), holes in files counted",
     "files": "More than {0.files} files (sandbox.files), or folders nested too deeply to count them",
 }
 """Limit that a machine exceeds -> reason why it is not copied, and so not judged."""
-OURS = ("no space left on device", "No such container")
+HOST_FAULTS = ("no space left on device", "No such container")
 """Messages of the engine when the host's disk is full, or when somebody else removed the container. The agent is not to
 blame for these."""
 
@@ -209,7 +199,7 @@ class DockerSandbox:
         """See `protocols.Sandbox`."""
         if self._killed:
             return self._counted
-        return counters.counted(self._pid, self._id, own_network=self._spec.network != "open")
+        return counters.read(self._pid, self._id, own_network=self._spec.network != "open")
 
     @property
     def excess(self) -> Excess | None:
@@ -241,7 +231,9 @@ class DockerSandbox:
         """
         self.kill()
         if excess := self.excess:  # a copy would write all of it to the host's disk again
-            raise SpoiledMachine(f"The machine is not copied: {OVER[excess].format(self._limits)}.")
+            raise SpoiledMachine(
+                f"The machine is not copied: {EXCESS_MESSAGES[excess].format(self._limits)}."
+            )
         self._taken.clear()
         with self._faults("making a sandbox ready for its snapshot"):
             self._files.make_room()
@@ -280,7 +272,7 @@ class DockerSandbox:
         except ImageError:
             raise
         except EngineError as error:
-            is_ours = any(words in str(error) for words in OURS)
+            is_ours = any(words in str(error) for words in HOST_FAULTS)
             if not self._was_used or is_ours or not stuck.answers(self._api):
                 raise
             raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
@@ -291,7 +283,9 @@ class DockerSandbox:
             return self._layer
         # Read this before measuring: a look that began in a living container may end after its death.
         is_final = self._killed
-        layer = usage.layer(self._api, self._id, self._limits, self._volume_bytes)
+        layer = usage.layer(
+            self._api, self._id, self._limits, lambda: usage.volume_bytes(self._api, self._volumes().values())
+        )
         if is_final:
             self._layer = layer
         return layer
@@ -306,10 +300,8 @@ class DockerSandbox:
             for path, folder in spec.uploads.items():
                 pack.folder(path, folder)
             self._taken.clear()
-            if self._is_ready or self._was_used:
-                self._files.unpack(pack)
-            else:  # no process can be in the way yet
-                self._files.unpack_at_once(pack)
+            # At first no process can be in the way yet.
+            self._files.unpack(pack, freeze=self._is_ready or self._was_used)
             if pack.empty and self._was_used and spec.user == "root":
                 with self._files.still():  # the engine looks root up where an agent may have put a pipe
                     pass
@@ -339,7 +331,7 @@ class DockerSandbox:
                 user=launch.engine_user(spec.user),
             )["Id"]
             with (
-                DiskWatch(lambda: self._written().excess) as disk,
+                usage.DiskWatch(lambda: self._written().excess) as disk,
                 closing(Attached(self._api, run)) as stream,
             ):
 
@@ -350,17 +342,19 @@ class DockerSandbox:
                 if isinstance(ending, str):
                     self._kill_reading(stream, output)
         except APIError:
-            if (death := self._death()) is None:
+            if (death := liveness.exit_code(self._api, self._id, self._pid)) is None:
                 raise
             return self._lost(death)
-        if ending in DOUBTFUL and (death := self._death()) is not None:
-            return self._lost(death)
+        if ending in DOUBTFUL:
+            death = liveness.exit_code(self._api, self._id, self._pid)
+            if death is not None:
+                return self._lost(death)
         return ending
 
     def _kill_reading(self, stream: Attached, output: Output) -> None:
         """Kill the container and read the remaining output. An unread stream holds up the engine for ten seconds."""
         with ThreadPoolExecutor(1) as pool:
-            rest = pool.submit(follow, stream, output, stopper(DEATH_SECONDS, lambda: False))
+            rest = pool.submit(follow, stream, output, stopper(liveness.DEATH_SECONDS, lambda: False))
             self.kill()
             rest.result()
 
@@ -375,32 +369,12 @@ class DockerSandbox:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         return reason
 
-    def _death(self) -> int | None:
-        """Return the container's exit code; None while it is alive."""
-        try:
-            if self._lives_on():
-                return None
-            return int(self._api.wait(self._id, timeout=DEATH_SECONDS)["StatusCode"])
-        except NotFound:
-            return KILLED
-        except RequestException:  # no answer in time
-            return None
-
-    def _lives_on(self) -> bool:
-        """Return whether this machine sees the container alive for longer than a dying one."""
-        until = time.monotonic() + DYING_SECONDS
-        while counters.lives(self._pid, self._id):
-            if time.monotonic() >= until:
-                return True
-            time.sleep(PAUSE_SECONDS)
-        return False
-
     def _lost(self, death: int) -> Literal["lost"]:
         """Return "lost". Raises `ImageError` if the container died because its image cannot even sleep.
 
         The exit code alone is not proof: root can make the container's first process end with any code.
         """
-        if death == NO_SUCH_COMMAND and not restart.lives(
+        if death == NO_SUCH_COMMAND and not liveness.starts(
             self._api, launch.arguments(self._api, self._spec, self._limits, self._home)
         ):
             raise ImageError(
@@ -408,27 +382,8 @@ class DockerSandbox:
             )
         return "lost"
 
-    def _volume_bytes(self) -> int:
-        """Return the size of the volumes that the image declares. The container's own layer does not include them."""
-        if not self._home.volumes:
-            return 0
-        mine = set(self._volumes().values())
-        try:
-            found = self._api.df()["Volumes"] or ()
-        except APIError:  # somebody else is asking the same; the next look will tell
-            return 0
-        return sum(int(volume["UsageData"]["Size"]) for volume in found if volume["Name"] in mine)
-
     def _volumes(self) -> dict[str, str | None]:
-        """Return path -> name of the container's volumes that its image declares."""
-        if not self._home.volumes:
-            return {}
-        mounts = self._api.inspect_container(self._id)["Mounts"]
-        return {
-            mount["Destination"]: mount["Name"]
-            for mount in mounts
-            if mount["Destination"] in self._home.volumes
-        }
+        return usage.volumes(self._api, self._id, self._home.volumes)
 
     def _remove(self) -> None:
         if self._id:

@@ -11,7 +11,7 @@ FILES = {"memory": "memory.oom_control", "": "memory.events"}
 """Controllers of a control group (empty in version 2) -> the file that counts its killed processes."""
 
 
-def counted(pid: int, container: str, *, own_network: bool) -> Counted:
+def read(pid: int, container: str, *, own_network: bool) -> Counted:
     """Return the counters of a container; none if its first process, `pid`, is not on this machine.
 
     The process may be dead, or its engine may run elsewhere. A container without a network of its own shares this
@@ -27,18 +27,6 @@ def counted(pid: int, container: str, *, own_network: bool) -> Counted:
         )
     except OSError:
         return Counted()
-
-
-def lives(pid: int, container: str) -> bool:
-    """Return whether a container's first process runs, as seen from this machine; False if `pid` is another
-    machine's.
-    """
-    process = Path("/proc", str(pid))
-    try:
-        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
-        return state not in "ZX" and container in (process / "cgroup").read_text()
-    except OSError:
-        return False
 
 
 def _unrouted(net: Path) -> int:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Collection
+from threading import Event, Thread
+from typing import NamedTuple, Self
 
 from docker import APIClient
+from docker.errors import APIError
 
 from runner.records import Changes
 from runner.sandbox.command_output import Excess
-from runner.sandbox.docker.faults import NOT_FOUND
+from runner.sandbox.docker.faults import ENGINE_FAULTS, NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Limits
 
 COUNT_SECONDS = 120.0
@@ -20,6 +22,11 @@ LIST_BYTES = 16 * MEGABYTE
 """Longest list of changes that is stored, in bytes: some 200,000 paths."""
 MARK = b'"Path":'
 """Beginning of each entry in the engine's list of changes. No name contains it, since quotes in names are escaped."""
+FIRST_LOOK_SECONDS = 1.0
+LOOK_SECONDS = 2.0
+"""Longest pause between two quick looks at a container's disk."""
+LOOK_SHARE = 10
+"""Pause after a slow look, as a multiple of its duration."""
 AGAIN_SECONDS = 0.5
 """Pause before a failed count is repeated: a busy engine can be short of open files."""
 
@@ -99,3 +106,50 @@ def without(mount: str, changes: Changes) -> Changes:
     others = any(path.startswith(f"{folder}/") for path in every if path != mount)
     ours = {mount} if others else {mount, folder}
     return Changes(added=changes.added - ours, changed=changes.changed - ours, deleted=changes.deleted - ours)
+
+
+def volumes(api: APIClient, container: str, declared: Collection[str]) -> dict[str, str | None]:
+    """Return path -> name of the container's volumes at the paths that its image declares."""
+    if not declared:
+        return {}
+    mounts = api.inspect_container(container)["Mounts"]
+    return {mount["Destination"]: mount["Name"] for mount in mounts if mount["Destination"] in declared}
+
+
+def volume_bytes(api: APIClient, names: Collection[str | None]) -> int:
+    """Return the size of these volumes. A container's own layer does not include them."""
+    if not names:
+        return 0
+    try:
+        found = api.df()["Volumes"] or ()
+    except APIError:  # somebody else is asking the same; the next look will tell
+        return 0
+    return sum(int(volume["UsageData"]["Size"]) for volume in found if volume["Name"] in names)
+
+
+class DiskWatch:
+    """A thread that looks at a container's disk. A look can take seconds, and a deadline cannot wait for it."""
+
+    def __init__(self, look: Callable[[], Excess | None]) -> None:
+        self._look = look
+        self._ended = Event()
+        self.excess: Excess | None = None
+
+    def __enter__(self) -> Self:
+        Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._ended.set()  # not joined: a look in progress ends by itself and has no effect any more
+
+    def _watch(self) -> None:
+        pause = FIRST_LOOK_SECONDS
+        while not self._ended.wait(pause):
+            began = time.monotonic()
+            try:
+                self.excess = self._look()
+            except ENGINE_FAULTS:
+                return  # the command's own stream reports the fault
+            if self.excess:
+                return
+            pause = max(min(2 * pause, LOOK_SECONDS), LOOK_SHARE * (time.monotonic() - began))

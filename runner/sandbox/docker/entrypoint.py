@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from docker import APIClient
 
-from runner.sandbox.command_output import Output, Stop, follow
-from runner.sandbox.docker.exec_stream import Attached
+from runner.sandbox.command_output import Output, Stop
+from runner.sandbox.docker.exec_stream import Attached, follow
 
 REACHED = "assay: the command of the entrypoint runs"
 COMMAND = ("sh", "-c", f"echo '{REACHED}'; sleep infinity")

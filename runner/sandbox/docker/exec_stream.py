@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from docker import APIClient
 
-CHUNK = 1 << 16
+from runner.sandbox.command_output import CHUNK, POLL_SECONDS, Output, Stop
+
+HEADER = 8
+"""Bytes before each frame of the engine's stream: the stream's number, three zeros, the length (big-endian)."""
+STDERR = 2
 
 
 class Attached:
-    """Start a created command; read its multiplexed output (see `execution.Frames`) and write its input.
+    """Start a created command; read its multiplexed output and write its input.
 
     The client returns the bare socket beneath the reader that parsed the response headers. Bytes that arrived in the
     same packet as the headers stay in that reader. For a quick command these are its whole output: on a busy machine
@@ -23,6 +28,8 @@ class Attached:
         stream: Any = api.exec_start(run, socket=True)
         self._socket, self._response = stream, stream._response  # noqa: SLF001 - the client keeps the response there
         self._early = _left_behind(self._response.raw._fp.fp)  # noqa: SLF001 - as the client finds it
+        self.frames = Frames()
+        """Splitter of what `receive` returns."""
 
     def receive(self, seconds: float) -> bytes | None:
         """Return the bytes that have arrived.
@@ -62,6 +69,47 @@ class Attached:
         waiting = select.poll()
         waiting.register(self._socket.fileno(), event)
         return bool(waiting.poll(max(0.0, seconds) * 1000))
+
+
+class Frames:
+    """Splitter of the engine's multiplexed stream, which may arrive in any pieces."""
+
+    def __init__(self) -> None:
+        self._header = bytearray()
+        self._left = 0
+
+    def split(self, data: bytes) -> Iterator[tuple[bool, memoryview]]:
+        """Yield the payloads in `data`, each after whether it belongs to stderr."""
+        rest = memoryview(data)
+        while rest:
+            if self._left:
+                payload, rest = rest[: self._left], rest[self._left :]
+                self._left -= len(payload)
+                yield self._header[0] == STDERR, payload
+                continue
+            if len(self._header) == HEADER:
+                self._header.clear()
+            missing = HEADER - len(self._header)
+            self._header += rest[:missing]
+            rest = rest[missing:]
+            if len(self._header) == HEADER:
+                self._left = int.from_bytes(self._header[4:], "big")
+
+
+def follow(stream: Attached, output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
+    """Read a command's output until it is closed. Return why the command must end, or None if the output ended by
+    itself.
+
+    A later call may continue where an earlier one stopped.
+    """
+    while (reason := stop()) is None:
+        if (data := stream.receive(POLL_SECONDS)) is None:
+            continue
+        if not data:  # the end, or the engine is gone; in that case the next call to it says so
+            return None
+        for stderr, payload in stream.frames.split(data):
+            output.add(payload, stderr=stderr)
+    return reason
 
 
 def _left_behind(reader: Any) -> bytes:

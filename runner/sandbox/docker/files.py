@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +54,11 @@ class Files:
         with self.still(), source.open("rb") as file:
             self._unpack(target, file)
 
-    def unpack(self, pack: archive.Packer) -> None:
+    def unpack(self, pack: archive.Packer, *, freeze: bool = True) -> None:
         """Unpack the collected files. The engine resolves every name inside the container, links included."""
         if not pack.empty:
-            with self.still():
+            with self.still() if freeze else nullcontext():
                 self._unpack("/", pack.stream())
-
-    def unpack_at_once(self, pack: archive.Packer) -> None:
-        """Unpack without freezing processes, where none runs that could be in the way."""
-        if not pack.empty:
-            self._unpack("/", pack.stream())
 
     def pack(self, path: str, target: Path, caps: Caps) -> int:
         """Take a path out as a tar file; see `protocols.Sandbox.get`."""
@@ -94,8 +89,7 @@ class Files:
         with archive.Packer() as pack:
             for path in filter(self._is_unreadable, USERS):
                 pack.file(path, "", "root")
-            if not pack.empty:
-                self._unpack("/", pack.stream())
+            self.unpack(pack, freeze=False)
 
     @contextmanager
     def still(self) -> Iterator[None]:

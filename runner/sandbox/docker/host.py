@@ -33,7 +33,7 @@ class Host:
     ) -> AbstractContextManager[Build]:
         """Return a context in which the built image exists."""
         self._check()
-        return builds.built(self._client.api, spec, limits, cancelled)
+        return builds.build_image(self._client.api, spec, limits, cancelled)
 
     def cases(self, side: CaseSide) -> CaseBox:
         """Return a box whose containers start when it is entered."""

@@ -137,7 +137,7 @@ class Images:
         if context is None:
             raise ImageError(f"The task names no image, and there is no Dockerfile in {environment.context}.")
         tag = _tag(environment.name, digest)
-        found = self._local(tag) or self._renamed(digest, tag)
+        found = self._local(tag) or self._find_unnamed(digest, tag)
         if not found:
             with making("building"):
                 found = self._build(context, environment.build_timeout_seconds, arguments, tag)
@@ -151,7 +151,7 @@ class Images:
             return str(self._inspect(reference)["Id"])
         return None
 
-    def _renamed(self, digest: str, tag: str) -> str | None:
+    def _find_unnamed(self, digest: str, tag: str) -> str | None:
         """Return the image of this digest from the time when tags had no names, and give it its new tag."""
         found = self._local(_tag("", digest))
         if found:
@@ -191,7 +191,7 @@ class Images:
         log: deque[str] = deque(maxlen=LOG_LINES)
         deadline = time.monotonic() + seconds
         failed: str | None = None
-        with engine_faults(f"building {context}"), _packed(context) as data:
+        with engine_faults(f"building {context}"), _pack(context) as data:
             try:
                 request = {"params": params, "data": data, "headers": _build_headers()}
                 with self._post("/build", seconds, **request) as events:
@@ -247,7 +247,7 @@ def _buildable(environment: Environment) -> Path | None:
 
 
 @contextmanager
-def _packed(context: Path) -> Iterator[IO[bytes]]:
+def _pack(context: Path) -> Iterator[IO[bytes]]:
     """Yield the build context as a tar, without what `.dockerignore` excludes."""
     ignore = context / ".dockerignore"
     lines = ignore.read_text().splitlines() if ignore.is_file() else []

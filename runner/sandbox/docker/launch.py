@@ -14,7 +14,7 @@ from runner.records import SandboxSpec
 from runner.sandbox.archive import numeric
 from runner.sandbox.docker import bundles, open_network
 from runner.sandbox.docker.images import ImageConfig
-from runner.sandbox.docker.reaper import owned
+from runner.sandbox.docker.reaper import owner_labels
 from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR, IDLE, NOT_PRELOADED, PRELOADED, RESOLVER
 from runner.sandbox.limits import MEGABYTE, Limits
 
@@ -24,6 +24,7 @@ NO_TASK_NEEDS = ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP")
 """Capabilities that root loses of the engine's default ones. Package managers, `su` and servers work without them."""
 
 HOSTNAME = "sandbox"
+"""Host name of every container: a command must not be able to tell which one it is in."""
 OPEN = {"network_mode": open_network.NAME}
 """Network of an open sandbox. It must exist: see `open_network.ensure`."""
 SEALED = {"network_mode": "none", "sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"}}
@@ -35,9 +36,7 @@ NAMES = {
 """Files with the host names that a sealed sandbox knows. The engine writes such files only for a network that it makes,
 which takes longer than the rest of a container's start (ADR 7). The sandbox's own name is found without a lookup."""
 
-EMPTY_PRELOADED = Mount(
-    PRELOADED, str(Path(__file__).parents[1] / "cases" / "inside" / "nothing"), type="bind", read_only=True
-)
+EMPTY_PRELOADED = Mount(PRELOADED, str(Path(__file__).with_name("nothing")), type="bind", read_only=True)
 """Mount over the list of preloaded libraries, which an agent may have written into its image. Programs of ours would
 ignore that list, but the judged ones would not."""
 
@@ -67,7 +66,7 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
     )
     return {
         "image": spec.image.id,
-        "name": f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', spec.name)[:60]}-{secrets.token_hex(4)}",
+        "name": unique_name(spec.name),
         "hostname": HOSTNAME,
         # an explicit entrypoint makes the engine drop the image's own, which is run later if the task asks for it
         "entrypoint": list(IDLE) if spec.runtime else ["sleep", "infinity"],
@@ -75,11 +74,16 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
         "user": engine_user(spec.user),
         "working_dir": spec.environment.workdir,
         "environment": {**spec.environment.env, **(NOT_PRELOADED if spec.runtime else {})},
-        "labels": {**spec.labels, **owned()},
+        "labels": {**spec.labels, **owner_labels()},
         "host_config": host,
         "network_disabled": not is_open,  # with `none` alone the engine still makes an empty network
         "use_config_proxy": is_open,  # a proxy's address can contain a password
     }
+
+
+def unique_name(readable: str) -> str:
+    """Return a name for a container that no other one has."""
+    return f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', readable)[:60]}-{secrets.token_hex(4)}"
 
 
 def engine_user(user: str | None) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import shutil
-import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import EngineError
+from runner.sandbox import archive
 from runner.sandbox.docker import base, engine
 
 if TYPE_CHECKING:
@@ -27,14 +25,12 @@ def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Pat
     client = engine.connect()
     base.ensure(client, say)
     expected = digest.replace("sha256:", "SHA256:")
-    with base.ended(
+    with base.run_script(
         client, base.tag(), SCRIPT, (path, expected), f"{path} could not be fetched"
     ) as container:
         stream, _ = container.get_archive(f"{base.BUILD_DIR}/{FETCHED}")
-        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
-            content = tar.extractfile(FETCHED)
-            if content is None:
-                raise EngineError(f"{path} could not be fetched: apt left no regular file.")
-            with (into / FETCHED).open("wb") as file:
-                shutil.copyfileobj(content, file)
+        content = archive.read_file(stream)
+    if content is None:
+        raise EngineError(f"{path} could not be fetched: apt left no regular file.")
+    (into / FETCHED).write_bytes(content)
     return into / FETCHED

@@ -40,7 +40,7 @@ RELEASES = 2
 """Times that an ending process looks for its containers: a thread of it may just be starting one."""
 
 
-def owned() -> dict[str, str]:
+def owner_labels() -> dict[str, str]:
     """Return labels that name this process as the owner. A snapshot inherits those of its container."""
     return {
         OWNER_PID: str(os.getpid()),
@@ -50,7 +50,7 @@ def owned() -> dict[str, str]:
     }
 
 
-def abandoned(labels: Mapping[str, str]) -> bool:
+def is_abandoned(labels: Mapping[str, str]) -> bool:
     """Return whether nobody owns what carries these labels.
 
     That is so if the owner is gone from this node, if another node's lease has expired, or if the labels are malformed:
@@ -74,10 +74,10 @@ def reap(
     times `seconds` is left. Bundles and task images have no owner and stay. Raises `EngineError`.
     """
     with engine_faults("looking for what dead runners left"):
-        containers = [found for found in _containers(api) if abandoned(found["Labels"])]
-        images = [found for found in _owned(api, "/images/json") if abandoned(found["Labels"])]
+        containers = [found for found in _containers(api) if is_abandoned(found["Labels"])]
+        images = [found for found in _owned(api, "/images/json") if is_abandoned(found["Labels"])]
     if containers:
-        say(f"removing {_counted(len(containers))} that a dead run left")
+        say(f"removing {_number(len(containers))} that a dead run left")
     with ThreadPoolExecutor(AT_ONCE) as pool:
         gone = list(pool.map(lambda found: stuck.remove(api, found["Id"], seconds), containers))
     for image in images:
@@ -91,7 +91,7 @@ def reap(
 
 def release(api: APIClient) -> None:
     """Remove the containers of this process, whatever runs in them. Failures are left to the next runner."""
-    mine = owned()
+    mine = owner_labels()
     with suppress(*ENGINE_FAULTS), ThreadPoolExecutor(AT_ONCE) as pool:
         for _ in range(RELEASES):
             found = [each["Id"] for each in _containers(api) if _same_owner(each["Labels"], mine)]
@@ -113,7 +113,7 @@ def _same_owner(labels: Mapping[str, str], owner: Mapping[str, str]) -> bool:
     return all(labels.get(name) == owner[name] for name in (OWNER_PID, OWNER_START, NODE))
 
 
-def _counted(containers: int) -> str:
+def _number(containers: int) -> str:
     return f"{containers} container{'' if containers == 1 else 's'}"
 
 

@@ -11,8 +11,8 @@ from threading import Thread
 import pytest
 from docker import APIClient
 
-from runner.sandbox.command_output import Output, follow
-from runner.sandbox.docker.exec_stream import Attached
+from runner.sandbox.command_output import Output
+from runner.sandbox.docker.exec_stream import Attached, follow
 
 ANSWER = b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
 Engine = Callable[..., Attached]

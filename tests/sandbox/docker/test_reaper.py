@@ -82,31 +82,31 @@ def test_owners_that_a_dockerfile_makes_up_stop_nobody(provider: DockerSandboxes
 
 
 def test_a_reused_pid_is_another_owner() -> None:
-    ours = reaper.owned()
-    assert not reaper.abandoned(ours)
-    assert reaper.abandoned(ours | {reaper.OWNER_START: "another-boot/1"})
+    ours = reaper.owner_labels()
+    assert not reaper.is_abandoned(ours)
+    assert reaper.is_abandoned(ours | {reaper.OWNER_START: "another-boot/1"})
 
 
 def test_a_trial_longer_than_a_day_was_removed_by_the_next_runner_to_start() -> None:
     """So it was when the clock was put forward."""
-    assert not reaper.abandoned(reaper.owned() | {reaper.LEASE: str(int(time.time()) - 1)})
+    assert not reaper.is_abandoned(reaper.owner_labels() | {reaper.LEASE: str(int(time.time()) - 1)})
 
 
 def test_a_zombie_owns_nothing() -> None:
     process = subprocess.Popen(["sleep", "600"])
-    labels = reaper.owned() | {
+    labels = reaper.owner_labels() | {
         reaper.OWNER_PID: str(process.pid),
         reaper.OWNER_START: reaper._start(process.pid) or "",
     }
-    assert not reaper.abandoned(labels)
+    assert not reaper.is_abandoned(labels)
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert reaper.abandoned(labels)
+    assert reaper.is_abandoned(labels)
     process.wait()
-    assert reaper.abandoned(labels)
+    assert reaper.is_abandoned(labels)
 
 
 def test_another_nodes_owner_is_believed_until_its_lease_ends() -> None:
-    theirs = reaper.owned() | {reaper.NODE: "elsewhere/1", reaper.OWNER_START: "its-boot/1"}
-    assert not reaper.abandoned(theirs)
-    assert reaper.abandoned(theirs | {reaper.LEASE: str(int(time.time()) - 1)})
+    theirs = reaper.owner_labels() | {reaper.NODE: "elsewhere/1", reaper.OWNER_START: "its-boot/1"}
+    assert not reaper.is_abandoned(theirs)
+    assert reaper.is_abandoned(theirs | {reaper.LEASE: str(int(time.time()) - 1)})

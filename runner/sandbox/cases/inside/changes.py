@@ -253,8 +253,8 @@ def name(path: bytes) -> str:
 def head(content: bytes) -> str:
     """Return the digest of a file's first characters and of whether there are more, given its first bytes."""
     text = content.decode(errors="replace")
-    shown = f"{len(text) > HEAD_CHARACTERS} {text[:HEAD_CHARACTERS]}"
-    return hashlib.sha256(shown.encode()).hexdigest()
+    beginning = f"{len(text) > HEAD_CHARACTERS} {text[:HEAD_CHARACTERS]}"
+    return hashlib.sha256(beginning.encode()).hexdigest()
 
 
 def readable(content: bytes) -> str:

@@ -35,12 +35,12 @@ class Stream:
     """One output stream of a command: its beginning, its length, and the digest of the whole."""
 
     def __init__(self, cap: int) -> None:
-        self._cap, self._kept, self._digest = cap, bytearray(), hashlib.sha256()
+        self._cap, self._stored, self._digest = cap, bytearray(), hashlib.sha256()
         self.total = 0
 
     def add(self, data: bytes) -> None:
         """Add data, storing it as far as there is room."""
-        self._kept += data[: self._cap - len(self._kept)]
+        self._stored += data[: self._cap - len(self._stored)]
         self._digest.update(data)
         self.total += len(data)
 
@@ -57,25 +57,25 @@ class Stream:
     @property
     def text(self) -> str:
         r"""The stored beginning. If it is not UTF-8, such bytes are written `\xNN` and backslashes are doubled."""
-        kept = self._kept.replace(b"\\", b"\\\\") if self.binary else self._kept
-        return self._decoded(kept, "backslashreplace")
+        beginning = self._stored.replace(b"\\", b"\\\\") if self.binary else self._stored
+        return self._decode(beginning, "backslashreplace")
 
     @property
     def binary(self) -> bool:
         """Whether the stored beginning is not UTF-8. A cap that fell within a character does not make it so."""
         try:
-            self._decoded(self._kept, "strict")
+            self._decode(self._stored, "strict")
         except UnicodeDecodeError:
             return True
         return False
 
-    def _decoded(self, kept: bytearray, errors: str) -> str:
-        return codecs.utf_8_decode(kept, errors, not self.cut)[0]
+    def _decode(self, content: bytearray, errors: str) -> str:
+        return codecs.utf_8_decode(content, errors, not self.cut)[0]
 
     @property
     def cut(self) -> bool:
         """Whether more was written than is stored."""
-        return self.total > len(self._kept)
+        return self.total > len(self._stored)
 
 
 @dataclass(frozen=True)
@@ -145,21 +145,21 @@ class Crew:
         streams = {self._out: Stream(order.output_bytes), self._err: Stream(order.output_bytes)}
         in_time = _follow(self._report, streams, began + order.seconds)
         status = self._walls.end(self._parent)
-        said = os.read(self._report, _REPORT.size)
+        report = os.read(self._report, _REPORT.size)
         for descriptor, stream in streams.items():
             while data := os.read(descriptor, CHUNK):  # nobody is left who could write more
                 stream.add(data)
         self._close()
-        if not said and os.waitstatus_to_exitcode(status) > 0:
+        if not report and os.waitstatus_to_exitcode(status) > 0:
             raise RuntimeError("the isolation of a case could not be set up")
         # Decided by the streams' lengths, so it does not depend on how fast they were read.
         flood = any(stream.floods for stream in streams.values())
         if flood or not in_time:
             ended = "flood" if flood else "deadline"
             return Ending(None, ended, time.monotonic() - began, 0.0, *streams.values())
-        if not said:  # killed by the kernel when memory was short
+        if not report:  # killed by the kernel when memory was short
             return Ending(KILLED, "exited", time.monotonic() - began, 0.0, *streams.values())
-        status, seconds, cpu = _REPORT.unpack(said)
+        status, seconds, cpu = _REPORT.unpack(report)
         code = os.waitstatus_to_exitcode(status)
         return Ending(code if code >= 0 else 128 - code, "exited", seconds, cpu, *streams.values())
 

@@ -87,11 +87,11 @@ def serve(setting: Setting) -> None:
             cgroup.join(ground.STAGE, setting.lane, limits["memory_mb"] + limits["disk_mb"], limits["pids"])
     stages = _stages(setting)
     gc.freeze()  # objects that are never collected are never written to, so they stay shared with the children
-    while _served(stages, setting):
+    while _serve_one(stages, setting):
         pass
 
 
-def _served(stages: Overlays | Copies, setting: Setting) -> bool:
+def _serve_one(stages: Overlays | Copies, setting: Setting) -> bool:
     """Answer one request; return False when there is none left.
 
     The machine is made before the host sends its case, and removed after the host has its answer.
@@ -149,9 +149,8 @@ def handle(stage: Overlay | Copy, setting: Setting, request: dict[str, Any]) -> 
 @cache
 def _environment() -> dict[str, str]:
     """Return the image's own variables with those of the case's user."""
-    given = {
-        name[1:]: value for name, value in os.environ.items() if name[0] == "+"
-    }  # `inside.PYTHON` says why
+    # `inside.PYTHON` says why the names begin with a `+`.
+    given = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
     own = {name: value for name, value in given.items() if name not in _THE_CONTAINERS}
     usual = {"PATH": USUAL_PATH, "LANG": "C.UTF-8"}
     return usual | own | {"HOME": person.HOME, "USER": person.NAME, "LOGNAME": person.NAME}
