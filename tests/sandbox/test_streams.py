@@ -66,7 +66,7 @@ def packed(pack: Packer) -> list[tuple[str, int, int]]:
 
 
 def test_new_folders_below_the_agents_own_belong_to_it() -> None:
-    """Root's would keep it from writing beside the configuration it was given."""
+    """If root owned them, the agent could not write beside its own configuration."""
     inside = AGENT_DIR.lstrip("/")
     with Packer() as pack:
         pack.file(f"{AGENT_DIR}/home/.x/f", "", "1000")

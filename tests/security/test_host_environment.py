@@ -1,4 +1,6 @@
-"""What a task may read of this machine: variables that the user names, never a provider's key, and on the record."""
+"""The parts of this machine's environment that a task may read: variables that the user names, never a provider's key.
+The record names them.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def test_variables_are_named_one_by_one(tmp_path: Path, name: str) -> None:
 
 
 def test_a_default_is_not_read_again(tmp_path: Path) -> None:
-    """Of `${A:-${B}}` the shell would make B's value; here the text behind is a text."""
+    """The shell would expand `${A:-${B}}` to B's value; here the default is literal text."""
     task = only(
         tmp_path, PLACES["the agent's machine"].format(said="${UNSET:-$ASSAY_TEST_SECRET}"), env=["UNSET"]
     )
@@ -260,7 +262,7 @@ def test_other_benchmarks_follow_no_link_out_and_wait_for_no_pipe(
         (folder / place).symlink_to(outside)
     try:
         tasks = benchmark.tasks()
-    except ConfigError:  # without that file it is not taken for a task
+    except ConfigError:  # without that file the folder is not a task
         return
     assert [task.refused for task in tasks if "link" in str(task.refused)]
 
@@ -307,7 +309,7 @@ def test_a_yaml_file_that_breaks_its_parser_refuses_that_task_alone(tmp_path: Pa
 
 @pytest.mark.parametrize("key", ["_target_", "environment", "verifier", "agent", "metadata", "solution"])
 def test_a_task_names_no_class(tmp_path: Path, key: str) -> None:
-    """`_target_` is a word of our own configuration, and of no task's."""
+    """`_target_` belongs to our own configuration, not to a task's."""
     line = "_target_ = 'subprocess.Popen'\nargs = ['touch', 'x']\n"
     toml = f"{line}\n[agent]\n" if key == "_target_" else f"[{key}]\n{line}"
     task = only(tmp_path, toml)

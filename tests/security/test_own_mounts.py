@@ -1,4 +1,4 @@
-"""What is left out of an agent's changes because the runner made it, and what an agent cannot hide behind that."""
+"""Changes that the runner itself makes are not listed as the agent's, and hide nothing that the agent does."""
 
 from __future__ import annotations
 

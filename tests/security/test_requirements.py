@@ -1,4 +1,6 @@
-"""Names, versions and requirements of tasks: none becomes an option, an address or a path; nothing is ever built."""
+"""Names, versions and requirements of tasks: none becomes an option, an address or a path, and nothing is
+ever built.
+"""
 
 from __future__ import annotations
 
@@ -278,7 +280,7 @@ def test_a_hostile_sdist_is_never_built(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_withheld_names_delete_nothing_outside_the_tools(tmp_path: Path) -> None:
-    """`(into / "tools").glob(f"{name}*")` took `..` and deleted what it found."""
+    """`(into / "tools").glob(f"{name}*")` accepted `..` and deleted what it found."""
     victim = tmp_path / "victim"
     write(victim, {"kept": ""})
     write(tmp_path / "image", {"Dockerfile": "", "judge.lock": "", "tools.lock": ""})
@@ -323,7 +325,7 @@ SECRET = "a secret of this machine"
 
 
 def linked(folder: Path, target: str) -> Path:
-    """A folder of upstream's in which a test is a link."""
+    """Make a folder of upstream's in which a test is a link."""
     write(folder, {"tests/test_a.py": "", "a.py": ""})
     (folder / "tests" / "secret.py").symlink_to(target)
     return folder
@@ -333,7 +335,7 @@ def linked(folder: Path, target: str) -> Path:
     "target", ["{secret}", "../../secret", "../../up/secret", "../../upstream/../secret"]
 )
 def test_a_folder_takes_no_file_of_this_machine_along_by_a_link(tmp_path: Path, target: str) -> None:
-    """The digest holds a link's target alone, so that its author knows it, and the copy of a test followed the link."""
+    """The digest covers only a link's target, so its author knows it, and copying a test followed the link."""
     (tmp_path / "secret").write_text(SECRET)
     (tmp_path / "up").symlink_to(tmp_path)
     folder = linked(tmp_path / "upstream", target.format(secret=tmp_path / "secret"))
@@ -372,5 +374,7 @@ def test_a_device_is_no_project(place: str) -> None:
 
 
 def test_json_of_toml_is_what_uv_reads() -> None:
-    """A name's quoting in the file that is locked is JSON's: for what a parsed requirement may hold, that is TOML's."""
+    """The locked file quotes names as JSON does. For everything that a parsed requirement may contain, that is valid
+    TOML.
+    """
     assert json.dumps(packages.required("a==1.0")) == '"a==1.0"'

@@ -30,7 +30,7 @@ def client() -> Iterator[docker.DockerClient]:
 
 
 class Registry(BaseHTTPRequestHandler):
-    """Just enough of a registry to pull one image of one layer; an engine trusts any on 127.0.0.0/8."""
+    """A minimal registry for one image of one layer. Engines trust any registry on 127.0.0.0/8."""
 
     blobs: ClassVar[dict[str, tuple[str, bytes]]] = {}
     manifest = b""
@@ -64,7 +64,7 @@ def digest(data: bytes) -> str:
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Registry]]:
-    """A registry on this machine that holds what `base.PULLED` then names."""
+    """Serve a registry on this machine that has what `base.PULLED` then names."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         tar.addfile(tarfile.TarInfo("hello"))

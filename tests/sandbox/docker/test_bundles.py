@@ -1,4 +1,4 @@
-"""Bundles: identity, building under adversity, and whether they need anything of the image they are mounted into."""
+"""Bundles: identity, building under adversity, and independence of the image into which they are mounted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def client() -> Iterator[docker.DockerClient]:
 
 @pytest.fixture
 def recipe(tmp_path: Path, worker_id: str) -> BundleRecipe:
-    """A small bundle of this test's own; a comment in the lock sets it apart from those of other workers."""
+    """Return a small bundle of this test's own. A comment in its lock sets it apart from those of other workers."""
     lock = tmp_path / "small.lock"
     lock.write_text(f"# {worker_id} {tmp_path}\n{LOCK}")
     return BundleRecipe(name="small", kind="pypi", package="six", version="1.17.0", lock=lock)
@@ -57,7 +57,7 @@ def recipe(tmp_path: Path, worker_id: str) -> BundleRecipe:
 
 @pytest.fixture
 def built(client: docker.DockerClient, recipe: BundleRecipe) -> Iterator[BundleRecipe]:
-    """The recipe, removed afterwards whatever became of it."""
+    """Return the recipe, and remove whatever became of it afterwards."""
     yield recipe
     if container := find(client, recipe):
         bundles._remove(client, container)
@@ -72,7 +72,7 @@ def volumes(client: docker.DockerClient, recipe: BundleRecipe) -> list[str]:
 
 
 def run_in(client: docker.DockerClient, image: str, recipes: list[BundleRecipe], *command: str) -> str:
-    """Run a command without network, privileges or a writable root, with the bundles mounted as a sandbox has them."""
+    """Run a command without network, privileges or a writable root, with the bundles mounted as in a sandbox."""
     names = [bundles.runtime_container(), *map(bundles.container_name, recipes)]
     output = client.containers.run(
         image,
@@ -90,7 +90,7 @@ def run_in(client: docker.DockerClient, image: str, recipes: list[BundleRecipe],
 
 @pytest.fixture(scope="module")
 def empty_image(client: docker.DockerClient) -> Iterator[str]:
-    """An image without a single file."""
+    """Return an image without a single file."""
     buffer = io.BytesIO()
     tarfile.open(fileobj=buffer, mode="w").close()
     answer = client.api.import_image_from_data(buffer.getvalue())
@@ -263,7 +263,7 @@ def test_times_and_the_order_of_making_do_not(folder: Path, tmp_path: Path) -> N
 def test_an_archive_that_debian_has_not_signed_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_keyring: bool
 ) -> None:
-    """Without the options, and without the keyring, debootstrap warns that it cannot check, and goes on."""
+    """Without these options, debootstrap only warns that it cannot check the archive, and goes on."""
     release = tmp_path / "mirror" / "dists" / base.SUITE
     release.mkdir(parents=True)
     (release / "Release").write_text(
@@ -314,7 +314,7 @@ def test_two_installations_have_one_content_and_another_version_has_another(
         assert first.recipe != second.recipe
         assert first.content == second.content
         volume = Path(client.volumes.get(bundles.container_name(again)).attrs["Mountpoint"])
-        if volume.is_dir():  # else the engine is on another machine
+        if volume.is_dir():  # otherwise the engine is on another machine
             assert content.digest(str(volume)) == second.content
     finally:
         if container := find(client, again):
@@ -371,7 +371,7 @@ def test_two_runners_install_it_once(client: docker.DockerClient, built: BundleR
 def test_installation_that_another_runner_spoiled_is_done_again(
     client: docker.DockerClient, built: BundleRecipe
 ) -> None:
-    """As after a crash of the machine: the container ended with another code, and half of a volume is there."""
+    """As after a crash of the machine, the container ended with another code, and the volume is half full."""
     name = bundles.container_name(built)
     bundles.ensure(client, [], print)
     volume = {name: {"bind": "/opt/assay/small", "mode": "rw"}}
@@ -461,7 +461,7 @@ def test_bundle_is_read_only_for_root_too(client: docker.DockerClient) -> None:
 def test_node_agents_are_of_their_versions_and_bring_their_own_node(
     client: docker.DockerClient, empty_image: str, tmp_path: Path
 ) -> None:
-    """Beneath it is what the lock names, though the registry has newer."""
+    """Their dependencies are those of the lock, although the registry has newer ones."""
     lock = tmp_path / "package-lock.json"
     lock.write_text(NPM_LOCK)
     recipe = shipped(
@@ -495,7 +495,7 @@ def test_npm_package_that_is_not_what_was_locked_is_refused(
 def test_npm_package_that_the_lock_does_not_name_is_refused(
     client: docker.DockerClient, tmp_path: Path
 ) -> None:
-    """Else npm fetches what a lock lacks."""
+    """By default npm fetches what a lock lacks."""
     locked = json.loads(NPM_LOCK)
     del locked["packages"]["node_modules/minimist"]
     lock = tmp_path / "package-lock.json"

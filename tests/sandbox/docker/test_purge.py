@@ -1,4 +1,4 @@
-"""What `job=clean job.all=true` removes, tried under labels and in a repository of the test's own."""
+"""The removals of `job=clean job.all=true`, tested under labels and in a repository of the test's own."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_nothing_goes_while_a_runner_is_at_work(engine: DockerClient, label: str
 def test_what_a_dockerfile_pulled_and_built_goes(
     engine: DockerClient, label: str, provider: DockerSandboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An image that an agent's `FROM` had named stayed for good."""
+    """An image that an agent's `FROM` had named used to stay forever."""
     monkeypatch.setattr(builds, "PULLED", label)
     monkeypatch.setattr(builds, "CACHED", (f"{label}.role", "rerun"))
     known = {image["Id"] for image in engine.api.images(all=True)}
@@ -78,7 +78,7 @@ def test_what_a_dockerfile_pulled_and_built_goes(
 
 
 def build(engine: DockerClient, label: str) -> str:
-    """An image with nothing in it but a label."""
+    """Build an image with nothing in it but a label."""
     dockerfile = f'FROM scratch\nLABEL {label}=task\nCMD ["x"]\n'
     image, _ = engine.images.build(fileobj=io.BytesIO(dockerfile.encode()), rm=True)
     return str(image.id)
