@@ -68,7 +68,7 @@ class OwnUsage(Record):
     def beyond(self, counted: Usage) -> OwnUsage:
         """Return each reported count less the one in `counted`; negative where the agent reports less."""
         return OwnUsage(
-            **{name: said - getattr(counted, name) for name, said in self if said is not None},
+            **{name: count - getattr(counted, name) for name, count in self if count is not None},
         )
 
 

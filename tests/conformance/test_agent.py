@@ -105,9 +105,9 @@ def test_an_agent_with_a_model_is_told_where_it_is_and_how_it_is_called(
     agent: CommandAgent, task: Task
 ) -> None:
     spec = command(agent, task)
-    said = " ".join((*spec.argv, *spec.env.values(), *spec.files.values()))
+    text = " ".join((*spec.argv, *spec.env.values(), *spec.files.values()))
     for word in (BASE_URL, ENDPOINT.model, KEY, task.instruction):
-        assert (word in said) is agent.uses_model
+        assert (word in text) is agent.uses_model
 
 
 def test_it_starts_from_its_bundle_and_nothing_of_the_image(agent: CommandAgent, task: Task) -> None:

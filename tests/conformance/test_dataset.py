@@ -73,8 +73,8 @@ DATASETS = (quickstart, broken, tools, suites, projects)
 
 @pytest.fixture(params=DATASETS, ids=lambda make: make.__name__)
 def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
-    made: Dataset = request.param(tmp_path)
-    return made
+    created: Dataset = request.param(tmp_path)
+    return created
 
 
 @pytest.fixture

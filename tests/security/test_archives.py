@@ -39,11 +39,11 @@ def file(name: str, content: str = "overwritten") -> Entry:
 def tar(place: Path, entries: list[Entry], mode: str = "w", **about: Any) -> Path:
     """Make a tar file of these entries, whatever they are."""
     with tarfile.open(place, mode) as archive:  # type: ignore[call-overload]
-        for name, kind, said in entries:
+        for name, kind, text in entries:
             entry = tarfile.TarInfo(name)
             entry.type = kind
-            content = said.encode() if kind == tarfile.REGTYPE else b""
-            entry.size, entry.linkname = len(content), "" if content else said
+            content = text.encode() if kind == tarfile.REGTYPE else b""
+            entry.size, entry.linkname = len(content), "" if content else text
             for key, value in about.items():
                 setattr(entry, key, value)
             archive.addfile(entry, io.BytesIO(content))
@@ -146,10 +146,10 @@ def victim(tmp_path: Path) -> Path:
 
 def written(entries: list[Entry], victim: Path) -> list[Entry]:
     """Return the entries with paths of this machine filled in."""
-    said = {"{outside}": str(victim), "{folder}": str(victim.parent)}
+    paths = {"{outside}": str(victim), "{folder}": str(victim.parent)}
 
     def put(text: str) -> str:
-        for word, value in said.items():
+        for word, value in paths.items():
             text = text.replace(word, value)
         return text
 

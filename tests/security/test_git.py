@@ -224,10 +224,10 @@ def test_pipes_in_a_checkout_are_left_out(clone: Path, tmp_path: Path) -> None:
     (clone / "a.py").unlink()
     os.mkfifo(clone / "a.py")
     assert kept(clone) == [".gitattributes", ".gitignore"]
-    said = Project(
+    project = Project(
         source="folder", package="clone", digest=digest_of(clone), license="MIT", language="python"
     )
-    context = fetch(said, tmp_path, ROOT / "tasks/execution/image", tmp_path, tmp_path / "cache", print)
+    context = fetch(project, tmp_path, ROOT / "tasks/execution/image", tmp_path, tmp_path / "cache", print)
     assert not (context / "project/pipe").exists()
 
 

@@ -289,14 +289,14 @@ def test_bundle_is_installed_once_and_says_what_is_in_it(
     client: docker.DockerClient, built: BundleRecipe
 ) -> None:
     bundles.ensure(client, [], print)
-    said: list[str] = []
-    installed = bundles.ensure(client, [built], said.append)
+    messages: list[str] = []
+    installed = bundles.ensure(client, [built], messages.append)
     assert set(installed) == {"python", "small"}
     assert bundles.container_name(built).endswith(installed["small"].recipe[:12])
-    assert said[0] == "Installing bundle small"
+    assert messages[0] == "Installing bundle small"
     assert bundles.ensure(client, [built], pytest.fail) == installed
-    shown = run_in(client, base.tag(), [built], "cat", "/opt/assay/small/bundle.json")
-    assert json.loads(shown) == {"name": "small", "installed": [{"name": "six", "version": "1.17.0"}]}
+    printed = run_in(client, base.tag(), [built], "cat", "/opt/assay/small/bundle.json")
+    assert json.loads(printed) == {"name": "small", "installed": [{"name": "six", "version": "1.17.0"}]}
 
 
 @pytest.mark.bundle
@@ -324,8 +324,8 @@ def test_two_installations_have_one_content_and_another_version_has_another(
 @pytest.mark.bundle
 def test_the_runtime_names_the_debian_packages_that_it_is_made_of(client: docker.DockerClient) -> None:
     bundles.ensure(client, [], print)
-    shown = run_in(client, base.tag(), [], "cat", "/opt/assay/python/debian.packages")
-    lines = dict(line.split(" ") for line in shown.splitlines())
+    printed = run_in(client, base.tag(), [], "cat", "/opt/assay/python/debian.packages")
+    lines = dict(line.split(" ") for line in printed.splitlines())
     names = {name.partition("=")[0] for name in lines}
     assert {"libc6", "python3.13-minimal", "libssl3t64"} <= names
     assert all(len(digest) == 64 or digest == "unknown" for digest in lines.values())
@@ -360,11 +360,11 @@ def test_package_that_is_not_what_was_locked_is_refused(
 @pytest.mark.bundle
 def test_two_runners_install_it_once(client: docker.DockerClient, built: BundleRecipe) -> None:
     bundles.ensure(client, [], print)
-    said: list[str] = []
+    messages: list[str] = []
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda _: bundles.ensure(client, [built], said.append), range(4)))
+        results = list(pool.map(lambda _: bundles.ensure(client, [built], messages.append), range(4)))
     assert len({result["small"] for result in results}) == 1
-    assert said.count("Installing bundle small") == 1
+    assert messages.count("Installing bundle small") == 1
 
 
 @pytest.mark.bundle
@@ -414,8 +414,8 @@ def test_runtime_starts_in_an_image_without_a_single_file(
     modules = "ssl, sqlite3, ctypes, zlib, bz2, lzma, uuid, hashlib, readline, curses, decimal"
     code = f"import {modules}, sys; print(sys.executable, sys.flags.isolated)"
     python = "/opt/assay/python/bin/python3"
-    shown = run_in(client, empty_image, [], python, "-I", "-c", code)
-    assert shown == "/opt/assay/python/bin/python3 1\n"
+    printed = run_in(client, empty_image, [], python, "-I", "-c", code)
+    assert printed == "/opt/assay/python/bin/python3 1\n"
 
 
 @pytest.mark.bundle
@@ -430,8 +430,8 @@ def test_supervisor_runs_in_an_image_without_a_single_file(
 @pytest.mark.bundle
 def test_runtime_maps_no_library_of_the_image(client: docker.DockerClient) -> None:
     code = "import ssl, sqlite3, ctypes; print(open('/proc/self/maps').read())"
-    shown = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-c", code)
-    libraries = {line.split()[-1] for line in shown.splitlines() if ".so" in line}
+    printed = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-c", code)
+    libraries = {line.split()[-1] for line in printed.splitlines() if ".so" in line}
     assert libraries
     assert all(library.startswith("/opt/assay/python/lib/") for library in libraries)
 
@@ -440,8 +440,8 @@ def test_runtime_maps_no_library_of_the_image(client: docker.DockerClient) -> No
 def test_children_of_the_runtime_use_the_images_own_libraries(client: docker.DockerClient) -> None:
     leaked = "sorted(name for name in os.environ if name.startswith('LD_'))"
     code = f"import os, subprocess; print({leaked}); subprocess.run(['git', '--version'])"
-    shown = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-u", "-c", code)
-    assert shown.startswith("[]\ngit version")
+    printed = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-u", "-c", code)
+    assert printed.startswith("[]\ngit version")
 
 
 @pytest.mark.bundle
@@ -472,8 +472,8 @@ def test_node_agents_are_of_their_versions_and_bring_their_own_node(
         bundles.ensure(client, [recipe], print)
         command = ("/opt/assay/json5/bin/node", "/opt/assay/json5/bin/json5", "--version")
         assert run_in(client, empty_image, [recipe], *command) == "1.0.1\n"
-        shown = run_in(client, base.tag(), [recipe], "cat", "/opt/assay/json5/bundle.json")
-        assert {"name": "minimist", "version": "1.2.7"} in json.loads(shown)["installed"]
+        printed = run_in(client, base.tag(), [recipe], "cat", "/opt/assay/json5/bundle.json")
+        assert {"name": "minimist", "version": "1.2.7"} in json.loads(printed)["installed"]
     finally:
         if container := find(client, recipe):
             bundles._remove(client, container)
