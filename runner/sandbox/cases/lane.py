@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from docker import APIClient
 
-from runner.sandbox.docker.exec_stream import Attached
+from runner.sandbox.command_output import stopper
+from runner.sandbox.docker.exec_stream import Attached, exit_code
 
 COMPLAINT = 2_000
 """Characters of a supervisor's stderr that an error carries."""
@@ -55,11 +56,8 @@ class Lane:
             while True:
                 self._receive(until)
         except LaneDied:
-            while (state := self._api.exec_inspect(self._run))["Running"]:
-                if time.monotonic() > until:
-                    return HANGS
-                time.sleep(0.01)
-            return int(state["ExitCode"])
+            code = exit_code(self._api, self._run, stopper(until - time.monotonic(), lambda: False))
+            return code if isinstance(code, int) else HANGS
 
     @property
     def complaint(self) -> str:

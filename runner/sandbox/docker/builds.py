@@ -35,7 +35,7 @@ from runner.records import Build, BuildSpec, ErrorInfo, Image
 from runner.sandbox import archive
 from runner.sandbox.command_output import Excess, stopper
 from runner.sandbox.docker import disk as usage
-from runner.sandbox.docker import open_network, stuck
+from runner.sandbox.docker import engine, open_network, stuck
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.images import arguments_of, events_of
 from runner.sandbox.docker.reaper import owner_labels
@@ -102,7 +102,7 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
             pack.folder(name, folder)
         pack.file("Dockerfile", marked(spec.dockerfile, owner_labels()), "root")
         response = api.post(
-            f"{api.base_url}/v{api.api_version}/build",
+            engine.url(api, "/build"),
             params=_params(spec, limits, tag),
             data=pack.stream(),
             headers={"Content-Type": "application/tar"},
@@ -211,7 +211,7 @@ class _Steps:
         be listed.
         """
         self._running = container
-        url = f"{self._api.base_url}/v{self._api.api_version}/containers/{container}/update"
+        url = engine.url(self._api, f"/containers/{container}/update")
         deadline = time.monotonic() + UNBOUND_SECONDS
         while True:
             answer = self._api.post(url, json={"PidsLimit": self._pids}, timeout=self._api.timeout)
@@ -242,7 +242,7 @@ class _Guard:
         self._response, self._look = response, look
         self._over = Event()
         self.reason: str | None = None
-        """Why the stream was broken off, if it was."""
+        """Reason for which the stream was broken off, if it was."""
 
     def __enter__(self) -> Self:
         self._thread = Thread(target=self._watch, daemon=True)

@@ -28,6 +28,7 @@ from runner.errors import ConfigError, EngineError
 from runner.records import InstalledBundle
 from runner.sandbox import archive, supervise
 from runner.sandbox.docker import base
+from runner.sandbox.docker.faults import CONFLICT
 from runner.sandbox.docker.lock_files import checked_lock
 from runner.sandbox.inside import ROOT
 
@@ -46,7 +47,6 @@ _CONTENT = Path(__file__).with_name("content.py")
 _SUPERVISE = Path(supervise.__file__)
 CONTENT_FILE = "/var/lib/assay-content"
 """File in the installation's container with the digest of the content. It lies outside the mounted volume."""
-_CONFLICT = 409
 _PARALLEL = 4
 _POLL_SECONDS = 0.2
 _START_SECONDS = 30.0
@@ -191,7 +191,7 @@ def _start(client: DockerClient, build: _Build, say: Say) -> Container | None:
     except NotFound:
         return None
     except APIError as error:
-        if error.status_code != _CONFLICT:
+        if error.status_code != CONFLICT:
             raise EngineError(f"bundle {build.name}: the engine refused to install it: {error}") from error
         return None
     return container

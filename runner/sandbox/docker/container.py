@@ -20,7 +20,7 @@ from runner.sandbox import archive, liveness
 from runner.sandbox.command_output import Excess, Output, Stop, stopper
 from runner.sandbox.docker import builds, counters, entrypoint, launch, open_network, stuck
 from runner.sandbox.docker import disk as usage
-from runner.sandbox.docker.exec_stream import Attached, follow
+from runner.sandbox.docker.exec_stream import Attached, exit_code, follow
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults, explanation
 from runner.sandbox.docker.files import Files
 from runner.sandbox.docker.images import ImageConfig, Images
@@ -35,8 +35,6 @@ CANNOT_START = 126
 DOUBTFUL = (CANNOT_START, liveness.KILLED)
 """Exit codes that may also mean that the container died during the command, or just before it."""
 NO_SUCH_COMMAND = 127
-LONGEST_PAUSE_SECONDS = 0.25
-"""Longest pause between two questions whether a silent command still runs."""
 EXCESS_MESSAGES = {
     "disk": "More than {0.disk_mb} MiB (sandbox.disk_mb, or the task's own), holes in files counted",
     "files": "More than {0.files} files (sandbox.files), or folders nested too deeply to count them",
@@ -338,7 +336,7 @@ class DockerSandbox:
                 def reason() -> Stop | None:
                     return stop() or disk.excess
 
-                ending = follow(stream, output, reason) or self._exit_code(run, reason)
+                ending = follow(stream, output, reason) or exit_code(self._api, run, reason)
                 if isinstance(ending, str):
                     self._kill_reading(stream, output)
         except APIError:
@@ -357,17 +355,6 @@ class DockerSandbox:
             rest = pool.submit(follow, stream, output, stopper(liveness.DEATH_SECONDS, lambda: False))
             self.kill()
             rest.result()
-
-    def _exit_code(self, run: str, stop: Callable[[], Stop | None]) -> int | Stop:
-        """Wait for a command whose output is closed. A command that closes its own streams may run on for long."""
-        pause = 0.005
-        while (reason := stop()) is None:
-            state = self._api.exec_inspect(run)
-            if not state["Running"] and state["ExitCode"] is not None:
-                return int(state["ExitCode"])
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-        return reason
 
     def _lost(self, death: int) -> Literal["lost"]:
         """Return "lost". Raises `ImageError` if the container died because its image cannot even sleep.

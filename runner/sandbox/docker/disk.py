@@ -13,6 +13,7 @@ from docker.errors import APIError
 
 from runner.records import Changes
 from runner.sandbox.command_output import Excess
+from runner.sandbox.docker import engine
 from runner.sandbox.docker.faults import ENGINE_FAULTS, NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Limits
 
@@ -84,7 +85,7 @@ def _list(api: APIClient, container: str, most: int) -> tuple[int | None, bytes 
 
     The number is None if the paths cannot be counted, and 0 if the container is gone.
     """
-    url = f"{api.base_url}/v{api.api_version}/containers/{container}/changes"
+    url = engine.url(api, f"/containers/{container}/changes")
     with api.get(url, stream=True, timeout=COUNT_SECONDS) as response:
         if not response.ok:
             return (0 if response.status_code == NOT_FOUND else None), None

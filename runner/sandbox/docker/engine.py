@@ -79,8 +79,12 @@ def call(
 
     Raises `APIError` for a refusal, as they do, and `RequestException` when there is no answer in time.
     """
-    url = f"{api.base_url}/v{api.api_version}{path}"
-    return checked(api.request(method, url, params=params, timeout=seconds))
+    return checked(api.request(method, url(api, path), params=params, timeout=seconds))
+
+
+def url(api: APIClient, path: str) -> str:
+    """Return the address of a path of the engine's API."""
+    return f"{api.base_url}/v{api.api_version}{path}"
 
 
 def checked(response: Response) -> Response:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from docker import APIClient
 
 from runner.sandbox.command_output import Output, Stop
-from runner.sandbox.docker.exec_stream import Attached, follow
+from runner.sandbox.docker.exec_stream import Attached, exit_code, follow
 
 REACHED = "assay: the command of the entrypoint runs"
 COMMAND = ("sh", "-c", f"echo '{REACHED}'; sleep infinity")
@@ -28,8 +28,6 @@ ERROR_CHARACTERS = 1000
 """Characters of the ENTRYPOINT's output in an error."""
 SILENCE_SECONDS = 60.0
 """Longest wait for further output, repeated until the output ends."""
-PAUSE_SECONDS = 0.02
-"""Pause between two questions whether the ENTRYPOINT still runs."""
 
 
 class Entrypoint(NamedTuple):
@@ -60,13 +58,12 @@ def run(api: APIClient, container: str, entrypoint: Entrypoint, user: str) -> st
         Thread(target=_drain, args=(stream,), daemon=True).start()
         return None
     stream.close()  # the command has closed its output
-    while (state := api.exec_inspect(command))["Running"] and time.monotonic() < until:
-        time.sleep(PAUSE_SECONDS)
-    if state["Running"]:
+    code = exit_code(api, command, reason)
+    if not isinstance(code, int):
         return None
     printed = (output.stdout + output.stderr).strip()[-ERROR_CHARACTERS:]
     return (
-        f"its ENTRYPOINT {list(entrypoint.argv)} ended with exit code {state['ExitCode']} and did not run the command "
+        f"its ENTRYPOINT {list(entrypoint.argv)} ended with exit code {code} and did not run the command "
         f'that it was given (a script does so by `exec "$@"`); a container of it would end there: {printed}'
     )
 

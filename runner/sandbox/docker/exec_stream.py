@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,10 +15,12 @@ from runner.sandbox.command_output import CHUNK, POLL_SECONDS, Output, Stop
 HEADER = 8
 """Bytes before each frame of the engine's stream: the stream's number, three zeros, the length (big-endian)."""
 STDERR = 2
+LONGEST_PAUSE_SECONDS = 0.25
+"""Longest pause between two questions whether a silent command still runs."""
 
 
 class Attached:
-    """Start a created command; read its multiplexed output and write its input.
+    """The multiplexed output and the input of a created command, which the constructor starts.
 
     The client returns the bare socket beneath the reader that parsed the response headers. Bytes that arrived in the
     same packet as the headers stay in that reader. For a quick command these are its whole output: on a busy machine
@@ -97,8 +100,7 @@ class Frames:
 
 
 def follow(stream: Attached, output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
-    """Read a command's output until it is closed. Return why the command must end, or None if the output ended by
-    itself.
+    """Read a command's output until its end; return None then, or why the command must end before.
 
     A later call may continue where an earlier one stopped.
     """
@@ -109,6 +111,21 @@ def follow(stream: Attached, output: Output, stop: Callable[[], Stop | None]) ->
             return None
         for stderr, payload in stream.frames.split(data):
             output.add(payload, stderr=stderr)
+    return reason
+
+
+def exit_code(api: APIClient, run: str, stop: Callable[[], Stop | None]) -> int | Stop:
+    """Wait for a command whose output has ended; return its exit code, or why it must end before.
+
+    A command that closes its own streams may run on for long.
+    """
+    pause = 0.005
+    while (reason := stop()) is None:
+        state = api.exec_inspect(run)
+        if not state["Running"] and state["ExitCode"] is not None:
+            return int(state["ExitCode"])
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
     return reason
 
 

@@ -18,7 +18,7 @@ from docker.utils import decode_json_header
 
 from runner.errors import EngineError, WorkspaceTooLarge
 from runner.sandbox import archive
-from runner.sandbox.docker.engine import call, checked
+from runner.sandbox.docker.engine import call, checked, url
 from runner.sandbox.docker.faults import NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Caps
 
@@ -137,7 +137,7 @@ class Files:
 
     @property
     def _url(self) -> str:
-        return f"{self._api.base_url}/v{self._api.api_version}/containers/{self._container}/archive"
+        return url(self._api, f"/containers/{self._container}/archive")
 
 
 def _in_time(chunks: Iterable[bytes], until: float) -> Iterator[bytes]:

@@ -24,7 +24,7 @@ from requests import Response
 from runner.errors import ImageError
 from runner.protocols import Making
 from runner.records import Environment, Image
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base, engine
 from runner.sandbox.docker.entrypoint import Entrypoint
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
 from runner.terminal.escaping import uncoloured
@@ -214,8 +214,7 @@ class Images:
 
         The client's own `pull` has no time limit, and its streams cannot be closed.
         """
-        url = f"{self._api.base_url}/v{self._api.api_version}{path}"
-        with self._api.post(url, stream=True, timeout=silence, **request) as response:
+        with self._api.post(engine.url(self._api, path), stream=True, timeout=silence, **request) as response:
             yield events_of(response)
 
 

@@ -371,7 +371,7 @@ def test_two_runners_install_it_once(client: docker.DockerClient, built: BundleR
 def test_installation_that_another_runner_spoiled_is_done_again(
     client: docker.DockerClient, built: BundleRecipe
 ) -> None:
-    """As after a crash of the machine, the container ended with another code, and the volume is half full."""
+    """A crash of the machine leaves a container with another exit code, and a half-full volume."""
     name = bundles.container_name(built)
     bundles.ensure(client, [], print)
     volume = {name: {"bind": "/opt/assay/small", "mode": "rw"}}

@@ -104,7 +104,7 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class Walls:
+class Isolation:
     """The isolation of a command: steps that depend on how cases are isolated."""
 
     enter: Callable[[], None]
@@ -123,14 +123,14 @@ class Crew:
     it cannot forge a result.
     """
 
-    def __init__(self, walls: Walls) -> None:
-        self._walls = walls
+    def __init__(self, isolation: Isolation) -> None:
+        self._isolation = isolation
         (given, self._giving), (self._report, reporting) = os.pipe(), os.pipe()
         (self._out, outwards), (self._err, errwards) = os.pipe(), os.pipe()
         self._parent = os.fork()
         if self._parent == 0:
             os.close(self._giving)  # so that the shell notices this process's end
-            _lead(walls, given, reporting, (outwards, errwards))
+            _lead(isolation, given, reporting, (outwards, errwards))
         for descriptor in (given, reporting, outwards, errwards):
             os.close(descriptor)
 
@@ -144,7 +144,7 @@ class Crew:
             marshal.dump((order.script, order.workdir, dict(order.env)), file)
         streams = {self._out: Stream(order.output_bytes), self._err: Stream(order.output_bytes)}
         in_time = _follow(self._report, streams, began + order.seconds)
-        status = self._walls.end(self._parent)
+        status = self._isolation.end(self._parent)
         report = os.read(self._report, _REPORT.size)
         for descriptor, stream in streams.items():
             while data := os.read(descriptor, CHUNK):  # nobody is left who could write more
@@ -166,7 +166,7 @@ class Crew:
     def dismiss(self) -> None:
         """End both processes without a command. An alternative to `run`."""
         os.close(self._giving)
-        self._walls.end(self._parent)
+        self._isolation.end(self._parent)
         self._close()
 
     def _close(self) -> None:
@@ -197,7 +197,7 @@ def _follow(report: int, streams: Mapping[int, Stream], deadline: float) -> bool
     return False
 
 
-def _lead(walls: Walls, given: int, report: int, outputs: tuple[int, int]) -> NoReturn:
+def _lead(isolation: Isolation, given: int, report: int, outputs: tuple[int, int]) -> NoReturn:
     """Act as the parent: never return, and print failures on the supervisor's stderr."""
     try:
         kernel.die_with_parent()
@@ -206,7 +206,7 @@ def _lead(walls: Walls, given: int, report: int, outputs: tuple[int, int]) -> No
         shell = os.fork()
         if shell == 0:
             os.close(report)
-            _shell(walls, given, starting, outputs)
+            _shell(isolation, given, starting, outputs)
         os.close(starting)
         pid = 0
         while pid != shell:  # also wait for inherited orphans
@@ -221,7 +221,7 @@ def _lead(walls: Walls, given: int, report: int, outputs: tuple[int, int]) -> No
     os._exit(0)
 
 
-def _shell(walls: Walls, given: int, starting: int, outputs: tuple[int, int]) -> NoReturn:
+def _shell(isolation: Isolation, given: int, starting: int, outputs: tuple[int, int]) -> NoReturn:
     """Act as the command's own process: never return."""
     try:
         os.setsid()
@@ -232,7 +232,7 @@ def _shell(walls: Walls, given: int, starting: int, outputs: tuple[int, int]) ->
         if not order:
             os._exit(0)
         script, workdir, env = marshal.loads(order)  # noqa: S302 - written by the supervisor itself
-        walls.enter()
+        isolation.enter()
     except BaseException:  # noqa: BLE001 - as above; without a start to report, the parent fails too
         traceback.print_exc()
         sys.stderr.flush()
@@ -242,7 +242,7 @@ def _shell(walls: Walls, given: int, starting: int, outputs: tuple[int, int]) ->
         for standard, descriptor in enumerate((nothing, *outputs)):
             os.dup2(descriptor, standard)
         os.write(starting, _BEGAN.pack(time.monotonic()))
-        walls.become()
+        isolation.become()
         os.chdir(workdir)
         os.execve("/bin/sh", ("sh", "-c", script), env)  # noqa: S606 - a shell is what a case asks for
     except BaseException as error:  # noqa: BLE001 - as above; goes to the command's stderr

@@ -30,7 +30,7 @@ class Copies:
     def __init__(self, files_root: str, caps: changes.Caps, become: Callable[[], None]) -> None:
         self.caps = caps
         self.watched = folders(files_root)
-        self.walls = command.Walls(_nothing, become, _end)
+        self.isolation = command.Isolation(_nothing, become, _end)
         kernel.adopt_orphans()
 
     @contextmanager
@@ -60,12 +60,12 @@ class Copy:
 
     def prepare(self, order: command.Order) -> command.Ending:
         """Run the prep script."""
-        return command.Crew(self._copies.walls).run(order)
+        return command.Crew(self._copies.isolation).run(order)
 
     def run(self, order: command.Order) -> command.Ending:
         """Record the state, then run the command."""
         self._before = changes.Frozen(changes.Tree("/"), self._paths, self._copies.caps.clock())
-        return command.Crew(self._copies.walls).run(order)
+        return command.Crew(self._copies.isolation).run(order)
 
     def changes(self) -> changes.Changes:
         """Return what the command changed."""

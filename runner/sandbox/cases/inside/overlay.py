@@ -32,7 +32,7 @@ class Overlays:
     def __init__(self, size: str, caps: changes.Caps, become: Callable[[], None]) -> None:
         self.caps = caps
         self._size = size
-        self._walls = command.Walls(_enter, become, _end)
+        self._isolation = command.Isolation(_enter, become, _end)
         self._has_network = False
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY)
 
@@ -58,7 +58,7 @@ class Overlays:
             kernel.loopback_up()
         kernel.enter(self._own, kernel.NEWPID)  # otherwise a second namespace could not be made
         kernel.unshare(kernel.NEWPID)
-        return command.Crew(self._walls)
+        return command.Crew(self._isolation)
 
     def _network_used(self) -> bool:
         """Return whether this process's network has been used. Making a new one takes longer than the rest of a stage.
