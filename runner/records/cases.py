@@ -1,7 +1,6 @@
 """The records of differential testing: a case, its limits, and its result on one side.
 
-Imports nothing of ours but the base of all records. The engine that turns a `Case` into a `CaseResult` is
-`runner.sandbox.cases.box`.
+Imports nothing of ours but the base of all records. `runner.sandbox.cases.box` turns a `Case` into a `CaseResult`.
 """
 
 from __future__ import annotations

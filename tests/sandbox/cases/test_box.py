@@ -1,4 +1,4 @@
-"""The case engine beyond its isolation: its records, its choice of isolation, and images of all kinds."""
+"""Running cases, apart from how they are isolated: records, the choice of isolation, and images of all kinds."""
 
 from __future__ import annotations
 

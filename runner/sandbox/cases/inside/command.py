@@ -105,7 +105,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Isolation:
-    """The isolation of a command: steps that depend on how cases are isolated."""
+    """The steps that isolate a command, for one of the two kinds of isolation."""
 
     enter: Callable[[], None]
     """Enter namespaces and root directory. Called in the command's own process."""
