@@ -1,15 +1,15 @@
-"""Unpack a stranger's tar or zip file. Every member is checked before anything is written.
+"""Unpack an untrusted tar or zip file. Every member is checked before anything is written.
 
 `tarfile.extractall(filter="data")` is not used: Python 3.11.2 has no filter, and before 3.11.13, 3.12.11 and 3.13.4 a
-member could be written anywhere (CVE-2025-4517). The rules, on every Python:
+member could be written anywhere (CVE-2025-4517). These rules hold on every Python:
 
-* Members are regular files, folders, symbolic links and hard links. A pipe or a device is refused.
+* Members are regular files, folders, symbolic links and hard links. Pipes and devices are refused.
 * A path is relative, without `..` and control characters. It lies beneath folders only, never beneath a link.
-* A path may occur twice as the same kind (the last one counts), never as two kinds.
-* A symbolic link is relative and stays inside, with `..` only at its beginning: behind a name, `..` would be counted
-  from wherever that name leads. Links are kept, as sdists and Debian sources have them, and are made after all files.
+* A path may occur twice as the same kind (the last one counts), but never as two kinds.
+* A symbolic link is relative and stays inside, with `..` only at its beginning: after a name, `..` would count from
+  wherever that name leads. Links are kept, since sdists and Debian sources have them, and are made after all files.
 * A hard link becomes a copy of an earlier file.
-* Number, total size and ratio to the packed size are limited.
+* Number of members, total size, and ratio to the packed size are limited.
 
 This package runs on Python 3.11.2 without third-party packages.
 """
@@ -21,21 +21,21 @@ import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.archives.readers import FOLDER, Member, Place, Tar, Zip, opened, place_of, refused
+from runner.archives.readers import FOLDER, Member, Place, Tar, Zip, open_archive, place_of, refusal
 from runner.archives.writer import write
 
 
 class Limits(NamedTuple):
-    """How much an archive may hold."""
+    """Limits on the content of an archive."""
 
     members: int = 200_000
-    """Files, folders and links, with folders that are only implied."""
+    """Files, folders and links, including folders that are only implied."""
     size: int = 4 << 30
     """Bytes of all files, unpacked."""
     ratio: int = 200
-    """Times its packed size, beyond `free`."""
+    """Highest ratio of unpacked to packed size, for archives of more than `free` bytes."""
     free: int = 64 << 20
-    """Bytes up to which the ratio does not count."""
+    """Bytes, unpacked, up to which the ratio does not count."""
 
 
 LIMITS = Limits()
@@ -44,14 +44,14 @@ LIMITS = Limits()
 def unpack(
     packed: Path, into: Path, *, without_top: bool = False, machine: bool = False, limits: Limits = LIMITS
 ) -> None:
-    """Unpack a tar or zip file into a folder that is new, or empty.
+    """Unpack a tar or zip file into a new or empty folder.
 
-    `without_top` leaves out the one folder that all members lie in, if there is one. `machine` is for the files of a
-    sandbox that go back into one: what is there gives way, and names and links may be any, for they are its own.
+    `without_top` drops the one folder that contains all members, if there is one. `machine` is for a sandbox's files
+    that return to a sandbox: existing files are replaced, and names and links may be any, for they are its own.
 
-    Raises `ConfigError` for a file that is not an archive, is broken, or has a member that is refused.
+    Raises `ConfigError` if the file is not an archive, is broken, or has a refused member.
     """
-    with opened(packed) as reader:
+    with open_archive(packed) as reader:
         members = _checked(reader, limits, packed.stat().st_size)
         members = _without_top(members) if without_top else members
         if not machine:
@@ -61,15 +61,15 @@ def unpack(
 
 
 def unpacked_size(packed: Path, limits: Limits = LIMITS) -> int:
-    """Bytes of all files of a tar or zip file, unpacked. Raises `ConfigError` as `unpack` does."""
-    with opened(packed) as reader:
+    """Return the bytes of all files of a tar or zip file, unpacked. Raises `ConfigError` as `unpack` does."""
+    with open_archive(packed) as reader:
         members = _checked(reader, limits, packed.stat().st_size)
         _check_names(members)
         return sum(member.size for member in members.values())
 
 
 def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Member]:
-    """All members by their place, parents before children."""
+    """Return all members by place, parents before children."""
     most = min(limits.size, max(limits.free, limits.ratio * packed))
     found: dict[Place, Member] = {}
     total = 0
@@ -77,12 +77,12 @@ def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Memb
         place, member = place_of(name), given
         if not place:
             if member.kind != "folder":
-                raise refused(name, "has no name")
+                raise refusal(name, "has no name")
             continue
         if member.copied is not None:
             original = found.get(member.copied)
             if original is None or original.kind != "file" or member.copied == place:
-                raise refused(name, "is a hard link to what is not a file before it")
+                raise refusal(name, "is a hard link to something other than an earlier file")
             member = member._replace(size=original.size)
         total += member.size
         if total > most:
@@ -96,7 +96,7 @@ def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Memb
 def _add(found: dict[Place, Member], place: Place, member: Member, name: str) -> None:
     known = found.get(place)
     if known and known.kind != member.kind:
-        raise refused(name, f"is a {member.kind}, and was a {known.kind} before")
+        raise refusal(name, f"is a {member.kind}, and was a {known.kind} before")
     missing = []
     for length in range(len(place) - 1, 0, -1):
         above = found.get(place[:length])
@@ -104,7 +104,7 @@ def _add(found: dict[Place, Member], place: Place, member: Member, name: str) ->
             missing.append(place[:length])
             continue
         if above.kind != "folder":
-            raise refused(name, f"lies beneath a {above.kind}")
+            raise refusal(name, f"lies beneath a {above.kind}")
         break
     found.update((parent, FOLDER) for parent in reversed(missing))
     found[place] = member
@@ -127,9 +127,9 @@ def _check_names(members: dict[Place, Member]) -> None:
     for place, member in members.items():
         name = "/".join(place)
         if _has_controls(name):
-            raise refused(name, "has control characters in its path")
+            raise refusal(name, "has control characters in its path")
         if member.kind == "link" and not stays(place, member.target):
-            raise refused(name, f"is a link that leaves its place, to {member.target[:200]!r}")
+            raise refusal(name, f"is a link that leaves its place, to {member.target[:200]!r}")
 
 
 def _has_controls(text: str) -> bool:
@@ -137,7 +137,7 @@ def _has_controls(text: str) -> bool:
 
 
 def stays(place: Place, target: str) -> bool:
-    """Whether the target of a link at this place is inside, whatever the links are that lie on its way."""
+    """Return whether a link's target is inside, whatever links lie on the way to it."""
     if not target or target.startswith("/") or _has_controls(target):
         return False
     depth, named = len(place) - 1, False

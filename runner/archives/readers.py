@@ -1,4 +1,4 @@
-"""Members of tar and zip files, as they are read: names and kinds are those of the file, and nothing is believed."""
+"""Readers of tar and zip files. Names and kinds are reported as the file has them, and nothing is trusted."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from runner.errors import ConfigError
 
 UNREADABLE = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(EOFError, OSError, RuntimeError, ValueError),  # cut off; encrypted; numbers that are none
+    *(EOFError, OSError, RuntimeError, ValueError),  # truncated; encrypted; malformed numbers
 )
-"""What reading an archive raises when it is not one, or broken."""
+"""Exceptions of reading a file that is broken or not an archive."""
 HEADER_BYTES = 1 << 20
-"""Most that may be read to find the next member of a tar file: its headers are held in memory."""
+"""Most bytes that may be read to find the next member of a tar file: its headers are held in memory."""
 PATH_BYTES, NAME_BYTES, DEPTH = 2000, 255, 100
-"""Longest path of a member, longest name in it, and most names in it."""
+"""Longest path of a member in bytes, longest name in it in bytes, and most names in it."""
 _LATEST = float(1 << 33)
-"""Latest time of a file, in seconds since the epoch."""
+"""Latest modification time of a file, in seconds since the epoch."""
 _OPENERS: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
     (b"\xfd7zXZ\x00", lzma.open),
     (b"\x5d\x00\x00", lzma.open),
 )
-"""First bytes of a compressed tar file, and what reads it."""
+"""First bytes of a compressed tar file, and the function that opens it."""
 Place = tuple[str, ...]
-"""Names of a path, from the archive's top on."""
+"""Names of a path, from the archive's top down."""
 
 
 class Member(NamedTuple):
@@ -46,22 +46,22 @@ class Member(NamedTuple):
     kind: Literal["file", "folder", "link"]
     size: int = 0
     mode: int = 0o644
-    """Permissions as they are said, of which only the owner's right to execute is kept, but for a `machine`'s."""
+    """Permissions in the archive. Only the owner's right to execute is used, unless the archive is a `machine`'s."""
     modified: float | None = None
-    """Seconds since the epoch; build tools compare times. None: unknown."""
+    """Modification time in seconds since the epoch, since build tools compare times. None: unknown."""
     target: str = ""
-    """Of a link."""
+    """Target of a link."""
     copied: Place | None = None
-    """The file of which this one, a hard link, is a copy."""
+    """Place of the file that this one, a hard link, copies."""
     source: Any = None
-    """What the archive's reader opens."""
+    """The archive library's own entry, which its reader opens."""
 
 
 FOLDER = Member("folder")
 
 
 class _Bounded:
-    """A file of which only so much may be read until `allow` is called again; skipping is free."""
+    """A file of which only so many bytes may be read until `allow` is called again. Skipping is free."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -69,13 +69,13 @@ class _Bounded:
         self.seek, self.tell, self.close = file.seek, file.tell, file.close
 
     def allow(self, size: int) -> None:
-        """Let so many bytes be read from here on."""
+        """Allow this many bytes to be read from here on."""
         self._left = size
 
     def read(self, size: int = -1) -> bytes:
-        """As a file's; raises `tarfile.ReadError` beyond what is allowed."""
+        """Read as from a file. Raises `tarfile.ReadError` beyond what is allowed."""
         if size < 0 or size > self._left:
-            raise tarfile.ReadError("a header is longer than any that is honest")
+            raise tarfile.ReadError("a header is too long")
         content = self._file.read(size)
         self._left -= len(content)
         return content
@@ -94,7 +94,9 @@ class Tar:
             self._tar = tarfile.open(fileobj=cast("IO[bytes]", self._file), mode="r:")  # noqa: SIM115 - closed by `close`
         except UNREADABLE as error:
             self._file.close()
-            raise tarfile.ReadError(f"it is neither a tar nor a zip file, or broken ({error})") from error
+            raise tarfile.ReadError(
+                f"it is neither a tar nor a zip file, or it is broken ({error})"
+            ) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -102,13 +104,14 @@ class Tar:
         self._file.close()
 
     def members(self) -> Iterator[tuple[str, Member]]:
-        """Name and member, unchecked but for kind and size."""
+        """Yield name and member; only kind and size are checked."""
         while True:
             self._file.allow(HEADER_BYTES)
             if (entry := self._tar.next()) is None:
                 return
-            self._tar.members = []  # type: ignore[attr-defined] # else all are kept; what is needed of one is in its `Member`
-            if entry.size < 0:  # would be read for ever (CVE-2025-8194)
+            # Drop tarfile's list of all entries: a `Member` has what is needed of one.
+            self._tar.members = []  # type: ignore[attr-defined]
+            if entry.size < 0:  # would be read forever (CVE-2025-8194)
                 raise tarfile.ReadError(f"{entry.name!r} has a negative size")
             yield entry.name, self._member(entry)
 
@@ -118,7 +121,7 @@ class Tar:
         if entry.issym():
             return Member("link", target=entry.linkname)
         if not entry.isreg() and not entry.islnk():
-            raise refused(entry.name, "is neither a file nor a folder nor a link")
+            raise refusal(entry.name, "is neither a file nor a folder nor a link")
         known = math.isfinite(entry.mtime) and 0 <= entry.mtime <= _LATEST
         return Member(
             "file",
@@ -130,7 +133,7 @@ class Tar:
         )
 
     def open(self, member: Member) -> IO[bytes]:
-        """The content of a file."""
+        """Return the content of a file."""
         self._file.allow(member.size + HEADER_BYTES)
         content = self._tar.extractfile(member.source)
         if content is None:
@@ -149,9 +152,9 @@ class Zip:
         self._zip.close()
 
     def members(self) -> Iterator[tuple[str, Member]]:
-        """As `Tar.members`."""
+        """Yield name and member, as `Tar.members` does."""
         for entry in self._zip.infolist():
-            # `filename` is cut at a NUL and has been given other separators; this is what is in the file.
+            # `filename` is cut at a NUL and its separators are changed; this is the name in the file.
             yield entry.orig_filename, self._member(entry)
 
     def _member(self, entry: zipfile.ZipInfo) -> Member:
@@ -161,27 +164,27 @@ class Zip:
             return FOLDER
         if kind == stat.S_IFLNK:
             if entry.file_size > PATH_BYTES:
-                raise refused(entry.filename, "is a link of endless length")
+                raise refusal(entry.filename, "is a link that is too long")
             return Member("link", target=os.fsdecode(self._zip.read(entry)))
         if kind not in (0, stat.S_IFREG):
-            raise refused(entry.filename, "is neither a file nor a folder nor a link")
+            raise refusal(entry.filename, "is neither a file nor a folder nor a link")
         return Member("file", size=entry.file_size, mode=mode & 0o777, source=entry)
 
     def open(self, member: Member) -> IO[bytes]:
-        """As `Tar.open`."""
+        """Return the content of a file, as `Tar.open` does."""
         return self._zip.open(member.source)
 
 
 @contextmanager
-def opened(packed: Path) -> Iterator[Tar | Zip]:
-    """What reads a file. Within the block every error of its readers becomes a `ConfigError`."""
+def open_archive(packed: Path) -> Iterator[Tar | Zip]:
+    """Yield the reader of a file. Within the block every error of the readers becomes a `ConfigError`."""
     reader: Tar | Zip | None = None
     try:
         reader = Zip(packed) if zipfile.is_zipfile(packed) else Tar(packed)
         yield reader
     except UNREADABLE as error:
-        said = str(error) or type(error).__name__
-        raise ConfigError(f"{packed.name} cannot be unpacked: {said}.") from error
+        reason = str(error) or type(error).__name__
+        raise ConfigError(f"{packed.name} cannot be unpacked: {reason}.") from error
     finally:
         if reader is not None:
             with suppress(*UNREADABLE):
@@ -189,18 +192,18 @@ def opened(packed: Path) -> Iterator[Tar | Zip]:
 
 
 def place_of(name: str) -> Place:
-    """The names of a member's path. Raises `tarfile.ReadError` for one that is refused."""
+    """Return the names of a member's path. Raises `tarfile.ReadError` if the path is refused."""
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if name.startswith("/"):
-        raise refused(name, "has an absolute path")
+        raise refusal(name, "has an absolute path")
     if ".." in parts:
-        raise refused(name, "leaves its place")
+        raise refusal(name, "leaves its place")
     longest = max((len(os.fsencode(part)) for part in parts), default=0)
     if longest > NAME_BYTES or len(parts) > DEPTH or len(os.fsencode(name)) > PATH_BYTES:
-        raise refused(name, "has a path that is too long")
+        raise refusal(name, "has a path that is too long")
     return parts
 
 
-def refused(name: str, why: str) -> tarfile.ReadError:
-    """The error of a member that is refused."""
+def refusal(name: str, why: str) -> tarfile.ReadError:
+    """Return the error for a refused member."""
     return tarfile.ReadError(f"its member {name[:200]!r} {why}")

@@ -16,7 +16,7 @@ CHUNK = 1 << 16
 
 
 def write(members: dict[Place, Member], reader: Tar | Zip, into: Path, *, over: bool) -> None:
-    """Files first, in the archive's order, then links, so that nothing is ever written through one."""
+    """Write files in the archive's order, then links, so that nothing is ever written through a link."""
     with Writer(into, over=over) as writer:
         for place, member in members.items():
             if member.kind == "folder":
@@ -27,7 +27,7 @@ def write(members: dict[Place, Member], reader: Tar | Zip, into: Path, *, over: 
                     writer.file(place, member, content)
         for place, member in members.items():
             if member.copied is not None:
-                with writer.opened(member.copied) as content:
+                with writer.open(member.copied) as content:
                     writer.file(place, member, content)
         for place, member in members.items():
             if member.kind == "link":
@@ -35,7 +35,7 @@ def write(members: dict[Place, Member], reader: Tar | Zip, into: Path, *, over: 
 
 
 class Writer:
-    """Writes beneath a folder by descriptors of its folders, of which none is ever a link."""
+    """A writer beneath a folder. It works on descriptors of folders, none of which is ever a link."""
 
     def __init__(self, into: Path, *, over: bool) -> None:
         self._over = over
@@ -51,7 +51,7 @@ class Writer:
         os.close(self._root)
 
     def folder(self, place: Place) -> None:
-        """Make a folder, and be in it."""
+        """Make a folder and enter it."""
         if place == self._at:
             return
         os.close(self._folder)
@@ -60,7 +60,7 @@ class Writer:
             self._enter(name)
 
     def file(self, place: Place, member: Member, content: IO[bytes]) -> None:
-        """Write a file. Raises `tarfile.ReadError` when its content is longer or shorter than it says."""
+        """Write a file. Raises `tarfile.ReadError` when its content is longer or shorter than declared."""
         self.folder(place[:-1])
         name = place[-1]
         self._clear(name)
@@ -84,8 +84,8 @@ class Writer:
         self._clear(place[-1])
         os.symlink(target, place[-1], dir_fd=self._folder)
 
-    def opened(self, place: Place) -> IO[bytes]:
-        """A file that has been written."""
+    def open(self, place: Place) -> IO[bytes]:
+        """Open a file that has been written."""
         self.folder(place[:-1])
         flags = os.O_RDONLY | os.O_NOFOLLOW
         return open(os.open(place[-1], flags, dir_fd=self._folder), "rb")  # noqa: PTH123 - as above

@@ -27,7 +27,7 @@ from runner.errors import ConfigError
 from runner.gateway.api import Api, Json
 from runner.gateway.provider import Reply
 from runner.gateway.shapes import RequestError
-from runner.records import ErrorInfo, Model, ModelCall, name_told
+from runner.records import ErrorInfo, Model, ModelCall, provider_name
 from runner.sweeps.store import LEDGER, SHARED, write_atomically
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Cassette:
         self._model = model
         self._left = list(_calls(path))
         self._known: dict[int, list[str]] = {}
-        self.told = name_told(self._left[0].model) if self._left else model.told
+        self.told = provider_name(self._left[0].model) if self._left else model.provider_name
         """What the recorded agent was told that its model is called: agents ask accordingly."""
 
     async def close(self) -> None:

@@ -129,7 +129,7 @@ class Provider:
     @property
     def told(self) -> str:
         """What the agent is told that the model is called."""
-        return self._model.told
+        return self._model.provider_name
 
     async def close(self) -> None:
         """Close the clients of the running loop."""

@@ -1,7 +1,7 @@
-"""What crosses a module border: frozen records, and nothing else.
+"""Frozen records, the only values that cross a module border.
 
-Imports nothing of ours. Every record rejects unknown fields, so a misspelt field or a record written by another
-schema fails loudly. Missing is `None`, never 0. A field's meaning stands beneath it.
+Imports nothing of ours. Every record rejects unknown fields, so a misspelt field or a record of another schema fails
+loudly. A missing value is `None`, never 0. A field's meaning stands beneath it.
 """
 
 from runner.records.base import ErrorInfo, Record
@@ -52,7 +52,7 @@ from runner.records.settings import (
     Scoring,
     SpendLimits,
     TierScoring,
-    name_told,
+    provider_name,
 )
 from runner.records.tasks import Answer, Environment, Healthcheck, Task, VerifierSpec
 
@@ -106,5 +106,5 @@ __all__ = [
     "UsageReport",
     "Verdict",
     "VerifierSpec",
-    "name_told",
+    "provider_name",
 ]

@@ -19,7 +19,7 @@ SHORTEST_SECRET = 8
 
 
 class Record(BaseModel):
-    """Base of all records: immutable, no unknown fields, finite or explicitly missing numbers."""
+    """Base of all records: immutable, without unknown fields, with finite or explicitly missing numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -30,10 +30,11 @@ class ErrorInfo(Record):
     type: str
     """Class name of the exception, or a short kind such as `disk`."""
     message: str
+    """Message of the exception; for long ones its end."""
     cause: str | None = None
     """The exception beneath, as `Type: message`."""
     phase: str = ""
-    """environment, agent, collect, verify, gateway."""
+    """Part of the trial: environment, agent, collect, verify or gateway."""
     traceback: str | None = None
     """Traceback of an unexpected exception, at most `TRACEBACK` characters, with paths of modules and without secrets.
     None for an expected failure, and in records of earlier versions."""

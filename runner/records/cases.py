@@ -1,7 +1,6 @@
-"""The records of differential testing: a case, what may be used for it, and what came of it on one side.
+"""The records of differential testing: a case, its limits, and its result on one side.
 
-Imports nothing of ours but the base of all records. The engine that turns a `Case` into a `CaseResult` is
-`runner.sandbox.cases.box`.
+Imports nothing of ours but the base of all records. `runner.sandbox.cases.box` turns a `Case` into a `CaseResult`.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from pydantic import ConfigDict, Field, field_validator
 from runner.records import Image, Record
 
 FILES_ROOT: Final = "/test_data"
-"""Where a case's files lie, and where its commands start unless told otherwise (CLI-Tool-Bench's own path)."""
+"""Folder of a case's files. Commands start there unless told otherwise (CLI-Tool-Bench's own path)."""
 How = Literal["overlay", "copy"]
-"""overlay: a fresh root for each case. copy: no mounts permitted; only what the case's user may write is watched and
-put back."""
+"""Isolation of a case. overlay: a fresh root for each case. copy: no mounts are permitted; only the folders that the
+case's user may write to are watched and restored."""
 MOST_BYTES: Final = 1 << 63
-"""The largest file that a kernel knows; no stream is longer."""
+"""The largest file that a kernel knows, in bytes. No stream is longer."""
 SHA256: Final = r"^[0-9a-f]{64}$"
 MOST_SECONDS: Final = 1e6
-"""No case takes longer, whatever its supervisor says."""
+"""Longest time of a case, in seconds, whatever its supervisor says."""
 LONGEST_NAME: Final = 255
-"""Bytes of one name in a path, as the kernel has it."""
+"""Longest name in a path, in bytes, as the kernel has it."""
 
 
 class Case(Record):
@@ -33,15 +32,15 @@ class Case(Record):
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
 
     command_class: str = Field(alias="class", min_length=1)
-    """`class` in the file: what the metrics average over; no part of what is run."""
+    """Class over which the metrics average (`class` in the file). It does not affect what is run."""
     command: str = Field(min_length=1)
-    """Given to `sh -c`."""
+    """Script for `sh -c`."""
     files: dict[str, str] = {}
-    """Path below `FILES_ROOT` -> text; written as 0644, their folders as 0755, owned by the case's user."""
+    """Path below `FILES_ROOT` -> text. Files have mode 0644, their folders 0755, and the case's user owns both."""
     prep: str = ""
-    """Given to `sh -c` after the files are there and before the state is taken that `changes` refer to."""
+    """Script for `sh -c`, run after the files are written. `changes` refers to the state after it."""
     env: dict[str, str] = {}
-    """On top of the side's own."""
+    """Environment variables in addition to the side's own."""
     start: Literal["/"] | None = None
     """Folder in which prep and command start. None: the side's `workdir`. `/`: as in the authors' containers; the
     case's user can add entries there, unless `CaseResult.how` is `copy`."""
@@ -51,7 +50,7 @@ class Case(Record):
     @field_validator("command", "prep")
     @classmethod
     def _no_nul(cls, script: str) -> str:
-        script.encode()  # a lone surrogate is a ValueError
+        script.encode()  # raises ValueError for a lone surrogate
         if "\0" in script:
             raise ValueError("a NUL byte cannot be given to a shell")
         return script
@@ -62,7 +61,7 @@ class Case(Record):
         for name, value in env.items():
             (name + value).encode()
             if not name or "=" in name or "\0" in name + value:
-                raise ValueError(f"{name!r} is no environment variable")
+                raise ValueError(f"{name!r} is not an environment variable")
         return env
 
     @field_validator("files")
@@ -74,7 +73,7 @@ class Case(Record):
             if "\0" in name:
                 raise ValueError(f"file {name!r} holds a NUL byte")
             if path.is_absolute() or ".." in path.parts or not path.parts or name.endswith("/"):
-                raise ValueError(f"file {name!r} is no path below {FILES_ROOT}")
+                raise ValueError(f"file {name!r} is not a path below {FILES_ROOT}")
             if any(len(part.encode()) > LONGEST_NAME for part in path.parts):
                 raise ValueError(f"file {name[:40]!r}... has a name of more than {LONGEST_NAME} bytes")
         if len(set(paths.values())) < len(paths):
@@ -86,26 +85,27 @@ class Case(Record):
 
 
 class CaseLimits(Record):
-    """What one case may use, and how much of what it did is kept."""
+    """Limits on what one case may use, and on what is stored of its effects."""
 
     seconds: float = Field(default=10.0, gt=0)
-    """Wall seconds of the command, and as many again of its prep."""
+    """Wall seconds for the command, and as many again for its prep."""
     memory_mb: int = Field(default=512, ge=16)
-    """MiB of all its processes and of what it writes."""
+    """MiB for all its processes and for what it writes."""
     pids: int = Field(default=64, ge=4)
     """Processes and threads."""
     disk_mb: int = Field(default=64, ge=1)
-    """MiB that it may write, files and prep included."""
+    """MiB that it may write, including its files and prep."""
     inodes: int = Field(default=20_000, ge=100)
-    """Files, directories and links that it may make, its own files and those of prep included."""
+    """Files, directories and links that it may make, including its files and those of prep."""
     output_bytes: int = Field(default=1 << 20, ge=1)
-    """Kept of each of stdout and stderr; the rest is read, counted and digested, up to a flood (`CaseResult.ended`)."""
+    """Bytes stored of each of stdout and stderr. The rest is read, counted and digested, up to a flood
+    (`CaseResult.ended`)."""
     diff_entries: int = Field(default=2_000, ge=1)
-    """Kept changes: the first, folder by folder."""
+    """Changes that are stored: the first ones, folder by folder."""
     diff_seconds: float = Field(default=5.0, gt=0)
     """Wall seconds that looking for changes may take."""
     text_bytes: int = Field(default=2_000, ge=0)
-    """Kept of each new or changed file's content, to show a difference; equality is the digest's."""
+    """Bytes stored of each new or changed file's content, to show a difference. Equality is decided by the digest."""
 
 
 class CaseSide(Record):
@@ -115,68 +115,73 @@ class CaseSide(Record):
     """Readable part of the container's name, `[a-z0-9_.-]`. Nothing inside can see it."""
     image: Image
     env: dict[str, str] = {}
-    """Environment of every command, beside PATH (the image's own, else a usual one), HOME, USER and LANG."""
+    """Environment of every command, in addition to PATH (the image's own, else a usual one), HOME, USER and LANG."""
     workdir: str = FILES_ROOT
-    """Where commands start; made if it is not there."""
+    """Folder in which commands start. It is made if it is missing."""
     limits: CaseLimits = CaseLimits()
     lanes: int = Field(default=1, ge=1)
     """Cases that it can run at once."""
     how: How | Literal["auto"] = "auto"
-    """auto: overlay where the engine permits mounts in a container, else copy."""
+    """Isolation; auto: overlay where the engine permits mounts in a container, else copy."""
 
 
 class Change(Record):
     """One entry of ΔS: one path that a command added, changed or deleted. Times and owners do not count."""
 
     path: str
-    """Absolute. Backslashes are doubled and bytes that are no UTF-8 written `\\xNN`, so no two paths look alike."""
+    r"""Absolute path. Backslashes are doubled and bytes that are not UTF-8 are written `\xNN`, so no two paths look
+    alike."""
     change: Literal["added", "changed", "deleted"]
+    """Effect of the command on the path."""
     kind: Literal["file", "directory", "symlink", "other"]
-    """Of what is there now; of a deleted path, of what was there. other: pipe, socket."""
+    """Kind of what is there now; for a deleted path, of what was there. other: a pipe or socket."""
     mode: int | None = Field(default=None, ge=0, le=0o7777)
-    """Permission bits with setuid, setgid and sticky; None for what is deleted, and for links, which have none."""
+    """Permission bits with setuid, setgid and sticky. None for a deleted path, and for links, which have none."""
     size: int | None = Field(default=None, ge=0, le=MOST_BYTES)
     """Bytes of a file."""
     was: Literal["file", "directory", "symlink", "other"] | None = None
     """Kind of what was there before; None for an added path."""
     mode_only: bool = False
-    """Whether kind and content are as before, so that only the permission bits differ."""
+    """Whether kind and content are unchanged, so that only the permission bits differ."""
     digest: str | None = None
-    """Of a file's content, or of a link's target: 64 hex digits of SHA-256. None for the rest, for what is deleted,
-    and where the time for looking had passed (`truncated`)."""
+    """SHA-256 of a file's content or of a link's target, 64 hex digits. None for other kinds, for a deleted path, and
+    if the time for looking ran out (`truncated`)."""
     text: str | None = None
-    """Beginning of a file's content, or a link's target; bytes that are no UTF-8 written `\\xNN`."""
+    r"""Beginning of a file's content, or a link's target. Bytes that are not UTF-8 are written `\xNN`."""
     head_digest: str | None = Field(default=None, pattern=SHA256)
-    """Digest of a file's first 2,000 characters, bytes that are not UTF-8 replaced, and of whether there are more: what
-    `semantics=artifact` compares. None for the rest, and for a file that could not be read."""
+    """Digest of a file's first 2,000 characters, with bytes that are not UTF-8 replaced, and of whether there are more:
+    what `semantics=artifact` compares. None for other kinds, and for a file that could not be read."""
 
 
 class CaseResult(Record):
-    """What one case did on one side. That it failed is a value, never an exception."""
+    """Result of one case on one side. A failure is a value, never an exception."""
 
     exit_code: int | None = Field(ge=0, le=255)
-    """The shell's own: 127 for a command that is not there, 128 + n when signal n ended it. None unless `exited`."""
+    """The shell's exit code: 127 for a missing command, 128 + n when signal n ended it. None unless `exited`."""
     ended: Literal["exited", "deadline", "flood", "prep", "lost"] = "exited"
-    """deadline: killed at `limits.seconds`. flood: killed after 64 MiB of stdout or of stderr. prep: the files or the
-    prep script failed, so the command was never run, and stdout and stderr are the script's. lost: twice in a row its
-    supervisor died with it; stderr is then its own."""
+    """Ending of the case. deadline: killed at `limits.seconds`. flood: killed after 64 MiB of stdout or of stderr.
+    prep: the files or the prep script failed, so the command was not run, and stdout and stderr are the script's. lost:
+    its supervisor died with it twice in a row; stderr is then the supervisor's."""
     stdout: str = ""
-    """At most `limits.output_bytes` of it; see `binary`."""
+    """Beginning of the command's stdout, at most `limits.output_bytes`; see `binary`."""
     stderr: str = ""
     binary: tuple[Literal["stdout", "stderr"], ...] = ()
-    """What is no UTF-8: there such bytes are written `\\xNN`, and backslashes doubled, so no two outputs look alike."""
+    r"""Streams that are not UTF-8. In these such bytes are written `\xNN` and backslashes are doubled, so no two
+    outputs look alike."""
     stdout_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
-    """What it really wrote."""
+    """Bytes that the command really wrote."""
     stderr_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
     stdout_digest: str | None = Field(default=None, pattern=SHA256)
-    """SHA-256 of everything that it wrote, also of what is not kept. None on a record from before."""
+    """SHA-256 of everything that it wrote, including what is not stored. None in records of earlier versions."""
     stderr_digest: str | None = Field(default=None, pattern=SHA256)
     changes: tuple[Change, ...] = ()
-    """ΔS of the command alone, in the order of paths: files and prep are before it."""
+    """ΔS of the command alone, sorted by path. Files and prep come before it."""
     truncated: tuple[Literal["stdout", "stderr", "entries", "diff_seconds"], ...] = ()
-    """What a cap cut: a result that is cut equals none that is not; two are compared as far as they are kept."""
+    """Parts that a limit cut. A result that is cut never equals one that is not; two cut ones are compared as far as
+    stored."""
     seconds: float = Field(default=0.0, ge=0, le=MOST_SECONDS)
     """Wall seconds from the command's start to its end."""
     cpu_seconds: float = Field(default=0.0, ge=0, le=MOST_SECONDS)
-    """User and system time of the command and of those children that it, or who inherited them, waited for."""
+    """User and system time of the command and of those children that it, or the process that inherited them, waited
+    for."""
     how: How

@@ -1,4 +1,4 @@
-"""What happened: calls, verdicts and trials."""
+"""Outcomes: calls, verdicts and trials."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any, Final, Literal
 from runner.records.base import ErrorInfo, Record
 
 SCHEMA_VERSION: Final = 1
-"""Of `TrialRecord` on disk. Raised whenever a field changes its meaning."""
+"""Version of `TrialRecord` on disk. Raised whenever a field changes its meaning."""
 
 
 class Status(StrEnum):
-    """How a trial ended. Never mixed with its reward."""
+    """Ending of a trial, separate from its reward."""
 
     COMPLETED = "completed"
     """The agent ended by itself with exit code 0."""
     AGENT_ERROR = "agent_error"
-    """The agent ended by itself with another exit code, was ended for what it did (disk), or left what no test can run
-    on (workspace caps, a machine that does not start)."""
+    """The agent ended by itself with another exit code, was ended for what it did (disk), or left a machine on which no
+    test can run (workspace caps, a machine that does not start)."""
     TIMEOUT = "timeout"
-    """The deadline of the task or the budget passed; verified all the same."""
+    """The deadline of the task or the budget passed. The trial is verified all the same."""
     BUDGET_EXCEEDED = "budget_exceeded"
-    """The gateway refused a call because the budget was spent; verified all the same."""
+    """The gateway refused a call because the budget was spent. The trial is verified all the same."""
     INFRA_INVALID = "infra_invalid"
-    """Our side failed (image, engine, provider, judge model): says nothing about the configuration."""
+    """Our side failed (image, engine, provider, judge model), which says nothing about the configuration."""
     CANCELLED = "cancelled"
     """The user stopped the run."""
 
     @property
     def finished(self) -> bool:
-        """Whether the ending is the configuration's own doing; an unfinished trial runs again on resume."""
+        """Whether the configuration itself brought about the ending. An unfinished trial runs again on resume."""
         return self not in (Status.INFRA_INVALID, Status.CANCELLED)
 
 
@@ -57,17 +57,18 @@ class Usage(Record):
 
 
 class OwnUsage(Record):
-    """Token counts as an agent gives them, or a difference between such counts; None is what it does not say."""
+    """Token counts reported by an agent, or differences between such counts. None: not reported."""
 
     input_tokens: int | None = None
+    """X, as in `Usage`; likewise A, H and Y below."""
     cache_creation_tokens: int | None = None
     cache_hit_tokens: int | None = None
     output_tokens: int | None = None
 
     def beyond(self, counted: Usage) -> OwnUsage:
-        """Count by count what it says beyond `counted`; negative where it says less."""
+        """Return each reported count less the one in `counted`; negative where the agent reports less."""
         return OwnUsage(
-            **{name: said - getattr(counted, name) for name, said in self if said is not None},
+            **{name: count - getattr(counted, name) for name, count in self if count is not None},
         )
 
 
@@ -81,45 +82,51 @@ class ModelCall(Record):
     """One line of the ledger: one call that the agent made, answered or not."""
 
     index: int
-    """0, 1, 2.. in the order in which calls arrived at the trial's socket."""
+    """Position among the calls of the trial in order of their arrival, from 0."""
     api: ApiName
+    """API by which the agent called."""
     model: str
-    """What was asked of the provider (litellm id), not what the agent named."""
+    """Model that the provider was asked for (litellm id). The agent may have named another."""
     scripted: bool = False
+    """Whether a script answered, not a language model."""
     replayed: bool = False
+    """Whether the answer is that of an earlier run."""
     started_at: datetime
+    """Time of the request's arrival."""
     latency_seconds: float
-    """From the request's arrival to the finished answer, retries and waits included."""
+    """Seconds from the request's arrival to the finished answer, including retries and waits."""
     waited_seconds: float = 0.0
-    """Of the latency, what it waited for the limits on calls."""
+    """Seconds of the latency spent waiting for the limits on calls."""
     streamed: bool = False
     """Whether the agent asked for SSE."""
     attempts: int = 1
-    """Requests to the provider, those that failed and those that litellm repeats unseen included."""
+    """Requests sent to the provider, including failed ones and those that litellm repeats by itself."""
     lost: int = 0
-    """Of these, how many were sent and have no whole answer, cut off by the provider, the agent or the deadline: they
-    may have been charged, which nobody knows. The caps count the most that it can be."""
+    """Requests that were sent but got no complete answer, because the provider, the agent or the deadline cut them off.
+    Nobody knows whether they were charged; the caps count the most that they can have cost."""
     request: dict[str, Any]
-    """The agent's body as it came; left out (`{}`) of calls without an answer, once a trial has had 64 MiB of those."""
+    """The agent's body as it came. Left out (`{}`) for unanswered calls, once a trial has had 64 MiB of those."""
     dropped: tuple[str, ...] = ()
-    """Fields and tools (`tools:<type>`) of it that were not sent on; also marks on its parts (`is_error`) and earlier
-    thoughts (`reasoning items`) that the provider's own API has no place for; and `stream` for an answer that was to
-    pass through and was collected."""
+    """Parts of the request that were not passed on: fields, tools (`tools:<type>`), and marks (`is_error`) or earlier
+    thoughts (`reasoning items`) that the provider's own API cannot express. `stream` means that an answer to be passed
+    through was collected instead."""
     response: dict[str, Any] | None = None
-    """The finished object as it was answered; None if there was none, or not to its end."""
+    """The finished response object; None if there was none, or not all of it."""
     status_code: int
-    """What the agent got."""
+    """Status that the agent got."""
     usage: Usage | None = None
-    """Of an answer that broke off on its way to the agent: what the provider had counted until then."""
+    """Tokens of the call. If the answer broke off on its way to the agent, those that the provider had counted until
+    then."""
     cost_usd: float | None = None
-    """Of `usage`; None when the model has no price or there is no usage."""
+    """Cost of `usage`; None when the model has no price or there is no usage."""
     refused: str | None = None
-    """Budget that refused it: usd, input_tokens, output_tokens, turns, deadline."""
+    """Budget that refused the call: usd, input_tokens, output_tokens, turns or deadline."""
     error: ErrorInfo | None = None
+    """Failure that left the call without an answer, or without all of it."""
 
     @property
     def cut(self) -> bool:
-        """Whether some of it may have been charged that is not in `cost_usd`."""
+        """Whether part of the call may have been charged without being in `cost_usd`."""
         return self.lost > 0
 
 
@@ -127,97 +134,113 @@ class ToolCall(Record):
     """A tool call that the model made, read from an answered call."""
 
     id: str
+    """Identifier that the model gave the call; a result refers to it."""
     name: str
+    """Name of the tool."""
     arguments: str
-    """As the model wrote them: JSON text, or free text for freeform tools."""
+    """Arguments as the model wrote them: JSON text, or free text for freeform tools."""
     result: str | None = None
-    """What it gave back, where an agent in our process says so; else a later request repeats it."""
+    """Result, where an agent in our process reports it. For other agents a later request repeats it."""
 
 
 class ChangedPrograms(Record):
-    """What the agent changed of the programs and start-up files that the tests of its own machine run or read.
+    """Changes that the agent made to programs and start-up files which the tests of its own machine run or read.
 
-    It is information and no verdict: an honest installation of a package is listed as well.
+    This is information, not a verdict: the honest installation of a package is listed as well.
     """
 
     count: int | None
-    """Number of such files and folders; None if the engine could not list what has changed."""
+    """Number of such files and folders; None if the engine could not list the changes."""
     paths: tuple[str, ...] = ()
-    """The first of them, in the order of their names."""
+    """The first of their paths, in alphabetical order."""
 
 
 class Verdict(Record):
-    """What the verifier said of the final workspace."""
+    """The verifier's judgement of the final workspace."""
 
     reward: float | None
-    """In [0, 1]; None when our side could not judge, and `error` says why. What could not be judged for what the agent
-    left is worth 0, and has an `error` too."""
+    """Reward in [0, 1]. None when our side could not judge, and `error` says why. A workspace that the agent left
+    impossible to judge is worth 0, and has an `error` too."""
     components: dict[str, float] = {}
     """Every key of the verifier's `reward.json`."""
     exit_code: int | None = None
-    """Of the verifier's script; recorded, and no part of the reward (Harbor's rule)."""
+    """Exit code of the verifier's script. Recorded, but not a part of the reward (Harbor's rule)."""
     mode: Literal["shared", "separate", "live", "pristine"] = "shared"
-    """In the machine that the agent left, in one of the task's with declared artifacts, in the agent's running one, or,
-    of a second verdict, in one of the task's with the agent's work laid over it."""
+    """Machine in which the tests ran. shared: the one that the agent left. separate: one of the task's, with the
+    declared artifacts. live: the agent's running one. pristine: for a second verdict, one of the task's with the
+    agent's work laid over it."""
     image: str = ""
     """Id of the image that the judge ran in: the task's, or the snapshot of the agent's machine."""
     output: str = ""
-    """End of what the verifier printed."""
+    """End of the verifier's output."""
     error: ErrorInfo | None = None
+    """Reason why there is no judgement: a failure of our side, or something that the agent left."""
     seconds: float = 0.0
-    """Wall seconds; those of `again` included."""
+    """Wall seconds, including those of `again`."""
     flags: tuple[str, ...] = ()
-    """What a reader of the verdict must know; among the flags of the trial's record."""
+    """Facts that a reader of the verdict must know. They are also among the flags of the trial's record."""
     left_out: tuple[str, ...] = ()
     """Artifacts, or parts of them, that did not travel to a separate verifier: the first 50 paths."""
     programs: ChangedPrograms | None = None
-    """None where the tests ran in a machine that the agent never touched."""
+    """Changed programs; None where the tests ran in a machine that the agent never touched."""
     again: Verdict | None = None
-    """The second verdict that was asked for (`dataset.verifier.again`); never part of the reward."""
+    """The second verdict, if one was asked for (`dataset.verifier.again`). Never a part of the reward."""
 
 
 class PhaseSeconds(Record):
-    """Wall seconds of each phase of one trial; `environment` includes waiting for a shared image build."""
+    """Wall seconds of each phase of one trial. `environment` includes waiting for a shared image build."""
 
     environment: float = 0.0
+    """Image and sandbox, until the agent starts."""
     agent: float = 0.0
+    """The rollout."""
     waiting: float = 0.0
-    """Of `agent`, what a model call waited for the limits on calls, or for a gateway that stood still; its deadline is
-    that much later.
-    """
+    """Part of `agent` in which a model call waited for the limits on calls, or for a gateway that stood still. The
+    call's deadline is that much later."""
     collect: float = 0.0
+    """Taking out the workspace and the artifacts."""
     verify: float = 0.0
+    """The verifier."""
 
 
 class Retry(Record):
-    """An earlier try at the same trial that our side spoiled, with what it spent."""
+    """An earlier try at the same trial that our side spoiled, with its costs."""
 
     reason: ErrorInfo
+    """The failure of our side."""
     usage: Usage = Usage()
+    """Tokens of its model calls."""
     cost_usd: float | None = 0.0
+    """Cost of its model calls; None when any price is missing."""
     judge_usd: float | None = 0.0
+    """Cost of its verifier's judge model; None when any price is missing."""
     turns: int = 0
+    """Model calls that were answered."""
     lost: int = 0
-    """Of its calls and its judge's, as `ModelCall.lost`, and those under way when its runner died: their cost is
-    unknown."""
+    """Its model and judge calls of unknown cost: those counted by `ModelCall.lost`, and those in progress when its
+    runner died."""
     wall_seconds: float = 0.0
+    """Wall seconds from its start to its end."""
 
 
 class EgressAttempt(Record):
-    """What a rollout asked of the network beyond its model: a request at the proxy, a lookup of a name, or connections
-    and packets to bare addresses, which lead nowhere.
+    """A rollout's use of the network beyond its model.
+
+    This is a request at the proxy, a lookup of a name, or a number of connections and packets to bare addresses, which
+    lead nowhere.
     """
 
     host: str
-    """Name or address as asked for; `(others)` stands for all beyond the first 256, `(unreadable)` for lookups of what
-    is no host's name, `(addresses)` for all bare addresses, of which only the number is known."""
+    """Name or address as asked for. `(others)` stands for all beyond the first 256, `(unreadable)` for lookups of
+    anything that is not a host's name, `(addresses)` for all bare addresses, of which only the number is known."""
     port: int
-    """53 of a lookup, 0 of what is not known."""
+    """Port; 53 for a lookup, 0 if unknown."""
     way: Literal["proxy", "dns", "direct"] = "proxy"
+    """Place where it was noticed: the proxy, a lookup, or packets to bare addresses."""
     allowed: bool
-    """Whether it may be reached through the proxy; a lookup is told in any case that there is no such name."""
+    """Whether the proxy may reach it. A lookup is always answered that there is no such name."""
     count: int
-    """Requests, or questions (one lookup asks two, for both kinds of address); fewer than there were in a flood."""
+    """Requests or questions (one lookup asks two, for both kinds of address). In a flood not all are counted."""
 
 
 AXES = ("agent", "model", "dataset", "budget")
@@ -227,22 +250,25 @@ CELL_SEPARATOR = "·"
 
 
 class TrialName(Record):
-    """Identity of a trial: its cell, task and attempt, and what tables group by."""
+    """Identity of a trial: its cell, task and attempt, and the properties by which tables group."""
 
     key: str
+    """Digest of everything that can change how the trial ends (`plan.trial_key`)."""
     agent: str
     model: str
     dataset: str
     budget: str
     task: str
     attempt: int
+    """Number of the attempt at the task within the cell, from 1."""
     tier: str
+    """Tier, category and language are the task's own."""
     category: str
     language: str
     scripted: bool = False
-    """The model is a script, not a language model."""
+    """Whether the model is a script, not a language model."""
     replayed: bool = False
-    """The model's answers are those of an earlier run."""
+    """Whether the model's answers are those of an earlier run."""
 
     @property
     def cell(self) -> str:
@@ -251,82 +277,107 @@ class TrialName(Record):
 
 
 class PlannedRow(TrialName):
-    """One planned trial in `sweep.json`: the denominator, whether it ever ran or not."""
+    """One planned trial in `sweep.json`. It counts in the denominator whether it ever ran or not."""
 
     refused: str | None = None
-    """Why its task cannot be run here, or not by this agent; such a trial contributes zero."""
+    """Reason why the task cannot be run here, or not by this agent. Such a trial contributes zero."""
 
 
 class TrialRecord(TrialName):
-    """One trial: one (cell, task, attempt). Written once, atomically; the truth that everything else projects."""
+    """One trial: one (cell, task, attempt). Written once, atomically. Everything else is derived from these records."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     status: Status
+    """Ending of the trial."""
     reward: float | None = None
+    """The verdict's reward."""
     passed: bool | None = None
-    """reward >= the dataset's `pass_threshold`; None when there is no reward."""
+    """Whether reward >= the dataset's `pass_threshold`; None when there is no reward."""
     verdict: Verdict | None = None
+    """The verifier's judgement; None if it did not judge."""
     error: ErrorInfo | None = None
+    """Reason for the ending, unless the agent ended by itself with exit code 0."""
     warnings: tuple[ErrorInfo, ...] = ()
-    """What else went wrong and did not end the trial: behind the flag `calls_undescribed`."""
+    """Failures that did not end the trial. They explain the flag `calls_undescribed`."""
     flags: tuple[str, ...] = ()
-    """What a reader must know: no_model_call, empty_rollout (it used no tool, or changed nothing and said nothing),
-    agent_usage_differs, agent_usage_unreadable, image_built_instead_of_pulled, verified_live, forged_results (a hidden
-    suite's judge was tampered with), no_verdict (tests ended without a usable reward, which counts as failed),
-    programs_changed and programs_unknown (`Verdict.programs`), verdicts_differ (`Verdict.again`), artifacts_left_out
-    (`Verdict.left_out`), out_of_memory (the kernel ended a process of the rollout's for want of it),
-    memory_raised (the task allows less than its agent needs, and the rollout had `memory_mb`), calls_cut (what
-    some calls cost is not known), collect_unfinished (the task's own collecting was ended by its time limit),
-    answer_in_reach (the agent could have copied the answer out of its own installation), calls_undescribed (what a call
-    holds could not be read: no tool calls are counted), commands_cut (some commands are longer than what is read of
-    them, so `programs` may lack some), time_limit_cut (the budget's wall clock is shorter than the task's own limit),
-    entrypoint_ended (the image's ENTRYPOINT did not come up again where the tests ran),
-    artifacts_not_kept (what lay in `/logs/artifacts` is not, or not as a whole, in the trial's folder), ..."""
+    """Facts that a reader of the record must know, among them:
+
+    * agent_usage_differs, agent_usage_unreadable: see `agent_usage`.
+    * answer_in_reach: the agent could have copied the answer out of its own installation.
+    * artifacts_left_out: see `Verdict.left_out`.
+    * artifacts_not_kept: the trial's folder lacks the content of `/logs/artifacts`, or part of it.
+    * calls_cut: what some calls cost is unknown.
+    * calls_undescribed: a call's content could not be read, so no tool calls are counted.
+    * collect_unfinished: the task's own collecting hit its time limit.
+    * commands_cut: some commands are longer than what is read of them, so `programs` may be incomplete.
+    * empty_rollout: the agent used no tool, or changed nothing and said nothing.
+    * entrypoint_ended: the image's ENTRYPOINT did not start again where the tests ran.
+    * forged_results: a hidden suite's judge was tampered with.
+    * image_built_instead_of_pulled: see `Image.note`.
+    * memory_raised: the task allows less than its agent needs, and the rollout had `memory_mb`.
+    * no_model_call: the agent never called its model.
+    * no_verdict: tests ended without a usable reward, which counts as failed.
+    * out_of_memory: the kernel killed a process of the rollout for lack of memory.
+    * programs_changed, programs_unknown: see `Verdict.programs`.
+    * time_limit_cut: the budget's wall clock is shorter than the task's own limit.
+    * verdicts_differ: see `Verdict.again`.
+    * verified_live: see `Verdict.mode`.
+    """
     agent_exit_code: int | None = None
+    """Exit code of the agent; None when it did not end by itself."""
     memory_mb: int | None = None
     """MiB that the rollout's sandbox could use; None without a limit, and in records of earlier versions."""
 
     usage: Usage = Usage()
-    """All model calls made for it, those of retries included."""
+    """Tokens of all model calls, including those of retries."""
     agent_usage: OwnUsage | None = None
-    """What the agent itself says of its tokens in the last try; None if it says nothing, or nothing readable."""
+    """Tokens that the agent itself reports for the last try; None if it reports nothing readable."""
     usage_difference: OwnUsage | None = None
-    """`agent_usage` less what the gateway counted in the same try, which is the truth: 0 where both agree."""
+    """`agent_usage` less the gateway's counts of the same try, which are the truth; 0 where both agree."""
     cost_usd: float | None = None
-    """All model calls made for it, retries included; None when any price is missing."""
+    """Cost of all model calls, including those of retries; None when any price is missing."""
     judge_usd: float | None = 0.0
-    """What the verifier's judge model cost, retries included: no part of `cost_usd`. None as there."""
+    """Cost of the verifier's judge model, including retries. Not a part of `cost_usd`; None when any price is
+    missing."""
     turns: int = 0
-    """U: model calls that answered."""
+    """U: model calls that were answered."""
     interactions: int = 0
-    """I: tool calls the model made."""
+    """I: tool calls that the model made."""
     tool_calls: dict[str, int] = {}
-    """Tool name -> calls."""
+    """Tool name -> number of calls."""
     tool_kinds: tuple[str, ...] = ()
-    """Kind of each tool call in their order, by the agent's own table (`agent.tools`)."""
+    """Kind of each tool call in order, by the agent's own table (`agent.tools`)."""
     tool_phases: tuple[str, ...] = ()
-    """Phase of each tool call in their order (`metrics.terminal.phase`)."""
+    """Phase of each tool call in order (`metrics.terminal.phase`)."""
     programs: tuple[str, ...] = ()
-    """What the commands ran that the model gave to a terminal, in their order (`metrics.terminal.programs`)."""
+    """Programs that the model's terminal commands ran, in order (`metrics.terminal.programs`)."""
     own_finish: bool | None = None
     """Whether the agent ended its work itself; None without a model. See `runner.trials.behaviour`."""
 
     started_at: datetime
+    """Time at which the last try began (UTC)."""
     finished_at: datetime
     wall_seconds: float
+    """Wall seconds of the last try."""
     seconds: PhaseSeconds = PhaseSeconds()
+    """Wall seconds of the last try's phases."""
     retries: tuple[Retry, ...] = ()
+    """Earlier tries that our side spoiled."""
     egress: tuple[EgressAttempt, ...] = ()
-    """Of the last try; empty also where the sandbox had no proxy (`sandbox.network=open`, agents without a model)."""
+    """Network use of the last try. Also empty if the sandbox had no proxy (`sandbox.network=open`, agents without a
+    model)."""
     workspace_files: int | None = None
+    """Files in the final workspace; None if unknown."""
     workspace_lines: int | None = None
+    """Lines of text in the final workspace; None if unknown."""
     host_env: tuple[str, ...] = ()
-    """Names of this machine's environment variables that the task could read, as `dataset.env` allows; no values."""
+    """Names of this machine's environment variables that the task could read, as `dataset.env` allows. Never their
+    values."""
     digests: dict[str, str] = {}
-    """What ran: task, image, verifier_image, bundle:<name> (its recipe), bundle_content:<name> (what its installation
-    left), agent, model, prices, budget, assay."""
+    """Identities of what ran: task, image, verifier_image, bundle:<name> (its recipe), bundle_content:<name> (the
+    installed files), agent, model, prices, budget, assay."""
 
     @property
     def judged(self) -> bool:
-        """Whether it says something about its configuration: it ended by that's own doing, and has a reward."""
+        """Whether it says something about its configuration: that brought about the ending, and there is a reward."""
         return self.status.finished and self.reward is not None

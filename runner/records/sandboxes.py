@@ -1,4 +1,4 @@
-"""Commands, images and the machines that they are for."""
+"""Commands, images, and the machines that run them."""
 
 from __future__ import annotations
 
@@ -10,68 +10,75 @@ from runner.records.tasks import Environment
 
 
 class ExecSpec(Record):
-    """One command in a sandbox, with what it needs. An agent renders to exactly this."""
+    """One command in a sandbox and its inputs. An agent renders to exactly this."""
 
     argv: tuple[str, ...]
+    """Program and arguments, without a shell."""
     env: dict[str, str] = {}
+    """Environment variables in addition to the sandbox's."""
     cwd: str | None = None
-    """None means the sandbox's working directory."""
+    """Working directory; None means the sandbox's."""
     user: str | None = None
-    """None means the sandbox's user."""
+    """User; None means the sandbox's."""
     files: dict[str, str] = {}
-    """Absolute container path -> text, written before the command, readable by its user."""
+    """Absolute container path -> text. Written before the command, readable by its user."""
     uploads: dict[str, Path] = {}
-    """Absolute container folder -> host folder, copied (root-owned, world-readable) before the command."""
+    """Absolute container folder -> host folder. Copied before the command, owned by root and readable by all."""
     timeout_seconds: float | None = None
+    """Wall seconds after which the command is killed; None means no limit."""
 
 
 class ExecResult(Record):
-    """How a command in a sandbox ended."""
+    """Result of a command in a sandbox."""
 
     exit_code: int | None
-    """None when it did not end by itself."""
+    """Exit code; None when the command did not end by itself."""
     stdout: str
-    """Decoded with replacement, cut at the sandbox's output cap."""
+    """Output, decoded with replacement and cut at the sandbox's output cap."""
     stderr: str
     seconds: float
+    """Wall seconds that the command took."""
     ended: Literal["exited", "deadline", "disk", "files", "cancelled", "lost"] = "exited"
-    """deadline: killed at the time limit. disk, files: killed for filling its disk, or for its number of files.
-    lost: the container died under it."""
+    """Ending of the command. deadline: killed at the time limit. disk, files: killed for filling its disk, or for its
+    number of files. lost: the container died during the command."""
     output_bytes: int = 0
-    """What it really wrote to both streams, cap or no cap."""
+    """Bytes that the command wrote to both streams, including those above the cap."""
     output_cut: bool = False
-    """Whether some of that was above the cap, and dropped."""
+    """Whether output above the cap was dropped."""
 
 
 class Counted(Record):
-    """What the kernel counted of a sandbox. None: nobody can tell."""
+    """The kernel's counts for a sandbox. None: unknown."""
 
     unrouted: int | None = None
-    """How often a command turned to an address that no way leads to."""
+    """Attempts to reach an address to which no route leads."""
     memory_kills: int | None = None
-    """Processes that were ended because the sandbox had no memory left."""
+    """Processes killed because the sandbox had no memory left."""
 
 
 class Changes(Record):
-    """Absolute paths at which a sandbox's file system differs from the image that it was started from."""
+    """Absolute paths at which a sandbox's file system differs from the image from which it was started."""
 
     added: frozenset[str] = frozenset()
+    """Paths that the image lacks."""
     changed: frozenset[str] = frozenset()
-    """Content, rights or owner; also every folder in which something was added, changed or deleted."""
+    """Paths whose content, rights or owner changed, and every folder in which something was added, changed or
+    deleted."""
     deleted: frozenset[str] = frozenset()
-    """Of a folder that is gone, its own path alone."""
+    """Deleted paths. A deleted folder is listed without its content."""
 
 
 class Reaped(Record):
-    """What became of the containers of dead owners."""
+    """Result of removing the containers of dead owners."""
 
     removed: int = 0
+    """Number of removed containers."""
     left: tuple[str, ...] = ()
     """Names of those that the engine could not remove in time."""
 
     @property
     def complaint(self) -> str:
-        """What to tell the user of those that are left; empty if there are none."""
+        """Message for the user about containers that are left; empty if there are none."""
         if not self.left:
             return ""
         names = ", ".join(self.left)
@@ -79,105 +86,126 @@ class Reaped(Record):
 
 
 class Image(Record):
-    """A usable image and how it came to be."""
+    """A usable image and its origin."""
 
     id: str
     """`sha256:...`, or empty for sandboxes that have no images."""
     reference: str
+    """Name by which the engine finds it."""
     origin: Literal["local", "pulled", "built", "none"] = "local"
+    """Way in which this call got it: found here, pulled or built. none: there are no images."""
     note: str = ""
-    """Said on the record when a declared image could not be pulled and was built instead."""
+    """Remark for the record, when a declared image could not be pulled and was built instead."""
     seconds: float = 0.0
+    """Wall seconds that pulling or building took."""
 
 
 class BuildSpec(Record):
-    """An image to be built of what nobody vouches for."""
+    """An untrusted image to be built."""
 
     name: str
-    """What it is for, in messages."""
+    """Name in messages."""
     dockerfile: str
+    """Text of the Dockerfile."""
     folders: dict[str, Path] = {}
-    """Name in the build context -> host folder: everything in it but the Dockerfile."""
+    """Name in the build context -> host folder. The context holds these and the Dockerfile."""
     environment: Environment = Environment()
-    """Its limits and build arguments."""
+    """Limits and build arguments."""
     timeout_seconds: float
+    """Wall seconds after which the build is ended."""
 
 
 class Build(Record):
-    """How such a build ended."""
+    """Result of building an untrusted image."""
 
     image: Image | None = None
+    """The image, as long as the build's context is open; None if the build failed."""
     error: ErrorInfo | None = None
-    """Why there is no image: BuildFailed, deadline, disk or cancelled."""
+    """Reason why there is no image: BuildFailed, deadline, disk or cancelled."""
     output: str = ""
-    """End of what it printed."""
+    """End of the build's output."""
     seconds: float = 0.0
+    """Wall seconds of the build."""
 
 
 class BundleRecipe(Record):
-    """How an agent is installed, once, into `/opt/assay/<name>`, mounted read-only into every sandbox that uses it."""
+    """Recipe of an agent's installation, made once and mounted read-only at `/opt/assay/<name>` in every sandbox that
+    uses it.
+    """
 
     name: str
+    """Name of the bundle, and of its folder below `/opt/assay`."""
     kind: Literal["pypi", "npm"]
+    """Registry that the package comes from."""
     package: str
     version: str
     lock: Path | None = None
-    """Pins the package and all beneath it by hash. pypi: a requirements file. npm: a `package-lock.json`. A bundle
-    without one is refused when it is needed."""
+    """File that pins the package and its dependencies by hash. pypi: a requirements file. npm: a `package-lock.json`. A
+    bundle without a lock is refused when it is needed."""
     node: bool = False
-    """npm: whether the agent needs the node runtime at run time (a native binary does not)."""
+    """npm: whether the agent needs the node runtime when it runs (a native binary does not)."""
 
 
 class InstalledBundle(Record):
-    """A bundle that is there, as a trial's record names it."""
+    """An existing bundle, as a trial's record names it."""
 
     recipe: str
-    """SHA-256 of everything that it is made by."""
+    """SHA-256 of everything that it is made from."""
     content: str
-    """SHA-256 of what it holds: paths, permissions and contents."""
+    """SHA-256 of its content: paths, permissions and files."""
 
 
 class UsageReport(Record):
-    """Where an agent says how many tokens it used, as data.
+    """Location of the token counts that an agent reports.
 
-    The root of the expressions (JMESPath) is the list of all JSON values found there, one after another. An expression
-    gives a number or a list of numbers to be summed; without one the agent does not say this count.
+    The expressions are JMESPath. Their root is the list of all JSON values found there, one after another. An
+    expression gives a number, or a list of numbers to be summed. Without an expression the agent does not report that
+    count.
     """
 
     files: str | None = None
     """Glob of files in the agent's own folder, `{agent_dir}`; None means its standard output."""
     input_tokens: str
-    """X: all input, so an agent that leaves cached tokens out of its count has them added here."""
+    """X: all input. If an agent leaves cached tokens out of its count, this expression adds them."""
     output_tokens: str
+    """Y, and below A and H; see `Usage`."""
     cache_creation_tokens: str | None = None
     cache_hit_tokens: str | None = None
 
 
 class SandboxSpec(Record):
-    """What to start. Limits and network mode that are None fall back to the provider's configuration."""
+    """A sandbox to start. Limits that its environment leaves None come from the provider's configuration."""
 
     name: str
     """Readable part of the container's name: task and role, `[a-z0-9_.-]`."""
     image: Image
+    """Image to start from: a task's, or a snapshot."""
     environment: Environment = Environment()
+    """Limits, variables and working directory."""
     user: str | None = None
+    """User of its commands; None means the image's."""
     gateway_dir: Path | None = None
-    """Host folder with `gateway.sock`, mounted read-only at `/run/assay/gateway`; None: no model traffic."""
+    """Host folder with `gateway.sock`, mounted read-only at `/run/assay/gateway`. None: no model traffic."""
     bundles: tuple[BundleRecipe, ...] = ()
-    """Mounted read-only below `/opt/assay`; the `python` runtime with the supervisor always is."""
+    """Bundles, mounted read-only below `/opt/assay`. The `python` runtime with the supervisor always comes
+    with them."""
     fresh_dirs: tuple[str, ...] = ()
-    """Paths that are new, empty and root-only (0700) whatever the image holds there: `/tests`, `/logs/verifier`."""
+    """Paths that are new, empty and open to root only (0700), whatever the image holds there: `/tests`,
+    `/logs/verifier`."""
     open_dirs: tuple[str, ...] = ()
-    """Paths that are made where the image has none, and that everybody may write to: `/logs/agent`, `/logs/artifacts`.
-    """
+    """Paths that are made if the image lacks them, and that everybody may write to: `/logs/agent`,
+    `/logs/artifacts`."""
     entrypoint: bool = False
-    """Run the image's ENTRYPOINT, if it has one, before the first command. See `runner.sandbox.docker.entrypoint`."""
+    """Whether to run the image's ENTRYPOINT, if it has one, before the first command. See
+    `runner.sandbox.docker.entrypoint`."""
     entrypoint_user: str | None = None
-    """Who runs it; None means the image's user."""
+    """User who runs it; None means the image's."""
     runtime: bool = False
-    """Mount the `python` runtime although no agent runs in it. Nothing else of the image's runs before the first
-    command, or is loaded into it by itself."""
+    """Whether to mount the `python` runtime although no agent runs. Then nothing of the image runs before the first
+    command or is preloaded into it."""
     least_memory_mb: int | None = None
-    """MiB that it has at least, whatever the task's limit; None leaves that as it is."""
+    """Least memory in MiB, whatever the task's limit; None leaves that limit as it is."""
     network: Literal["none", "open"] = "none"
+    """none: only its own loopback. open: the engine's network, without restriction."""
     labels: dict[str, str] = {}
+    """Labels of the container, in addition to its owner's."""

@@ -10,35 +10,42 @@ from pydantic import BeforeValidator, Field, SerializeAsAny
 from runner.records.base import Record
 
 Name = Annotated[str, BeforeValidator(lambda name: str(name).encode(errors="backslashreplace").decode())]
-"""A name that may be a folder's: bytes that are not text, which no JSON holds, become escapes."""
+"""A name that may be a folder's. Bytes that are not text, which JSON cannot hold, become escapes."""
 
 
 class Environment(Record):
-    """Recipe of a task's sandbox (`[environment]` of a Harbor task)."""
+    """Contents and limits of a task's sandbox (`[environment]` of a Harbor task)."""
 
     name: str = Field(default="", exclude=True)
-    """Readable purpose of the image: part of its tag, but not of any digest."""
+    """Readable name of the image's purpose. It appears in the image's tag, but in no digest."""
     context: Path | None = None
-    """Build context, a folder with a Dockerfile. None: `image` must be local or pulled."""
+    """Folder with a Dockerfile, the build context. None: `image` must be local or be pulled."""
     image: str | None = None
-    """Prebuilt image (`docker_image`): a local image of that tag, else pulled, else `context` is built instead."""
+    """Prebuilt image (`docker_image`). A local image of that tag is preferred, then a pull, then a build of
+    `context`."""
     build_args: dict[str, str] = {}
     """Build arguments of the dataset, such as the base image of this machine."""
     build_timeout_seconds: float = 600.0
+    """Seconds that building the image may take."""
     cpus: float | None = None
+    """Processor cores; None, here and below, means the sandbox's configured limit."""
     memory_mb: int | None = None
+    """MiB of memory."""
     storage_mb: int | None = None
+    """MiB of disk."""
     env: dict[str, str] = {}
-    """Environment variables, with `${VAR}` and `${VAR:-default}` already resolved."""
+    """Environment variables. `${VAR}` and `${VAR:-default}` are resolved already."""
     workdir: str | None = None
     """Working directory; None means the image's WORKDIR."""
     network: Literal["public", "no-network", "allowlist"] = "public"
     """Network that the task declares. `sandbox.network=task` obeys it; the other modes override it."""
     allowed_hosts: tuple[str, ...] = ()
+    """Hosts that the network `allowlist` lets through; see `sandbox.network`."""
     healthcheck: Healthcheck | None = None
+    """Check of the machine before the agent starts; None checks nothing."""
     digest: str = ""
-    """Digest of everything above and of every file in `context`: part of a trial's key, known without Docker. It covers
-    `env` as the task declares it, so a variable of this machine counts by its name and not by its value."""
+    """Digest of all fields above and of every file in `context`. It is part of a trial's key and known without Docker.
+    For `env` it covers what the task declares, so a variable of this machine counts by name, not by value."""
 
 
 class Healthcheck(Record):
@@ -46,9 +53,13 @@ class Healthcheck(Record):
 
     command: str
     interval_seconds: float = 5.0
+    """Pause between two tries."""
     timeout_seconds: float = 30.0
+    """Limit of one try."""
     start_period_seconds: float = 0.0
+    """Time before the first try."""
     retries: int = 3
+    """Failed tries after which the machine counts as broken."""
 
 
 class VerifierSpec(Record):
@@ -71,60 +82,67 @@ class VerifierSpec(Record):
 
 
 class Answer(Record):
-    """The answer to a task that asks for a program. It must not lie where the agent can read it."""
+    """Solution of a task, which must not lie ready where the agent can read it."""
 
     packages: dict[str, tuple[str, ...]] = {}
     """Registry (pypi, npm, go, debian) -> names of packages that are the answer or do its work."""
     source: Path | None = None
-    """Folder with the answer's code, there once the dataset is prepared."""
+    """Folder of its code. It exists once the dataset is prepared."""
     tolerated: bool = False
-    """Whether a trial with the answer in reach is run and flagged instead of refused."""
+    """Whether a trial runs with a flag, instead of being refused, if the answer lies in the agent's reach."""
 
 
 class Task(Record):
     """One problem: instruction, environment, verifier data, strata."""
 
     name: Name
+    """Name, unique in its dataset."""
     dataset: str
+    """Name of the dataset."""
     directory: Path
-    """Folder of the task on this machine. Not part of the task's identity."""
+    """Folder on this machine. Not a part of the task's identity."""
     digest: str = ""
     """Digest of every file of the task that can change a result; part of a trial's key."""
     tier: str = "unknown"
+    """Difficulty, by which AMS groups."""
     category: str = "unknown"
     language: str = "unknown"
     instruction: str = ""
+    """Text that the agent is given."""
     environment: Environment = Environment()
+    """Machine of the rollout."""
     agent_timeout_seconds: float | None = None
-    """The task's own time limit of the rollout. The smaller of it and the budget's applies. Agents without a model
-    have all of it."""
+    """Limit on the rollout by the task. The smaller of this and the budget's wall clock holds, but agents without a
+    model have all of it."""
     agent_user: str | None = None
-    """User of the rollout; None: the image's. A user other than root gets no capability at all."""
+    """User of the rollout; None means the image's. Users other than root get no capability at all."""
     verifier: VerifierSpec = VerifierSpec()
+    """Judgement of the result."""
     payload: SerializeAsAny[Record] | None = None
     """Data that only the task's benchmark understands: its verifier and its agents look for a class of their own."""
     artifacts: tuple[str, ...] = ()
-    """Container paths that travel to the same paths of a separate verifier. `/logs/artifacts` always travels."""
+    """Container paths that travel to a separate verifier, each to its own path. `/logs/artifacts` always travels."""
     solution: Path | None = None
-    """Folder with `solve.sh`, which only `oracle` ever gets."""
+    """Folder with `solve.sh`. Only `oracle` ever gets it."""
     solution_env: dict[str, str] = {}
+    """Environment variables of `solve.sh`."""
     solution_refused: str | None = None
-    """Reason why the solution cannot be applied here. Concerns only `oracle`."""
+    """Reason why the solution cannot be applied here. Concerns `oracle` alone."""
     entrypoint: bool = False
     """Whether its image's ENTRYPOINT runs in the agent's machine."""
     open_dirs: tuple[str, ...] = ()
-    """Folders of the agent's machine that everybody may write to. They are made if they are not there."""
+    """Folders of the agent's machine that everybody may write to. They are made if need be."""
     fresh_dirs: tuple[str, ...] = ()
     """Folders of the agent's machine that are mounted new and root-only, for a verifier that judges in that machine."""
     host_env: tuple[str, ...] = ()
     """Names of this machine's environment variables that the task's machine, verifier or solution gets."""
     answer: Answer | None = None
-    """Answer that the agent's installation must not hold; None: nothing about the task is secret."""
+    """Solution to look for in the agent's installation. None: nothing about the task is secret."""
     refused: str | None = None
-    """Reason why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of
-    its trial (`runner.sweeps.reach`). Counted in the plan."""
+    """Reason why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of its
+    trial (`runner.sweeps.reach`). The plan counts refused tasks."""
     flags: tuple[str, ...] = ()
-    """Faults of the published task that are mended here. Every record of a trial has them among its flags."""
+    """Defects of the published task that were repaired here. They are among the flags of every trial's record."""
 
 
 Environment.model_rebuild()

@@ -1,4 +1,4 @@
-"""Tar streams in and out of sandboxes. What a sandbox wrote is counted and kept, never extracted on this machine."""
+"""Tar streams in and out of sandboxes. A sandbox's own tars are counted and stored, never extracted on this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Owner(0, 0)
 
 
 class Packer:
-    """Collects what goes into a sandbox in one tar stream, so that it takes one call, unpacked at `/`."""
+    """One tar stream of everything that goes into a sandbox, unpacked at `/` by a single call."""
 
     def __init__(self) -> None:
         self._buffer = tempfile.SpooledTemporaryFile(max_size=MEGABYTE)  # noqa: SIM115 - closed by `__exit__`
@@ -42,13 +42,13 @@ class Packer:
         self._buffer.close()
 
     def directory(self, path: str, mode: int, owner: Owner = ROOT) -> None:
-        """A directory: what is there and is none gives way; a directory keeps its content and gets mode and owner."""
+        """Add a directory. An existing one keeps its content and gets mode and owner; anything else is replaced."""
         self._add(_entry(path, tarfile.DIRTYPE, mode, owner))
 
     def file(self, path: str, text: str, user: str | None) -> None:
-        """A text file that `user` can read and, like new directories below the agent's own, change."""
+        """Add a text file that `user` can read and change, with its parent directories below `AGENT_DIR`."""
         owner = numeric(user)
-        # A user known by name only has a uid that only the image knows; nobody else lives in the sandbox.
+        # Only the image knows the uid of a user given by name. Nobody else lives in the sandbox, so all may write.
         open_bits = 0 if owner else 0o022
         for parent in reversed(PurePosixPath(path).parents):
             if parent.is_relative_to(AGENT_DIR) and parent != PurePosixPath(AGENT_DIR):
@@ -59,14 +59,14 @@ class Packer:
         self._add(entry, io.BytesIO(content))
 
     def folder(self, target: str, source: Path) -> None:
-        """The content of a host folder, root-owned and readable by all; an empty one adds nothing."""
+        """Add the content of a host folder, owned by root and readable by all. An empty folder adds nothing."""
         for path in sorted(source.rglob("*")):
             name = f"{target.strip('/')}/{path.relative_to(source).as_posix()}".lstrip("/")
             self._tar.add(path, name, recursive=False, filter=_public)
             self.empty = False
 
     def stream(self) -> IO[bytes]:
-        """The finished tar, from its beginning."""
+        """Return the finished tar, positioned at its beginning."""
         self._tar.close()
         self._buffer.seek(0)
         return self._buffer
@@ -77,17 +77,24 @@ class Packer:
 
 
 def numeric(user: str | None) -> Owner | None:
-    """The owner that a user such as `1000`, `1000:1000` or `root` means; None for any other name."""
+    """Return the owner that a user such as `1000`, `1000:1000` or `root` means; None for any other name."""
     uid, _, gid = (user or "root").partition(":")
     known = {"root": "0", "": "0"}
     uid, gid = known.get(uid, uid), known.get(gid, gid)
     return Owner(int(uid), int(gid)) if uid.isdecimal() and gid.isdecimal() else None
 
 
-def save(chunks: Iterable[bytes], target: Path, caps: Caps) -> int:
-    """Write a tar stream to `target`; returns how many regular files it holds.
+def read_file(chunks: Iterable[bytes]) -> bytes | None:
+    """Return the content of a tar's first member; None if that is not a regular file."""
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
+        file = tar.extractfile(tar.getmembers()[0])
+        return file.read() if file else None
 
-    Raises `WorkspaceTooLarge`, and leaves no file, as soon as it is more than `caps` allow.
+
+def save(chunks: Iterable[bytes], target: Path, caps: Caps) -> int:
+    """Write a tar stream to `target` and return the number of regular files in it.
+
+    Raises `WorkspaceTooLarge` as soon as it exceeds `caps`. No file is left behind after an error.
     """
     try:
         _write(chunks, target, caps.workspace_mb)
@@ -108,7 +115,7 @@ def _write(chunks: Iterable[bytes], target: Path, megabytes: int) -> None:
 
 
 def _count(tar: Path, most: int) -> int:
-    counts: Counter[bool] = Counter()  # of regular files, and of all else
+    counts: Counter[bool] = Counter()  # True: regular files; False: everything else
     try:
         with tarfile.open(tar) as archive:
             for member in archive:
@@ -129,7 +136,7 @@ def _entry(path: str, kind: bytes, mode: int, owner: Owner) -> tarfile.TarInfo:
 
 
 def _public(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Root's and readable by all; sockets, devices and pipes stay behind."""
+    """Make an entry root-owned and readable by all; return None for sockets, devices and pipes."""
     if not (entry.isreg() or entry.isdir() or entry.issym() or entry.islnk()):
         return None
     entry.uid = entry.gid = 0

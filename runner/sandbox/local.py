@@ -36,36 +36,35 @@ from runner.records import (
     Reaped,
     SandboxSpec,
 )
-from runner.sandbox.command_output import POLL_SECONDS, Output, Stop, stopper
-from runner.sandbox.docker.exec_stream import CHUNK
+from runner.sandbox.command_output import CHUNK, POLL_SECONDS, Output, Stop, stopper
 from runner.sandbox.limits import MEGABYTE, Caps
 
 if TYPE_CHECKING:
     from runner.records.cases import CaseSide
 
 WORKDIR = "/workspace"
-"""Where commands run when a task does not say."""
+"""Working directory of commands, unless the task sets one."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEATH_SECONDS = 1.0
-"""For a killed process group to be gone."""
+"""Longest wait for a killed process group to disappear."""
 DRAIN_SECONDS = 0.5
-"""For what is still in the pipes when a command has ended; a child of its own may hold them open for ever."""
+"""Longest time for reading the pipes after a command has ended. Its children may hold them open forever."""
 
 
 class LocalSandboxes(Caps):
     """Provider of temporary folders. See `protocols.SandboxProvider`.
 
-    There are no images: every environment gives the same empty folder, or a copy of a snapshot.
+    There are no images: every environment gives an empty folder, or a copy of a snapshot.
     """
 
     _sandboxes: WeakSet[LocalSandbox] = PrivateAttr(default_factory=WeakSet)
-    """Those that somebody still holds."""
+    """Sandboxes that are still referenced."""
     network: Literal["gateway", "open", "task"] = "open"
-    """Said and not kept: commands have this machine's network."""
+    """Network mode, accepted but not enforced: commands have this machine's network."""
 
     @property
     def allowed_hosts(self) -> tuple[str, ...]:
-        """None: there is no wall to open."""
+        """No hosts: nothing restricts the network."""
         return ()
 
     def image(
@@ -73,11 +72,11 @@ class LocalSandboxes(Caps):
         environment: Environment,  # noqa: ARG002 - the protocol's
         progress: ImageProgress = lambda _: nullcontext(),  # noqa: ARG002 - the protocol's
     ) -> Image:
-        """The empty folder."""
+        """Return an image that stands for the empty folder."""
         return Image(id="", reference="", origin="none")
 
     def memory_of(self, environment: Environment) -> None:
-        """No limit: processes have this machine's memory."""
+        """Return None: processes have this machine's memory."""
 
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
         """See `protocols.SandboxProvider`."""
@@ -98,7 +97,7 @@ class LocalSandboxes(Caps):
         raise ConfigError("sandbox=local cannot build images: use sandbox=docker.")
 
     def check(self, bundles: Sequence[BundleRecipe]) -> None:
-        """Raises `ConfigError` when an agent needs a bundle: they are built for containers."""
+        """Raise `ConfigError` when an agent needs a bundle: bundles are built for containers."""
         if bundles:
             names = ", ".join(bundle.name for bundle in bundles)
             raise ConfigError(
@@ -110,12 +109,12 @@ class LocalSandboxes(Caps):
         bundles: Sequence[BundleRecipe],
         say: Callable[[str], None],  # noqa: ARG002 - the protocol's
     ) -> dict[str, InstalledBundle]:
-        """Nothing to do. Raises as `check` does."""
+        """Prepare nothing. Raises `ConfigError` as `check` does."""
         self.check(bundles)
         return {}
 
     def reap(self, say: Callable[[str], None] = lambda _: None) -> Reaped:  # noqa: ARG002 - the protocol's
-        """Nothing to do: a folder that a killed runner left lies among this machine's temporary files."""
+        """Remove nothing: a folder that a killed runner left lies among this machine's temporary files."""
         return Reaped()
 
     def release(self) -> None:
@@ -127,12 +126,11 @@ class LocalSandboxes(Caps):
 class LocalSandbox:
     """A folder that stands for a machine's root. See `protocols.Sandbox`.
 
-    What it does NOT protect: commands run as this process's user, with its rights, on its files, processes and
-    network, without limits on memory, processor or disk. Paths given to *us* (`cwd`, `files`, `uploads`, `put`,
-    `get`, `fresh_dirs`) lie below the folder; a path inside a command's own text is this machine's, so commands use
-    relative paths or `$ASSAY_ROOT`. `user` is ignored. A child that starts a session of its own outlives `kill`.
-    What it does keep: the environment of this process stays out, deadlines end the process group, output and
-    workspace are capped.
+    It does NOT isolate: commands run as this process's user, with its rights to its files, processes and network, and
+    without limits on memory, processor or disk. Paths given to *us* (`cwd`, `files`, `uploads`, `put`, `get`,
+    `fresh_dirs`) lie below the folder. A path inside a command's own text is this machine's, so commands use relative
+    paths or `$ASSAY_ROOT`. `user` is ignored. A child that starts its own session outlives `kill`. It does withhold
+    this process's environment, end the process group at deadlines, and cap output and workspace.
     """
 
     def __init__(self, spec: SandboxSpec, caps: Caps) -> None:
@@ -144,12 +142,12 @@ class LocalSandbox:
 
     @property
     def image(self) -> Image:
-        """What it was started from."""
+        """The image, empty or a snapshot, from which it was started."""
         return self._spec.image
 
     @property
     def workdir(self) -> str:
-        """The task's, else `/workspace`."""
+        """The task's working directory, else `/workspace`."""
         return self._spec.environment.workdir or WORKDIR
 
     def __enter__(self) -> Self:
@@ -195,7 +193,7 @@ class LocalSandbox:
             reason = _follow(process, output, stopper(spec.timeout_seconds, cancelled, extension))
             if reason:
                 self.kill()
-                _follow(process, output, lambda: None)  # what it had printed
+                _follow(process, output, lambda: None)  # read what the command had printed
         return ExecResult(
             exit_code=None if reason else _shell_code(process.returncode),
             ended=reason or "exited",
@@ -231,20 +229,18 @@ class LocalSandbox:
             with suppress(ProcessLookupError):
                 os.killpg(leader.pid, signal.SIGKILL)
                 leader.wait()
-                while (
-                    time.monotonic() < until
-                ):  # the kernel takes a moment, and a zombie counts until it is reaped
+                while time.monotonic() < until:  # the kernel takes a moment, and unreaped zombies count
                     os.killpg(leader.pid, 0)
                     time.sleep(POLL_SECONDS / 10)
         self._leaders.clear()
 
     def counted(self) -> Counted:
-        """Nobody can tell: network and memory are this machine's."""
+        """Return no counts: network and memory are this machine's."""
         return Counted()
 
     def changes(self) -> Changes:
-        """See `protocols.Sandbox`. Told by kind, rights, size and time, which a command can set."""
-        before, now = _listed(Path(self.image.reference)) if self.image.reference else {}, _listed(self._root)
+        """See `protocols.Sandbox`. Compares kind, rights, size and time, which a command can forge."""
+        before, now = _list(Path(self.image.reference)) if self.image.reference else {}, _list(self._root)
         gone = before.keys() - now.keys()
         return Changes(
             added=frozenset(now.keys() - before.keys()),
@@ -254,15 +250,15 @@ class LocalSandbox:
 
     @property
     def entrypoint_ended(self) -> bool:
-        """There are no images here, and so no ENTRYPOINT."""
+        """False: without images there is no ENTRYPOINT."""
         return False
 
     @property
     def excess(self) -> None:
-        """Nothing is measured here."""
+        """None: nothing is measured here."""
 
     def snapshot(self) -> Image:
-        """A copy of the folder."""
+        """Return a copy of the folder as an image."""
         self.kill()
         copy = Path(tempfile.mkdtemp(prefix="assay-snapshot-"))
         self._snapshots.append(copy)
@@ -287,7 +283,7 @@ class LocalSandbox:
         return process
 
     def _pack(self, source: Path, name: str, target: Path) -> int:
-        counts: Counter[bool] = Counter()  # of regular files, and of all else
+        counts: Counter[bool] = Counter()  # True: regular files; False: everything else
 
         def admit(entry: tarfile.TarInfo) -> tarfile.TarInfo:
             counts[entry.isreg()] += 1
@@ -305,8 +301,8 @@ class LocalSandbox:
         return counts[True]
 
 
-def _listed(root: Path) -> dict[str, tuple[int, ...]]:
-    """Path below `root` -> what tells whether something was changed."""
+def _list(root: Path) -> dict[str, tuple[int, ...]]:
+    """Return each path below `root` with the properties that show a change."""
     found: dict[str, tuple[int, ...]] = {}
     for path in root.rglob("*"):
         status = path.lstat()
@@ -315,7 +311,7 @@ def _listed(root: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _follow(process: subprocess.Popen[bytes], output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
-    """Read both pipes until the command has ended; returns why it must be ended, if it must."""
+    """Read both pipes until the command has ended. Return why it must be ended, if it must."""
     drained_by = float("inf")
     with selectors.DefaultSelector() as waiting:
         for pipe in filter(None, (process.stdout, process.stderr)):
@@ -336,5 +332,5 @@ def _follow(process: subprocess.Popen[bytes], output: Output, stop: Callable[[],
 
 
 def _shell_code(code: int) -> int:
-    """128 + n for a command that signal n ended, as containers have it."""
+    """Return 128 + n for a command that signal n ended, as containers do."""
     return code if code >= 0 else 128 - code

@@ -1,6 +1,6 @@
-"""What a sandbox may reach beyond its gateway: the network modes, and lists of allowed hosts. Pure.
+"""Network access beyond the gateway: network modes and lists of allowed hosts. Pure functions.
 
-An entry of such a list is a host name, `*.host` (every name below it, not itself), an address, or a CIDR range.
+An entry of such a list is a host name, `*.host` (every name below it, but not itself), an address, or a CIDR range.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOST = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 
 def allowed(sandboxes: SandboxProvider, environment: Environment) -> tuple[str, ...] | None:
-    """The hosts that a sandbox of this environment may reach; None for a network without a wall."""
+    """Return the hosts that a sandbox of this environment may reach; None for an unrestricted network."""
     mode, declared = sandboxes.network, environment.network
     if mode == "open" or (mode == "task" and declared == "public"):
         return None
@@ -28,7 +28,7 @@ def allowed(sandboxes: SandboxProvider, environment: Environment) -> tuple[str, 
 
 
 def canonical(hosts: Iterable[str]) -> tuple[str, ...]:
-    """The entries in lower case and without trailing dots. Raises `ValueError` for what is no entry."""
+    """Return the entries in lower case and without trailing dots. Raises `ValueError` for anything else."""
     entries = tuple(host.lower().removesuffix(".") for host in hosts)
     for entry in entries:
         if not (HOST.fullmatch(entry) or _range(entry)):
@@ -39,7 +39,7 @@ def canonical(hosts: Iterable[str]) -> tuple[str, ...]:
 
 
 def permits(hosts: Iterable[str], host: str) -> bool:
-    """Whether a list, canonical, names this host, which is a name or an address as a client writes it."""
+    """Return whether a canonical list allows this host, a name or an address as a client writes it."""
     name = host.lower().removesuffix(".")
     wanted = _range(name)
     for entry in hosts:
@@ -56,7 +56,7 @@ def permits(hosts: Iterable[str], host: str) -> bool:
 
 
 def _range(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """An address or CIDR range; None for a name."""
+    """Return an address or CIDR range; None for a name."""
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:

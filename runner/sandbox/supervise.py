@@ -1,11 +1,11 @@
-"""Runs one command inside a sandbox: its ways to the gateway and out, its deadline, its exit code.
+"""Run one command inside a sandbox, with ports to the gateway and out, a deadline and an exit code.
 
     python3 supervise.py [--socket PATH [--port N]] [--egress PATH [--egress-port N]] [--dns PATH [--dns-at HOST:PORT]]
                          [--deadline SECONDS] [--stdin FILE] -- COMMAND ARGUMENT...
 
-A copy of this file lies in the `python` bundle and runs on the bundle's closed interpreter, so it
-imports nothing but the standard library. Exit code: the command's; 128 + n when signal n ended it; 124 when the
-deadline did; 125 when the supervisor could not set up; 126 or 127 when the command could not be started.
+A copy of this file lies in the `python` bundle and runs on the bundle's closed interpreter, so it imports nothing but
+the standard library. Exit code: the command's own; 128 + n when signal n ended it; 124 after the deadline; 125 when the
+supervisor could not be set up; 126 or 127 when the command could not be started.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import threading
 import time
 
 TERM_SECONDS = 5.0
-"""Between asking the command's process group to end and killing it."""
+"""Time from asking the command's process group to end until it is killed."""
 FLOODED_SECONDS = 0.05
-"""Before the next connection is taken when there was no room for one."""
+"""Pause before accepting the next connection when there was no room for one."""
 CHUNK = 65_536
 GIVEN = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"} or dict(os.environ)
-"""The command's environment. The bundle's interpreter has it under these names, so that nothing of it is the
-interpreter's own; any other has it as it is."""
+"""Environment of the command. The bundle's closed interpreter receives every variable with a `+` before its name, so
+that none affects it; other interpreters receive them unchanged."""
 
 
 def main(arguments: list[str]) -> int:
-    """Set up what the command was promised, run it, and return its exit code."""
+    """Set up the ports and the input, run the command, and return its exit code."""
     split = arguments.index("--")
     options, command = _options(arguments[:split]), arguments[split + 1 :]
     try:
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _options(arguments: list[str]) -> dict[str, str]:
-    """Return option -> value. Only our own command lines come here, and argparse would double the start's time."""
+    """Return option -> value. All command lines are our own, and argparse would double the start's time."""
     given = dict(zip(arguments[::2], arguments[1::2], strict=True))
     ports = {"--socket": "", "--port": "4180", "--egress": "", "--egress-port": "4181"}
     defaults = {**ports, "--dns": "", "--dns-at": "127.0.0.11:53", "--deadline": "inf", "--stdin": os.devnull}
@@ -59,7 +59,7 @@ def _options(arguments: list[str]) -> dict[str, str]:
 
 
 def _run(command: list[str], stdin: int, deadline: float) -> int:
-    """Run the command in a process group of its own until it ends or the deadline passes."""
+    """Run the command in its own process group until it ends or the deadline passes."""
     try:
         child = subprocess.Popen(command, env=GIVEN, stdin=stdin, process_group=0)
     except OSError as error:
@@ -75,7 +75,7 @@ def _run(command: list[str], stdin: int, deadline: float) -> int:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the command's whole process group; what still runs after TERM_SECONDS is killed."""
+    """End the command's whole process group; kill what still runs after TERM_SECONDS."""
     os.killpg(child.pid, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(TERM_SECONDS)
@@ -85,19 +85,19 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _listen(address: tuple[str, int], path: str) -> None:
-    """Carry connections to an address inside to a socket of the gateway's from now on."""
+    """Start carrying connections from an address inside to one of the gateway's sockets."""
     listener = socket.create_server(address, backlog=128)
     threading.Thread(target=_forward, args=(listener, path), daemon=True).start()
 
 
 def _hear(address: tuple[str, int], path: str) -> None:
-    """Have names that are looked up heard on our side; a task that serves names itself is left alone."""
+    """Start passing name lookups on to our side, which records them. A task's own name server is left alone."""
     try:
         questions = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         questions.bind(address)
         ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.connect(path)
-        _listen(address, path)  # what comes in a stream is already what our side takes
+        _listen(address, path)  # a TCP lookup already has the format that our side takes
     except OSError as error:
         _say(f"names that the command looks up will not be recorded: {error}")
         return
@@ -105,7 +105,7 @@ def _hear(address: tuple[str, int], path: str) -> None:
 
 
 def _ask(questions: socket.socket, ours: socket.socket) -> None:
-    """Carry datagrams, one after the other, as messages of a stream and their answers back, until it breaks."""
+    """Carry datagrams one by one as messages of a stream, and the answers back, until the stream breaks."""
     with contextlib.suppress(OSError), questions, ours, ours.makefile("rb") as answers:
         while True:
             question, asker = questions.recvfrom(CHUNK)
@@ -118,12 +118,12 @@ def _forward(listener: socket.socket, path: str) -> None:
         try:
             client, _ = listener.accept()
             threading.Thread(target=_carry, args=(client, path), daemon=True).start()
-        except (OSError, RuntimeError):  # out of descriptors or threads: the command floods its own door
+        except (OSError, RuntimeError):  # no descriptor or thread left: the command floods it
             time.sleep(FLOODED_SECONDS)
 
 
 def _carry(client: socket.socket, path: str) -> None:
-    """Carry bytes between one connection and a socket of the gateway's until both directions have ended."""
+    """Carry bytes between one connection and one of the gateway's sockets until both directions have ended."""
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with client, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
         try:
@@ -138,8 +138,10 @@ def _carry(client: socket.socket, path: str) -> None:
 
 
 def _request(client: socket.socket, gateway: socket.socket) -> None:
-    """Copy until end of file and pass that on. A gateway that has answered before may hear no more of it: the rest is
-    read all the same, or the client would hear of a broken connection and not that answer.
+    """Copy until end of file and pass that on.
+
+    A gateway that has already answered may stop reading. The rest is read anyway, or the client would see a broken
+    connection instead of that answer.
     """
     hears = True
     try:
@@ -157,17 +159,17 @@ def _request(client: socket.socket, gateway: socket.socket) -> None:
 
 
 def _answer(gateway: socket.socket, client: socket.socket) -> None:
-    """Copy until end of file and pass that on; a client that does not take it ends both directions at once."""
+    """Copy until end of file and pass that on. A client that stops reading ends both directions at once."""
     try:
-        while data := _said(gateway):
+        while data := _received(gateway):
             client.sendall(data)
         client.shutdown(socket.SHUT_WR)
     except OSError:
         _break(client, gateway)
 
 
-def _said(gateway: socket.socket) -> bytes:
-    """What comes next; a gateway that has not read all that it was sent resets the connection at its end."""
+def _received(gateway: socket.socket) -> bytes:
+    """Return the next bytes; empty at the end. A gateway that ends with unread input resets the connection."""
     try:
         return gateway.recv(CHUNK)
     except ConnectionResetError:

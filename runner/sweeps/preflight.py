@@ -145,6 +145,6 @@ def _advice(route: Route, failed: Probe, answered: Sequence[Route]) -> str:
     if others or (route.api != "chat" and failed.status_code == HTTPStatus.NOT_FOUND):
         return (
             f"If its server does not speak {route.api}, choose agents that speak {' or '.join(others) or 'chat'}, or "
-            f"model.id=custom_openai/{model.told}, for which the gateway translates to chat."
+            f"model.id=custom_openai/{model.provider_name}, for which the gateway translates to chat."
         )
     return f"Check model.id={model.id}, model.api_base and model.params."

@@ -125,7 +125,7 @@ def test_a_number_below_what_it_can_be_is_refused_where_it_is_typed(kind: type[R
     ("word", "said"),
     [
         ("name='a b'", r"name: it takes letters, digits and \. _ \+ -, .* \(got 'a b'\)\."),
-        ("scoring.attempts=best", r"scoring\.attempts: there are latest_completed, mean and pass@1"),
+        ("scoring.attempts=best", r"scoring\.attempts: must be latest_completed, mean, or pass@k"),
         (
             "dataset.include=logs-to-csv",
             r"dataset\.include: a list is needed: dataset\.include=\[logs-to-csv\]",

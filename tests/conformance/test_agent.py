@@ -1,4 +1,4 @@
-"""What every agent in `conf/agent/` keeps: `protocols.Agent`, and `CommandAgent` or `DrivingAgent`."""
+"""The contract of every agent in `conf/agent/`: `protocols.Agent`, and `CommandAgent` or `DrivingAgent`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = sorted(path.stem for path in (CONF / "agent").glob("*.yaml"))
 
 
 def configured(name: str) -> Agent:
-    """The agent of a file in `conf/agent/`, as a composed configuration has it."""
+    """Return the agent of a file in `conf/agent/`, as a composed configuration has it."""
     return cast("Agent", build(OmegaConf.to_container(_composed(name), resolve=True), "agent"))
 
 
@@ -69,7 +69,7 @@ def task(tmp_path: Path) -> Task:
 
 @pytest.fixture
 def project(task: Task, tmp_path: Path) -> Task:
-    """A task with a project, of one file of Python."""
+    """Return a task with a project of one Python file."""
     (tmp_path / "context" / "project").mkdir(parents=True)
     (tmp_path / "context" / "project" / "main.py").write_text("print(1)\n")
     return task.model_copy(update={"environment": Environment(context=tmp_path / "context")})
@@ -105,9 +105,9 @@ def test_an_agent_with_a_model_is_told_where_it_is_and_how_it_is_called(
     agent: CommandAgent, task: Task
 ) -> None:
     spec = command(agent, task)
-    said = " ".join((*spec.argv, *spec.env.values(), *spec.files.values()))
+    text = " ".join((*spec.argv, *spec.env.values(), *spec.files.values()))
     for word in (BASE_URL, ENDPOINT.model, KEY, task.instruction):
-        assert (word in said) is agent.uses_model
+        assert (word in text) is agent.uses_model
 
 
 def test_it_starts_from_its_bundle_and_nothing_of_the_image(agent: CommandAgent, task: Task) -> None:

@@ -1,4 +1,4 @@
-"""What every way of isolating a case does: one suite, run on overlays and on copies."""
+"""The contract of every way of isolating a case: one suite, run on overlays and on copies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FILES = {"a": "a\n", "b": "b\n", "d/one": "1\n", "d/two": "2\n", "d/e/deep": "de
 
 Run = Callable[..., CaseResult]
 Seen = list[tuple[str, str, str]]
-"""change, kind, path below the files' folder, or absolute."""
+"""Change, kind, and path: below the files' folder, or absolute."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def run(box: CaseBox) -> Run:
 
 
 def seen(result: CaseResult) -> Seen:
-    """Its changes, briefly."""
+    """Return the changes of a result in short."""
     assert result.ended == "exited", result
     return [(c.change, c.kind, c.path.removeprefix("/test_data/")) for c in result.changes]
 
@@ -190,7 +190,7 @@ def test_changes_are_what_is_there_in_the_end(run: Run, command: str, expected: 
 
 
 LINKED = "mkdir real p; echo x > real/a; echo y > p/environ; echo z > p/kmsg; ln -s real link"
-"""Prep: a folder, a link to it, and a folder with names that are also somewhere else."""
+"""Prep that makes a folder, a link to it, and a folder whose names also exist elsewhere."""
 GONE: Seen = [("changed", "symlink", "p"), ("deleted", "file", "p/environ"), ("deleted", "file", "p/kmsg")]
 REPLACED: list[tuple[str, Seen]] = [
     ("rm link; mkdir link", [("changed", "directory", "link")]),
@@ -206,7 +206,7 @@ REPLACED: list[tuple[str, Seen]] = [
 
 @pytest.mark.parametrize(("command", "expected"), REPLACED, ids=[command for command, _ in REPLACED])
 def test_no_link_is_followed_where_a_folder_was_or_will_be(run: Run, command: str, expected: Seen) -> None:
-    """Else what the link leads to would be told, as it is outside the case's machine."""
+    """Otherwise the result would reveal the link's target as it is outside the case's machine."""
     result = run(command, prep=LINKED)
     assert (sorted(seen(result)), result.truncated) == (sorted(expected), ())
 
@@ -295,7 +295,9 @@ def test_a_case_is_nobody_in_particular(run: Run) -> None:
 def test_signals_that_the_engine_was_started_to_ignore_are_a_cases_all_the_same(
     open_box: Callable[..., CaseBox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As under a CI that ignored signal 32, which glibc sets for nobody: each case of its engine ignored it, too."""
+    """A CI once ignored signal 32, which glibc resets for nobody, so every case of its engine ignored the
+    signal too.
+    """
     command = launch.command
     monkeypatch.setattr(launch, "command", lambda *given: ignoring_all(command(*given), PYTHON))
     box = open_box()
@@ -330,7 +332,7 @@ def test_output_beyond_the_cap_is_dropped_counted_and_said(run: Run) -> None:
 def test_outputs_that_differ_beyond_the_cap_are_no_exact_match(
     run: Run, semantics: Literal["paper", "artifact"]
 ) -> None:
-    """They were one where the beginnings and the lengths are the same."""
+    """They once matched if the beginnings and the lengths were the same."""
     long = "head -c 25000 /dev/zero | tr '\\0' x"
     rules = Rules(semantics)
     one, again, other = (observed(run(f"{long}; echo {end}")) for end in ("a", "a", "b"))
@@ -353,7 +355,7 @@ def test_a_flood_of_output_ends_a_case_long_before_its_deadline_and_matches_noth
 
 
 def test_a_case_may_start_in_the_root_and_write_there_where_that_is_its_own(run: Run, how: str) -> None:
-    """The authors' cases do: as root in `/`."""
+    """The authors' cases run as root in `/`."""
     result = run("pwd; cat test_data/a", prep="pwd", start="/")
     assert (result.stdout, result.changes) == ("/\na\n", ())
     writes = run("echo x > n; mkdir m; mv usr other", start="/")
@@ -367,7 +369,7 @@ def test_a_case_may_start_in_the_root_and_write_there_where_that_is_its_own(run:
 
 
 def test_an_order_may_be_larger_than_a_pipe(run: Run) -> None:
-    """It comes by one; what the kernel itself does not take is a value too."""
+    """The order comes through a pipe. An order that even the kernel refuses gives a value, too."""
     result = run("echo ${#BIG}", env={"BIG": "x" * 100_000})
     assert (result.stdout, result.exit_code) == ("100000\n", 0)
     result = run(f"echo {'x' * 300_000}")

@@ -1,4 +1,4 @@
-"""What every dataset promises. A new format adds a line to `DATASETS`."""
+"""The contract of every dataset. A new format adds a line to `DATASETS`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def quickstart(_: Path) -> Dataset:
 
 
 def broken(folder: Path) -> Dataset:
-    """Each child is wrong in another way, one of them by being another's twin."""
+    """Make tasks that are each broken in another way, one by having the name of another."""
     texts = {
         "empty": "",
         "malformed": "[",
@@ -36,7 +36,7 @@ def broken(folder: Path) -> Dataset:
 
 
 def tools(folder: Path) -> Dataset:
-    """A good one, one with a bad case, and one that says nothing."""
+    """Make a good tool, one with a bad case, and one without content."""
     for name in ("good", "wrong"):
         make_tool_task(folder / "tasks", name)
     (folder / "tasks" / "wrong" / "cases.jsonl").write_text("{}")
@@ -46,7 +46,7 @@ def tools(folder: Path) -> Dataset:
 
 
 def suites(folder: Path) -> Dataset:
-    """A good one, one without a document, and one of whose tests nobody knows."""
+    """Make a good suite, one without a document, and one whose tests are unknown."""
     dataset = suite_dataset(folder / "tasks", folder / "cache")
     for name in ("good", "silent", "unknown"):
         task = make_folder(folder / "tasks", name)
@@ -58,7 +58,7 @@ def suites(folder: Path) -> Dataset:
 
 
 def projects(folder: Path) -> Dataset:
-    """A good one, one that says nothing, and one of whose tests nobody knows what they do."""
+    """Make a good project, one without content, and one whose tests have unknown results."""
     bench = project_bench(folder / "tasks", folder / "cache")
     for name in ("good", "silent", "unknown"):
         task = make_project(folder / "tasks", name)
@@ -73,8 +73,8 @@ DATASETS = (quickstart, broken, tools, suites, projects)
 
 @pytest.fixture(params=DATASETS, ids=lambda make: make.__name__)
 def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
-    made: Dataset = request.param(tmp_path)
-    return made
+    created: Dataset = request.param(tmp_path)
+    return created
 
 
 @pytest.fixture

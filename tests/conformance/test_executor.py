@@ -1,4 +1,4 @@
-"""What every executor keeps, `protocols.Executor`: its bound, handing out late, stopping cleanly."""
+"""The contract of every executor, `protocols.Executor`: its bound, late hand-out of trials, clean stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every sandbox promises, container or folder."""
+"""The contract of every sandbox, container or folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.waiting import until
 
 CAPS = {"output_mb": 1, "workspace_mb": 4, "workspace_files": 20}
 CLOCK = "(while :; do date +%N > clock; done) >/dev/null 2>&1 & until test -s clock; do sleep 0.01; done"
-"""Leaves a process that writes to the working directory for ever."""
+"""Command that leaves a process which writes to the working directory forever."""
 Provider = DockerSandboxes | LocalSandboxes
 Open = Callable[..., Sandbox]
 
@@ -48,27 +48,27 @@ def opened(provider: Provider, **spec: object) -> AbstractContextManager[Sandbox
 
 @pytest.fixture
 def start(provider: Provider) -> Iterator[Open]:
-    """Starts sandboxes that the test's end removes, the last one first."""
+    """Start sandboxes; the test's end removes them, the last one first."""
     with ExitStack() as stack:
         yield lambda **spec: stack.enter_context(opened(provider, **spec))
 
 
 @pytest.fixture
 def sandbox(start: Open) -> Sandbox:
-    """One of the test's own: what the test does ends it."""
+    """Return a sandbox of the test's own, which the test may end."""
     return start()
 
 
 @pytest.fixture(scope="module")
 def lasting(provider: Provider) -> Iterator[Sandbox]:
-    """One for all tests after which it still runs."""
+    """Return a sandbox that all tests share which leave it running."""
     with opened(provider) as sandbox:
         yield sandbox
 
 
 @pytest.fixture
 def shared(lasting: Sandbox) -> Iterator[Sandbox]:
-    """The same with an empty working directory."""
+    """Return the shared sandbox with an empty working directory."""
     yield lasting
     assert shell(lasting, "find . -mindepth 1 -delete").exit_code == 0
 
@@ -143,7 +143,7 @@ def test_a_command_that_cannot_start_is_a_result(shared: Sandbox) -> None:
 
 
 def test_an_endless_command_is_killed_at_its_deadline(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Which is far off until it has begun: a busy machine takes long to start it."""
+    """The deadline is far off until the command has begun, since a busy machine takes long to start it."""
 
     def extension() -> float:
         return 0.0 if shell(sandbox, "test -e begun").exit_code == 0 else 60.0
@@ -165,7 +165,7 @@ def test_a_deadline_moves_on_with_what_was_waited(sandbox: Sandbox) -> None:
 
 
 def test_a_deadline_holds_while_the_command_floods_its_output(sandbox: Sandbox) -> None:
-    """Killed while nobody read what it had printed, it took the ten seconds after which the engine gives up."""
+    """Killed while nobody read its output, it took the ten seconds after which the engine gives up."""
     began = time.monotonic()
     assert shell(sandbox, "yes", timeout_seconds=0.3).ended == "deadline"
     assert time.monotonic() - began < 9
@@ -265,7 +265,7 @@ def test_a_killed_sandbox_can_be_read_and_killed_again(sandbox: Sandbox, tmp_pat
 
 
 def test_what_turned_to_bare_addresses_is_known_even_of_a_command_that_was_killed(sandbox: Sandbox) -> None:
-    """Of a container, that is; whoever uses this machine's network cannot be told from the rest of it."""
+    """This concerns containers only: a user of this machine's network cannot be told from the rest of it."""
     is_local = isinstance(sandbox, LocalSandbox)
     turn = "sleep 60" if is_local else "(: < /dev/tcp/203.0.113.1/443) 2>/dev/null; sleep 60"
     assert sandbox.counted().unrouted == (None if is_local else 0)
@@ -302,7 +302,7 @@ def test_changes_are_told_against_the_image_of_the_living_and_the_dead(start: Op
 
 
 def test_fresh_directories_are_empty_and_closed_whatever_the_image_holds(start: Open) -> None:
-    """A forged reward in the agent's file system must not be where the verifier's is looked for."""
+    """A forged reward in the agent's file system must not lie where the verifier's is expected."""
     agent = start()
     forged = {"/logs/verifier/reward.json": '{"reward": 1}', "/tests/test.sh": "true"}
     shell(agent, "true", files=forged)
@@ -329,7 +329,9 @@ def test_leaving_removes_everything(
 
 
 def test_what_a_process_about_to_end_releases_is_gone(tmp_path: Path) -> None:
-    """Locally only: the engine would lose what all tests of this process have there. See `test_stopping` for it."""
+    """Local only: on the engine, all tests of this process would lose their containers. See `test_stopping`
+    for that.
+    """
     provider = LocalSandboxes()
     with opened(provider) as sandbox, ThreadPoolExecutor(1) as pool:
         mark = tmp_path / "alive"

@@ -1,4 +1,4 @@
-"""Containers for the tests of what is Docker's own."""
+"""Containers for the tests that concern Docker alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 
 @pytest.fixture
 def limits() -> dict[str, Any]:
-    """Overridden by tests of a limit."""
+    """Return no limits; tests of a limit override this."""
     return {}
 
 
@@ -29,7 +29,7 @@ def provider(limits: dict[str, Any]) -> DockerSandboxes:
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[DockerSandbox]:
-    """One container, without limits of its own, for all tests that leave it as it was."""
+    """Return one container without special limits, shared by all tests that leave it unchanged."""
     base.ensure(connect(), print)
     with ExitStack() as stack:
         yield _start(stack, DockerSandboxes())
@@ -37,7 +37,7 @@ def plain() -> Iterator[DockerSandbox]:
 
 @pytest.fixture
 def start(provider: DockerSandboxes) -> Iterator[Callable[..., DockerSandbox]]:
-    """Starts containers of the base image, as root in /workspace, that the test's end removes."""
+    """Start containers of the base image as root in /workspace; the test's end removes them."""
     with ExitStack() as stack:
         yield lambda **spec: _start(stack, provider, **spec)
 
@@ -51,7 +51,7 @@ def _start(stack: ExitStack, provider: DockerSandboxes, **spec: object) -> Docke
 
 @pytest.fixture
 def bash() -> Callable[..., ExecResult]:
-    """Runs a script in a sandbox."""
+    """Run a script in a sandbox."""
 
     def bash(sandbox: DockerSandbox, script: str, **spec: object) -> ExecResult:
         return sandbox.exec(ExecSpec.model_validate({"argv": ("bash", "-c", script), **spec}))

@@ -1,4 +1,4 @@
-"""A registry of one image, which the engine pulls as from any other: real HTTP, real digests, nothing to log in to."""
+"""A registry of one image, from which the engine pulls as usual: real HTTP, real digests, no login."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ CONFIG, LAYER = (
 
 @contextmanager
 def registry(name: str, *triggers: str) -> Iterator[str]:
-    """The reference of an image that is nothing but an empty file of this name, as long as its registry is there.
+    """Serve an image that contains only an empty file of this name, and yield its reference.
 
-    `triggers` are instructions for whoever builds on it.
+    `triggers` are ONBUILD instructions of that image.
     """
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as archive:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from runner.errors import EngineError
 from runner.sandbox.archive import Owner, Packer, numeric, save
-from runner.sandbox.command_output import Frames, Output
+from runner.sandbox.command_output import Output
+from runner.sandbox.docker.exec_stream import Frames
 from runner.sandbox.inside import AGENT_DIR
 from runner.sandbox.limits import Caps
 
@@ -65,7 +66,7 @@ def packed(pack: Packer) -> list[tuple[str, int, int]]:
 
 
 def test_new_folders_below_the_agents_own_belong_to_it() -> None:
-    """Root's would keep it from writing beside the configuration it was given."""
+    """If root owned them, the agent could not write beside its own configuration."""
     inside = AGENT_DIR.lstrip("/")
     with Packer() as pack:
         pack.file(f"{AGENT_DIR}/home/.x/f", "", "1000")

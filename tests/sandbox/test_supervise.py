@@ -1,4 +1,4 @@
-"""The supervisor as it runs in sandboxes: a program of its own, real processes, real sockets."""
+"""The supervisor as it runs in sandboxes: a separate program with real processes and sockets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def port() -> int:
-    """One that is free, and that no system gives to somebody else before it is used."""
+    """Return a free port that no system assigns to anybody else before it is used."""
     while True:
         with suppress(OSError), socket.create_server(("127.0.0.1", randrange(10_000, 30_000))) as probe:
             return int(probe.getsockname()[1])
@@ -36,7 +36,7 @@ def port() -> int:
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Callable[[Handler], str]]:
-    """A Unix socket whose connections are handled in threads; called with the handler it returns the path."""
+    """Serve a Unix socket, with a thread per connection. The fixture takes the handler and returns the path."""
     with socket.socket(socket.AF_UNIX) as listener:
 
         def serve(handle: Handler) -> str:
@@ -58,7 +58,7 @@ def gateway(tmp_path: Path) -> Iterator[Callable[[Handler], str]]:
 
 
 def echo(connection: socket.socket) -> None:
-    """Send everything back, and only after the other side has said that it is done."""
+    """Send everything back, but only after the other side has finished."""
     with connection:
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
         connection.sendall(received)
@@ -126,7 +126,7 @@ def test_deadline_kills_what_ignores_it_and_its_children() -> None:
 def test_connections_are_carried_byte_for_byte_in_parallel(
     port: int, gateway: Callable[[Handler], str]
 ) -> None:
-    """Half-closed too: the echo answers only after the client's end of file has come through."""
+    """This includes half-closed connections: the echo answers only after the client's end of file has come through."""
     client = f"""
 import os, socket, threading
 equal = []
@@ -151,7 +151,9 @@ def test_port_listens_before_the_command_starts(port: int, gateway: Callable[[Ha
 
 
 def test_events_pass_as_they_come(port: int, gateway: Callable[[Handler], str]) -> None:
-    """An SSE stream must not be held back until it is complete: the second event waits for word of the first."""
+    """An SSE stream must not be held back until it is complete: the second event waits for the client to confirm the
+    first.
+    """
 
     def stream(connection: socket.socket) -> None:
         with connection:
@@ -180,14 +182,14 @@ with socket.create_connection(("127.0.0.1", {port}), timeout=20) as s:
 
 
 def refuse(connection: socket.socket) -> None:
-    """Answer a request of which no more than the beginning was read."""
+    """Answer a request of which only the beginning was read."""
     with connection:
         connection.recv(10)
         connection.sendall(b"too large")
 
 
 def test_an_answer_before_the_requests_end_arrives(port: int, gateway: Callable[[Handler], str]) -> None:
-    """The client heard of a broken connection instead, in one of four large requests that were refused."""
+    """In one of four large refused requests, the client saw a broken connection instead."""
     code = f"""
 import socket
 for number in range(40):
@@ -284,7 +286,7 @@ def test_the_way_out_is_a_second_door_of_the_same_supervisor() -> None:
 def test_a_flood_of_connections_does_not_end_the_forwarding(
     port: int, gateway: Callable[[Handler], str]
 ) -> None:
-    """Out of descriptors for a while; when there are some again, the next connection is carried."""
+    """The forwarder has no descriptor left for a while; afterwards the next connection is carried."""
     client = f"""
 import socket, time
 held = [socket.create_connection(("127.0.0.1", {port})) for _ in range(100)]
@@ -308,7 +310,7 @@ with socket.create_connection(("127.0.0.1", {port}), timeout=20) as s:
 
 
 def shout(connection: socket.socket) -> None:
-    """Answer each message, behind its length, in capitals."""
+    """Answer each message, after its length, in capitals."""
     with connection, connection.makefile("rwb") as messages:
         while length := messages.read(2):
             answer = messages.read(int.from_bytes(length)).upper()

@@ -26,10 +26,10 @@ from runner.resources import ROOT
 from tests.support.project_factory import make_project, project_bench
 
 DEBIANS = Path("/usr/bin/python3")
-"""Python 3.11.2 on Debian 12: its `tarfile` has no filter."""
+"""Python 3.11.2 on Debian 12, whose `tarfile` has no filter."""
 LINK, HARD, FOLDER = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
 Entry = tuple[str, bytes, str]
-"""Name, type, and target of a link or else the content."""
+"""Name, type, and the target of a link or else the content."""
 
 
 def file(name: str, content: str = "overwritten") -> Entry:
@@ -37,13 +37,13 @@ def file(name: str, content: str = "overwritten") -> Entry:
 
 
 def tar(place: Path, entries: list[Entry], mode: str = "w", **about: Any) -> Path:
-    """A tar file of these entries, whatever they are."""
+    """Make a tar file of these entries, whatever they are."""
     with tarfile.open(place, mode) as archive:  # type: ignore[call-overload]
-        for name, kind, said in entries:
+        for name, kind, text in entries:
             entry = tarfile.TarInfo(name)
             entry.type = kind
-            content = said.encode() if kind == tarfile.REGTYPE else b""
-            entry.size, entry.linkname = len(content), "" if content else said
+            content = text.encode() if kind == tarfile.REGTYPE else b""
+            entry.size, entry.linkname = len(content), "" if content else text
             for key, value in about.items():
                 setattr(entry, key, value)
             archive.addfile(entry, io.BytesIO(content))
@@ -51,18 +51,20 @@ def tar(place: Path, entries: list[Entry], mode: str = "w", **about: Any) -> Pat
 
 
 def zipped(place: Path, entries: list[tuple[str, int, str]]) -> Path:
-    """A zip file of these entries: name, Unix mode, content."""
+    """Make a zip file of these entries: name, Unix mode, content."""
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, mode, content in entries:
             entry = zipfile.ZipInfo()
-            entry.filename = name  # the constructor would cut some
+            entry.filename = name  # the constructor would cut some names
             entry.external_attr = mode << 16
             archive.writestr(entry, content)
     return place
 
 
 def long_links(victim: Path) -> list[Entry]:
-    """CVE-2025-4517: links whose real path is longer than PATH_MAX were taken for what they are called."""
+    """Return the links of CVE-2025-4517. Their real path exceeds PATH_MAX, so they were taken for what they
+    are called.
+    """
     name, steps, path = "d" * 247, "abcdefghijklmnop", ""
     entries: list[Entry] = []
     for step in steps:
@@ -75,7 +77,7 @@ def long_links(victim: Path) -> list[Entry]:
 
 
 OUTSIDE = "victim/flag"
-"""Beside the folder into which is unpacked; what every attack below wants to write, or to read."""
+"""Path beside the folder of the unpacked files. Every attack below tries to write or read it."""
 EVIL: dict[str, list[Entry]] = {
     "a parent": [file("../victim/flag")],
     "a parent behind a folder": [file("tree/a/../../../victim/flag")],
@@ -135,7 +137,7 @@ EVIL: dict[str, list[Entry]] = {
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A file that nobody may touch."""
+    """Make a file that nobody may touch."""
     place = tmp_path / OUTSIDE
     place.parent.mkdir()
     place.write_text("kept")
@@ -143,11 +145,11 @@ def victim(tmp_path: Path) -> Path:
 
 
 def written(entries: list[Entry], victim: Path) -> list[Entry]:
-    """With the paths of this machine."""
-    said = {"{outside}": str(victim), "{folder}": str(victim.parent)}
+    """Return the entries with paths of this machine filled in."""
+    paths = {"{outside}": str(victim), "{folder}": str(victim.parent)}
 
     def put(text: str) -> str:
-        for word, value in said.items():
+        for word, value in paths.items():
             text = text.replace(word, value)
         return text
 
@@ -209,7 +211,7 @@ def test_an_evil_zip_file_is_refused_and_writes_nothing_outside(
 def test_links_longer_than_a_path_write_nothing_outside(
     tmp_path: Path, victim: Path, python: str | Path
 ) -> None:
-    """With `extractall(filter="data")` of Python 3.11.7 this overwrote the file; 3.11.2 ended with a TypeError."""
+    """With `extractall(filter="data")` Python 3.11.7 overwrote the file, and 3.11.2 ended with a TypeError."""
     if not Path(python).exists():
         pytest.skip("this machine has no Python of Debian's")
     packed = tar(tmp_path / "evil.tar", long_links(victim))
@@ -253,7 +255,7 @@ def test_job_environment_refuses_an_evil_archive_before_anything_is_written(
 
 
 def zeros(place: Path, size: int) -> Path:
-    """A small tar file that holds so many zeros."""
+    """Make a small tar file that holds this many zeros."""
     entry = tarfile.TarInfo("zeros")
     entry.size = size
     with gzip.open(place, "wb", compresslevel=1) as packed:
@@ -302,7 +304,7 @@ def test_the_number_of_members_is_limited(tmp_path: Path, name: str) -> None:
 
 
 def raw(**about: Any) -> bytes:
-    """The header of a member."""
+    """Return the header of a member."""
     entry = tarfile.TarInfo("x")
     for key, value in about.items():
         setattr(entry, key, value)
@@ -310,7 +312,7 @@ def raw(**about: Any) -> bytes:
 
 
 def pax(size: int, content: bytes = b"") -> bytes:
-    """An extended header that says that it is so long."""
+    """Return an extended header that claims this length."""
     return raw(type=tarfile.XHDTYPE, size=size) + content
 
 
@@ -352,7 +354,7 @@ def test_odd_headers_are_refused_in_little_time_and_memory(tmp_path: Path, conte
         unpack(tmp_path / "odd.tar", tmp_path / "tree")
     except ConfigError:
         pass
-    else:  # a reader may also take it for an archive's end
+    else:  # some readers take it for an archive's end
         assert not [path for path in (tmp_path / "tree").rglob("*") if path.name != "x"]
     assert not (tmp_path / "victim").exists()
 

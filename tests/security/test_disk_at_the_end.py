@@ -1,4 +1,4 @@
-"""Limits on disk and on the number of files hold at the end of a rollout as they do while it runs."""
+"""Limits on disk and on the number of files hold at the end of a rollout as they do during it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_what_was_made_in_the_last_instant_is_never_copied(
 def test_a_look_that_began_before_the_death_is_not_taken_for_the_last(
     sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The list of changes is kept once all is dead. What was made behind an earlier look's back would be missing."""
+    """The list of changes is stored once all processes are dead. An earlier list would lack what was made after it."""
     measured, dead, measure = Event(), Event(), disk.layer
 
     def slow(*of: Any) -> disk.Layer:
@@ -130,7 +130,7 @@ def test_what_is_within_the_limits_is_copied(sandbox: DockerSandbox, script: str
 def test_a_command_that_goes_past_the_limits_is_ended(
     sandbox: DockerSandbox, script: str, ended: str
 ) -> None:
-    """Folders too deep for the engine made it say that the disk held -1 bytes, which is below every limit."""
+    """Folders too deep for the engine made it report -1 bytes of disk use, which is below every limit."""
     result = sandbox.exec(ExecSpec(argv=("bash", "-c", script), timeout_seconds=50))
     assert (result.ended, result.exit_code) == (ended, None)
 
@@ -151,7 +151,7 @@ def test_a_build_step_may_make_no_more_files_than_a_sandbox() -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., TrialRecord]:
-    """Run one made task with the oracle, as root."""
+    """Run one generated task with the oracle, as root."""
 
     def run(solve: str, toml: str = "", **limits: Any) -> TrialRecord:
         make_task(tmp_path / "tasks", "made", solve, toml='[agent]\nuser = "root"\ntimeout_sec = 30\n' + toml)
@@ -183,7 +183,7 @@ def run(tmp_path: Path) -> Callable[..., TrialRecord]:
 def test_a_trial_past_its_limits_at_the_end_is_worth_nothing(
     run: Callable[..., TrialRecord], solve: str, reason: str
 ) -> None:
-    """Though it had done its task: a machine past its limits is not copied, and so not judged."""
+    """Although it had done its task: a machine past its limits is not copied, and so not judged."""
     record = run(solve, **LIMITS)
     assert (record.status, record.reward) == (Status.AGENT_ERROR, 0.0), record
     assert record.error

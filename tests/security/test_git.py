@@ -1,4 +1,4 @@
-"""Clones and checkouts of strangers: git runs nothing that they configure, and takes nothing from outside of them."""
+"""Clones and checkouts of strangers: git runs nothing that they configure, and reads nothing outside of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A repository of two files, one of them with attributes that name every program that git knows."""
+    """Make a repository of two files, one of them with attributes that name every program that git knows."""
     place = tmp_path / "clone"
     attributes = "*.py filter=evil diff=evil merge=evil export-subst text eol=lf\n"
     write(place, {"a.py": "print(1)\n", ".gitattributes": attributes, ".gitignore": "*.env\n"})
@@ -41,7 +41,7 @@ def clone(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ran(tmp_path: Path) -> Path:
-    """A program that leaves a trace when it runs: `ran/trace`."""
+    """Return a program that leaves a trace, `ran/trace`, when it runs."""
     folder = tmp_path / "ran"
     folder.mkdir()
     program = folder / "program"
@@ -82,7 +82,7 @@ CONFIGURED = {
 
 
 def configure(clone: Path, ran: Path, text: str) -> None:
-    """Give a clone this configuration; hooks of every name, and attributes that lie in `.git`, come with it."""
+    """Give a clone this configuration, hooks of every name, and attributes in `.git`."""
     included = 'a = b\n[core]\n\tfsmonitor = "{ran}"\n[filter "evil"]\n\tsmudge = {ran}\n\tclean = {ran}\n'
     (ran.parent / "included").write_text("[x]\n\t" + included.format(ran=ran))
     (clone / ".git/config").write_text(text.format(ran=ran, folder=ran.parent))
@@ -137,7 +137,7 @@ def test_listing_a_checkout_runs_nothing_that_it_configures(clone: Path, ran: Pa
 
 
 def forge(clone: Path, honest: str, evil: str) -> None:
-    """Let the index list a path that git itself would refuse; both are equally long."""
+    """Make the index list a path of the same length that git itself would refuse."""
     assert len(honest) == len(evil)
     write(clone, {honest: "x"})
     git(clone, "add", "--force", honest)
@@ -211,7 +211,7 @@ def test_a_repository_of_pipes_and_links_is_not_waited_for(clone: Path, path: st
 @pytest.mark.parametrize("path", [".gitignore", "deep/er/.gitignore"])
 @pytest.mark.timeout(30)
 def test_a_pipe_for_a_list_of_ignored_files_is_not_waited_for(clone: Path, path: str) -> None:
-    """Git waited for somebody to write into it, until its time was up."""
+    """Git waited until its time limit for somebody to write into it."""
     write(clone, {"deep/er/new.py": ""})
     (clone / path).unlink(missing_ok=True)
     os.mkfifo(clone / path)
@@ -224,10 +224,10 @@ def test_pipes_in_a_checkout_are_left_out(clone: Path, tmp_path: Path) -> None:
     (clone / "a.py").unlink()
     os.mkfifo(clone / "a.py")
     assert project_paths(clone) == [".gitattributes", ".gitignore"]
-    said = Project(
+    project = Project(
         source="folder", package="clone", digest=digest_of(clone), license="MIT", language="python"
     )
-    context = fetch(said, tmp_path, ROOT / "tasks/execution/image", tmp_path, tmp_path / "cache", print)
+    context = fetch(project, tmp_path, ROOT / "tasks/execution/image", tmp_path, tmp_path / "cache", print)
     assert not (context / "project/pipe").exists()
 
 
@@ -236,7 +236,7 @@ def test_pipes_in_a_checkout_are_left_out(clone: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def private(tmp_path: Path) -> str:
-    """The commit of a repository of the user's that is nobody's business."""
+    """Make a private repository of the user's and return its commit."""
     place = tmp_path / "private"
     write(place, {"key.py": SECRET})
     git(place, "init", "--quiet", "--initial-branch=main")
@@ -246,7 +246,7 @@ def private(tmp_path: Path) -> str:
 
 
 def borrow(clone: Path, private: str, way: str) -> None:
-    """Let a clone lead to a private repository's objects."""
+    """Make a clone refer to a private repository's objects."""
     theirs, mine = clone.with_name("private") / ".git", clone / ".git"
     if way == "alternates":
         write(mine, {"objects/info/alternates": f"{theirs}/objects\n"})

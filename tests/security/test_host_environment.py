@@ -1,4 +1,6 @@
-"""What a task may read of this machine: variables that the user names, never a provider's key, and on the record."""
+"""The parts of this machine's environment that a task may read: variables that the user names, never a provider's key.
+The record names them.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,13 @@ NAME = "ASSAY_TEST_SECRET"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 PLACES = {
-    "the agent's machine": "[environment]\nenv = {{ A = '{said}' }}\n",
-    "the verifier": "[verifier]\nenv = {{ A = '{said}' }}\n",
+    "the agent's machine": "[environment]\nenv = {{ A = '{value}' }}\n",
+    "the verifier": "[verifier]\nenv = {{ A = '{value}' }}\n",
     "a separate verifier": (
         "[verifier]\nenvironment_mode = 'separate'\n"
-        "[verifier.environment]\ndocker_image = 'x'\nenv = {{ A = '{said}' }}\n"
+        "[verifier.environment]\ndocker_image = 'x'\nenv = {{ A = '{value}' }}\n"
     ),
-    "the solution": "[solution]\nenv = {{ A = '{said}' }}\n",
+    "the solution": "[solution]\nenv = {{ A = '{value}' }}\n",
 }  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def knows(task: Task) -> bool:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    "said",
+    "value",
     [
         "${ASSAY_TEST_SECRET}",
         "x${ASSAY_TEST_SECRET}y",
@@ -73,11 +75,11 @@ def knows(task: Task) -> bool:
     ],
 )
 def test_a_variable_that_the_user_does_not_name_reaches_no_task(
-    tmp_path: Path, place: str, said: str
+    tmp_path: Path, place: str, value: str
 ) -> None:
-    task = only(tmp_path, PLACES[place].format(said=said))
+    task = only(tmp_path, PLACES[place].format(value=value))
     reason = f"asks for {NAME} of this machine's environment: if it may have it, add dataset.env=[{NAME}]."
-    if ":-" not in said:
+    if ":-" not in value:
         assert reason in str(task.solution_refused if place == "the solution" else task.refused)
     assert not knows(task)
     assert task.host_env == ()
@@ -85,14 +87,14 @@ def test_a_variable_that_the_user_does_not_name_reaches_no_task(
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_variable_that_the_user_names_is_given_and_told(tmp_path: Path, place: str) -> None:
-    task = only(tmp_path, PLACES[place].format(said="${ASSAY_TEST_SECRET:-x}"), env=[NAME, "HOME"])
+    task = only(tmp_path, PLACES[place].format(value="${ASSAY_TEST_SECRET:-x}"), env=[NAME, "HOME"])
     assert task.refused is None
     assert knows(task)
     assert task.host_env == (NAME,)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "value",
     [
         "$ASSAY_TEST_SECRET",
         "${ASSAY_TEST_SECRET-x}",
@@ -102,9 +104,9 @@ def test_a_variable_that_the_user_names_is_given_and_told(tmp_path: Path, place:
         "${oc.env:ASSAY_TEST_SECRET}",
     ],
 )
-def test_other_spellings_mean_nothing(tmp_path: Path, said: str) -> None:
-    task = only(tmp_path, PLACES["the agent's machine"].format(said=said), env=[NAME])
-    assert task.environment.env == {"A": said}
+def test_other_spellings_mean_nothing(tmp_path: Path, value: str) -> None:
+    task = only(tmp_path, PLACES["the agent's machine"].format(value=value), env=[NAME])
+    assert task.environment.env == {"A": value}
 
 
 @pytest.mark.parametrize("name", ["*", "ASSAY_*", "", "A B", "A=B", "1A", "A\n"])
@@ -114,15 +116,15 @@ def test_variables_are_named_one_by_one(tmp_path: Path, name: str) -> None:
 
 
 def test_a_default_is_not_read_again(tmp_path: Path) -> None:
-    """Of `${A:-${B}}` the shell would make B's value; here the text behind is a text."""
+    """The shell would expand `${A:-${B}}` to B's value; here the default is literal text."""
     task = only(
-        tmp_path, PLACES["the agent's machine"].format(said="${UNSET:-$ASSAY_TEST_SECRET}"), env=["UNSET"]
+        tmp_path, PLACES["the agent's machine"].format(value="${UNSET:-$ASSAY_TEST_SECRET}"), env=["UNSET"]
     )
     assert task.environment.env == {"A": "$ASSAY_TEST_SECRET"}
 
 
 def test_a_solutions_variable_concerns_the_oracle_alone(tmp_path: Path) -> None:
-    task = only(tmp_path, PLACES["the solution"].format(said="${ASSAY_TEST_SECRET}"))
+    task = only(tmp_path, PLACES["the solution"].format(value="${ASSAY_TEST_SECRET}"))
     assert task.refused is None
     with pytest.raises(TaskError, match=r"its solution cannot be applied\. It asks for ASSAY_TEST_SECRET"):
         Oracle().command(task, None)
@@ -262,7 +264,7 @@ def test_other_benchmarks_follow_no_link_out_and_wait_for_no_pipe(
         (folder / place).symlink_to(outside)
     try:
         tasks = benchmark.tasks()
-    except ConfigError:  # without that file it is not taken for a task
+    except ConfigError:  # without that file the folder is not a task
         return
     assert [task.refused for task in tasks if "link" in str(task.refused)]
 
@@ -309,7 +311,7 @@ def test_a_yaml_file_that_breaks_its_parser_refuses_that_task_alone(tmp_path: Pa
 
 @pytest.mark.parametrize("key", ["_target_", "environment", "verifier", "agent", "metadata", "solution"])
 def test_a_task_names_no_class(tmp_path: Path, key: str) -> None:
-    """`_target_` is a word of our own configuration, and of no task's."""
+    """`_target_` belongs to our own configuration, not to a task's."""
     line = "_target_ = 'subprocess.Popen'\nargs = ['touch', 'x']\n"
     toml = f"{line}\n[agent]\n" if key == "_target_" else f"[{key}]\n{line}"
     task = only(tmp_path, toml)

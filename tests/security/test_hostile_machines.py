@@ -1,4 +1,4 @@
-"""What an agent that is root can put where the engine reads: nothing of it holds up the engine or voids a trial."""
+"""Hostile files that a root agent puts where the engine reads: none holds up the engine or voids a trial."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runner.sandbox.docker.provider import DockerSandboxes
 pytestmark = pytest.mark.docker
 
 BOUND_SECONDS = 45.0
-"""Far more than any of this takes, and far less than the ten minutes for which the engine was held up."""
+"""Limit in seconds. It is far more than any of this takes, and far less than the ten minutes of a blocked engine."""
 FIFO = "rm -rf {0}; mkfifo {0}; "
 SOCKET = "rm -rf {0}; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"{0}\")'; "
 PLANTS = {
@@ -59,7 +59,7 @@ PLANTS = {
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defence that fails must not hold up the tests, too."""
+    """Shorten the waits, so that a failing defence does not hold up the tests, too."""
     monkeypatch.setattr(files, "SILENCE_SECONDS", 5.0)
     monkeypatch.setattr(files, "STAT_SECONDS", 5.0)
     monkeypatch.setattr(stuck, "KILL_SECONDS", 5.0)
@@ -89,7 +89,7 @@ def bash(sandbox: DockerSandbox, script: str, seconds: float = 20.0) -> None:
 def test_nothing_that_was_planted_holds_up_what_is_taken_out(
     sandbox: DockerSandbox, tmp_path: Path, plant: str
 ) -> None:
-    """While it lives, and when it is dead; then its snapshot is taken, and the container removed."""
+    """Files are taken out of the living machine and of the dead one. Then its snapshot is taken and it is removed."""
     bash(sandbox, f"chown 1:1 . ; echo x > file; chown 2:3 file; {plant}")
     began = time.monotonic()
     for moment in ("live", "dead"):
@@ -119,7 +119,7 @@ if os.fork() == 0:
 def test_a_process_that_plants_pipes_again_and_again_gains_nothing(
     sandbox: DockerSandbox, tmp_path: Path
 ) -> None:
-    """What was mended a moment ago must not be a pipe when the engine reads it."""
+    """A file that was just repaired must not be a pipe again when the engine reads it."""
     sandbox.exec(ExecSpec(argv=("python3", "-c", RACE), timeout_seconds=20))
     began = time.monotonic()
     for number in range(4):
@@ -150,7 +150,7 @@ def test_a_command_that_the_engine_cannot_start_ends_at_its_deadline(
 
 
 def test_folders_too_deep_for_the_engine_are_removed_all_the_same(sandbox: DockerSandbox) -> None:
-    """The engine opened one file a level until it could open no more, and the container stayed for ever."""
+    """The engine opened one file per level until it could open no more, and the container stayed forever."""
     deep = "import os\nfor n in range(21_000): os.mkdir('d'); os.chdir('d')"
     sandbox.exec(ExecSpec(argv=("python3", "-c", deep), timeout_seconds=60))
     sandbox.kill()
@@ -251,7 +251,7 @@ def test_a_dead_owners_stuck_container_does_not_stop_the_next_command(way: str) 
 
 
 def test_a_container_that_cannot_be_removed_is_named_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "abandoned", lambda labels: labels.get("assay.test") == "left")
+    monkeypatch.setattr(reaper, "is_abandoned", lambda labels: labels.get("assay.test") == "left")
     monkeypatch.setattr(stuck, "remove", lambda *_: False)
     api = connect().api
     left = api.create_container(
@@ -273,7 +273,7 @@ def test_a_hung_call_of_an_unused_container_is_the_engines(
     with pytest.raises(EngineError):
         sandbox.get("/usr", tmp_path / "usr.tar")
     sandbox._was_used = True
-    with pytest.raises(SpoiledMachine, match="no longer lets itself be used"):
+    with pytest.raises(SpoiledMachine, match="can no longer be used"):
         sandbox.get("/usr", tmp_path / "usr.tar")
     monkeypatch.setattr(container.stuck, "answers", lambda _: False)  # type: ignore[attr-defined]
     with pytest.raises(EngineError):

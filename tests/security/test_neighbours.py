@@ -42,7 +42,7 @@ except OSError as error: print(error)
 
 
 class Pair(NamedTuple):
-    """One that listens, one that attacks, and what the first is called."""
+    """A listening sandbox, an attacking one, and the names of the first."""
 
     listening: DockerSandbox
     attacking: DockerSandbox
@@ -95,7 +95,7 @@ def test_a_port_of_a_neighbour_is_out_of_reach(pair: Pair, kind: str, place: str
 
 @pytest.mark.parametrize("kind", ["tcp", "udp"])
 def test_the_listener_answers_itself(pair: Pair, kind: str) -> None:
-    """Else the refusals above would show nothing."""
+    """Otherwise the refusals above would prove nothing."""
     assert pair.ask(pair.listening, kind, pair.places["address"]) == "reached"
 
 

@@ -1,4 +1,4 @@
-"""What is left out of an agent's changes because the runner made it, and what an agent cannot hide behind that."""
+"""Changes that the runner itself makes are not listed as the agent's, and hide nothing that the agent does."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def test_nothing_but_the_place_of_the_mount_is_left_out(
     changed: set[str], added: set[str], deleted: set[str], left: set[str]
 ) -> None:
     changes = Changes(changed=frozenset(changed), added=frozenset(added), deleted=frozenset(deleted))
-    kept = without(PRELOADED, changes)
-    assert kept.changed | kept.added | kept.deleted == left
+    remaining = without(PRELOADED, changes)
+    assert remaining.changed | remaining.added | remaining.deleted == left

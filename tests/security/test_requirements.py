@@ -1,4 +1,6 @@
-"""Names, versions and requirements of tasks: none becomes an option, an address or a path; nothing is ever built."""
+"""Names, versions and requirements of tasks: none becomes an option, an address or a path, and nothing is
+ever built.
+"""
 
 from __future__ import annotations
 
@@ -92,12 +94,12 @@ def test_a_line_that_does_not_pin_a_package_of_the_index_is_refused(line: str, t
 
 
 def source(**changed: Any) -> Source:
-    said = {"kind": "sdist", "package": "tally", "version": "1.0", "digest": "sha256:0"}
-    return Source.model_validate(said | changed)
+    fields = {"kind": "sdist", "package": "tally", "version": "1.0", "digest": "sha256:0"}
+    return Source.model_validate(fields | changed)
 
 
 def reference(kind: str = "pypi", **changed: Any) -> Reference:
-    said = {
+    fields = {
         "source": kind,
         "package": "tally",
         "version": "1.0",
@@ -105,12 +107,12 @@ def reference(kind: str = "pypi", **changed: Any) -> Reference:
         "license": "MIT",
         "lines": 1,
     }
-    return Reference.model_validate(said | changed)
+    return Reference.model_validate(fields | changed)
 
 
 def project(kind: str = "sdist", **changed: Any) -> Project:
-    said = {"source": kind, "package": "tally", "version": "1.0", "digest": "sha256:0"}
-    return Project.model_validate(said | {"license": "MIT", "language": "python"} | changed)
+    fields = {"source": kind, "package": "tally", "version": "1.0", "digest": "sha256:0"}
+    return Project.model_validate(fields | {"license": "MIT", "language": "python"} | changed)
 
 
 NAMES = [
@@ -278,7 +280,7 @@ def test_a_hostile_sdist_is_never_built(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_withheld_names_delete_nothing_outside_the_tools(tmp_path: Path) -> None:
-    """`(into / "tools").glob(f"{name}*")` took `..` and deleted what it found."""
+    """`(into / "tools").glob(f"{name}*")` accepted `..` and deleted what it found."""
     victim = tmp_path / "victim"
     write(victim, {"kept": ""})
     write(tmp_path / "image", {"Dockerfile": "", "judge.lock": "", "tools.lock": ""})
@@ -301,9 +303,9 @@ def test_the_entry_of_a_reference_moves_nothing_of_this_machine(tmp_path: Path, 
 
 
 def test_a_go_module_vendors_no_folder_of_this_machine() -> None:
-    said = {"Replace": [{"Old": {"Path": "a.example/b"}, "New": {"Path": "../../../root/private"}}]}
+    module = {"Replace": [{"Old": {"Path": "a.example/b"}, "New": {"Path": "../../../root/private"}}]}
     with pytest.raises(ConfigError, match=r"replaces a\.example/b by a folder"):
-        references._check_replacements(said)
+        references._check_replacements(module)
     references._check_replacements({"Replace": None})
 
 
@@ -323,7 +325,7 @@ SECRET = "a secret of this machine"
 
 
 def linked(folder: Path, target: str) -> Path:
-    """A folder of upstream's in which a test is a link."""
+    """Make a folder of upstream's in which a test is a link."""
     write(folder, {"tests/test_a.py": "", "a.py": ""})
     (folder / "tests" / "secret.py").symlink_to(target)
     return folder
@@ -333,15 +335,15 @@ def linked(folder: Path, target: str) -> Path:
     "target", ["{secret}", "../../secret", "../../up/secret", "../../upstream/../secret"]
 )
 def test_a_folder_takes_no_file_of_this_machine_along_by_a_link(tmp_path: Path, target: str) -> None:
-    """The digest holds a link's target alone, so that its author knows it, and the copy of a test followed the link."""
+    """The digest covers only a link's target, so its author knows it, and copying a test followed the link."""
     (tmp_path / "secret").write_text(SECRET)
     (tmp_path / "up").symlink_to(tmp_path)
     folder = linked(tmp_path / "upstream", target.format(secret=tmp_path / "secret"))
-    said = source(kind="folder", package="upstream", digest=tree_digest(folder))
+    upstream = source(kind="folder", package="upstream", digest=tree_digest(folder))
     with pytest.raises(
         TaskError, match=r"tests/secret\.py is neither a file nor a folder nor a link that stays"
     ):
-        fetch_upstream(said, tmp_path, tmp_path / "cache", print)
+        fetch_upstream(upstream, tmp_path, tmp_path / "cache", print)
     with pytest.raises(TaskError, match="a link that stays inside"):
         copy_tree(folder, tmp_path / "copied")
     assert not any(SECRET in path.read_text() for path in tmp_path.glob("c*/**/*") if path.is_file())
@@ -360,9 +362,9 @@ def test_a_reference_lies_in_its_tasks_folder(tmp_path: Path, kind: str) -> None
     for package in ("../outside", str(tmp_path / "outside")):
         with pytest.raises(ValidationError, match="not a relative path"):
             reference(kind, package=package)
-    said = reference(kind, package="link", digest=tree_digest(tmp_path / "outside"))
+    referenced = reference(kind, package="link", digest=tree_digest(tmp_path / "outside"))
     with pytest.raises(TaskError, match="leaves the task's folder"):
-        references.fetch(said, "tool", tmp_path / "task", lambda _: tmp_path, print, tmp_path / "cache")
+        references.fetch(referenced, "tool", tmp_path / "task", lambda _: tmp_path, print, tmp_path / "cache")
 
 
 @pytest.mark.parametrize("place", ["/dev/zero", "/dev/tty"])
@@ -372,5 +374,7 @@ def test_a_device_is_no_project(place: str) -> None:
 
 
 def test_json_of_toml_is_what_uv_reads() -> None:
-    """A name's quoting in the file that is locked is JSON's: for what a parsed requirement may hold, that is TOML's."""
+    """The locked file quotes names as JSON does. For everything that a parsed requirement may contain, that is valid
+    TOML.
+    """
     assert json.dumps(packages.required("a==1.0")) == '"a==1.0"'

@@ -1,4 +1,4 @@
-"""What an agent can reach from inside its sandbox, as root and as an ordinary user."""
+"""Everything that an agent can reach from inside its sandbox, as root and as an ordinary user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.docker
 
 
 def test_the_only_sockets_there_are_the_trials_own(cell: Cell) -> None:
-    """Neither another trial's nor the Docker Engine's, whatever they may be called."""
+    """Neither another trial's socket nor the Docker Engine's is there, under any name."""
     found = cell.bash("find / -xdev -type s 2>/dev/null; find /run /var/run/ /tmp /opt -type s 2>/dev/null")
     sockets = {f"/run/assay/gateway/{name}.sock" for name in ("dns", "egress", "gateway")}
     assert set(found.stdout.split()) <= {*sockets, *(f"/var{path}" for path in sockets)}
@@ -33,7 +33,7 @@ def test_the_only_sockets_there_are_the_trials_own(cell: Cell) -> None:
 
 
 def test_no_port_of_this_machine_answers(cell: Cell) -> None:
-    """Directly, and through the proxy in every spelling."""
+    """Tried directly, and through the proxy in every spelling."""
     with socket.create_server(("0.0.0.0", 0)) as server, socket.socket(type=socket.SOCK_DGRAM) as probe:
         port = server.getsockname()[1]
         probe.connect(("198.51.100.1", 9))
@@ -57,7 +57,7 @@ print(json.dumps(reached))
 
 
 def test_connections_to_bare_addresses_are_counted_whatever_is_done_about_it(cell: Cell) -> None:
-    """By the kernel, in files that only it writes, of a network that no process can leave."""
+    """The kernel counts them, in files that only it writes, for a network that no process can leave."""
     before = cell.sandbox.counted().unrouted
     left = cell.python(
         """
@@ -106,7 +106,7 @@ print(json.dumps([answers, home, refusal]))
 
 
 def test_names_lead_nowhere_and_are_heard_through_a_flood(cell: Cell) -> None:
-    """Without this machine's resolver; a bare address is unreachable at once, and is not seen by us."""
+    """This machine's resolver is not used. A bare address is unreachable at once, without our noticing."""
     resolver = cell.bash("grep -v ^# /etc/resolv.conf").stdout.splitlines()
     assert {*resolver} - {"", "search ."} == {"nameserver 127.0.0.11", "options timeout:1"}
     answers, home, refusal = cell.python(LOOK_UP, supervised=True)
@@ -125,7 +125,7 @@ def test_names_lead_nowhere_and_are_heard_through_a_flood(cell: Cell) -> None:
 
 
 def test_another_resolver_gains_nothing(cell: Cell) -> None:
-    """A root agent may name one; nobody's is reached. Nor is ours, when nothing of ours runs."""
+    """A root agent may name another resolver, but reaches none, not even ours when no program of ours runs."""
     began = time.monotonic()
     cell.bash("cp /etc/resolv.conf /tmp; echo nameserver 198.51.100.53 > /etc/resolv.conf")
     assert cell.bash("getent hosts elsewhere.example").exit_code == 2
@@ -155,7 +155,7 @@ print(json.dumps(found))
 
 
 def test_the_providers_key_is_nowhere_inside(cell: Cell) -> None:
-    """After a call that used it. What an agent planted itself is found, so the search works."""
+    """The search starts after a call that used the key. It finds what the agent planted itself, so it works."""
     answer = cell.python(f"print(json.dumps(call({cell.session.key!r})))")
     assert "200 OK" in answer
     assert "hello" in answer
@@ -211,14 +211,14 @@ def test_the_machine_beneath_is_out_of_reach(cell: Cell) -> None:
 
 
 def test_only_its_own_processes_can_be_traced(cell: Cell) -> None:
-    """None but those of the container is there to be named."""
+    """Only the container's own processes are visible."""
     names = cell.bash("cat /proc/[0-9]*/comm").stdout.split()
     assert {"dockerd", "containerd", "pytest"}.isdisjoint(names)
     assert len(names) < 20
 
 
 def test_a_key_is_dead_when_its_trial_ends(cell: Cell, sessions: Callable[[str], Session]) -> None:
-    """Also on a connection from before."""
+    """The key is dead on older connections, too."""
     session = sessions("ended")
     with socket.socket(socket.AF_UNIX) as early:
         early.connect(str(session.socket_dir / "gateway.sock"))
@@ -257,7 +257,7 @@ print(json.dumps(len(held)))
 
 
 def test_a_flood_of_connections_takes_nothing_from_other_trials(cell: Cell) -> None:
-    """1,000 at once, each with half a request."""
+    """The flood is 1,000 connections at once, each with half a request."""
     before = open_files()
     transport = httpx.HTTPTransport(uds=str(cell.other.socket_dir / "gateway.sock"), verify=False)
     head = {"authorization": f"Bearer {cell.other.key}"}

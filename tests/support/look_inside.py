@@ -6,8 +6,8 @@ from contextlib import closing
 
 from docker import APIClient
 
-from runner.sandbox.command_output import Output, follow
-from runner.sandbox.docker.exec_stream import Attached
+from runner.sandbox.command_output import Output
+from runner.sandbox.docker.exec_stream import Attached, follow
 
 
 def run_inside(api: APIClient, container: str, *argv: str) -> str:

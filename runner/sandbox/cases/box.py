@@ -1,7 +1,7 @@
-"""Runs the cases of differential testing: one long-lived container a side, one clean machine a case.
+"""Run many short commands, each on a clean machine: one long-lived container per side, one reset per case.
 
-`DockerSandboxes.cases(side)` opens a side. Give its box one case (`box.run`), many (`stream`), or two sides the same
-(`stream_pairs`). What happens inside is `runner.sandbox.cases.inside`'s; why so, docs/adr/0005 says.
+`DockerSandboxes.cases(side)` opens a side. Its box runs one case (`box.run`), many (`stream`), or the same cases on two
+sides (`stream_pairs`). The part that runs inside is `runner.sandbox.cases.inside`; docs/adr/0005 gives the reasons.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from runner.protocols import CaseBox
 
 _SPARE_BYTES = 1 << 20
-"""Of an answer, beside what the limits allow."""
+"""Bytes that an answer may have beyond its limited parts."""
 _ESCAPED = 6
-"""Bytes that one byte of output or of a name can become in an answer."""
+"""Most bytes that one byte of output or of a name takes in an answer."""
 _WRITTEN = 4
-"""Characters that one such byte can become: `\\xNN`."""
+r"""Most characters that one such byte takes: `\xNN`."""
 _SPARE_ENTRY = 500
-"""Bytes of a change beside its path and its text."""
+"""Bytes of a change beyond its path and its text."""
 _START_SECONDS = 120.0
-"""For a container's preparation, which looks at every file where nothing can be mounted."""
+"""Longest preparation of a container. Where mounts are not permitted, it looks at every file."""
 
 T = TypeVar("T")
 
 
 class _Slot(NamedTuple):
-    """Where one case at a time can run."""
+    """A place that runs one case at a time."""
 
     container: str
     number: int
@@ -66,7 +66,7 @@ class DockerCaseBox:
         with engine_faults(f"starting cases of {self.side.image.reference}"):
             try:
                 self._open()
-            except BaseException:  # Ctrl-C, for one: who never entered is never left
+            except BaseException:  # for example Ctrl-C: a context that was never entered is never left
                 self._remove()
                 raise
         return self
@@ -87,28 +87,30 @@ class DockerCaseBox:
                         return read_answer(slot.lane.ask(request, self._patience), self.side, self.how)
                     except LaneDied as error:
                         why = str(error)
-                        slot = self._reopened(slot)
+                        slot = self._reopen(slot)
             return CaseResult(exit_code=None, ended="lost", stderr=why, how=self.how)
         finally:
             self._free.put(slot)
 
     def _open(self) -> None:
         side = self.side
-        refused = self._prepared("overlay") if side.how != "copy" else "not asked for"
+        refused = self._start("overlay") if side.how != "copy" else "not asked for"
         if refused:
             if side.how == "overlay":
-                raise EngineError(f"sandbox.cases=overlay, and this engine does not permit it: {refused}")
+                raise EngineError(
+                    f"sandbox.cases=overlay is set, but this engine does not permit it: {refused}"
+                )
             self._remove()
             self.how = "copy"
             for _ in range(side.lanes):
-                if wrong := self._prepared("copy"):
+                if wrong := self._start("copy"):
                     raise ProgramError(f"{side.image.reference} cannot run cases: {wrong}")
         for number in range(side.lanes):
             container = self._containers[number % len(self._containers)]
             self._free.put(_Slot(container, number, self._lane(container, number)))
 
-    def _prepared(self, how: How) -> str:
-        """Start a container and try its way; returns why that does not work, if it does not."""
+    def _start(self, how: How) -> str:
+        """Start a container and try to isolate cases in this way. Return why that fails, or an empty string."""
         try:
             container = self._api.create_container(**launch.arguments(self._api, self.side, how))["Id"]
             self._containers.append(container)
@@ -117,9 +119,9 @@ class DockerCaseBox:
             if how == "copy":
                 raise
             return explanation(error)
-        return self._made_ready(container, how)
+        return self._prepare(container, how)
 
-    def _made_ready(self, container: str, how: How) -> str:
+    def _prepare(self, container: str, how: How) -> str:
         preparing = Lane(self._api, container, launch.command("prepare", self.side, how), _SPARE_BYTES)
         try:
             return preparing.complaint or "no reason given" if preparing.wait(_START_SECONDS) else ""
@@ -131,12 +133,12 @@ class DockerCaseBox:
             self._api, container, launch.command("serve", self.side, self.how, number), longest(self.side)
         )
 
-    def _reopened(self, slot: _Slot) -> _Slot:
-        """A new supervisor in the place of a dead one, and nothing left of the case that it died with."""
+    def _reopen(self, slot: _Slot) -> _Slot:
+        """Return a slot with a new supervisor in place of a dead one, and clear what the dead one's case left."""
         slot.lane.close()
-        if self.how == "copy":  # with mounts, its machine died with it
+        if self.how == "copy":  # an overlay's machine died with its supervisor
             self._api.restart(slot.container, timeout=0)
-            if wrong := self._made_ready(slot.container, self.how):
+            if wrong := self._prepare(slot.container, self.how):
                 raise ProgramError(f"{self.side.image.reference} cannot run cases any more: {wrong}")
         return slot._replace(lane=self._lane(slot.container, slot.number))
 
@@ -149,21 +151,21 @@ class DockerCaseBox:
 
 
 def longest(side: CaseSide) -> int:
-    """Bytes of the longest answer that a side's limits allow."""
+    """Return the length in bytes of the longest answer that a side's limits allow."""
     limits = side.limits
     entry = LONGEST_PATH + limits.text_bytes + _SPARE_ENTRY
     return _ESCAPED * (2 * limits.output_bytes + limits.diff_entries * entry) + _SPARE_BYTES
 
 
 def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
-    """A supervisor's answer. What runs in a side's container may have taken its place, so it may be anything.
+    """Parse a supervisor's answer. Processes in a side's container may have replaced it, so the answer may be anything.
 
-    Raises `LaneDied` for what is not a result within the side's limits.
+    Raises `LaneDied` for anything but a result within the side's limits.
     """
     try:
         result = CaseResult.model_validate_json(answer)
     except ValidationError as error:
-        raise LaneDied(f"it answered what is not a result: {error.errors()[0]['msg']}") from error
+        raise LaneDied(f"its answer is not a result: {error.errors()[0]['msg']}") from error
     limits = side.limits
     fits = (
         result.how == how
@@ -174,14 +176,14 @@ def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
         and all(len(change.text or "") <= _WRITTEN * limits.text_bytes for change in result.changes)
     )
     if not fits:
-        raise LaneDied("it answered a result that no case has")
+        raise LaneDied("its answer is not a possible result")
     return result
 
 
 def stream(
     box: CaseBox, cases: Sequence[Case], cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[tuple[int, CaseResult]]:
-    """Index in `cases` and result of each, as they end; what `cancelled` stops is missing."""
+    """Yield the index in `cases` and the result of each case as it ends; cancelled cases are missing."""
     return _spread(lambda index: (index, box.run(cases[index])), len(cases), box.side.lanes, cancelled)
 
 
@@ -191,7 +193,9 @@ def stream_pairs(
     cases: Sequence[Case],
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, CaseResult, CaseResult]]:
-    """Index in `cases`, the reference's and the candidate's result; both sides of a case run at once."""
+    """Yield the index in `cases`, the reference's result and the candidate's. Both sides of a case run at the same
+    time.
+    """
     lanes = min(reference.side.lanes, candidate.side.lanes)
     with ThreadPoolExecutor(lanes) as others:
 
@@ -204,7 +208,7 @@ def stream_pairs(
 
 
 def _spread(work: Callable[[int], T], count: int, lanes: int, cancelled: Callable[[], bool]) -> Iterator[T]:
-    """Results of `work` on 0..count-1, `lanes` at once, as they end; the first that raises ends them all."""
+    """Yield the results of `work` on 0..count-1 as they end, `lanes` at a time. The first exception ends all."""
 
     def unless_cancelled(index: int) -> list[T]:
         return [] if cancelled() else [work(index)]

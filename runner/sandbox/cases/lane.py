@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from docker import APIClient
 
-from runner.sandbox.command_output import Frames
-from runner.sandbox.docker.exec_stream import Attached
+from runner.sandbox.command_output import stopper
+from runner.sandbox.docker.exec_stream import Attached, exit_code
 
 COMPLAINT = 2_000
 """Characters of a supervisor's stderr that an error carries."""
@@ -16,52 +16,48 @@ HANGS = 124
 
 
 class LaneDied(Exception):  # noqa: N818 - says what happened
-    """The supervisor ended in the middle of a case, hangs, or makes no sense.
+    """The supervisor ended in the middle of a case, hangs, or sent nonsense.
 
-    Says so, or carries the end of its stderr.
+    The message says which, or is the end of its stderr.
     """
 
 
 class Lane:
-    """Starts when it is made. Not thread-safe: one case at a time."""
+    """A running supervisor, started by the constructor. Not thread-safe: one case at a time."""
 
     def __init__(self, api: APIClient, container: str, command: Sequence[str], longest: int) -> None:
-        """`longest`: bytes of an answer; a supervisor that writes more is taken for a dead one."""
+        """Start the supervisor. One that answers more than `longest` bytes counts as dead."""
         self._api, self._longest = api, longest
         self._run = api.exec_create(container, list(command), stdin=True, user="0")["Id"]
         self._stream = Attached(api, self._run)
-        self._frames = Frames()
-        self._said, self._complaint = bytearray(), bytearray()
+        self._answer, self._complaint = bytearray(), bytearray()
 
     def ask(self, request: bytes, seconds: float) -> bytes:
         """Send a line and return the answering line.
 
-        Raises `LaneDied`, also when there is no answer in time, or more than one.
+        Raises `LaneDied`, also when there is no answer in time or more than one.
         """
         until = time.monotonic() + seconds
         self._send(request + b"\n", until)
         looked = 0
-        while (end := self._said.find(b"\n", looked)) < 0:
-            looked = len(self._said)
+        while (end := self._answer.find(b"\n", looked)) < 0:
+            looked = len(self._answer)
             self._receive(until)
-        answer, rest = bytes(self._said[:end]), self._said[end + 1 :]
-        self._said = bytearray()
+        answer, rest = bytes(self._answer[:end]), self._answer[end + 1 :]
+        self._answer = bytearray()
         if rest:
-            raise LaneDied("it answered more than it was asked")
+            raise LaneDied("it answered more than once")
         return answer
 
     def wait(self, seconds: float) -> int:
-        """Exit code of a supervisor that ends by itself, `HANGS` if it does not; `complaint` is then complete."""
+        """Return the exit code of a supervisor that ends by itself, or `HANGS`. `complaint` is complete afterwards."""
         until = time.monotonic() + seconds
         try:
             while True:
                 self._receive(until)
         except LaneDied:
-            while (state := self._api.exec_inspect(self._run))["Running"]:
-                if time.monotonic() > until:
-                    return HANGS
-                time.sleep(0.01)
-            return int(state["ExitCode"])
+            code = exit_code(self._api, self._run, stopper(until - time.monotonic(), lambda: False))
+            return code if isinstance(code, int) else HANGS
 
     @property
     def complaint(self) -> str:
@@ -69,7 +65,7 @@ class Lane:
         return self._complaint[-COMPLAINT:].decode(errors="replace").strip()
 
     def close(self) -> None:
-        """Let the supervisor read the end of its input, and so end."""
+        """Close the supervisor's input, which ends it."""
         self._stream.close()
 
     def _send(self, data: bytes, until: float) -> None:
@@ -77,7 +73,7 @@ class Lane:
         while rest:
             try:
                 rest = rest[self._stream.send(rest, self._left(until)) :]
-            except (OSError, ValueError) as error:  # its end of the stream, or ours, is closed
+            except (OSError, ValueError) as error:  # either end of the stream is closed
                 raise LaneDied(self.complaint) from error
 
     def _receive(self, until: float) -> None:
@@ -86,10 +82,10 @@ class Lane:
             return
         if not data:
             raise LaneDied(self.complaint)
-        if len(self._said) > self._longest:
-            raise LaneDied("it answered at too great a length")
-        for stderr, payload in self._frames.split(data):
-            (self._complaint if stderr else self._said).extend(payload)
+        if len(self._answer) > self._longest:
+            raise LaneDied("its answer is too long")
+        for stderr, payload in self._stream.frames.split(data):
+            (self._complaint if stderr else self._answer).extend(payload)
         del self._complaint[:-COMPLAINT]
 
     def _left(self, until: float) -> float:

@@ -1,10 +1,8 @@
-"""What a side's container is created with: pure functions from side and way to the engine's arguments."""
+"""The arguments with which a side's container is created: pure functions of the side and its isolation."""
 
 from __future__ import annotations
 
 import json
-import re
-import secrets
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,33 +10,33 @@ from docker import APIClient
 from docker.types import LogConfig, Mount
 
 from runner.records.cases import FILES_ROOT, CaseSide, How
+from runner.sandbox.cases import inside as casebox
 from runner.sandbox.cases.inside.cgroup import OWN_MB, OWN_PIDS
 from runner.sandbox.cases.inside.ground import OURS, STAGE, folders
 from runner.sandbox.docker import bundles
-from runner.sandbox.docker.reaper import owned
+from runner.sandbox.docker.launch import HOSTNAME, unique_name
+from runner.sandbox.docker.reaper import owner_labels
 from runner.sandbox.inside import IDLE, PYTHON
 from runner.sandbox.limits import MEGABYTE
 
 CODE = f"{OURS}/cases"
-"""A mount of the engine's, empty but for our package: what a candidate's image holds there would be imported first."""
-_PACKAGE = Path(__file__).with_name("inside")
+"""Folder for the supervisor's package, an empty mount: Python would import a candidate's files there first."""
 _MAIN = (
-    f"import sys; sys.path.append({CODE!r}); from runner.sandbox.cases.inside import serve; "
+    f"import sys; sys.path.append({CODE!r}); from {casebox.__name__} import serve; "
     "sys.exit(serve.main(sys.argv[1:]))"
 )
-HOSTNAME = "sandbox"
-"""The same for every side: a command must not be able to tell which one it is."""
 COPYING = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID")
-"""Capabilities of a supervisor that puts files back: some of those that every container of the engine's has."""
+"""Capabilities of a supervisor that restores files: a part of the engine's defaults."""
 MOUNTING = (*COPYING, "FSETID", "NET_ADMIN", "SYS_ADMIN", "SYS_CHROOT")
-"""Of one that makes machines: SYS_ADMIN for mounts and namespaces, NET_ADMIN for the loopback of a new one, and what
-files need, since an overlay's own work is done with the capabilities of who mounted it. See docs/adr/0005."""
+"""Capabilities of a supervisor that makes machines. SYS_ADMIN is for mounts and namespaces, NET_ADMIN for the loopback
+of a new network. The others are for files: an overlay works with the capabilities of whoever mounted it. See
+docs/adr/0005."""
 _SPARE_MB, _SPARE_PIDS = 64, 16
-"""For what is in the container beside its lanes."""
+"""Memory and processes for the rest of the container, beside its lanes."""
 
 
 def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
-    """Everything that the engine is told about a new container."""
+    """Return the arguments with which the engine creates the container."""
     limits, lanes = side.limits, lanes_of_one(side, how)
     size = f"size={limits.disk_mb}m,nr_inodes={limits.inodes}"
     writable = [] if how == "overlay" else list(folders(FILES_ROOT))
@@ -58,31 +56,36 @@ def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
         log_config=LogConfig(type="none"),
         tmpfs=dict.fromkeys((STAGE, CODE), "size=1m") | {folder.path: f"exec,{size}" for folder in writable},
         mounts=[
-            Mount(f"{CODE}/runner/sandbox/cases/inside", str(_PACKAGE), type="bind", read_only=True),
+            Mount(
+                f"{CODE}/{casebox.__name__.replace('.', '/')}",
+                str(Path(casebox.__file__).parent),
+                type="bind",
+                read_only=True,
+            ),
         ],
         volumes_from=[f"{bundles.runtime_container()}:ro"],
     )
     return {
         "image": side.image.id,
-        "name": f"assay-cases-{re.sub(r'[^a-zA-Z0-9_.-]', '-', side.name)[:60]}-{secrets.token_hex(4)}",
+        "name": unique_name(f"cases-{side.name}"),
         "entrypoint": list(IDLE),
         "healthcheck": {"test": ["NONE"]},
         "hostname": HOSTNAME,
         "user": "0",
         "working_dir": "/",
-        "labels": owned(),
+        "labels": owner_labels(),
         "host_config": host,
         "use_config_proxy": False,
     }
 
 
 def lanes_of_one(side: CaseSide, how: How) -> int:
-    """How many lanes a container has: copies share their root with nobody."""
+    """Return the number of lanes in one container. Copies share their root with nobody, so they have one."""
     return side.lanes if how == "overlay" else 1
 
 
 def command(work: Literal["prepare", "serve"], side: CaseSide, how: How, lane: int = 0) -> list[str]:
-    """The supervisor's command line; see `casebox.serve`."""
+    """Return the supervisor's command line; see `casebox.serve`."""
     setting = {
         "how": how,
         "files_root": FILES_ROOT,

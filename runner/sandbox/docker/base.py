@@ -1,7 +1,7 @@
-"""The base image of our own tasks and of the bundle builds: Debian trixie, minimal, with Python 3.13 and git.
+"""The base image of our own tasks and of the bundle builds: minimal Debian trixie with Python 3.13 and git.
 
-Its minimal Debian is pulled where a registry answers and bootstrapped from Debian packages where none does; the
-rest is the same script either way.
+The minimal Debian is pulled if a registry answers, and bootstrapped from Debian packages otherwise. One script
+completes it in both cases.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 SUITE = "trixie"
 PULLED = f"debian:{SUITE}-slim"
 PACKAGES = ("ca-certificates", "git", "python3")
-"""Beside Debian's essential ones."""
+"""Packages added to Debian's essential ones."""
 SCRIPT = Path(__file__).parent / "scripts" / "base.sh"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-"""Of the package debian-archive-keyring."""
+"""Keyring of the package debian-archive-keyring."""
 PULL_SECONDS = 20.0
-"""A registry that cannot be reached must not hold up the start; a slow one loses to the Debian mirror."""
+"""Longest wait for a pull. An unreachable registry must not hold up the start; a slow one is replaced by the mirror."""
 BUILD_SECONDS = 600.0
 
 BUILD_DIR = "/tmp/assay-build"  # noqa: S108 - a path in build containers, which nothing else shares
-"""Where a build finds its inputs. It removes them at its end: the host's CA and proxies stay in no image."""
+"""Folder of a build's inputs. The build removes it at its end, so the host's CA and proxies stay in no image."""
 _CA_VARIABLES = (
     "CURL_CA_BUNDLE",
     "GIT_SSL_CAINFO",
@@ -75,13 +75,13 @@ _PASSED = (
 
 @cache
 def tag() -> str:
-    """`assay-base:<12 hex>`, a digest of the recipe: pure, no engine asked."""
+    """Return `assay-base:<12 hex>`, a digest of the recipe. Does not ask the engine."""
     recipe = "\n".join((SUITE, PULLED, *PACKAGES, SCRIPT.read_text()))
     return f"assay-base:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
 
 
 def ensure(client: DockerClient, say: Say) -> Image:
-    """Return the base image, built first if this machine lacks it.
+    """Return the base image, building it first if this machine lacks it.
 
     Raises `ImageError` with the end of the build's output.
     """
@@ -100,10 +100,10 @@ def ensure(client: DockerClient, say: Say) -> Image:
 
 
 def build_environment() -> tuple[dict[str, str], Path | None]:
-    """How a build container reaches package registries as this host does.
+    """Return what a build container needs to reach package registries as this host does.
 
-    Returns the environment variables (proxies and indexes that are set here, and for the usual clients the place of
-    the CA file in the container), and the host's CA file, to be copied to `BUILD_DIR/ca.crt`; None if it has none.
+    The first value is the environment: the proxies and indexes set here, and the CA file's path in the container for
+    the usual clients. The second is the host's CA file, to be copied to `BUILD_DIR/ca.crt`, or None.
     """
     env = {name: os.environ[name] for name in _PASSED if os.environ.get(name)}
     certificates = Path(os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt")
@@ -113,10 +113,10 @@ def build_environment() -> tuple[dict[str, str], Path | None]:
 
 
 def build_inputs(files: Mapping[str, Path]) -> bytes:
-    """Return a tar for `put_archive` into `/`: these host files and the build environment, all in `BUILD_DIR`.
+    """Return a tar for `put_archive` into `/` that holds these host files and the build environment in `BUILD_DIR`.
 
-    The environment is a file, `env`, for the build to source: variables of the container itself would be committed
-    with it.
+    The environment is a file, `env`, which the build sources. Variables of the container itself would be committed with
+    it.
     """
     variables, certificates = build_environment()
     env = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
@@ -133,18 +133,18 @@ def build_inputs(files: Mapping[str, Path]) -> bytes:
 
 
 def build_command(script: str, *arguments: str) -> list[str]:
-    """Return the command that runs one of the copied scripts in the build environment, with a time limit."""
+    """Return the command that runs a copied script in the build environment, with a time limit."""
     inner = f'. {BUILD_DIR}/env; exec sh {BUILD_DIR}/{script} "$@"'
     return ["timeout", f"{BUILD_SECONDS:g}", "sh", "-c", inner, script, *arguments]
 
 
 @contextmanager
-def ended(
+def run_script(
     client: DockerClient, image: str, script: Path, arguments: Sequence[str], failed: str
 ) -> Iterator[Container]:
-    """The container of a script that has run in the build environment; it is there as long as the context.
+    """Run a script in the build environment and yield its ended container; remove it when the context is left.
 
-    Raises `ImageError`, what `failed` says and the end of the output, when the script fails.
+    Raises `ImageError` with `failed` and the end of the output when the script fails.
     """
     container = client.containers.create(
         image, build_command(script.name, *arguments), network_mode="host", labels={"assay.role": "build"}
@@ -167,9 +167,9 @@ def _local(client: DockerClient) -> DockerImage | None:
 
 
 def _pull(client: DockerClient, say: Say) -> str | None:
-    """Pull the minimal Debian; None when no registry gives it in time.
+    """Pull the minimal Debian and return its reference; None if no registry delivers it in time.
 
-    The engine takes no time limit on a pull, so one that takes too long is left to end by itself.
+    The engine has no time limit for pulls, so a pull that takes too long is left to end by itself.
     """
     failure: list[DockerException] = []
 
@@ -189,16 +189,16 @@ def _pull(client: DockerClient, say: Say) -> str | None:
 
 
 def bootstrap_command(root: Path, *mirror: str) -> tuple[str, ...]:
-    """Return the command that makes a minimal Debian; it ends in an error unless the archive's signature is Debian's.
+    """Return the command that bootstraps a minimal Debian. It fails unless Debian signed the archive.
 
-    Without these options debootstrap only warns when this machine lacks the keyring, and installs what comes.
+    By default debootstrap only warns when this machine lacks the keyring, and installs unverified packages.
     """
     checked = ("--force-check-gpg", f"--keyring={KEYRING}")
     return ("debootstrap", "--variant=minbase", *checked, SUITE, str(root), *mirror)
 
 
 def _bootstrap(client: DockerClient, say: Say) -> str:
-    """Make the minimal Debian from Debian packages; returns the id of the imported image."""
+    """Make the minimal Debian from Debian packages and return the id of the imported image."""
     if os.geteuid() != 0:
         raise ImageError(f"{PULLED} cannot be pulled, and building it from Debian packages needs root")
     if shutil.which("debootstrap") is None or not KEYRING.is_file():
@@ -207,7 +207,7 @@ def _bootstrap(client: DockerClient, say: Say) -> str:
     with tempfile.TemporaryDirectory(prefix="assay-base-") as folder:
         root, tar = Path(folder, "root"), Path(folder, "root.tar")
         _run(bootstrap_command(root))
-        # debootstrap copies this machine's name and resolver into the new system.
+        # debootstrap copies this machine's host name and resolver into the new system.
         hidden = [
             f"--exclude=./{path}" for path in ("etc/hostname", "etc/resolv.conf", "var/cache/apt/archives/*")
         ]
@@ -226,9 +226,9 @@ def _run(command: tuple[str, ...]) -> None:
 
 
 def _finish(client: DockerClient, minimal: str, origin: str, say: Say) -> DockerImage:
-    """Complete the minimal Debian in a container and commit that."""
+    """Complete the minimal Debian in a container and commit it."""
     say(f"Building {tag()}: {', '.join(PACKAGES)} on a {origin} Debian {SUITE}")
-    with ended(client, minimal, SCRIPT, PACKAGES, "the base image could not be built") as container:
+    with run_script(client, minimal, SCRIPT, PACKAGES, "the base image could not be built") as container:
         repository, version = tag().split(":")
         labels = {"assay.role": "base", "assay.origin": origin}
         return container.commit(repository, version, conf={"Cmd": ["bash"], "Labels": labels})

@@ -1,12 +1,16 @@
-"""Images of Dockerfiles that an agent wrote: built under limits, gone with their context.
+"""Images built from Dockerfiles that an agent wrote: built under limits, removed with their context.
 
-The engine's own builder runs each step in a container on the network of open sandboxes: what listens on this machine's
-address in that network, or on all of its addresses, can be reached; other containers there cannot. `ADD` of an address
-is refused: the engine itself would fetch it, from this machine. `FROM` takes any image that this machine has, or that
-anybody can pull: no credentials of the user's are passed on. One with triggers (`ONBUILD`) ends the build, since an
-`ADD` may be among them: the engine may have asked by then, and nobody sees its answer. The layers of the steps stay as
-the builder's cache, with a label (`CACHED`), until `job=clean job.all=true` or too many of them have gathered; what
-`FROM` pulled stays until that job, which knows it by a second name (`PULLED`).
+The engine's own builder runs each step in a container on the network of open sandboxes. A step can reach what listens
+on this machine's address in that network or on all addresses, but not other containers. Three instructions are
+dangerous:
+
+* `ADD` of an address is refused, because the engine itself would fetch it, from this machine.
+* `FROM` may name any image that this machine has or that anybody can pull. The user's credentials are not passed on.
+* `FROM` an image with triggers (`ONBUILD`) ends the build, since a trigger may be such an `ADD`. The engine may have
+  sent the request by then, but nobody sees the answer.
+
+The layers of the steps stay as the builder's cache under a label (`CACHED`) until `job=clean job.all=true`, or until
+there are too many. Images that `FROM` pulled stay until that job, which knows them by a second name (`PULLED`).
 """
 
 from __future__ import annotations
@@ -29,27 +33,28 @@ from requests import Response
 from runner.errors import EngineError, SpoiledMachine
 from runner.records import Build, BuildSpec, ErrorInfo, Image
 from runner.sandbox import archive
-from runner.sandbox.command_output import DiskWatch, Excess, stopper
+from runner.sandbox.command_output import Excess, stopper
 from runner.sandbox.docker import disk as usage
-from runner.sandbox.docker import open_network, stuck
+from runner.sandbox.docker import engine, open_network, stuck
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.images import arguments_of, events_of
-from runner.sandbox.docker.reaper import owned
+from runner.sandbox.docker.reaper import owner_labels
 from runner.sandbox.limits import MEGABYTE, Limits
 
 REPOSITORY = "assay-rerun"
 CACHED = ("assay.role", "rerun")
-"""Label and value of every layer that an agent's Dockerfile made; `runner.sandbox.docker.purge` finds it by the label."""
+"""Label and value of every layer that an agent's Dockerfile made. `runner.sandbox.docker.purge` finds layers by this label."""
 PULLED = "assay-rerun-from"
-"""Repository in which images that agents' Dockerfiles pulled have a name beside their own."""
+"""Repository of second names for images that agents' Dockerfiles pulled."""
 CACHE_BYTES = 50 << 30
-"""Of kept layers, what lies beneath counted with each, so that it is really less; beyond, the oldest go."""
+"""Limit on the total size of cached layers; beyond it, the oldest are removed. Each layer counts with all beneath it,
+so the true total is lower."""
 YOUNG_SECONDS = 3600.0
-"""A layer of less than this age stays: another build may be standing on it."""
+"""Age below which a layer is never removed: another build may depend on it."""
 LOG_LINES, LINE = 200, 2000
-"""Of a build's output that are kept: lines, and characters of each."""
+"""Limits on the stored output of a build: lines, and characters per line."""
 UNBOUND_SECONDS = 3.0
-"""How long a step may run that the engine will not bound."""
+"""Longest time for which a step may run without a limit on its processes."""
 LOOK_SECONDS = 0.1
 GONE_SECONDS = 20.0
 PERIOD_MICROSECONDS = 100_000
@@ -67,8 +72,10 @@ STOPPED = {
 
 
 @contextmanager
-def built(api: APIClient, spec: BuildSpec, limits: Limits, cancelled: Callable[[], bool]) -> Iterator[Build]:
-    """See `protocols.SandboxProvider.build`."""
+def build_image(
+    api: APIClient, spec: BuildSpec, limits: Limits, cancelled: Callable[[], bool]
+) -> Iterator[Build]:
+    """Build the image and yield the result. See `protocols.SandboxProvider.build`."""
     tag = f"{REPOSITORY}:{secrets.token_hex(8)}"
     try:
         with engine_faults(f"building {spec.name}"):
@@ -89,13 +96,13 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
     open_network.ensure(api)
     steps = _Steps(api, limits.pids)
     reason = stopper(spec.timeout_seconds, cancelled)
-    with archive.Packer() as pack, DiskWatch(lambda: steps.excess(limits)) as disk:
+    with archive.Packer() as pack, usage.DiskWatch(lambda: steps.excess(limits)) as disk:
         for name, folder in spec.folders.items():
             pack.directory(name, 0o755)
             pack.folder(name, folder)
-        pack.file("Dockerfile", marked(spec.dockerfile, owned()), "root")
+        pack.file("Dockerfile", marked(spec.dockerfile, owner_labels()), "root")
         response = api.post(
-            f"{api.base_url}/v{api.api_version}/build",
+            engine.url(api, "/build"),
             params=_params(spec, limits, tag),
             data=pack.stream(),
             headers={"Content-Type": "application/tar"},
@@ -106,17 +113,17 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
             try:
                 failed = steps.follow(events_of(response))
             except ENGINE_FAULTS:
-                if not guard.struck:
+                if not guard.reason:
                     raise
                 failed = None
     steps.end()
-    if guard.struck:
-        failed = STOPPED[guard.struck].format(
+    if guard.reason:
+        failed = STOPPED[guard.reason].format(
             seconds=spec.timeout_seconds, disk=limits.disk_mb, files=limits.files
         )
     seconds, output = time.monotonic() - began, "\n".join(steps.log)
     if failed:
-        error = ErrorInfo(type=guard.struck or "BuildFailed", message=f"The image: {failed}.", phase="verify")
+        error = ErrorInfo(type=guard.reason or "BuildFailed", message=f"The image: {failed}.", phase="verify")
         return Build(error=error, output=output, seconds=seconds)
     found = str(api.inspect_image(tag)["Id"])  # type: ignore[no-untyped-call]
     image = Image(id=found, reference=tag, origin="built", seconds=seconds)
@@ -124,7 +131,7 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
 
 
 def _params(spec: BuildSpec, limits: Limits, tag: str) -> dict[str, Any]:
-    """The engine's builder knows no limit on processes; each step gets it when it runs (`_Steps`)."""
+    """Return the parameters of the build. The engine's builder cannot limit processes; `_Steps` limits each step's."""
     bytes_ = limits.disk_mb * MEGABYTE
     return {
         "t": tag,
@@ -141,24 +148,24 @@ def _params(spec: BuildSpec, limits: Limits, tag: str) -> dict[str, Any]:
 
 
 class _Steps:
-    """One build as it goes on: which container runs, how much it has written, the end of what it printed.
+    """A build in progress: the running container, the bytes written so far and the end of the output.
 
-    A step can print what the builder prints. It gains nothing: the containers that it could name are its own.
+    A step can print what the builder prints. It gains nothing by that: it could only name its own containers.
     """
 
     def __init__(self, api: APIClient, pids: int) -> None:
         self._api, self._pids = api, pids
         self._running = ""
         self._top = 0
-        """Size of the latest layer with all beneath it."""
+        """Size of the latest layer and all beneath it, in bytes."""
         self._layers = 0
-        """Bytes of the layers that were made so far."""
+        """Bytes of the layers made so far."""
         self._fetched: dict[str, int] = {}
         self._is_from = True
         self.log: deque[str] = deque(maxlen=LOG_LINES)
 
     def follow(self, events: Iterator[dict[str, Any]]) -> str | None:
-        """Hear a build to its end; returns what went wrong with it, if anything did."""
+        """Follow a build to its end and return what went wrong, or None."""
         for event in events:
             if "error" in event:
                 return str(event["error"]).strip().rstrip(".")[-LINE:]
@@ -174,14 +181,14 @@ class _Steps:
         return None
 
     def excess(self, limits: Limits) -> Excess | None:
-        """What the build has more of so far than it may have; of what it fetched, only the bytes are known."""
+        """Return the limit that the build exceeds so far. Of pulled images, only the bytes are known."""
         running, before = self._running, self._layers + sum(self._fetched.values())
         if running:
             return usage.layer(self._api, running, limits, lambda: before).excess
         return "disk" if before > limits.disk_mb * MEGABYTE else None
 
     def end(self) -> None:
-        """Have nothing of the build run any more: the engine ends what runs when nobody listens, in its own time."""
+        """Wait until nothing of the build runs any more. The engine ends a step that nobody follows in its own time."""
         deadline = time.monotonic() + GONE_SECONDS
         while self._running and time.monotonic() < deadline:
             if stuck.remove(self._api, self._running, GONE_SECONDS):
@@ -200,9 +207,11 @@ class _Steps:
         self.log.extend(line[:LINE] for line in text.splitlines() if line)
 
     def _start(self, container: str) -> None:
-        """A step runs: bound its processes, which the builder cannot. One that has just ended may still be listed."""
+        """Limit the processes of a step that now runs, which the builder cannot. A step that has just ended may still
+        be listed.
+        """
         self._running = container
-        url = f"{self._api.base_url}/v{self._api.api_version}/containers/{container}/update"
+        url = engine.url(self._api, f"/containers/{container}/update")
         deadline = time.monotonic() + UNBOUND_SECONDS
         while True:
             answer = self._api.post(url, json={"PidsLimit": self._pids}, timeout=self._api.timeout)
@@ -213,13 +222,13 @@ class _Steps:
             time.sleep(LOOK_SECONDS)
 
     def _keep(self, reference: str) -> None:
-        """An image is here that was not: let it be found when all that builds left is to go."""
+        """Give a newly pulled image a second name, so that cleaning up finds it."""
         with suppress(NotFound):
             found = str(self._api.inspect_image(reference)["Id"])  # type: ignore[no-untyped-call]
             self._api.tag(found, PULLED, found.removeprefix("sha256:")[:12])
 
     def _add(self, image: str) -> None:
-        """A layer is made, or found in the cache."""
+        """Count a layer that was made or found in the cache."""
         with suppress(NotFound):
             size = int(self._api.inspect_image(image)["Size"])  # type: ignore[no-untyped-call]
             self._layers += 0 if self._is_from else max(size - self._top, 0)
@@ -227,12 +236,13 @@ class _Steps:
 
 
 class _Guard:
-    """Breaks off a stream when there is a reason, however silent it is."""
+    """A thread that breaks off a stream as soon as there is a reason, even if the stream is silent."""
 
-    def __init__(self, response: Response, reason: Callable[[], str | None]) -> None:
-        self._response, self._reason = response, reason
+    def __init__(self, response: Response, look: Callable[[], str | None]) -> None:
+        self._response, self._look = response, look
         self._over = Event()
-        self.struck: str | None = None
+        self.reason: str | None = None
+        """Reason for which the stream was broken off, if it was."""
 
     def __enter__(self) -> Self:
         self._thread = Thread(target=self._watch, daemon=True)
@@ -245,30 +255,30 @@ class _Guard:
 
     def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
-            if reason := self._reason():
-                self.struck = reason
-                # Closing it from here would leave the reader where it is.
+            if reason := self._look():
+                self.reason = reason
+                # Closing the response from this thread would leave the reader blocked.
                 with suppress(OSError), socket.socket(fileno=socket.dup(self._response.raw.fileno())) as line:
                     line.shutdown(socket.SHUT_RDWR)
                 return
 
 
 def _forget_oldest(api: APIClient) -> None:
-    """Remove the oldest kept layers when there are too many."""
-    kept = api.images(filters={"label": "=".join(CACHED), "dangling": True})
-    total = sum(image["Size"] for image in kept)
-    for image in sorted(kept, key=lambda image: int(image["Created"])):
+    """Remove the oldest cached layers while their total exceeds the limit."""
+    layers = api.images(filters={"label": "=".join(CACHED), "dangling": True})
+    total = sum(image["Size"] for image in layers)
+    for image in sorted(layers, key=lambda image: int(image["Created"])):
         if total <= CACHE_BYTES or time.time() - image["Created"] < YOUNG_SECONDS:
             return
-        with suppress(APIError):  # another build stands on it
+        with suppress(APIError):  # another build depends on it
             api.remove_image(image["Id"], force=True)
         total -= image["Size"]
 
 
 def remote_addition(dockerfile: str) -> str:
-    """The first `ADD` of what is no plain path of the context; empty if there is none.
+    """Return the first `ADD` of anything but a plain path of the context; empty if there is none.
 
-    Read as the builder reads it, and line by line as well: builders disagree on what continues a line.
+    The file is read both as the builder reads it and line by line, since builders disagree on what continues a line.
     """
     lines = [line.strip("\ufeff\r") for line in dockerfile.split("\n")]
     whole = "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#"))
@@ -281,7 +291,9 @@ def remote_addition(dockerfile: str) -> str:
 
 
 def marked(dockerfile: str, owner: Mapping[str, str]) -> str:
-    """The same, every layer of which carries the label `CACHED`, and the image these as well, in one step."""
+    """Return the Dockerfile with the label `CACHED` on every layer, and with the owner's labels on the image, in one
+    step.
+    """
     lines = dockerfile.split("\n")
     label = f'LABEL {CACHED[0]}="{CACHED[1]}"'
     escape = "`" if re.match(r"(\s*#.*\n)*\s*#\s*escape\s*=\s*`", dockerfile, re.IGNORECASE) else "\\"

@@ -1,19 +1,18 @@
-"""Bundles: an agent is installed once, into a volume that every sandbox mounts read-only at one path.
+"""Bundles: an agent is installed once, into a volume that every sandbox mounts read-only at the same path.
 
 A bundle is a stopped container, `assay-bundle-<name>-<digest>`, that owns a volume of the same name mounted at
-`/opt/assay/<name>`. The installation is that container's own command: exit code 0 means complete, whichever process
-started it, and anything else is removed and built again. A sandbox mounts it with `volumes_from=[<container>:ro]`.
-The `python` bundle, the runtime, carries the interpreter and the supervisor and is part of every sandbox.
+`/opt/assay/<name>`. The installation is that container's own command. Exit code 0 means that it is complete, whichever
+process started it; after any other code it is removed and built again. A sandbox mounts it with
+`volumes_from=[<container>:ro]`. Every sandbox also has the `python` bundle, the runtime, with the interpreter and the
+supervisor.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import shutil
 import sys
-import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,7 +26,9 @@ from docker.errors import APIError, NotFound
 
 from runner.errors import BundleError, ConfigError, EngineError
 from runner.records import InstalledBundle
+from runner.sandbox import archive, supervise
 from runner.sandbox.docker import base
+from runner.sandbox.docker.faults import CONFLICT
 from runner.sandbox.docker.lock_files import checked_lock
 from runner.sandbox.inside import ROOT
 
@@ -43,26 +44,25 @@ if TYPE_CHECKING:
 
 _SCRIPTS = Path(__file__).parent / "scripts"
 _CONTENT = Path(__file__).with_name("content.py")
-_SUPERVISE = Path(__file__).parents[1] / "supervise.py"
+_SUPERVISE = Path(supervise.__file__)
 CONTENT_FILE = "/var/lib/assay-content"
-"""Where an installation writes the digest of its content: in its container, and not in the volume that is mounted."""
-_CONFLICT = 409
+"""File in the installation's container with the digest of the content. It lies outside the mounted volume."""
 _PARALLEL = 4
 _POLL_SECONDS = 0.2
 _START_SECONDS = 30.0
-"""A container that its builder has not started by then never will be: the builder is dead."""
+"""Age at which a container that was never started counts as abandoned: its builder is dead."""
 
 
 @dataclass(frozen=True)
 class _Build:
-    """One bundle to be: all that its container is made of."""
+    """Everything that one bundle's container is made from."""
 
     name: str
     digest: str
     script: Path
     arguments: tuple[str, ...]
     inputs: tuple[tuple[str, Path], ...]
-    """Name in the build folder, host file."""
+    """Pairs of a name in the build folder and a host file."""
 
     @property
     def container(self) -> str:
@@ -70,7 +70,7 @@ class _Build:
 
 
 def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> dict[str, InstalledBundle]:
-    """Make sure that the base image, the runtime and these bundles exist; returns them by name, runtime included.
+    """Make sure that the base image, the runtime and these bundles exist. Return all by name, the runtime included.
 
     Raises `BundleError` with the end of a failed installation's output.
     """
@@ -82,20 +82,20 @@ def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> d
         try:
             contents = [pool.submit(_complete, client, runtime, say, stop).result()]
             contents += pool.map(lambda build: _complete(client, build, say, stop), builds)
-        except BaseException:  # also Ctrl-C: what was started here must not go on
+        except BaseException:  # also Ctrl-C: the builds started here must not go on
             stop.set()
             raise
-    made = zip((runtime, *builds), contents, strict=True)
-    return {build.name: InstalledBundle(recipe=build.digest, content=content) for build, content in made}
+    installed = zip((runtime, *builds), contents, strict=True)
+    return {build.name: InstalledBundle(recipe=build.digest, content=content) for build, content in installed}
 
 
 def container_name(recipe: BundleRecipe) -> str:
-    """Name of the container whose volume is this bundle; pure."""
+    """Return the name of the container that owns this bundle's volume. Does not ask the engine."""
     return _build(recipe).container
 
 
 def runtime_container() -> str:
-    """Name of the container whose volume is the `python` runtime; pure."""
+    """Return the name of the container that owns the `python` runtime's volume. Does not ask the engine."""
     return _runtime().container
 
 
@@ -119,7 +119,7 @@ def _build(recipe: BundleRecipe) -> _Build:
 
 
 def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Mapping[str, Path]) -> _Build:
-    """Return the build under the digest of everything that shapes it, the base image's recipe included."""
+    """Return the build, identified by a digest of everything that shapes it, the base image's recipe included."""
     inputs = {**inputs, _CONTENT.name: _CONTENT}
     contents = {file: path.read_text() for file, path in {"script": script, **inputs}.items()}
     recipe = json.dumps([base.tag(), name, arguments, contents], sort_keys=True)
@@ -128,7 +128,7 @@ def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Map
 
 
 def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> str:
-    """Return the content's digest once the bundle is complete, built by us or by another process.
+    """Return the content's digest once the bundle is complete, whether this process or another one builds it.
 
     Raises `BundleError` when our installation fails or is interrupted.
     """
@@ -155,14 +155,12 @@ def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> str
 
 
 def _content(container: Container) -> str:
-    """Digest of what the installation left, as its last step wrote it beside the volume; empty where there is none."""
+    """Return the digest that the installation's last step wrote beside the volume; empty if there is none."""
     try:
         stream, _ = container.get_archive(CONTENT_FILE)
     except NotFound:
         return ""
-    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
-        file = tar.extractfile(tar.getmembers()[0])
-        return file.read().decode().strip() if file else ""
+    return (archive.read_file(stream) or b"").decode().strip()
 
 
 def _find(client: DockerClient, build: _Build) -> Container | None:
@@ -173,7 +171,7 @@ def _find(client: DockerClient, build: _Build) -> Container | None:
 
 
 def _start(client: DockerClient, build: _Build, say: Say) -> Container | None:
-    """Start the installation; None when another process has just done so."""
+    """Start the installation; return None when another process has just done so."""
     place = f"{ROOT}/{build.name}"
     inputs = {**dict(build.inputs), build.script.name: build.script, "uv": _uv()}
     runtime = [] if build == _runtime() else [f"{runtime_container()}:ro"]
@@ -193,14 +191,14 @@ def _start(client: DockerClient, build: _Build, say: Say) -> Container | None:
     except NotFound:
         return None
     except APIError as error:
-        if error.status_code != _CONFLICT:
+        if error.status_code != CONFLICT:
             raise EngineError(f"bundle {build.name}: the engine refused to install it: {error}") from error
         return None
     return container
 
 
 def _outcome(container: Container, stop: Event) -> int | None:
-    """Wait until the installation has ended and return its exit code; None when it was removed or is not wanted."""
+    """Wait for the installation to end and return its exit code; None if it was removed or `stop` is set."""
     unstarted = time.monotonic() + _START_SECONDS
     while True:
         try:
@@ -216,7 +214,7 @@ def _outcome(container: Container, stop: Event) -> int | None:
 
 
 def _remove(client: DockerClient, container: Container) -> None:
-    """Remove container and volume; another process may be doing the same, or building anew already."""
+    """Remove container and volume. Another process may be doing the same, or rebuilding already."""
     with suppress(APIError):
         container.remove(force=True)
     with suppress(APIError):
@@ -224,7 +222,7 @@ def _remove(client: DockerClient, container: Container) -> None:
 
 
 def _uv() -> Path:
-    """Return the uv of this environment: one static binary, so it runs in the build container too."""
+    """Return the uv of this environment, a static binary that also runs in the build container."""
     beside = Path(sys.executable).with_name("uv")
     found = str(beside) if beside.is_file() else shutil.which("uv")
     if found is None:

@@ -1,4 +1,4 @@
-"""One container: a rollout's or a verification's sandbox."""
+"""One container: the sandbox of a rollout or of a verification."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from typing import Literal, Self
 
 from docker import APIClient
 from docker.errors import APIError, NotFound
-from requests.exceptions import RequestException
 
 from runner.errors import EngineError, ImageError, SpoiledMachine
 from runner.records import Changes, Counted, ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive
-from runner.sandbox.command_output import DiskWatch, Excess, Output, Stop, follow, stopper
-from runner.sandbox.docker import builds, counters, entrypoint, launch, open_network, restart, stuck
+from runner.sandbox import archive, liveness
+from runner.sandbox.command_output import Excess, Output, Stop, stopper
+from runner.sandbox.docker import builds, counters, entrypoint, launch, open_network, stuck
 from runner.sandbox.docker import disk as usage
-from runner.sandbox.docker.exec_stream import Attached
+from runner.sandbox.docker.exec_stream import Attached, exit_code, follow
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults, explanation
 from runner.sandbox.docker.files import Files
 from runner.sandbox.docker.images import ImageConfig, Images
@@ -29,38 +28,29 @@ from runner.sandbox.inside import PRELOADED
 from runner.sandbox.limits import MEGABYTE, Limits
 
 SNAPSHOTS = "assay-snapshot"
-"""Repository of snapshots; their tags are random."""
+"""Repository of snapshots. Their tags are random."""
 UNTRUSTED = (f"{SNAPSHOTS}:", f"{builds.REPOSITORY}:")
-"""References of images that an agent made."""
-KILLED = 137
-"""Exit code of a process that SIGKILL ended."""
+"""Prefixes of the references of images that an agent made."""
 CANNOT_START = 126
-DOUBTFUL = (CANNOT_START, KILLED)
-"""Exit codes that a command also has when its container died under it, or just before."""
+DOUBTFUL = (CANNOT_START, liveness.KILLED)
+"""Exit codes that may also mean that the container died during the command, or just before it."""
 NO_SUCH_COMMAND = 127
-PAUSE_SECONDS = 0.02
-"""Between two looks whether a container still lives."""
-LONGEST_PAUSE_SECONDS = 0.25
-"""Between two questions whether a silent command still runs."""
-DEATH_SECONDS = 3
-"""How long a dead container may seem alive: the engine first waits 2 s for its commands' streams to close."""
-DYING_SECONDS = 0.5
-"""How long one may really live on after a command that ends with it; it takes milliseconds."""
-OVER = {
+EXCESS_MESSAGES = {
     "disk": "More than {0.disk_mb} MiB (sandbox.disk_mb, or the task's own), holes in files counted",
     "files": "More than {0.files} files (sandbox.files), or folders nested too deeply to count them",
 }
-"""What a machine has that is not copied, and so not judged."""
-OURS = ("no space left on device", "No such container")
-"""What the engine says when the host's disk is full or somebody else removed a container: not an agent's doing."""
+"""Limit that a machine exceeds -> reason why it is not copied, and so not judged."""
+HOST_FAULTS = ("no space left on device", "No such container")
+"""Messages of the engine when the host's disk is full, or when somebody else removed the container. The agent is not to
+blame for these."""
 
 
 class DockerSandbox:
-    """A container that sleeps while commands are run in it. See `protocols.Sandbox`.
+    """A container that sleeps while commands run in it. See `protocols.Sandbox`.
 
-    A command that cannot be started (no such program, user or directory) exits with 126 and says why on stdout. One
-    that passes its deadline, fills the disk or is cancelled ends with the whole container: its children could outlive
-    a kill of the command alone.
+    A command that cannot be started (no such program, user or directory) exits with 126 and says why on stdout. A
+    command that passes its deadline, fills the disk or is cancelled ends together with the whole container, since its
+    children could survive a kill of the command alone.
     """
 
     def __init__(self, api: APIClient, images: Images, spec: SandboxSpec, limits: Limits) -> None:
@@ -76,23 +66,23 @@ class DockerSandbox:
         self._pid = 0
         self._files = Files(api, "")
         self._was_used = spec.image.reference.startswith(UNTRUSTED)
-        """Whether something ran in it that may be hostile."""
+        """Whether something that may be hostile ran in it."""
         self._entrypoint_ended = False
         self._killed = False
         self._layer: usage.Layer | None = None
         self._counted = Counted()
         self._is_ready = False
-        self._taken: dict[str, tuple[Path, int]] = {}  # once nothing lives: path -> its tar, files in it
+        self._taken: dict[str, tuple[Path, int]] = {}  # of a dead container: path -> its tar, number of files
         self._snapshots: list[Image] = []
 
     @property
     def image(self) -> Image:
-        """What it was started from."""
+        """The image from which the container was started."""
         return self._spec.image
 
     @property
     def workdir(self) -> str:
-        """The task's, else the image's."""
+        """The task's working directory, else the image's."""
         return self._spec.environment.workdir or self._home.workdir
 
     def __enter__(self) -> Self:
@@ -113,19 +103,21 @@ class DockerSandbox:
                 if isinstance(error, NotFound):  # the image, a bundle or the network is gone
                     raise
                 if self.image.reference.startswith(UNTRUSTED):
-                    raise ImageError(f"What an agent made does not start: {explanation(error)}.") from error
-                if error.is_client_error():  # it is the image, or what the task asks of it
+                    raise ImageError(
+                        f"The image that an agent made does not start: {explanation(error)}."
+                    ) from error
+                if error.is_client_error():  # caused by the image, or by what the task asks of it
                     raise ImageError(
                         f"{self.image.reference} does not start: {explanation(error)}."
                     ) from error
                 raise
-            except BaseException:  # Ctrl-C, for one: who never entered is never left
+            except BaseException:  # for example Ctrl-C: a context that was never entered is never left
                 self._remove()
                 raise
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """What cannot be removed voids no trial: the reaper tries again, and names it."""
+        """Remove the container. A failure voids no trial: the reaper tries again, and names the container."""
         with suppress(*ENGINE_FAULTS):
             self._remove()
 
@@ -135,7 +127,7 @@ class DockerSandbox:
         cancelled: Callable[[], bool] = lambda: False,
         extension: Callable[[], float] = lambda: 0.0,
     ) -> ExecResult:
-        """See `protocols.Sandbox`. A command in a container that is dead already ends as `lost`."""
+        """See `protocols.Sandbox`. A command in a container that is already dead ends as `lost`."""
         output = Output(self._limits.output_mb * MEGABYTE)
         with self._faults(f"running {spec.argv[0]} in a sandbox"):
             self._prepare(spec)
@@ -155,7 +147,7 @@ class DockerSandbox:
         )
 
     def put(self, source: Path, target: str) -> None:
-        """See `protocols.Sandbox`. A tar's members keep their owners and modes."""
+        """See `protocols.Sandbox`. The members of a tar keep their owners and modes."""
         self._taken.clear()
         self._layer = None
         with self._faults(f"copying {source.name} into a sandbox"):
@@ -166,16 +158,17 @@ class DockerSandbox:
                 return
             try:
                 self._files.put(source, target)
-            except NotFound:  # the folder, most likely; if it is the container, the next call says so
+            except NotFound:  # probably the folder is missing; if it is the container, the next call says so
                 with archive.Packer() as pack:
                     pack.directory(target, 0o755)
                     self._files.unpack(pack)
                 self._files.put(source, target)
 
     def get(self, path: str, target: Path) -> int:
-        """See `protocols.Sandbox`. The tar's names start with the last component of `path`, links followed.
+        """See `protocols.Sandbox`. The tar's names start with the last component of `path`, after following links.
 
-        What is dead does not change, so a path is packed once: the trial's record and its judge want the same.
+        A dead container does not change, so each of its paths is packed once: the trial's record and its judge want the
+        same.
         """
         packed, files = self._taken.get(path, (target, 0))
         if path in self._taken and packed.exists():
@@ -190,7 +183,7 @@ class DockerSandbox:
         return files
 
     def kill(self) -> None:
-        """See `protocols.Sandbox`. Returns when every process is dead, and nothing stands in the engine's way."""
+        """See `protocols.Sandbox`. Returns when every process is dead and nothing blocks the engine."""
         if self._killed:
             return
         self._counted = self.counted()
@@ -204,7 +197,7 @@ class DockerSandbox:
         """See `protocols.Sandbox`."""
         if self._killed:
             return self._counted
-        return counters.counted(self._pid, self._id, own_network=self._spec.network != "open")
+        return counters.read(self._pid, self._id, own_network=self._spec.network != "open")
 
     @property
     def excess(self) -> Excess | None:
@@ -220,7 +213,7 @@ class DockerSandbox:
         return self._entrypoint_ended
 
     def changes(self) -> Changes | None:
-        """See `protocols.Sandbox`. The engine cannot list a path that is longer than the system takes."""
+        """See `protocols.Sandbox`. The engine cannot list a path that is longer than the system accepts."""
         try:
             changes = self._written().changes
         except ENGINE_FAULTS:
@@ -228,14 +221,17 @@ class DockerSandbox:
         return usage.without(PRELOADED, changes) if changes and self._spec.runtime else changes
 
     def snapshot(self) -> Image:
-        """See `protocols.Sandbox`. Ends the processes first: a file system in use is not frozen.
+        """See `protocols.Sandbox`. Ends the processes first, since a file system in use is not frozen.
 
-        Volumes that the image declares are no part of an image; a sandbox of the snapshot shares this one's. What an
-        agent did so that no container starts from it (a file for a working directory, no `sleep`) is an `ImageError`.
+        An image does not include its declared volumes; a sandbox of the snapshot shares this container's. Raises
+        `ImageError` if the agent left a machine from which no container starts (a file as working directory, no
+        `sleep`).
         """
         self.kill()
-        if excess := self.excess:  # a copy would write all of it to the host's disk once more
-            raise SpoiledMachine(f"The machine is not copied: {OVER[excess].format(self._limits)}.")
+        if excess := self.excess:  # a copy would write all of it to the host's disk again
+            raise SpoiledMachine(
+                f"The machine is not copied: {EXCESS_MESSAGES[excess].format(self._limits)}."
+            )
         self._taken.clear()
         with self._faults("making a sandbox ready for its snapshot"):
             self._files.make_room()
@@ -249,7 +245,10 @@ class DockerSandbox:
         return snapshot
 
     def _run_entrypoint(self) -> None:
-        """Raises `ImageError` if it ends. One that an agent may have changed may end: its machine is judged without."""
+        """Run the image's ENTRYPOINT, if the task asks for it. Raises `ImageError` if it ends.
+
+        In a machine that an agent may have changed, the ENTRYPOINT may end: the machine is judged without it.
+        """
         home = self._home.entrypoint if self._spec.entrypoint else None
         if home is None:
             return
@@ -262,29 +261,33 @@ class DockerSandbox:
 
     @contextmanager
     def _faults(self, doing: str) -> Iterator[None]:
-        """As `engine_faults`, but raises `SpoiledMachine` where the engine fails only at a container that was used."""
+        """Raise the engine's faults as `engine_faults` does, but as `SpoiledMachine` if only this used container is
+        affected.
+        """
         try:
             with engine_faults(doing):
                 yield
         except EngineError as error:
-            is_ours = any(words in str(error) for words in OURS)
+            is_ours = any(words in str(error) for words in HOST_FAULTS)
             if not self._was_used or is_ours or not stuck.answers(self._api):
                 raise
-            raise SpoiledMachine(f"The machine no longer lets itself be used: {error}") from error
+            raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
     def _written(self) -> usage.Layer:
-        """Measure what the container has written; once and for all if it is dead."""
+        """Measure what the container has written; once only if it is dead."""
         if self._layer:
             return self._layer
-        # Asked before it is measured: a look that began in a living container may end after its death.
+        # Read this before measuring: a look that began in a living container may end after its death.
         is_final = self._killed
-        layer = usage.layer(self._api, self._id, self._limits, self._volume_bytes)
+        layer = usage.layer(
+            self._api, self._id, self._limits, lambda: usage.volume_bytes(self._api, self._volumes().values())
+        )
         if is_final:
             self._layer = layer
         return layer
 
     def _prepare(self, spec: ExecSpec) -> None:
-        """Write what a command needs. The first one's call also readies the machine itself."""
+        """Write the files that a command needs. The first call also prepares the machine itself."""
         with archive.Packer() as pack:
             if not self._is_ready:
                 self._ready(pack)
@@ -293,18 +296,16 @@ class DockerSandbox:
             for path, folder in spec.uploads.items():
                 pack.folder(path, folder)
             self._taken.clear()
-            if self._is_ready or self._was_used:
-                self._files.unpack(pack)
-            else:  # nothing runs that could be in the way
-                self._files.unpack_at_once(pack)
+            # At first no process can be in the way yet.
+            self._files.unpack(pack, freeze=self._is_ready or self._was_used)
             if pack.empty and self._was_used and spec.user == "root":
                 with self._files.still():  # the engine looks root up where an agent may have put a pipe
                     pass
         self._is_ready = True
 
     def _ready(self, pack: archive.Packer) -> None:
-        """Close the fresh directories to all but root, open others, and say what a machine without a network knows of
-        names.
+        """Add the fresh directories (closed to all but root), the open ones, and the files for host names of a sealed
+        sandbox.
         """
         for path in self._spec.fresh_dirs:
             pack.directory(path, 0o700)
@@ -316,7 +317,7 @@ class DockerSandbox:
     def _run(
         self, spec: ExecSpec, output: Output, stop: Callable[[], Stop | None]
     ) -> int | Stop | Literal["lost"]:
-        """The command's exit code, or what it ended of instead."""
+        """Return the command's exit code, or why it did not exit by itself."""
         try:
             run = self._api.exec_create(
                 self._id,
@@ -326,68 +327,39 @@ class DockerSandbox:
                 user=launch.engine_user(spec.user),
             )["Id"]
             with (
-                DiskWatch(lambda: self._written().excess) as disk,
+                usage.DiskWatch(lambda: self._written().excess) as disk,
                 closing(Attached(self._api, run)) as stream,
             ):
 
                 def reason() -> Stop | None:
                     return stop() or disk.excess
 
-                ending = follow(stream, output, reason) or self._exit_code(run, reason)
+                ending = follow(stream, output, reason) or exit_code(self._api, run, reason)
                 if isinstance(ending, str):
                     self._kill_reading(stream, output)
         except APIError:
-            if (death := self._death()) is None:
+            if (death := liveness.exit_code(self._api, self._id, self._pid)) is None:
                 raise
             return self._lost(death)
-        if ending in DOUBTFUL and (death := self._death()) is not None:
-            return self._lost(death)
+        if ending in DOUBTFUL:
+            death = liveness.exit_code(self._api, self._id, self._pid)
+            if death is not None:
+                return self._lost(death)
         return ending
 
     def _kill_reading(self, stream: Attached, output: Output) -> None:
-        """Kill, and keep what is still on its way. A stream that nobody reads holds the engine up for ten seconds."""
+        """Kill the container and read the remaining output. An unread stream holds up the engine for ten seconds."""
         with ThreadPoolExecutor(1) as pool:
-            rest = pool.submit(follow, stream, output, stopper(DEATH_SECONDS, lambda: False))
+            rest = pool.submit(follow, stream, output, stopper(liveness.DEATH_SECONDS, lambda: False))
             self.kill()
             rest.result()
 
-    def _exit_code(self, run: str, stop: Callable[[], Stop | None]) -> int | Stop:
-        """Wait for a command whose output is closed: one that closes its own streams can run on for long."""
-        pause = 0.005
-        while (reason := stop()) is None:
-            state = self._api.exec_inspect(run)
-            if not state["Running"] and state["ExitCode"] is not None:
-                return int(state["ExitCode"])
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-        return reason
-
-    def _death(self) -> int | None:
-        """Exit code of the container; None while it lives."""
-        try:
-            if self._lives_on():
-                return None
-            return int(self._api.wait(self._id, timeout=DEATH_SECONDS)["StatusCode"])
-        except NotFound:
-            return KILLED
-        except RequestException:  # no answer in time
-            return None
-
-    def _lives_on(self) -> bool:
-        """Whether this machine sees it live for longer than one that is dying does."""
-        until = time.monotonic() + DYING_SECONDS
-        while counters.lives(self._pid, self._id):
-            if time.monotonic() >= until:
-                return True
-            time.sleep(PAUSE_SECONDS)
-        return False
-
     def _lost(self, death: int) -> Literal["lost"]:
-        """Raises `ImageError` if the container died because its image cannot even sleep.
+        """Return "lost". Raises `ImageError` if the container died because its image cannot even sleep.
 
-        The exit code alone does not tell: root can make the container's first process end with any.
+        The exit code alone is not proof: root can make the container's first process end with any code.
         """
-        if death == NO_SUCH_COMMAND and not restart.lives(
+        if death == NO_SUCH_COMMAND and not liveness.starts(
             self._api, launch.arguments(self._api, self._spec, self._limits, self._home)
         ):
             raise ImageError(
@@ -395,33 +367,14 @@ class DockerSandbox:
             )
         return "lost"
 
-    def _volume_bytes(self) -> int:
-        """What the volumes hold that the image declares: they are no part of the container's own layer."""
-        if not self._home.volumes:
-            return 0
-        mine = set(self._volumes().values())
-        try:
-            found = self._api.df()["Volumes"] or ()
-        except APIError:  # somebody else is asking the same; the next look will tell
-            return 0
-        return sum(int(volume["UsageData"]["Size"]) for volume in found if volume["Name"] in mine)
-
     def _volumes(self) -> dict[str, str | None]:
-        """Path and name of the container's volumes that its image declares."""
-        if not self._home.volumes:
-            return {}
-        mounts = self._api.inspect_container(self._id)["Mounts"]
-        return {
-            mount["Destination"]: mount["Name"]
-            for mount in mounts
-            if mount["Destination"] in self._home.volumes
-        }
+        return usage.volumes(self._api, self._id, self._home.volumes)
 
     def _remove(self) -> None:
         if self._id:
             if (
                 self._layer and self._layer.excess == "files"
-            ):  # before the engine runs out of open files over it
+            ):  # else removing it exhausts the engine's open files
                 with suppress(*ENGINE_FAULTS):
                     stuck.flatten(self._api, self._id)
             stuck.remove(self._api, self._id)

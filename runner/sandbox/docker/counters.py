@@ -1,4 +1,4 @@
-"""What the kernel counts of a container, read from outside, where nothing inside can change it."""
+"""The kernel's counters of a container, read from outside, where nothing inside can change them."""
 
 from __future__ import annotations
 
@@ -8,33 +8,25 @@ from runner.records import Counted
 
 COUNTS = Path("/sys/fs/cgroup")
 FILES = {"memory": "memory.oom_control", "": "memory.events"}
-"""Name of a control group's controllers, none in version 2 -> the file that says how many were killed."""
+"""Controllers of a control group (empty in version 2) -> the file that counts its killed processes."""
 
 
-def counted(pid: int, container: str, *, own_network: bool) -> Counted:
-    """What is known of it; nothing when `pid`, of its first process, is not on this machine: dead, or its engine
-    elsewhere. Without an own network its packets are this machine's too, and not looked at.
+def read(pid: int, container: str, *, own_network: bool) -> Counted:
+    """Return the counters of a container; none if its first process, `pid`, is not on this machine.
+
+    The process may be dead, or its engine may run elsewhere. A container without a network of its own shares this
+    machine's packets, so they are not counted.
     """
     process = Path("/proc", str(pid))
     try:
         groups = (process / "cgroup").read_text()
-        if container not in groups:  # another's, as this process sees them
+        if container not in groups:  # the pid belongs to another process here
             return Counted()
         return Counted(
             unrouted=_unrouted(process / "net") if own_network else None, memory_kills=_memory_kills(groups)
         )
     except OSError:
         return Counted()
-
-
-def lives(pid: int, container: str) -> bool:
-    """Whether its first process runs, as seen from this machine; False also where `pid` is another machine's."""
-    process = Path("/proc", str(pid))
-    try:
-        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
-        return state not in "ZX" and container in (process / "cgroup").read_text()
-    except OSError:
-        return False
 
 
 def _unrouted(net: Path) -> int:
@@ -47,7 +39,10 @@ def _unrouted(net: Path) -> int:
 
 
 def _memory_kills(groups: str) -> int | None:
-    """From the container's control group, by `/proc/<pid>/cgroup`: version 1 has one a controller, 2 one for all."""
+    """Return the number of killed processes of the control group in `/proc/<pid>/cgroup`.
+
+    Version 1 has one group per controller, version 2 one for all.
+    """
     for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
         file = COUNTS / controllers / path.lstrip("/") / FILES.get(controllers, "")

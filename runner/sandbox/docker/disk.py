@@ -1,40 +1,48 @@
-"""What a container has written, as the engine counts it, alive or dead."""
+"""Measurement of what a container has written, as the engine counts it, whether it is alive or dead."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Collection
+from threading import Event, Thread
+from typing import NamedTuple, Self
 
 from docker import APIClient
+from docker.errors import APIError
 
 from runner.records import Changes
 from runner.sandbox.command_output import Excess
-from runner.sandbox.docker.faults import NOT_FOUND
+from runner.sandbox.docker import engine
+from runner.sandbox.docker.faults import ENGINE_FAULTS, NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Limits
 
 COUNT_SECONDS = 120.0
 """Longest wait for the engine to go through what a container wrote."""
 LIST_BYTES = 16 * MEGABYTE
-"""Longest list of changes that is kept; some 200,000 paths."""
+"""Longest list of changes that is stored, in bytes: some 200,000 paths."""
 MARK = b'"Path":'
-"""Begins each entry of the engine's list of changes; a name cannot hold it, since its quotes are escaped."""
+"""Beginning of each entry in the engine's list of changes. No name contains it, since quotes in names are escaped."""
+FIRST_LOOK_SECONDS = 1.0
+LOOK_SECONDS = 2.0
+"""Longest pause between two quick looks at a container's disk."""
+LOOK_SHARE = 10
+"""Pause after a slow look, as a multiple of its duration."""
 AGAIN_SECONDS = 0.5
-"""Before what could not be counted is counted again: a busy engine can be short of open files."""
+"""Pause before a failed count is repeated: a busy engine can be short of open files."""
 
 
 class Layer(NamedTuple):
-    """What a container has written."""
+    """A measurement of the container's writable layer."""
 
     excess: Excess | None
     """Limit that is exceeded, if any."""
     listing: bytes | None = None
-    """The engine's list of changed paths, as JSON. None if there is none, or one longer than `LIST_BYTES`."""
+    """The engine's list of changed paths, as JSON. None if there is none, or if it is longer than `LIST_BYTES`."""
 
     @property
     def changes(self) -> Changes | None:
-        """Every path that differs from the image's; None if they are not known."""
+        """Paths that differ from the image's; None if they are unknown."""
         if self.listing is None:
             return None
         kinds: tuple[set[str], ...] = (set(), set(), set())
@@ -45,12 +53,12 @@ class Layer(NamedTuple):
 
 
 def layer(api: APIClient, container: str, limits: Limits, beside: Callable[[], int] = lambda: 0) -> Layer:
-    """Measure and list what a container has written; `beside` returns how many bytes it has elsewhere.
+    """Measure and list what a container has written. `beside` returns the bytes that it has elsewhere.
 
-    Sizes are apparent ones: whatever copies a file writes its holes out. What cannot be counted is too much: the engine
-    gives up on paths that are too long for it. The list is the dear part, since the engine compares every file of the
-    image with the container's: half of the processor time of a short trial, if it is made three times. Raises
-    `APIError` and `RequestException`.
+    Sizes are apparent ones, since whatever copies a file writes its holes out. A layer that cannot be counted counts as
+    too large: the engine fails on paths that are too long for it. The list is expensive, because the engine compares
+    every file of the image with the container's: made three times, it takes half of a short trial's processor time.
+    Raises `APIError` and `RequestException`.
     """
     for is_last in (False, True):
         written = _bytes(api, container)
@@ -66,18 +74,18 @@ def layer(api: APIClient, container: str, limits: Limits, beside: Callable[[], i
 
 
 def _bytes(api: APIClient, container: str) -> int | None:
-    """Bytes in its writable layer; None if they cannot be counted, 0 of a container that is gone."""
+    """Return the bytes in the writable layer; None if they cannot be counted, 0 if the container is gone."""
     listed = api.containers(all=True, size=True, filters={"id": container})
     written = sum(int(found.get("SizeRw", 0)) for found in listed)
     return None if written < 0 else written
 
 
 def _list(api: APIClient, container: str, most: int) -> tuple[int | None, bytes | None]:
-    """Number of paths in its writable layer, counted until there are more than `most`, and their list.
+    """Return the number of paths in the writable layer and their list. Counting stops beyond `most`.
 
-    The number is None if they cannot be counted, and 0 of a container that is gone.
+    The number is None if the paths cannot be counted, and 0 if the container is gone.
     """
-    url = f"{api.base_url}/v{api.api_version}/containers/{container}/changes"
+    url = engine.url(api, f"/containers/{container}/changes")
     with api.get(url, stream=True, timeout=COUNT_SECONDS) as response:
         if not response.ok:
             return (0 if response.status_code == NOT_FOUND else None), None
@@ -93,9 +101,56 @@ def _list(api: APIClient, container: str, most: int) -> tuple[int | None, bytes 
 
 
 def without(mount: str, changes: Changes) -> Changes:
-    """Leave a mount of ours out of a list of changes: the engine made its place, and changed the folder around it."""
+    """Return the changes without a mount of ours: the engine made its mount point, which changed the parent folder."""
     every = changes.added | changes.changed | changes.deleted
     folder = mount.rpartition("/")[0]
     others = any(path.startswith(f"{folder}/") for path in every if path != mount)
     ours = {mount} if others else {mount, folder}
     return Changes(added=changes.added - ours, changed=changes.changed - ours, deleted=changes.deleted - ours)
+
+
+def volumes(api: APIClient, container: str, declared: Collection[str]) -> dict[str, str | None]:
+    """Return path -> name of the container's volumes at the paths that its image declares."""
+    if not declared:
+        return {}
+    mounts = api.inspect_container(container)["Mounts"]
+    return {mount["Destination"]: mount["Name"] for mount in mounts if mount["Destination"] in declared}
+
+
+def volume_bytes(api: APIClient, names: Collection[str | None]) -> int:
+    """Return the size of these volumes. A container's own layer does not include them."""
+    if not names:
+        return 0
+    try:
+        found = api.df()["Volumes"] or ()
+    except APIError:  # somebody else is asking the same; the next look will tell
+        return 0
+    return sum(int(volume["UsageData"]["Size"]) for volume in found if volume["Name"] in names)
+
+
+class DiskWatch:
+    """A thread that looks at a container's disk. A look can take seconds, and a deadline cannot wait for it."""
+
+    def __init__(self, look: Callable[[], Excess | None]) -> None:
+        self._look = look
+        self._ended = Event()
+        self.excess: Excess | None = None
+
+    def __enter__(self) -> Self:
+        Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._ended.set()  # not joined: a look in progress ends by itself and has no effect any more
+
+    def _watch(self) -> None:
+        pause = FIRST_LOOK_SECONDS
+        while not self._ended.wait(pause):
+            began = time.monotonic()
+            try:
+                self.excess = self._look()
+            except ENGINE_FAULTS:
+                return  # the command's own stream reports the fault
+            if self.excess:
+                return
+            pause = max(min(2 * pause, LOOK_SECONDS), LOOK_SHARE * (time.monotonic() - began))

@@ -1,4 +1,4 @@
-"""The Docker Engine: reach it, or, as root on Debian and Ubuntu, install and start it.
+"""The Docker Engine: connect to it or, as root on Debian and Ubuntu, install and start it.
 
 `python -m runner.sandbox.docker.engine` is `make docker`.
 """
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 LOG = Path("/var/log/assay-dockerd.log")
 START_SECONDS = 60.0
 SERVICE_SECONDS = 5.0
-"""Where there is a service manager, installing starts the engine, which answers by then."""
+"""Longest wait for a service manager to start the engine after its installation."""
 INSTALL_SECONDS = 600.0
 CALL_SECONDS = 300
-"""Of one request to the engine: a commit or an import of a large image on a busy disk takes minutes."""
+"""Longest wait for one request: a commit or an import of a large image on a busy disk takes minutes."""
 LOCAL = "http+docker:"
-"""Prefix of the client's address for an engine that is reached by a socket and not by TCP."""
+"""Prefix of the client's address for an engine behind a local socket."""
 CONNECTIONS = 64
-"""Kept open to the engine: each running trial holds one or two."""
+"""Connections to the engine that stay open. Each running trial holds one or two."""
 
 _NEEDED = (
     "No Docker Engine answers{where}, and it cannot be installed from here ({why}). Install Docker Engine 20.10 or "
@@ -67,8 +67,8 @@ def connect(base_url: str | None = None) -> DockerClient:
             f"No Docker Engine answers{where}: start it, or run `make docker` (as root on Debian or Ubuntu)."
         )
         raise EngineError(message) from error
-    # For each call the client would look for proxies in all environment variables, which a local socket has no use for.
-    # A thread that sets a variable meanwhile, as loading litellm does, would make that call fail.
+    # The client would look for proxies in the environment at each call, which a local socket does not need. Such a call
+    # fails if another thread sets a variable meanwhile, as loading litellm does.
     client.api.trust_env = not client.api.base_url.startswith(LOCAL)
     return client
 
@@ -76,12 +76,16 @@ def connect(base_url: str | None = None) -> DockerClient:
 def call(
     api: APIClient, method: Literal["GET", "POST", "DELETE"], path: str, seconds: float, **params: int | str
 ) -> Response:
-    """Make one request with a bound of its own; the client's methods all have the same one.
+    """Make one request with its own time limit; the client's methods all share one.
 
     Raises `APIError` for a refusal, as they do, and `RequestException` when there is no answer in time.
     """
-    url = f"{api.base_url}/v{api.api_version}{path}"
-    return checked(api.request(method, url, params=params, timeout=seconds))
+    return checked(api.request(method, url(api, path), params=params, timeout=seconds))
+
+
+def url(api: APIClient, path: str) -> str:
+    """Return the address of a path of the engine's API."""
+    return f"{api.base_url}/v{api.api_version}{path}"
 
 
 def checked(response: Response) -> Response:
@@ -94,7 +98,7 @@ def checked(response: Response) -> Response:
 
 
 def ensure(say: Say) -> DockerClient:
-    """Return a client of the engine, installed and started first where that is possible.
+    """Return a client of the engine, installing and starting it first where that is possible.
 
     Raises `EngineError` with what to install otherwise.
     """
@@ -124,11 +128,11 @@ def install(packages: Sequence[str], say: Say) -> None:
 
 
 def output_of(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run a command of the system that asks no questions; both its streams are its `stdout`.
+    """Run a system command without input and return its result, with both streams in `stdout`.
 
     Raises `EngineError` when it does not end in time.
     """
-    # A file and no pipe: a daemon that an installation starts keeps its end of a pipe open for ever.
+    # A file instead of a pipe: a daemon that the command starts keeps a pipe open forever.
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         try:
             done = subprocess.run(
@@ -150,8 +154,8 @@ def output_of(command: Sequence[str], seconds: float) -> subprocess.CompletedPro
 
 def exclusive(name: str) -> AbstractContextManager[None]:
     """Hold this user's lock of that name, so that two commands do not set up the same thing at once."""
-    # `tempfile`'s folder is each process's own.
-    return locks.exclusive(Path("/tmp", f"assay-{name}-{os.getuid()}.lock"))  # noqa: S108 - as said
+    # Not `tempfile`'s folder, which may differ from process to process.
+    return locks.exclusive(Path("/tmp", f"assay-{name}-{os.getuid()}.lock"))  # noqa: S108 - see above
 
 
 def _refuse_unless_installable() -> None:
@@ -169,7 +173,7 @@ def _refuse_unless_installable() -> None:
 
 
 def _start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start the daemon detached: it outlives this process and its terminal. It writes its own pid file."""
+    """Start the daemon detached, so that it outlives this process and its terminal. It writes its own pid file."""
     with log.open("ab") as output:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
@@ -188,7 +192,7 @@ def _await(daemon: subprocess.Popen[bytes], log: Path, base_url: str | None = No
 def _answer(
     seconds: float, base_url: str | None = None, alive: Callable[[], bool] = lambda: True
 ) -> DockerClient | None:
-    """Return a client of the engine once it answers; None when it did not in time, or died."""
+    """Return a client of the engine once it answers; None if it does not in time, or dies."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and alive():
         try:
@@ -199,7 +203,7 @@ def _answer(
 
 
 def main() -> int:
-    """Make sure that an engine answers; exit code 1 with one paragraph if none can."""
+    """Make sure that an engine answers. Return 1, after printing one paragraph, if none can."""
     try:
         client = ensure(lambda line: print(line, flush=True))
     except EngineError as error:

@@ -1,31 +1,44 @@
-"""The stream of a command that the engine runs: whatever it prints, from the first byte on."""
+"""The output and input of a command that the engine runs, complete from the first byte."""
 
 from __future__ import annotations
 
 import os
 import select
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from docker import APIClient
 
-CHUNK = 1 << 16
+from runner.sandbox.command_output import CHUNK, POLL_SECONDS, Output, Stop
+
+HEADER = 8
+"""Bytes before each frame of the engine's stream: the stream's number, three zeros, the length (big-endian)."""
+STDERR = 2
+LONGEST_PAUSE_SECONDS = 0.25
+"""Longest pause between two questions whether a silent command still runs."""
 
 
 class Attached:
-    """Starts a created command; its multiplexed output (`execution.Frames` splits it) and its input.
+    """The multiplexed output and the input of a created command, which the constructor starts.
 
-    The client hands out the bare socket beneath the reader that read the headers of the engine's answer. What came in
-    one packet with these stays behind in that reader, which is all that a quick command prints: on a busy machine one
-    in sixty seemed to print nothing.
+    The client returns the bare socket beneath the reader that parsed the response headers. Bytes that arrived in the
+    same packet as the headers stay in that reader. For a quick command these are its whole output: on a busy machine
+    about one in sixty seemed to print nothing.
     """
 
     def __init__(self, api: APIClient, run: str) -> None:
         stream: Any = api.exec_start(run, socket=True)
-        self._socket, self._response = stream, stream._response  # noqa: SLF001 - the client hangs it there
-        self._early = _left_behind(self._response.raw._fp.fp)  # noqa: SLF001 - as the client itself finds the socket
+        self._socket, self._response = stream, stream._response  # noqa: SLF001 - the client keeps the response there
+        self._early = _left_behind(self._response.raw._fp.fp)  # noqa: SLF001 - as the client finds it
+        self.frames = Frames()
+        """Splitter of what `receive` returns."""
 
     def receive(self, seconds: float) -> bytes | None:
-        """What has arrived: None when nothing has after so long, nothing at the end, also if the engine went away."""
+        """Return the bytes that have arrived.
+
+        None means that nothing arrived within `seconds`; empty bytes mean the end of the stream or a lost engine.
+        """
         if early := self._early:
             self._early = b""
             return early
@@ -39,9 +52,9 @@ class Attached:
             return b""
 
     def send(self, data: memoryview, seconds: float) -> int:
-        """Number of bytes that were taken, 0 after so long.
+        """Send what the socket takes and return its number of bytes: 0 if it takes nothing within `seconds`.
 
-        Raises `OSError` or `ValueError` when the other end of the stream or this one is closed.
+        Raises `OSError` or `ValueError` when either end of the stream is closed.
         """
         if not self._is(select.POLLOUT, seconds):
             return 0
@@ -51,8 +64,8 @@ class Attached:
             return 0
 
     def close(self) -> None:
-        """The command reads the end of its input; of what it still prints nothing is kept."""
-        self._response.close()  # else its connection stays open: the socket's own end does not close that
+        """Close both directions: the command reads the end of its input, and its further output is dropped."""
+        self._response.close()  # closing the socket alone leaves the connection open
         self._socket.close()
 
     def _is(self, event: int, seconds: float) -> bool:
@@ -61,7 +74,62 @@ class Attached:
         return bool(waiting.poll(max(0.0, seconds) * 1000))
 
 
+class Frames:
+    """Splitter of the engine's multiplexed stream, which may arrive in any pieces."""
+
+    def __init__(self) -> None:
+        self._header = bytearray()
+        self._left = 0
+
+    def split(self, data: bytes) -> Iterator[tuple[bool, memoryview]]:
+        """Yield the payloads in `data`, each after whether it belongs to stderr."""
+        rest = memoryview(data)
+        while rest:
+            if self._left:
+                payload, rest = rest[: self._left], rest[self._left :]
+                self._left -= len(payload)
+                yield self._header[0] == STDERR, payload
+                continue
+            if len(self._header) == HEADER:
+                self._header.clear()
+            missing = HEADER - len(self._header)
+            self._header += rest[:missing]
+            rest = rest[missing:]
+            if len(self._header) == HEADER:
+                self._left = int.from_bytes(self._header[4:], "big")
+
+
+def follow(stream: Attached, output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
+    """Read a command's output until its end; return None then, or why the command must end before.
+
+    A later call may continue where an earlier one stopped.
+    """
+    while (reason := stop()) is None:
+        if (data := stream.receive(POLL_SECONDS)) is None:
+            continue
+        if not data:  # the end, or the engine is gone; in that case the next call to it says so
+            return None
+        for stderr, payload in stream.frames.split(data):
+            output.add(payload, stderr=stderr)
+    return reason
+
+
+def exit_code(api: APIClient, run: str, stop: Callable[[], Stop | None]) -> int | Stop:
+    """Wait for a command whose output has ended; return its exit code, or why it must end before.
+
+    A command that closes its own streams may run on for long.
+    """
+    pause = 0.005
+    while (reason := stop()) is None:
+        state = api.exec_inspect(run)
+        if not state["Running"] and state["ExitCode"] is not None:
+            return int(state["ExitCode"])
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+    return reason
+
+
 def _left_behind(reader: Any) -> bytes:
-    """What a buffered reader of a socket has read ahead."""
-    reader.raw._sock.settimeout(0)  # noqa: SLF001 - asked for more than it has, a reader would wait
+    """Return what a buffered reader of a socket has read ahead."""
+    reader.raw._sock.settimeout(0)  # noqa: SLF001 - without this, the reader would wait for more
     return bytes(reader.read1() or b"")

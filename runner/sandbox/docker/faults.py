@@ -1,4 +1,4 @@
-"""Failures of the Docker Engine, as ours."""
+"""The Docker Engine's failures, translated to our errors."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from urllib3.exceptions import HTTPError
 from runner.errors import EngineError, ImageError
 
 ENGINE_FAULTS = (DockerException, RequestException, HTTPError)
-"""What a call to the engine, or a stream from it, can raise."""
+"""Exceptions of a call to the engine, or of a stream from it."""
 NOT_FOUND = 404
 CONFLICT = 409
-"""The engine's answer when a container is not running."""
+"""Status of the engine's answer when a container is not running."""
 LONGEST = 2_000
-"""Characters of what the engine said; it may quote paths as long as an agent likes."""
+"""Longest message of the engine, in characters. It may quote paths as long as an agent likes."""
 
 
 @contextmanager
 def engine_faults(doing: str) -> Iterator[None]:
-    """Raise what the engine did wrong as `EngineError`, a vanished image as `ImageError`."""
+    """Raise the engine's faults as `EngineError`, and a vanished image as `ImageError`."""
     try:
         yield
     except ImageNotFound as error:
@@ -37,6 +37,6 @@ def engine_faults(doing: str) -> Iterator[None]:
 
 
 def explanation(error: Exception) -> str:
-    """What the engine itself said, without the client's wrapping."""
-    said = str(getattr(error, "explanation", None) or error).strip().rstrip(".")
-    return said if len(said) <= LONGEST else f"{said[: LONGEST // 2]} ... {said[-LONGEST // 2 :]}"
+    """Return the engine's own message, without the client's wrapping."""
+    message = str(getattr(error, "explanation", None) or error).strip().rstrip(".")
+    return message if len(message) <= LONGEST else f"{message[: LONGEST // 2]} ... {message[-LONGEST // 2 :]}"

@@ -1,14 +1,14 @@
-"""A container's file system, as it is reached through the engine.
+"""A container's file system, accessed through the engine.
 
-Processes in the container are frozen meanwhile, and what the engine reads there has been looked at. An agent that is
-root can put a named pipe where the engine opens a file, and the engine would wait for ever.
+Every access freezes the container's processes and first checks what the engine will read. Otherwise an agent that is
+root could put a named pipe where the engine opens a file, and the engine would wait forever.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +18,27 @@ from docker.utils import decode_json_header
 
 from runner.errors import EngineError, WorkspaceTooLarge
 from runner.sandbox import archive
-from runner.sandbox.docker.engine import call, checked
+from runner.sandbox.docker.engine import call, checked, url
 from runner.sandbox.docker.faults import NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Caps
 
 RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
-"""Directories of the verifier. In a snapshot they are directories: a file, a link or a loop that an agent planted
-there would be a mount point that the engine refuses, and a way out of being judged."""
+"""Directories of the verifier. A snapshot has real directories there. A file, a link or a loop that an agent planted
+instead would be a mount point that the engine refuses, and so a way to avoid being judged."""
 USERS = ("/etc/passwd", "/etc/group")
-"""The engine reads them before it starts or packs anything."""
+"""Files that the engine reads before it starts or packs anything."""
 DIRECTORY = 1 << 31
-"""In the mode that the engine gives of a path (Go's `fs.ModeDir`)."""
+"""Bit of a directory in the engine's file modes (Go's `fs.ModeDir`)."""
 SPECIAL = 0x8F280000
-"""Bits of the engine's file modes (Go's `fs.ModeType`) that no regular file has."""
+"""Bits in the engine's file modes (Go's `fs.ModeType`) that no regular file has."""
 SILENCE_SECONDS = 120.0
 """Longest silence of the engine while it packs or unpacks."""
 STAT_SECONDS = 60.0
-"""Longest wait for what the engine says of one path, and for freezing."""
+"""Longest wait for the state of one path, and for freezing."""
 PACK_SECONDS = 300.0
-"""Longest time in which a tar comes out of a container as a whole."""
+"""Longest time for packing a whole tar out of a container."""
 NO_SUCH_PATH = ("could not find the file", "not a directory", "too many links")
-"""What the engine says of a path that leads nowhere."""
+"""Words in the engine's messages about a path that leads nowhere."""
 
 
 class Files:
@@ -47,29 +47,24 @@ class Files:
     def __init__(self, api: APIClient, container: str) -> None:
         self._api, self._container = api, container
         self.are_still = False
-        """Whether no process lives that could change them, and the engine can read its users."""
+        """Whether nothing is alive that could change the files, and the engine can read the users."""
 
     def put(self, source: Path, target: str) -> None:
-        """Unpack a tar file in a folder. Raises `NotFound` if there is none."""
+        """Unpack a tar file in a folder. Raises `NotFound` if the folder is missing."""
         with self.still(), source.open("rb") as file:
             self._unpack(target, file)
 
-    def unpack(self, pack: archive.Packer) -> None:
-        """Unpack what was collected; the engine resolves every name inside the container, links included."""
+    def unpack(self, pack: archive.Packer, *, freeze: bool = True) -> None:
+        """Unpack the collected files. The engine resolves every name inside the container, links included."""
         if not pack.empty:
-            with self.still():
+            with self.still() if freeze else nullcontext():
                 self._unpack("/", pack.stream())
-
-    def unpack_at_once(self, pack: archive.Packer) -> None:
-        """As `unpack`, where nothing runs yet that could be in the way: no process is frozen."""
-        if not pack.empty:
-            self._unpack("/", pack.stream())
 
     def pack(self, path: str, target: Path, caps: Caps) -> int:
         """Take a path out as a tar file; see `protocols.Sandbox.get`."""
         plain, message, until = path.rstrip("/"), "", time.monotonic() + PACK_SECONDS
         with self.still():
-            for name in (f"{plain}/", plain):  # the slash follows a link, and is refused for a file
+            for name in (f"{plain}/", plain):  # the slash follows a link; the engine refuses it for a file
                 # The client's own `get_archive` cannot be closed before its end.
                 with self._api.get(
                     self._url, params={"path": name}, stream=True, timeout=SILENCE_SECONDS
@@ -82,7 +77,7 @@ class Files:
         raise EngineError(f"The Docker Engine failed while reading {path} of a sandbox: {message[-1000:]}.")
 
     def make_room(self) -> None:
-        """Put directories where the verifier's are mounted, if something else is at one of these places."""
+        """Put directories where the verifier's are mounted, if anything else is at one of these places."""
         with archive.Packer() as pack:
             if any(map(self._is_in_the_way, RESERVED)):
                 for path in RESERVED:
@@ -90,21 +85,20 @@ class Files:
             self.unpack(pack)
 
     def mend_users(self) -> None:
-        """Put empty files in the place of what the engine cannot read as files."""
+        """Replace what the engine cannot read as its user files by empty files."""
         with archive.Packer() as pack:
             for path in filter(self._is_unreadable, USERS):
                 pack.file(path, "", "root")
-            if not pack.empty:
-                self._unpack("/", pack.stream())
+            self.unpack(pack, freeze=False)
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Freeze the container's processes, so that what was looked at stays as it was."""
+        """Freeze the container's processes within the context, so that a checked path stays as it was."""
         if self.are_still:
             yield
             return
         path = f"/containers/{self._container}"
-        with suppress(APIError):  # dead already, or an engine without a freezer
+        with suppress(APIError):  # it is dead already, or the engine cannot freeze
             call(self._api, "POST", f"{path}/pause", STAT_SECONDS)
         try:
             self.mend_users()
@@ -117,7 +111,7 @@ class Files:
         checked(self._api.put(self._url, params={"path": target}, data=data, timeout=SILENCE_SECONDS))
 
     def _is_unreadable(self, path: str) -> bool:
-        """Whether something is there that is no regular file, nor a link to one."""
+        """Return whether the path is neither a regular file nor a link to one. A missing path is fine."""
         try:
             found = self._stat(path)
             if found and found["linkTarget"]:  # followed to its end, within the container
@@ -127,7 +121,7 @@ class Files:
         return bool(found) and bool(found["mode"] & SPECIAL)
 
     def _is_in_the_way(self, path: str) -> bool:
-        """Whether something other than a directory is there; a loop of links cannot even be looked at."""
+        """Return whether something other than a directory is there. A loop of links cannot even be inspected."""
         try:
             found = self._stat(path)
         except APIError:
@@ -135,7 +129,7 @@ class Files:
         return bool(found) and not found["mode"] & DIRECTORY
 
     def _stat(self, path: str) -> dict[str, Any]:
-        """What the engine says of a path: a fraction of what writing there costs. Empty if nothing is there."""
+        """Return the engine's description of a path, empty if nothing is there. Far cheaper than writing there."""
         response = self._api.head(self._url, params={"path": path}, timeout=STAT_SECONDS)
         if response.status_code == NOT_FOUND:
             return {}
@@ -143,11 +137,11 @@ class Files:
 
     @property
     def _url(self) -> str:
-        return f"{self._api.base_url}/v{self._api.api_version}/containers/{self._container}/archive"
+        return url(self._api, f"/containers/{self._container}/archive")
 
 
 def _in_time(chunks: Iterable[bytes], until: float) -> Iterator[bytes]:
     for chunk in chunks:
         if time.monotonic() > until:
-            raise WorkspaceTooLarge(f"It could not be taken out within {PACK_SECONDS:g} s.")
+            raise WorkspaceTooLarge(f"The files could not be taken out within {PACK_SECONDS:g} s.")
         yield chunk

@@ -1,4 +1,4 @@
-"""The Docker Engine of this machine, as all sandboxes of one provider share it."""
+"""The Docker Engine of this machine, shared by all sandboxes of one provider."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runner.sandbox.limits import Limits
 
 
 class Host:
-    """One connection, and what is known of the engine's images. Its methods are `protocols.SandboxProvider`'s."""
+    """One connection to the engine and its known images. The methods are those of `protocols.SandboxProvider`."""
 
     def __init__(self) -> None:
         self._client = engine.connect()
@@ -24,38 +24,38 @@ class Host:
         self._is_released = False
 
     def open(self, spec: SandboxSpec, limits: Limits) -> DockerSandbox:
-        """A container that starts when it is entered."""
+        """Return a container that starts when it is entered."""
         self._check()
         return DockerSandbox(self._client.api, self.images, spec, limits)
 
     def build(
         self, spec: BuildSpec, limits: Limits, cancelled: Callable[[], bool]
     ) -> AbstractContextManager[Build]:
-        """An image as long as its context."""
+        """Return a context in which the built image exists."""
         self._check()
-        return builds.built(self._client.api, spec, limits, cancelled)
+        return builds.build_image(self._client.api, spec, limits, cancelled)
 
     def cases(self, side: CaseSide) -> DockerCaseBox:
-        """Containers that start when it is entered."""
+        """Return a box whose containers start when it is entered."""
         self._check()
         return DockerCaseBox(self._client.api, side)
 
     def prepare(
         self, recipes: Sequence[BundleRecipe], say: Callable[[str], None]
     ) -> dict[str, InstalledBundle]:
-        """Base image, runtime and bundles."""
+        """Make sure that base image, runtime and bundles exist."""
         return bundles.ensure(self._client, recipes, say)
 
     def reap(self, say: Callable[[str], None]) -> Reaped:
-        """Dead owners' containers and snapshots."""
+        """Remove dead owners' containers and snapshots."""
         return reaper.reap(self._client.api, say)
 
     def release(self) -> None:
-        """This process's containers, over a connection that no thread of it is using."""
+        """Remove this process's containers, over a new connection that no other thread uses."""
         self._is_released = True
         reaper.release(engine.connect().api)
 
     def _check(self) -> None:
-        """Raise `ReleasedError` once sandboxes are released: a caller that lost one must not open the next."""
+        """Raise `ReleasedError` once the sandboxes are released: a thread that lost its sandbox must not open another."""
         if self._is_released:
             raise ReleasedError("This process is about to end and starts no more sandboxes.")

@@ -1,4 +1,4 @@
-"""Images of tasks: local, pulled, or built; once for all who ask at the same time."""
+"""Images of tasks: local, pulled or built; once for all who ask at the same time."""
 
 from __future__ import annotations
 
@@ -24,56 +24,58 @@ from requests import Response
 from runner.errors import ImageError
 from runner.protocols import ImageProgress
 from runner.records import Environment, Image
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base, engine
 from runner.sandbox.docker.entrypoint import Entrypoint
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
 from runner.terminal.escaping import uncoloured
 
 REPOSITORY = "assay-task"
-"""Of built images; the tag is the task's name and the environment's digest. It also finds them again: a label would be
-one more step of every build, of which the engine makes a container and a layer."""
+"""Repository of built images. Their tags consist of the task's name and the environment's digest. The repository also
+serves to find them: a label would add a step to every build, and so a container and a layer."""
 NAME_LENGTH = 60
-"""Longest part of a task's name in a tag; the engine takes 128 characters in all."""
+"""Longest part of a task's name in a tag; the engine allows 128 characters in all."""
 BASE_ARGUMENT = "assay-base"
-"""A build argument of this value means the base image of this machine."""
+"""Value of a build argument that stands for this machine's base image."""
 PULL_SECONDS = 30.0
-"""Of a registry's silence, after which an image counts as impossible to pull."""
+"""Longest silence of a registry, after which the image counts as impossible to pull."""
 LOG_LINES = 40
-"""Of a failed build's output that its error carries."""
+"""Lines of a failed build's output in its error."""
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Build arguments that the engine predefines: they reach a build's commands and stay in no image."""
 
 
 class ImageConfig(NamedTuple):
-    """What an image says of its own containers."""
+    """An image's settings for its containers."""
 
     user: str
-    """Empty means root."""
+    """User; empty means root."""
     workdir: str
     volumes: Mapping[str, str | None]
-    """Paths that are volumes; of a snapshot, with the name of the volume that goes with it."""
+    """Path of each declared volume -> its name, known only for snapshots."""
     entrypoint: Entrypoint | None = None
-    """Of a snapshot, that of the image which its machine was started from."""
+    """ENTRYPOINT; for a snapshot, that of the image from which its machine was started."""
 
 
 class Images:
-    """Finds, pulls and builds the images of one engine."""
+    """The images of one engine: finds, pulls and builds them."""
 
     def __init__(self, api: APIClient) -> None:
         self._api = api
         self._lock = Lock()
         self._found: dict[tuple[str | None, str], Future[Image]] = {}
         self._unpulled: dict[str, str] = {}
-        """Image that could not be pulled, in favour of a Dockerfile -> why."""
+        """Reference of an image that could not be pulled and is built instead -> why."""
         self._unbuilt: dict[str, str] = {}
         """Tag of an image whose Dockerfile could not be built -> why."""
         self._pulls: defaultdict[str, Lock] = defaultdict(Lock)
         self._configs: dict[str, ImageConfig] = {}
 
     def find(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
-        """See `protocols.SandboxProvider.image`. Those who wait for another's attempt share its outcome."""
+        """Return a usable image; see `protocols.SandboxProvider.image`. All who wait for one attempt share
+        its outcome.
+        """
         arguments, digest = _recipe(environment)
-        key = (environment.image, digest)  # of one name and two Dockerfiles, each may have to be built
+        key = (environment.image, digest)  # one name with two Dockerfiles may need two builds
         with self._lock:
             future = self._found.get(key)
             if mine := future is None:
@@ -81,18 +83,18 @@ class Images:
         if mine:
             try:
                 future.set_result(self._obtain(environment, arguments, digest, progress))
-            except BaseException as error:  # noqa: BLE001 - not swallowed: handed to all who wait, this call included
+            except BaseException as error:  # noqa: BLE001 - handed to all who wait, this call included
                 with self._lock:
-                    del self._found[key]  # who asks later tries again, but for a build that failed
+                    del self._found[key]  # a later call tries again, except for a failed build
                 future.set_exception(error)
         return future.result()
 
     def config(self, image: Image) -> ImageConfig:
-        """Its user, working directory, volumes and ENTRYPOINT; asked of the engine once."""
+        """Return the image's settings, asking the engine once per image."""
         if image.id not in self._configs:
             with engine_faults(f"looking at image {image.reference}"):
                 found = self._inspect(image.id)["Config"]
-            # As the engine names its mounts.
+            # normalised as in the engine's list of mounts
             volumes = dict.fromkeys(map(normpath, found.get("Volumes") or ()))
             user, workdir, argv = found["User"], found["WorkingDir"] or "/", found.get("Entrypoint")
             entrypoint = Entrypoint(tuple(argv), user, workdir) if argv else None
@@ -100,11 +102,11 @@ class Images:
         return self._configs[image.id]
 
     def remember(self, image: Image, config: ImageConfig) -> None:
-        """Spare the engine the question about a snapshot."""
+        """Store the settings of a snapshot, so that the engine need not be asked."""
         self._configs[image.id] = config
 
     def forget(self, image: Image) -> None:
-        """The snapshot is gone."""
+        """Drop the settings of a removed snapshot."""
         del self._configs[image.id]
 
     def _obtain(
@@ -135,7 +137,7 @@ class Images:
         if context is None:
             raise ImageError(f"The task names no image, and there is no Dockerfile in {environment.context}.")
         tag = _tag(environment.name, digest)
-        found = self._local(tag) or self._renamed(digest, tag)
+        found = self._local(tag) or self._find_unnamed(digest, tag)
         if not found:
             with progress("building"):
                 found = self._build(context, environment.build_timeout_seconds, arguments, tag)
@@ -149,8 +151,8 @@ class Images:
             return str(self._inspect(reference)["Id"])
         return None
 
-    def _renamed(self, digest: str, tag: str) -> str | None:
-        """The image of this digest that was built when tags had no names, under its new tag."""
+    def _find_unnamed(self, digest: str, tag: str) -> str | None:
+        """Return the image of this digest from the time when tags had no names, and give it its new tag."""
         found = self._local(_tag("", digest))
         if found:
             with engine_faults(f"naming image {tag}"):
@@ -158,7 +160,7 @@ class Images:
         return found
 
     def _pull(self, reference: str) -> str:
-        """Try to pull; returns why it did not work, if it did not."""
+        """Try to pull. Return why it failed, or an empty string."""
         repository, tag = parse_repository_tag(reference)
         credentials = auth.load_config()
         known = credentials.resolve_authconfig(auth.resolve_repository_name(repository)[0])
@@ -171,11 +173,11 @@ class Images:
             return f"no answer from its registry: {error}"
 
     def _build(self, context: Path, seconds: float, arguments: dict[str, str], tag: str) -> str:
-        """Build with the engine's own builder; returns the image's id.
+        """Build with the engine's own builder and return the image's id.
 
-        `seconds` is looked at whenever the build prints, and a silence may last as long: twice that at the very most.
-        Raises `ImageError` with the end of the output. What failed once is not tried again: a task's trials would each
-        wait for the same failure.
+        The limit is checked whenever the build prints, and a silence may last as long: the worst case is twice
+        `seconds`. Raises `ImageError` with the end of the output. A failed build is not repeated, or every trial of a
+        task would wait for the same failure.
         """
         if tag in self._unbuilt:
             raise ImageError(f"{self._unbuilt[tag]}\nIt was tried once, for all trials of this run.")
@@ -189,7 +191,7 @@ class Images:
         log: deque[str] = deque(maxlen=LOG_LINES)
         deadline = time.monotonic() + seconds
         failed: str | None = None
-        with engine_faults(f"building {context}"), _packed(context) as data:
+        with engine_faults(f"building {context}"), _pack(context) as data:
             try:
                 request = {"params": params, "data": data, "headers": _build_headers()}
                 with self._post("/build", seconds, **request) as events:
@@ -208,27 +210,26 @@ class Images:
 
     @contextmanager
     def _post(self, path: str, silence: float, **request: Any) -> Iterator[Iterator[dict[str, Any]]]:
-        """The engine's events while it pulls or builds; leaving the context early makes it stop.
+        """Yield the engine's events while it pulls or builds; leaving the context early stops it.
 
         The client's own `pull` has no time limit, and its streams cannot be closed.
         """
-        url = f"{self._api.base_url}/v{self._api.api_version}{path}"
-        with self._api.post(url, stream=True, timeout=silence, **request) as response:
+        with self._api.post(engine.url(self._api, path), stream=True, timeout=silence, **request) as response:
             yield events_of(response)
 
 
 def events_of(response: Response) -> Iterator[dict[str, Any]]:
-    """What the engine says while it pulls or builds; a refusal is an `error`, too."""
+    """Yield the engine's events while it pulls or builds. A refusal is an `error` event, too."""
     if not response.ok:
         yield {"error": response.json()["message"]}
         return
     for line in response.iter_lines():
-        if line:  # a chunk's border between \r and \n makes an empty one
+        if line:  # a chunk border between \r and \n makes an empty line
             yield json.loads(line)
 
 
 def _failure(events: Iterator[dict[str, Any]], log: deque[str], deadline: float) -> str | None:
-    """Follow a build to its end; returns what went wrong with it, if anything did."""
+    """Follow a build to its end and return what went wrong, or None."""
     for event in events:
         log.extend(str(event.get("stream", "")).splitlines())
         if "error" in event:
@@ -239,14 +240,14 @@ def _failure(events: Iterator[dict[str, Any]], log: deque[str], deadline: float)
 
 
 def _buildable(environment: Environment) -> Path | None:
-    """The build context, if there is a Dockerfile in it."""
+    """Return the build context if it has a Dockerfile."""
     context = environment.context
     return context if context and (context / "Dockerfile").is_file() else None
 
 
 @contextmanager
-def _packed(context: Path) -> Iterator[IO[bytes]]:
-    """The build context as a tar, less what `.dockerignore` excludes."""
+def _pack(context: Path) -> Iterator[IO[bytes]]:
+    """Yield the build context as a tar, without what `.dockerignore` excludes."""
     ignore = context / ".dockerignore"
     lines = ignore.read_text().splitlines() if ignore.is_file() else []
     exclude = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
@@ -263,20 +264,20 @@ def _build_headers() -> dict[str, str | bytes]:
 
 
 def _recipe(environment: Environment) -> tuple[dict[str, str], str]:
-    """Build arguments, and the end of the tag that a build of exactly this has on exactly this base image."""
+    """Return the build arguments, and the end of the tag of this exact build on this exact base image."""
     arguments = arguments_of(environment)
     on_base = f"-{base.tag().rpartition(':')[2]}" if arguments != environment.build_args else ""
     return arguments, f"{environment.digest.removeprefix('sha256:')[:24]}{on_base}"
 
 
 def _tag(name: str, digest: str) -> str:
-    """The tag of a build. Images with different digests have different tags, whatever tasks are called."""
+    """Return the tag of a build. Different digests give different tags, whatever the tasks are called."""
     readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:NAME_LENGTH]
     return f"{REPOSITORY}:{readable}-{digest}" if readable else f"{REPOSITORY}:{digest}"
 
 
 def arguments_of(environment: Environment) -> dict[str, str]:
-    """Build arguments, this machine's base image among them."""
+    """Return the build arguments with the reference of this machine's base image filled in."""
     return {
         name: base.tag() if value == BASE_ARGUMENT else value
         for name, value in environment.build_args.items()

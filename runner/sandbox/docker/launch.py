@@ -1,4 +1,4 @@
-"""What a container is created with: pure functions from spec, limits and image to the engine's arguments."""
+"""The arguments with which a container is created: pure functions of spec, limits and image."""
 
 from __future__ import annotations
 
@@ -14,39 +14,38 @@ from runner.records import SandboxSpec
 from runner.sandbox.archive import numeric
 from runner.sandbox.docker import bundles, open_network
 from runner.sandbox.docker.images import ImageConfig
-from runner.sandbox.docker.reaper import owned
+from runner.sandbox.docker.reaper import owner_labels
 from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR, IDLE, NOT_PRELOADED, PRELOADED, RESOLVER
 from runner.sandbox.limits import MEGABYTE, Limits
 
 AGENT_DIR_OPTIONS = "size=512m,mode=1777,nosuid,nodev"
-"""Of the agent's tmpfs; what it holds counts as the container's memory."""
+"""Options of the agent's tmpfs. Its content counts as the container's memory."""
 NO_TASK_NEEDS = ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP")
-"""Taken from root's default capabilities; package managers, `su` and servers work without."""
+"""Capabilities that root loses of the engine's default ones. Package managers, `su` and servers work without them."""
 
 HOSTNAME = "sandbox"
+"""Host name of every container: a command must not be able to tell which one it is in."""
 OPEN = {"network_mode": open_network.NAME}
-"""Must be there: `open_network.ensure`."""
+"""Network of an open sandbox. It must exist: see `open_network.ensure`."""
 SEALED = {"network_mode": "none", "sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"}}
-"""No network but the container's own loopback. There lookups are heard, by an unprivileged supervisor on port 53."""
+"""No network but the container's own loopback, where an unprivileged supervisor answers lookups on port 53."""
 NAMES = {
     "/etc/hosts": f"127.0.0.1 localhost {HOSTNAME}\n::1 localhost ip6-localhost ip6-loopback\n",
     "/etc/resolv.conf": f"nameserver {RESOLVER}\noptions timeout:1\n",
 }
-"""What a sealed sandbox knows of names, in files of its own: the engine writes them only for a network of its making,
-which costs more than all else in a container's start (ADR 7). Its own name is found without a lookup."""
+"""Files with the host names that a sealed sandbox knows. The engine writes such files only for a network that it makes,
+which takes longer than the rest of a container's start (ADR 7). The sandbox's own name is found without a lookup."""
 
-EMPTY_PRELOADED = Mount(
-    PRELOADED, str(Path(__file__).parents[1] / "cases" / "inside" / "nothing"), type="bind", read_only=True
-)
-"""In an image of an agent's making, it may have written one. Programs of ours would not read it; those that are judged
-would."""
+EMPTY_PRELOADED = Mount(PRELOADED, str(Path(__file__).with_name("nothing")), type="bind", read_only=True)
+"""Mount over the list of preloaded libraries, which an agent may have written into its image. Programs of ours would
+ignore that list, but the judged ones would not."""
 
 
 def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConfig) -> dict[str, Any]:
-    """Everything that the engine is told about a new container.
+    """Return the arguments with which the engine creates the container.
 
-    Root keeps the engine's default capabilities less `NO_TASK_NEEDS`; another user, and with it everybody in the
-    container, has none, unless the image's ENTRYPOINT runs as root. Nothing of this process's environment goes in.
+    Root keeps the engine's default capabilities without `NO_TASK_NEEDS`. Under any other user nobody in the container
+    has a capability, unless the image's ENTRYPOINT runs as root. Nothing of this process's environment goes in.
     """
     is_root = is_roots(spec.user or home.user) or _has_roots_entrypoint(spec, home)
     is_open = spec.network == "open"
@@ -60,57 +59,62 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
         ulimits=[Ulimit(name="fsize", soft=limits.disk_mb * MEGABYTE, hard=limits.disk_mb * MEGABYTE)],
         security_opt=["no-new-privileges"],
         cap_drop=list(NO_TASK_NEEDS) if is_root else ["ALL"],
-        # A process can write to that of the container's first one, which the engine would keep, without a limit.
+        # Processes can write to the log of the container's first process, which the engine would store without limit.
         log_config=LogConfig(type="none"),
         mounts=_mounts(spec, home),
         volumes_from=_bundles(spec),
     )
     return {
         "image": spec.image.id,
-        "name": f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', spec.name)[:60]}-{secrets.token_hex(4)}",
+        "name": unique_name(spec.name),
         "hostname": HOSTNAME,
-        # with it the engine drops the image's own command and entrypoint, which is run later where it is asked for
+        # an explicit entrypoint makes the engine drop the image's own, which is run later if the task asks for it
         "entrypoint": list(IDLE) if spec.runtime else ["sleep", "infinity"],
         "healthcheck": {"test": ["NONE"]},
         "user": engine_user(spec.user),
         "working_dir": spec.environment.workdir,
         "environment": {**spec.environment.env, **(NOT_PRELOADED if spec.runtime else {})},
-        "labels": {**spec.labels, **owned()},
+        "labels": {**spec.labels, **owner_labels()},
         "host_config": host,
-        "network_disabled": not is_open,  # `none` alone still has the engine make a network, of nothing
-        "use_config_proxy": is_open,  # a proxy's address can hold a password
+        "network_disabled": not is_open,  # with `none` alone the engine still makes an empty network
+        "use_config_proxy": is_open,  # a proxy's address can contain a password
     }
 
 
+def unique_name(readable: str) -> str:
+    """Return a name for a container that no other one has."""
+    return f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', readable)[:60]}-{secrets.token_hex(4)}"
+
+
 def engine_user(user: str | None) -> str:
-    """The user as the engine is told: root by number, since an agent may have edited its name away."""
+    """Return the user for the engine: root by number, since an agent may have removed its name."""
     return "0" if user == "root" else user or ""
 
 
 def is_roots(user: str) -> bool:
-    """Whether this user is root; a name other than `root` is taken for somebody else."""
+    """Return whether this user is root. Names other than `root` count as other users."""
     owner = numeric(user)
     return owner is not None and owner.uid == 0
 
 
 def _has_roots_entrypoint(spec: SandboxSpec, home: ImageConfig) -> bool:
-    """Whether the image's ENTRYPOINT runs as root: such scripts change owners, and give up rights for servers."""
+    """Return whether the image's ENTRYPOINT runs as root. Such scripts change owners, and drop rights for servers."""
     if home.entrypoint is None or not spec.entrypoint:
         return False
     return is_roots(spec.entrypoint_user or home.entrypoint.user)
 
 
 def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:
-    # no_copy: else a new volume starts with what the image, and so perhaps an agent, has at its path.
+    # no_copy: without it, a new volume starts with what the image, and so perhaps an agent, has at its path.
     mounts = [Mount(path, None, type="volume", no_copy=True) for path in spec.fresh_dirs]
-    kept = {path: name for path, name in home.volumes.items() if name and path not in spec.fresh_dirs}
-    mounts += [Mount(path, name, type="volume") for path, name in kept.items()]
+    own = {path: name for path, name in home.volumes.items() if name and path not in spec.fresh_dirs}
+    mounts += [Mount(path, name, type="volume") for path, name in own.items()]
     if spec.gateway_dir:
         mounts.append(Mount(GATEWAY_DIR, str(spec.gateway_dir), type="bind", read_only=True))
     if spec.runtime:
         mounts.append(EMPTY_PRELOADED)
     if _runs_ours(spec):
-        # A volume and no `tmpfs`: the engine can copy files into it.
+        # A volume instead of a plain `tmpfs`, because the engine can copy files into it.
         options = {"type": "tmpfs", "device": "tmpfs", "o": AGENT_DIR_OPTIONS}
         driver = DriverConfig("local", options)
         mounts.append(Mount(AGENT_DIR, None, type="volume", no_copy=True, driver_config=driver))
@@ -120,14 +124,14 @@ def _mounts(spec: SandboxSpec, home: ImageConfig) -> list[Mount]:
 def _bundles(spec: SandboxSpec) -> list[str]:
     if not _runs_ours(spec):
         return []
-    # The runtime comes last: a bundle brings along the one that it was built with, and of two the later is mounted.
+    # The runtime comes last: each bundle brings the runtime that it was built with, and the last one is mounted.
     names = (*map(bundles.container_name, spec.bundles), bundles.runtime_container())
     return [f"{name}:ro" for name in dict.fromkeys(names)]
 
 
 def _runs_ours(spec: SandboxSpec) -> bool:
-    """Whether something of ours runs in it: then it has the `python` runtime and the agent's own folder.
+    """Return whether a program of ours runs in the sandbox, which needs the `python` runtime and the agent's folder.
 
-    Other sandboxes of verifiers have neither: the fewer mounts, the fewer paths an agent can have spoiled.
+    Other sandboxes of verifiers have neither: fewer mounts mean fewer paths that an agent can have spoiled.
     """
     return spec.runtime or spec.gateway_dir is not None or bool(spec.bundles)

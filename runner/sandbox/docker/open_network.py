@@ -1,4 +1,4 @@
-"""The network of sandboxes with open access: out to the world, and not to each other (ADR 11)."""
+"""The network of sandboxes with open access: to the world, but not to each other (ADR 11)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 NAME = "assay-open"
 INTERFACE = "assay0"
-"""On the engine's machine, for rules of its firewall."""
+"""Name of the network's interface on the engine's machine, for firewall rules."""
 ISOLATION = "com.docker.network.bridge.enable_icc"
-"""The engine's option that lets containers of a network reach each other unless it is false."""
+"""The engine's option that lets the containers of a network reach each other unless it is false."""
 LABELS = {"assay.role": "network"}
 
 
 def ensure(api: APIClient) -> str:
-    """Return the network's name; it is made where it is missing.
+    """Return the network's name, making the network if it is missing.
 
-    Raises `EngineError` for one of this name in which sandboxes could reach each other, and what the engine raises.
+    Raises `EngineError` if a network of this name would let sandboxes reach each other, and what the engine raises.
     """
     if not _is_there(api):
         with engine.exclusive("network"):
@@ -37,7 +37,7 @@ def _is_there(api: APIClient) -> bool:
     found = next((network for network in api.networks(names=[NAME]) if network["Name"] == NAME), None)
     if found and found["Options"].get(ISOLATION) != "false":
         raise EngineError(
-            f"The network {NAME} would let sandboxes reach each other. Remove it (docker network rm {NAME}): it is "
-            "made anew."
+            f"The network {NAME} would let sandboxes reach each other. Remove it (docker network rm {NAME}); "
+            "the next run makes it again."
         )
     return found is not None

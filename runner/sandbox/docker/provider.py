@@ -39,10 +39,11 @@ class DockerSandboxes(Limits):
     """Name of this class in trial keys: its first one, so that finished trials stay finished."""
 
     network: Literal["allowlist", "gateway", "open", "task"] = "task"
-    """task: as the task declares. gateway: none but the model's socket. allowlist: and `allowed_hosts`. open: all."""
+    """Network mode. task: as the task declares. gateway: only the model's socket. allowlist: also `allowed_hosts`.
+    open: no restriction."""
     allowed_hosts: tuple[str, ...] = ()
-    """For `network=allowlist`: names, `*.name`, addresses and CIDR ranges, reached on ports 80 and 443 through a proxy;
-    never an address of this machine or of a private network."""
+    """Hosts for `network=allowlist`: names, `*.name`, addresses and CIDR ranges. A proxy reaches them on ports 80 and
+    443, but never an address of this machine or of a private network."""
     _host: Host | None = PrivateAttr(default=None)
 
     @field_validator("allowed_hosts")
@@ -57,7 +58,7 @@ class DockerSandboxes(Limits):
         return self
 
     def image(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
-        """See `protocols.SandboxProvider`. An environment that is built must carry its digest, which tags the image."""
+        """See `protocols.SandboxProvider`. An environment to be built must have a digest, which tags the image."""
         return self._connected().images.find(environment, progress)
 
     def build(
@@ -71,7 +72,7 @@ class DockerSandboxes(Limits):
         return self._connected().open(spec, self)
 
     def check(self, bundles: Sequence[BundleRecipe]) -> None:
-        """See `protocols.SandboxProvider`: each needs a lock that pins it."""
+        """See `protocols.SandboxProvider`. Each bundle needs a lock that pins it."""
         for recipe in bundles:
             checked_lock(recipe)
 
@@ -82,7 +83,7 @@ class DockerSandboxes(Limits):
         return self._connected().prepare(bundles, say)
 
     def cases(self, side: CaseSide) -> DockerCaseBox:
-        """One side of a differential test, open within its context; its limits are its own. Needs `prepare`."""
+        """Open one side of a differential test, with limits of its own. Needs `prepare`."""
         return self._connected().cases(side)
 
     def reap(self, say: Callable[[str], None] = lambda _: None) -> Reaped:
@@ -95,7 +96,9 @@ class DockerSandboxes(Limits):
             self._host.release()
 
     def _connected(self) -> Host:
-        """The engine, from the first need on: an object made from YAML has touched nothing."""
+        """Return the connection to the engine, opened at the first need: building the object from YAML
+        touches nothing.
+        """
         with _CONNECTING:
             if self._host is None:
                 from runner.sandbox.docker.host import Host  # noqa: PLC0415 - a finished sweep resumes without Docker's client

@@ -1,7 +1,7 @@
-"""Owners: who started a container, whether they still live, and the removal of what dead ones left.
+"""Owners of containers: their labels, whether they are alive, and the removal of what dead ones left.
 
-A process that is killed cleans nothing up, and its pid may come back as another's. So everything of ours names its
-owner by node, pid and start time, and carries a lease for the eyes of other nodes, which cannot see the pid.
+A killed process cleans nothing up, and its pid may later belong to another process. So everything of ours names its
+owner by node, pid and start time. It also carries a lease for other nodes, which cannot see the pid.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ OWNER_PID = "assay.owner_pid"
 OWNER_START = "assay.owner_start"
 NODE = "assay.node"
 LEASE = "assay.lease"
-"""Unix time after which another node no longer believes that somebody owns it."""
+"""Unix time after which other nodes treat the owner as dead."""
 LEASE_SECONDS = 24 * 3600
-"""Longer than sandboxes live; only a budget without a wall limit knows no bound."""
+"""Length of a lease. Sandboxes live shorter, unless a budget has no wall limit."""
 LIST_SECONDS = 60.0
-"""Longest wait for the engine to list containers or images, and to remove an image."""
+"""Longest wait for the engine to list containers or images, or to remove an image."""
 AT_ONCE = 4
-"""Containers that are removed at a time: one that the engine cannot remove holds up no other."""
+"""Containers removed at a time, so that one that the engine cannot remove does not hold up the others."""
 RELEASE_SECONDS = 5.0
-"""Longest wait for one container when a process that is about to end removes its own."""
+"""Longest wait for one container when an ending process removes its own."""
 RELEASES = 2
-"""Times that such a process looks for containers: a thread of it may just be starting one."""
+"""Times that an ending process looks for its containers: a thread of it may just be starting one."""
 
 
-def owned() -> dict[str, str]:
-    """Labels of what this process starts now. A snapshot inherits those of its container."""
+def owner_labels() -> dict[str, str]:
+    """Return labels that name this process as the owner. A snapshot inherits those of its container."""
     return {
         OWNER_PID: str(os.getpid()),
         OWNER_START: _start(os.getpid()) or "",
@@ -50,9 +50,11 @@ def owned() -> dict[str, str]:
     }
 
 
-def abandoned(labels: Mapping[str, str]) -> bool:
-    """Whether nobody owns what carries these labels: its owner is gone from this node, another's lease ran out, or they
-    are none that a runner wrote; a Dockerfile may say what it likes.
+def is_abandoned(labels: Mapping[str, str]) -> bool:
+    """Return whether nobody owns what carries these labels.
+
+    That is so if the owner is gone from this node, if another node's lease has expired, or if the labels are malformed:
+    a Dockerfile may set any.
     """
     try:
         pid, lease = int(labels[OWNER_PID]), int(labels[LEASE])
@@ -68,18 +70,18 @@ def reap(
 ) -> Reaped:
     """Remove abandoned containers with their anonymous volumes, and abandoned snapshots.
 
-    `say` hears how many there are before the first is removed. A container that the engine cannot remove within about
-    thrice `seconds` is left. Bundles and task images have no owner and stay. Raises `EngineError`.
+    `say` is told their number before the first is removed. A container that the engine cannot remove within about three
+    times `seconds` is left. Bundles and task images have no owner and stay. Raises `EngineError`.
     """
     with engine_faults("looking for what dead runners left"):
-        containers = [found for found in _containers(api) if abandoned(found["Labels"])]
-        images = [found for found in _owned(api, "/images/json") if abandoned(found["Labels"])]
+        containers = [found for found in _containers(api) if is_abandoned(found["Labels"])]
+        images = [found for found in _owned(api, "/images/json") if is_abandoned(found["Labels"])]
     if containers:
-        say(f"removing {_counted(len(containers))} that a dead run left")
+        say(f"removing {_number(len(containers))} that a dead run left")
     with ThreadPoolExecutor(AT_ONCE) as pool:
         gone = list(pool.map(lambda found: stuck.remove(api, found["Id"], seconds), containers))
     for image in images:
-        with suppress(*ENGINE_FAULTS):  # another image may stand on it
+        with suppress(*ENGINE_FAULTS):  # another image may depend on it
             call(api, "DELETE", f"/images/{image['Id']}", LIST_SECONDS, force=1)
     left = tuple(
         c["Names"][0].lstrip("/") for c, is_gone in zip(containers, gone, strict=True) if not is_gone
@@ -89,7 +91,7 @@ def reap(
 
 def release(api: APIClient) -> None:
     """Remove the containers of this process, whatever runs in them. Failures are left to the next runner."""
-    mine = owned()
+    mine = owner_labels()
     with suppress(*ENGINE_FAULTS), ThreadPoolExecutor(AT_ONCE) as pool:
         for _ in range(RELEASES):
             found = [each["Id"] for each in _containers(api) if _same_owner(each["Labels"], mine)]
@@ -101,7 +103,7 @@ def _containers(api: APIClient) -> list[dict[str, Any]]:
 
 
 def _owned(api: APIClient, path: str, **params: int) -> list[dict[str, Any]]:
-    """What the engine lists that carries an owner's labels."""
+    """Return the engine's list of what carries an owner's labels."""
     filters = json.dumps({"label": [OWNER_PID]})
     found: list[dict[str, Any]] = call(api, "GET", path, LIST_SECONDS, filters=filters, **params).json()
     return found
@@ -111,19 +113,19 @@ def _same_owner(labels: Mapping[str, str], owner: Mapping[str, str]) -> bool:
     return all(labels.get(name) == owner[name] for name in (OWNER_PID, OWNER_START, NODE))
 
 
-def _counted(containers: int) -> str:
+def _number(containers: int) -> str:
     return f"{containers} container{'' if containers == 1 else 's'}"
 
 
 def _node() -> str:
-    """This machine and pid namespace: only here does a pid of ours mean anything."""
+    """Return an identifier of this machine and pid namespace, outside of which our pids mean nothing."""
     return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').stat().st_ino}"
 
 
 def _start(pid: int) -> str | None:
-    """When a process started: boot and clock ticks since; None if there is none. A zombie has ended."""
+    """Return when a process started, as boot id and clock ticks; None if it does not exist or is a zombie."""
     try:
-        # The second field, the program's name, may hold anything, but ends with the last parenthesis.
+        # The second field, the program's name, may contain anything, but ends at the last parenthesis.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None

@@ -1,9 +1,9 @@
 """Containers that the engine cannot end or remove because of what an agent did in them.
 
-The engine looks for users in the container's own `/etc/passwd`. Where that is a named pipe the engine waits with the
-container locked, and every later call for that container waits behind it. The engine also fails to remove folders that
-are nested deeper than it may open files. Both are undone from outside: by this process where it has the rights, else in
-a container of the base image, which every user of the engine may start.
+The engine looks up users in the container's own `/etc/passwd`. If that is a named pipe, the engine waits while it holds
+the container's lock, and every later call for that container waits too. The engine also fails to remove folders that
+are nested deeper than its limit on open files. Both are repaired from outside: by this process if it has the rights,
+else in a container of the base image, which every user of the engine may start.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ REMOVE_SECONDS = 60.0
 PING_SECONDS = 10.0
 """Longest wait for a sign of life of the engine."""
 HELPER_SECONDS = 60
-"""Longest run of a container that helps."""
+"""Longest run of a helper container."""
 PAUSE_SECONDS = 0.5
-"""Between two tries to remove a container."""
+"""Pause between two attempts to remove a container."""
 GROUPS = Path("/sys/fs/cgroup")
 DOOMED, LAYERS, SEEN_GROUPS, PROGRAM = "/doomed", "/layers", "/groups", "/stuck_inside.py"
 
 
 def answers(api: APIClient) -> bool:
-    """Whether the engine answers at all; a call that stays unanswered is then one container's trouble."""
+    """Return whether the engine answers at all. If it does, an unanswered call concerns one container only."""
     try:
         return call(api, "GET", "/_ping", PING_SECONDS).ok
     except ENGINE_FAULTS:
@@ -46,9 +46,9 @@ def answers(api: APIClient) -> bool:
 
 
 def kill(api: APIClient, container: str, seconds: float = KILL_SECONDS) -> None:
-    """End every process of a container, past the engine if need be; one that is dead or gone already is no error.
+    """End every process of a container, without the engine if need be. A dead or missing container is not an error.
 
-    Raises `RequestException` when not even that helps within about twice `seconds`, and `APIError`.
+    Raises `APIError`, and `RequestException` when not even that helps within about twice `seconds`.
     """
     for is_last in (False, True):
         try:
@@ -65,9 +65,10 @@ def kill(api: APIClient, container: str, seconds: float = KILL_SECONDS) -> None:
 
 
 def remove(api: APIClient, container: str, seconds: float = REMOVE_SECONDS) -> bool:
-    """Remove a container with its anonymous volumes; whether it is gone. Takes at most about thrice `seconds`.
+    """Remove a container with its anonymous volumes. Return whether it is gone, after at most about three times
+    `seconds`.
 
-    An engine that does not answer, or cannot, is no error: the container is then left.
+    If the engine does not answer or cannot remove it, the container is left without an error.
     """
     until = time.monotonic() + 2 * seconds
     while time.monotonic() < until:
@@ -76,7 +77,7 @@ def remove(api: APIClient, container: str, seconds: float = REMOVE_SECONDS) -> b
         except NotFound:
             return True
         except APIError as error:
-            if error.status_code != CONFLICT:  # else it is being removed, perhaps by an earlier call of ours
+            if error.status_code != CONFLICT:  # a conflict: it is being removed already
                 with suppress(*ENGINE_FAULTS):
                     flatten(api, container)
             time.sleep(PAUSE_SECONDS)
@@ -91,7 +92,7 @@ def remove(api: APIClient, container: str, seconds: float = REMOVE_SECONDS) -> b
 
 
 def end(api: APIClient, container: str) -> None:
-    """Kill the container's processes, and those of the engine that wait in it, without the engine."""
+    """Kill the container's processes, and the engine's processes that wait in it, without using the engine."""
     folder = Path(api.info()["DockerRootDir"], "image", "overlay2", "layerdb", "mounts")
     if os.geteuid() == 0 and stuck_inside.end(container, folder, GROUPS):
         return
@@ -102,14 +103,14 @@ def end(api: APIClient, container: str) -> None:
 
 
 def flatten(api: APIClient, container: str) -> None:
-    """Let no folder that a dead container wrote lie deeper than the engine can remove."""
+    """Move the deep folders of a dead container up, so that the engine can remove them."""
     found = call(api, "GET", f"/containers/{container}/json", PING_SECONDS).json()
     doomed = Mount(DOOMED, found["GraphDriver"]["Data"]["UpperDir"], type="bind")
     _help(api, ("flatten", DOOMED), cap_add=["DAC_OVERRIDE", "FOWNER"], mounts=[doomed])
 
 
 def _help(api: APIClient, arguments: tuple[str, ...], mounts: list[Mount], **host: Any) -> None:
-    """Run `stuck_inside` as root in a container that has nothing but what is named."""
+    """Run `stuck_inside` as root in a container with nothing but these mounts and options."""
     program = Mount(PROGRAM, str(Path(stuck_inside.__file__)), type="bind", read_only=True)
     created = api.create_container(
         base.tag(),

@@ -1,11 +1,11 @@
-"""Frees a container that holds up the engine; see `runner.sandbox.docker.stuck`.
+"""Free a container that holds up the engine; see `runner.sandbox.docker.stuck`.
 
     python3 stuck_inside.py end CONTAINER LAYERS GROUPS    kill its processes, and the engine's own that read its files
-    python3 stuck_inside.py flatten FOLDER                 leave no folders in it that are nested deeply
+    python3 stuck_inside.py flatten FOLDER                 move deeply nested folders to its top
 
-`LAYERS` is the engine's folder that says, per container, which mount is its file system; `GROUPS` is where control
+`LAYERS` is the engine's folder that names, per container, the mount that is its file system. `GROUPS` is where control
 groups are mounted. Runs on the engine's machine as root, or in a container that sees that machine's processes and these
-folders; standard library only.
+folders. Standard library only.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from contextlib import suppress
 from pathlib import Path
 
 ARCHIVERS = (b"docker-tar", b"docker-untar")
-"""What the engine's own program calls itself where it packs and unpacks, chrooted into the container."""
+"""Names of the engine's own processes that pack and unpack, chrooted into the container."""
 PLACES = ("freezer/docker/{}", "freezer/*/docker/{}", "docker/{}", "system.slice/docker-{}.scope")
-"""Where a container's control group that freezes is, in versions 1 and 2 and with both of the engine's drivers."""
+"""Paths of a container's freezable control group, in versions 1 and 2 and with both of the engine's drivers."""
 DEEPEST = 12
-"""Folders that may lie within each other: a path of so many of the longest names is no longer than paths may be."""
+"""Number of nested folders below which paths stay within the system's limit, even with the longest names."""
 
 
 def end(container: str, layers: Path, groups: Path) -> int:
-    """Kill them all, frozen ones too; returns how many there were. Raises `PermissionError` for who may not."""
+    """Kill all these processes, frozen ones too, and return their number. Raises `PermissionError` without
+    the rights.
+    """
     mount = b""
     with suppress(OSError):
         mount = (layers / container / "mount-id").read_bytes()
@@ -42,7 +44,7 @@ def end(container: str, layers: Path, groups: Path) -> int:
 
 
 def flatten(top: Path) -> None:
-    """Move folders that lie too deep to the top, one after another; nothing is lost and no link is followed."""
+    """Move folders that lie too deep to the top, one after another. Loses nothing and follows no link."""
     waiting, moved = [str(top)], 0
     while waiting:
         place = waiting.pop()

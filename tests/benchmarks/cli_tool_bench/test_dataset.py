@@ -111,8 +111,8 @@ def test_the_authors_lines_are_read_as_they_are(tmp_path: Path) -> None:
     ("changed", "reason"),
     [
         ({"class": "OTHER"}, "unknown class 'OTHER'; task.toml has COUNT, LOG."),
-        ({"files": {"/etc/passwd": "x"}}, "files: file '/etc/passwd' is no path below /test_data."),
-        ({"files": {"../words.txt": "x"}}, "files: file '../words.txt' is no path below /test_data."),
+        ({"files": {"/etc/passwd": "x"}}, "files: file '/etc/passwd' is not a path below /test_data."),
+        ({"files": {"../words.txt": "x"}}, "files: file '../words.txt' is not a path below /test_data."),
         ({"files": {"a\0b": "x"}}, r"files: file 'a\x00b' holds a NUL byte."),
         ({"command": "tally count a\0b"}, "command: a NUL byte cannot be given to a shell."),
         (

@@ -164,7 +164,7 @@ def _said_of(checkout: Path) -> dict[str, str]:
         ),
         ("swallowing", ("class LOG: 2 cases came, and 3 are due", "Warning: LOG: name 'undefined_name'")),
         ("restless", ("cases.jsonl, line 1: class COUNT: two runs differ in files", "seed does not fix it")),
-        ("forger", ("cases.jsonl, line 1: files: file '../../etc/cron.d/x' is no path below",)),
+        ("forger", ("cases.jsonl, line 1: files: file '../../etc/cron.d/x' is not a path below",)),
         ("nul", ("cases.jsonl, line 3: command: a NUL byte",)),
         ("empty", ("no case came", "Warning: COUNT: name 'undefined_name'")),
         ("endless", ("left nothing readable. It ended with deadline",)),

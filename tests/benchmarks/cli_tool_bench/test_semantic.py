@@ -209,7 +209,7 @@ def test_of_long_outputs_the_judge_sees_where_they_begin_to_differ(asks: Asks) -
 
 @pytest.mark.parametrize("backend", ["scripted", "cassette", "none"])
 def test_a_judge_is_a_language_model(backend: str) -> None:
-    with pytest.raises(ValidationError, match="a judge is a provider's model"):
+    with pytest.raises(ValidationError, match="a judge must be a provider's model"):
         Judge.model_validate({"model": {"name": "m", "backend": backend}, "usd": 1.0})
 
 

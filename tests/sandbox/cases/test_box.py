@@ -1,4 +1,4 @@
-"""The case engine beyond what every way of isolating does: its records, its choice of a way, images of all kinds."""
+"""Running cases, apart from how they are isolated: records, the choice of isolation, and images of all kinds."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def case(command: str, **fields: object) -> Case:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"files": {"/etc/passwd": ""}}, "no path below /test_data"),
-        ({"files": {"a/../../b": ""}}, "no path below"),
-        ({"files": {"": ""}}, "no path below"),
-        ({"files": {"a/": ""}}, "no path below"),
+        ({"files": {"/etc/passwd": ""}}, "not a path below /test_data"),
+        ({"files": {"a/../../b": ""}}, "not a path below"),
+        ({"files": {"": ""}}, "not a path below"),
+        ({"files": {"a/": ""}}, "not a path below"),
         ({"files": {"a\0b": ""}}, "NUL byte"),
         ({"files": {"n" * 256: ""}}, "more than 255 bytes"),
         ({"files": {"a": "", "a/b": ""}}, "files and folders at once"),
@@ -50,8 +50,8 @@ def case(command: str, **fields: object) -> Case:
         ({"prep": "a\0b"}, "NUL byte"),
         ({"command": ""}, "at least 1 character"),
         ({"class": ""}, "at least 1 character"),
-        ({"env": {"A=B": "c"}}, "no environment variable"),
-        ({"env": {"A": "b\0"}}, "no environment variable"),
+        ({"env": {"A=B": "c"}}, "not an environment variable"),
+        ({"env": {"A": "b\0"}}, "not an environment variable"),
         ({"env": {"A": "\ud800"}}, "surrogates not allowed|raw data as a unicode"),
         ({"timeout": 3}, "Extra inputs"),
     ],
@@ -113,7 +113,7 @@ def test_an_image_without_a_shell_is_refused(sandboxes: DockerSandboxes, tmp_pat
 def test_where_mounts_are_not_permitted_copies_take_over(
     sandboxes: DockerSandboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on an engine that keeps the capability back."""
+    """This engine withholds the capability to mount."""
     monkeypatch.setattr(launch, "MOUNTING", launch.COPYING)
     image = sandboxes.image(Environment(image=base.tag()))
     with sandboxes.cases(CaseSide(name="copies", image=image, lanes=2)) as box:
@@ -131,7 +131,7 @@ def test_where_mounts_are_not_permitted_copies_take_over(
 def test_what_an_agent_left_in_an_image_does_not_reach_the_supervisor(
     sandboxes: DockerSandboxes, tmp_path: Path, how: str
 ) -> None:
-    """A library to be loaded by every program, and things other than files where files are expected."""
+    """The agent left a library for every program to load, and non-files where files are expected."""
     text = (
         "ARG BASE\nFROM ${BASE}\nRUN echo /evil.so > /etc/ld.so.preload && rm /etc/passwd /etc/group "
         "&& ln -s /root/other /etc/passwd "

@@ -30,7 +30,7 @@ def client() -> Iterator[docker.DockerClient]:
 
 
 class Registry(BaseHTTPRequestHandler):
-    """Just enough of a registry to pull one image of one layer; an engine trusts any on 127.0.0.0/8."""
+    """A minimal registry for one image of one layer. Engines trust any registry on 127.0.0.0/8."""
 
     blobs: ClassVar[dict[str, tuple[str, bytes]]] = {}
     manifest = b""
@@ -64,7 +64,7 @@ def digest(data: bytes) -> str:
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Registry]]:
-    """A registry on this machine that holds what `base.PULLED` then names."""
+    """Serve a registry on this machine that has what `base.PULLED` then names."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         tar.addfile(tarfile.TarInfo("hello"))
@@ -122,8 +122,8 @@ def test_build_inputs_carry_proxies_and_certificates(monkeypatch: pytest.MonkeyP
     assert b"never" not in found["tmp/assay-build/env"]
     (tmp_path / "env").write_bytes(found["tmp/assay-build/env"])
     script = f'. {tmp_path}/env; echo "$https_proxy $PIP_CERT $NODE_EXTRA_CA_CERTS"'
-    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
-    assert shown == "http://user:it's@proxy:3128 /tmp/assay-build/ca.crt /tmp/assay-build/ca.crt\n"
+    printed = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert printed == "http://user:it's@proxy:3128 /tmp/assay-build/ca.crt /tmp/assay-build/ca.crt\n"
 
 
 def test_host_without_certificates_sets_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -149,11 +149,11 @@ def test_registry_that_hangs_costs_a_bounded_time(
 ) -> None:
     registry.stuck = Event()
     monkeypatch.setattr(base, "PULL_SECONDS", 1.0)
-    said: list[str] = []
+    messages: list[str] = []
     started = time.monotonic()
-    assert base._pull(client, said.append) is None
+    assert base._pull(client, messages.append) is None
     assert time.monotonic() - started < 20
-    assert said == [f"{base.PULLED} cannot be pulled: not within 1 s"]
+    assert messages == [f"{base.PULLED} cannot be pulled: not within 1 s"]
     registry.stuck.set()
 
 
@@ -176,16 +176,16 @@ def test_image_is_there_and_made_once(client: docker.DockerClient) -> None:
     ],
 )
 def test_content(client: docker.DockerClient, command: str, expected: str) -> None:
-    shown = client.containers.run(base.tag(), ["bash", "-c", command], network_mode="none", remove=True)
-    assert shown.decode() == expected
+    printed = client.containers.run(base.tag(), ["bash", "-c", command], network_mode="none", remove=True)
+    assert printed.decode() == expected
 
 
 @pytest.mark.docker
 def test_image_trusts_debians_certificates_alone(client: docker.DockerClient) -> None:
     """A build behind a proxy that inspects TLS must not leave the proxy's certificate behind."""
     script = "grep -c BEGIN /etc/ssl/certs/ca-certificates.crt; ls /usr/share/ca-certificates/mozilla/*.crt | wc -l"
-    shown = client.containers.run(base.tag(), ["sh", "-c", script], network_mode="none", remove=True)
-    trusted, shipped = shown.split()
+    printed = client.containers.run(base.tag(), ["sh", "-c", script], network_mode="none", remove=True)
+    trusted, shipped = printed.split()
     assert trusted == shipped
 
 

@@ -38,7 +38,7 @@ def spec(dockerfile: str, seconds: float = 120.0, **folders: Path) -> BuildSpec:
 
 
 def failed(provider: DockerSandboxes, dockerfile: str, seconds: float = 120.0) -> tuple[str, Build]:
-    """The kind of error; nothing of the build runs any more."""
+    """Return the kind of error, after checking that nothing of the build runs any more."""
     with provider.build(spec(f"{FROM}{dockerfile}", seconds)) as build:
         assert build.image is None
         assert build.error
@@ -63,7 +63,7 @@ def test_an_image_is_there_as_long_as_the_context(provider: DockerSandboxes, tmp
 
 
 def test_nothing_of_an_agents_image_is_loaded_into_a_program_of_ours(provider: DockerSandboxes) -> None:
-    """A library of its own spoke for the watcher of its tests."""
+    """Its preloaded library once answered in place of the program that watches its tests."""
     ways = "RUN echo /no.so > /etc/ld.so.preload\nENV LD_PRELOAD=/no.so LD_AUDIT=/no.so\nVOLUME /etc\n"
     provider.prepare((), print)
     program = ExecSpec(argv=(PYTHON, "-c", "print('ours')"))
@@ -76,7 +76,7 @@ def test_nothing_of_an_agents_image_is_loaded_into_a_program_of_ours(provider: D
 
 
 def test_an_image_with_triggers_brings_a_build_nothing_of_this_machine(provider: DockerSandboxes) -> None:
-    """An `ADD` among them is the engine's to fetch, which is at home on this machine."""
+    """Such a trigger can be an `ADD`, which the engine fetches from its own machine."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(Path(__file__).parent))
     with serving(handler) as port:
         name = f"test-{uuid4().hex[:8]}"
@@ -155,7 +155,7 @@ def test_every_layer_is_marked_as_ours() -> None:
 
 
 class ForgetfulEngine(BaseHTTPRequestHandler):
-    """One that bounds nothing, and lists a step's container at the first so many looks."""
+    """An engine that limits nothing, and lists a step's container at the first few looks."""
 
     listed: ClassVar[list[int]]
 
@@ -181,7 +181,7 @@ class ForgetfulEngine(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def forgetful(tmp_path: Path) -> Iterator[Callable[..., _Steps]]:
-    """The steps of a build by an engine that lists a step's container at each look, or not."""
+    """Return the steps of a build by an engine that lists a step's container at these looks."""
     api = APIClient(base_url=f"unix://{tmp_path}/engine", version="1.41", timeout=5)
 
     def steps(*listed: int) -> _Steps:
@@ -197,7 +197,9 @@ def forgetful(tmp_path: Path) -> Iterator[Callable[..., _Steps]]:
 def test_a_step_that_ends_while_it_is_bounded_is_no_fault_of_the_engines(
     forgetful: Callable[..., _Steps],
 ) -> None:
-    """It is listed for a moment after its end: a short step of an honest Dockerfile ended as an error of ours."""
+    """The container is listed for a moment after its end, so a short step of an honest Dockerfile ended as
+    our error.
+    """
     forgetful(1, 1, 0)._start("ended")
     assert not ForgetfulEngine.listed
 

@@ -1,4 +1,4 @@
-"""Bundles: identity, building under adversity, and whether they need anything of the image they are mounted into."""
+"""Bundles: identity, building under adversity, and independence of the image into which they are mounted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def client() -> Iterator[docker.DockerClient]:
 
 @pytest.fixture
 def recipe(tmp_path: Path, worker_id: str) -> BundleRecipe:
-    """A small bundle of this test's own; a comment in the lock sets it apart from those of other workers."""
+    """Return a small bundle of this test's own. A comment in its lock sets it apart from those of other workers."""
     lock = tmp_path / "small.lock"
     lock.write_text(f"# {worker_id} {tmp_path}\n{LOCK}")
     return BundleRecipe(name="small", kind="pypi", package="six", version="1.17.0", lock=lock)
@@ -57,7 +57,7 @@ def recipe(tmp_path: Path, worker_id: str) -> BundleRecipe:
 
 @pytest.fixture
 def built(client: docker.DockerClient, recipe: BundleRecipe) -> Iterator[BundleRecipe]:
-    """The recipe, removed afterwards whatever became of it."""
+    """Return the recipe, and remove whatever became of it afterwards."""
     yield recipe
     if container := find(client, recipe):
         bundles._remove(client, container)
@@ -72,7 +72,7 @@ def volumes(client: docker.DockerClient, recipe: BundleRecipe) -> list[str]:
 
 
 def run_in(client: docker.DockerClient, image: str, recipes: list[BundleRecipe], *command: str) -> str:
-    """Run a command without network, privileges or a writable root, with the bundles mounted as a sandbox has them."""
+    """Run a command without network, privileges or a writable root, with the bundles mounted as in a sandbox."""
     names = [bundles.runtime_container(), *map(bundles.container_name, recipes)]
     output = client.containers.run(
         image,
@@ -90,7 +90,7 @@ def run_in(client: docker.DockerClient, image: str, recipes: list[BundleRecipe],
 
 @pytest.fixture(scope="module")
 def empty_image(client: docker.DockerClient) -> Iterator[str]:
-    """An image without a single file."""
+    """Return an image without a single file."""
     buffer = io.BytesIO()
     tarfile.open(fileobj=buffer, mode="w").close()
     answer = client.api.import_image_from_data(buffer.getvalue())
@@ -133,9 +133,7 @@ def test_identity_changes_with_the_base_image(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("kind", ["pypi", "npm"])
 def test_bundle_without_a_lock_is_a_configuration_error(kind: Literal["pypi", "npm"]) -> None:
-    with pytest.raises(
-        ConfigError, match="bundle small: it needs `lock`, a file with the hash of everything"
-    ):
+    with pytest.raises(ConfigError, match="bundle small needs `lock`, a file with the hash of everything"):
         bundles.container_name(BundleRecipe(name="small", kind=kind, package="six", version="1.17.0"))
 
 
@@ -144,7 +142,7 @@ def test_npm_bundle_with_another_kind_of_lock_is_a_configuration_error(tmp_path:
     lock = tmp_path / "other.json"
     lock.write_text(text)
     with pytest.raises(
-        ConfigError, match=r"bundle codex: .*other\.json is no package-lock\.json of @openai/codex"
+        ConfigError, match=r"bundle codex: .*other\.json is not a package-lock\.json of @openai/codex"
     ):
         bundles.container_name(NATIVE.model_copy(update={"lock": lock}))
 
@@ -177,7 +175,7 @@ def test_shipped_npm_locks_are_of_the_shipped_versions_and_no_other_is_taken(nam
     assert other
     assert bundles.container_name(recipe)
     with pytest.raises(
-        ConfigError, match=r"is of version \S+ and not of 0\.0\.1\. Make a lock of that version"
+        ConfigError, match=r"is for version \S+, not for 0\.0\.1\. Make a lock of that version"
     ):
         bundles.container_name(other)
 
@@ -265,7 +263,7 @@ def test_times_and_the_order_of_making_do_not(folder: Path, tmp_path: Path) -> N
 def test_an_archive_that_debian_has_not_signed_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_keyring: bool
 ) -> None:
-    """Without the options, and without the keyring, debootstrap warns that it cannot check, and goes on."""
+    """Without these options, debootstrap only warns that it cannot check the archive, and goes on."""
     release = tmp_path / "mirror" / "dists" / base.SUITE
     release.mkdir(parents=True)
     (release / "Release").write_text(
@@ -291,14 +289,14 @@ def test_bundle_is_installed_once_and_says_what_is_in_it(
     client: docker.DockerClient, built: BundleRecipe
 ) -> None:
     bundles.ensure(client, [], print)
-    said: list[str] = []
-    installed = bundles.ensure(client, [built], said.append)
+    messages: list[str] = []
+    installed = bundles.ensure(client, [built], messages.append)
     assert set(installed) == {"python", "small"}
     assert bundles.container_name(built).endswith(installed["small"].recipe[:12])
-    assert said[0] == "Installing bundle small"
+    assert messages[0] == "Installing bundle small"
     assert bundles.ensure(client, [built], pytest.fail) == installed
-    shown = run_in(client, base.tag(), [built], "cat", "/opt/assay/small/bundle.json")
-    assert json.loads(shown) == {"name": "small", "installed": [{"name": "six", "version": "1.17.0"}]}
+    printed = run_in(client, base.tag(), [built], "cat", "/opt/assay/small/bundle.json")
+    assert json.loads(printed) == {"name": "small", "installed": [{"name": "six", "version": "1.17.0"}]}
 
 
 @pytest.mark.bundle
@@ -316,7 +314,7 @@ def test_two_installations_have_one_content_and_another_version_has_another(
         assert first.recipe != second.recipe
         assert first.content == second.content
         volume = Path(client.volumes.get(bundles.container_name(again)).attrs["Mountpoint"])
-        if volume.is_dir():  # else the engine is on another machine
+        if volume.is_dir():  # otherwise the engine is on another machine
             assert content.digest(str(volume)) == second.content
     finally:
         if container := find(client, again):
@@ -326,8 +324,8 @@ def test_two_installations_have_one_content_and_another_version_has_another(
 @pytest.mark.bundle
 def test_the_runtime_names_the_debian_packages_that_it_is_made_of(client: docker.DockerClient) -> None:
     bundles.ensure(client, [], print)
-    shown = run_in(client, base.tag(), [], "cat", "/opt/assay/python/debian.packages")
-    lines = dict(line.split(" ") for line in shown.splitlines())
+    printed = run_in(client, base.tag(), [], "cat", "/opt/assay/python/debian.packages")
+    lines = dict(line.split(" ") for line in printed.splitlines())
     names = {name.partition("=")[0] for name in lines}
     assert {"libc6", "python3.13-minimal", "libssl3t64"} <= names
     assert all(len(digest) == 64 or digest == "unknown" for digest in lines.values())
@@ -362,18 +360,18 @@ def test_package_that_is_not_what_was_locked_is_refused(
 @pytest.mark.bundle
 def test_two_runners_install_it_once(client: docker.DockerClient, built: BundleRecipe) -> None:
     bundles.ensure(client, [], print)
-    said: list[str] = []
+    messages: list[str] = []
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda _: bundles.ensure(client, [built], said.append), range(4)))
+        results = list(pool.map(lambda _: bundles.ensure(client, [built], messages.append), range(4)))
     assert len({result["small"] for result in results}) == 1
-    assert said.count("Installing bundle small") == 1
+    assert messages.count("Installing bundle small") == 1
 
 
 @pytest.mark.bundle
 def test_installation_that_another_runner_spoiled_is_done_again(
     client: docker.DockerClient, built: BundleRecipe
 ) -> None:
-    """As after a crash of the machine: the container ended with another code, and half of a volume is there."""
+    """A crash of the machine leaves a container with another exit code, and a half-full volume."""
     name = bundles.container_name(built)
     bundles.ensure(client, [], print)
     volume = {name: {"bind": "/opt/assay/small", "mode": "rw"}}
@@ -416,8 +414,8 @@ def test_runtime_starts_in_an_image_without_a_single_file(
     modules = "ssl, sqlite3, ctypes, zlib, bz2, lzma, uuid, hashlib, readline, curses, decimal"
     code = f"import {modules}, sys; print(sys.executable, sys.flags.isolated)"
     python = "/opt/assay/python/bin/python3"
-    shown = run_in(client, empty_image, [], python, "-I", "-c", code)
-    assert shown == "/opt/assay/python/bin/python3 1\n"
+    printed = run_in(client, empty_image, [], python, "-I", "-c", code)
+    assert printed == "/opt/assay/python/bin/python3 1\n"
 
 
 @pytest.mark.bundle
@@ -432,8 +430,8 @@ def test_supervisor_runs_in_an_image_without_a_single_file(
 @pytest.mark.bundle
 def test_runtime_maps_no_library_of_the_image(client: docker.DockerClient) -> None:
     code = "import ssl, sqlite3, ctypes; print(open('/proc/self/maps').read())"
-    shown = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-c", code)
-    libraries = {line.split()[-1] for line in shown.splitlines() if ".so" in line}
+    printed = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-c", code)
+    libraries = {line.split()[-1] for line in printed.splitlines() if ".so" in line}
     assert libraries
     assert all(library.startswith("/opt/assay/python/lib/") for library in libraries)
 
@@ -442,8 +440,8 @@ def test_runtime_maps_no_library_of_the_image(client: docker.DockerClient) -> No
 def test_children_of_the_runtime_use_the_images_own_libraries(client: docker.DockerClient) -> None:
     leaked = "sorted(name for name in os.environ if name.startswith('LD_'))"
     code = f"import os, subprocess; print({leaked}); subprocess.run(['git', '--version'])"
-    shown = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-u", "-c", code)
-    assert shown.startswith("[]\ngit version")
+    printed = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-u", "-c", code)
+    assert printed.startswith("[]\ngit version")
 
 
 @pytest.mark.bundle
@@ -463,7 +461,7 @@ def test_bundle_is_read_only_for_root_too(client: docker.DockerClient) -> None:
 def test_node_agents_are_of_their_versions_and_bring_their_own_node(
     client: docker.DockerClient, empty_image: str, tmp_path: Path
 ) -> None:
-    """Beneath it is what the lock names, though the registry has newer."""
+    """Their dependencies are those of the lock, although the registry has newer ones."""
     lock = tmp_path / "package-lock.json"
     lock.write_text(NPM_LOCK)
     recipe = shipped(
@@ -474,8 +472,8 @@ def test_node_agents_are_of_their_versions_and_bring_their_own_node(
         bundles.ensure(client, [recipe], print)
         command = ("/opt/assay/json5/bin/node", "/opt/assay/json5/bin/json5", "--version")
         assert run_in(client, empty_image, [recipe], *command) == "1.0.1\n"
-        shown = run_in(client, base.tag(), [recipe], "cat", "/opt/assay/json5/bundle.json")
-        assert {"name": "minimist", "version": "1.2.7"} in json.loads(shown)["installed"]
+        printed = run_in(client, base.tag(), [recipe], "cat", "/opt/assay/json5/bundle.json")
+        assert {"name": "minimist", "version": "1.2.7"} in json.loads(printed)["installed"]
     finally:
         if container := find(client, recipe):
             bundles._remove(client, container)
@@ -497,7 +495,7 @@ def test_npm_package_that_is_not_what_was_locked_is_refused(
 def test_npm_package_that_the_lock_does_not_name_is_refused(
     client: docker.DockerClient, tmp_path: Path
 ) -> None:
-    """Else npm fetches what a lock lacks."""
+    """By default npm fetches what a lock lacks."""
     locked = json.loads(NPM_LOCK)
     del locked["packages"]["node_modules/minimist"]
     lock = tmp_path / "package-lock.json"

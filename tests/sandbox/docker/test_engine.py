@@ -1,4 +1,4 @@
-"""Bringing an engine up: a second, private daemon stands for the one of a fresh machine."""
+"""Bringing an engine up. A second, private daemon plays the one of a fresh machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _open_sockets_are_collected_here() -> Iterator[None]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder with a short name: a socket's path is limited to 108 bytes."""
+    """Return a folder with a short name: a socket's path is limited to 108 bytes."""
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         yield Path(folder)
 
@@ -77,7 +77,7 @@ def test_an_engine_that_answers_is_used() -> None:
 def test_daemon_is_started_and_awaited(place: Path) -> None:
     url = f"unix://{place}/docker.sock"
     folders = ("--data-root", f"{place}/data", "--exec-root", f"{place}/run", "--pidfile", f"{place}/pid")
-    # In a network of its own: a daemon without a bridge removes docker0, which the real one may be using.
+    # In its own network: a daemon without a bridge removes docker0, which the real one may be using.
     command = ("unshare", "--net", "dockerd", "--host", url, *folders, "--bridge=none", "--iptables=false")
     daemon = engine._start(command, place / "log")
     try:
@@ -120,7 +120,7 @@ def test_package_that_cannot_be_installed_shows_what_apt_said() -> None:
 
 
 def test_only_one_command_at_a_time_sets_things_up(tmp_path: Path) -> None:
-    """Also one whose temporary files are elsewhere, as those of each sweep are."""
+    """This includes commands with other temporary folders, such as those of each sweep."""
     code = "from runner.sandbox.docker.engine import exclusive\nwith exclusive('test'): print('in')"
     with engine.exclusive("test"):
         elsewhere = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -131,7 +131,7 @@ def test_only_one_command_at_a_time_sets_things_up(tmp_path: Path) -> None:
 
 
 class Vanishing(dict[str, str]):
-    """Environment variables of which one disappears while they are iterated over."""
+    """Environment variables, one of which disappears during iteration."""
 
     def items(self) -> NoReturn:
         raise KeyError("ANOTHER_THREADS")
@@ -141,7 +141,7 @@ class Vanishing(dict[str, str]):
 def test_a_variable_that_another_thread_removed_failed_a_call_of_the_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The client looked for proxies in all variables, and a trial was spoiled by `KeyError: 'PYTEST_CURRENT_TEST'`."""
+    """The client looked for proxies in all variables, and a `KeyError: 'PYTEST_CURRENT_TEST'` spoiled a trial."""
     client = engine.connect()
     monkeypatch.setattr(os, "environ", Vanishing(os.environ.copy()))
     assert client.ping()

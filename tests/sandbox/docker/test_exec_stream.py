@@ -1,4 +1,4 @@
-"""A command's stream: whatever it prints is there, however its bytes arrive."""
+"""A command's stream: all its output arrives, in whatever pieces."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from threading import Thread
 import pytest
 from docker import APIClient
 
-from runner.sandbox.command_output import Output, follow
-from runner.sandbox.docker.exec_stream import Attached
+from runner.sandbox.command_output import Output
+from runner.sandbox.docker.exec_stream import Attached, follow
 
 ANSWER = b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
 Engine = Callable[..., Attached]
@@ -20,7 +20,7 @@ Engine = Callable[..., Attached]
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    """Something on a socket that answers the start of a command with these packets, and then says what it is told."""
+    """Serve a socket that answers the start of a command with these packets, and then echoes its input."""
     path = str(tmp_path / "engine")
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(path)
@@ -51,8 +51,8 @@ def frame(text: bytes, *, stderr: bool = False) -> bytes:
     return bytes([1 + stderr, 0, 0, 0]) + len(text).to_bytes(4, "big") + text
 
 
-def said(stream: Attached) -> tuple[str, str]:
-    """All that it prints; what is sent comes back, too short to be a frame's header."""
+def output_of(stream: Attached) -> tuple[str, str]:
+    """Return all that the command prints. The echoed input is too short to be a frame's header."""
     output = Output(1 << 20)
     with closing(stream):
         assert stream.send(memoryview(b"end"), 5) == len("end")
@@ -64,15 +64,15 @@ def said(stream: Attached) -> tuple[str, str]:
     "early", [b"", frame(b"/wo"), frame(b"/wo")[:3], frame(b"/wo")[:10], frame(b"/wo") + frame(b"rk")]
 )
 def test_what_comes_in_one_packet_with_the_answer_is_not_lost(engine: Engine, early: bytes) -> None:
-    """It was: one command in sixty had no output on a busy machine, and none of it was an error."""
+    """It once was: on a busy machine one command in sixty lost its output without an error."""
     whole = frame(b"/wo") + frame(b"rk")
-    assert said(engine(ANSWER + early, whole[len(early) :])) == ("/work", "")
+    assert output_of(engine(ANSWER + early, whole[len(early) :])) == ("/work", "")
 
 
 def test_a_long_beginning_is_whole(engine: Engine) -> None:
-    """Longer than the reader of the answer reads ahead."""
+    """The output is longer than the reader of the answer reads ahead."""
     text = bytes(range(65, 91)) * 2000
-    found = said(engine(ANSWER + frame(text) + frame(b"!", stderr=True)))
+    found = output_of(engine(ANSWER + frame(text) + frame(b"!", stderr=True)))
     assert found == (text.decode(), "!")
 
 

@@ -1,4 +1,4 @@
-"""Where images come from, and that everybody gets the same."""
+"""Origins of images; everybody gets the same one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.docker
 
 @pytest.fixture
 def digest() -> Iterator[str]:
-    """Of an environment that no other test has; the image that it tags is removed."""
+    """Return the digest of an environment that no other test has, and remove the image that it tags."""
     digest = uuid4().hex
     yield f"sha256:{digest}"
     api = connect().api
@@ -40,7 +40,7 @@ def context(folder: Path, dockerfile: str) -> Path:
 
 
 def on_base(folder: Path, instructions: str, digest: str, **more: object) -> Environment:
-    """An environment on this machine's base image, named by its build argument."""
+    """Return an environment on this machine's base image, named by its build argument."""
     path = context(folder, f"ARG BASE\nFROM $BASE\n{instructions}\n")
     given = {"context": path, "build_args": {"BASE": "assay-base"}, "digest": digest, **more}
     return Environment.model_validate(given)
@@ -72,7 +72,7 @@ def test_a_dockerfile_is_built_once_for_all_who_ask_and_kept(
 
 
 def test_the_tag_of_a_build_names_its_base(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:
-    """Else a machine whose base image has changed would go on with images built on the old one."""
+    """Otherwise a machine with a new base image would still use images built on the old one."""
     image = provider.image(on_base(tmp_path, "RUN true", digest))
     assert image.reference.endswith(base.tag().rpartition(":")[2])
 
@@ -90,7 +90,7 @@ def test_an_image_that_cannot_be_pulled_is_built_and_says_so(
 def test_two_tasks_that_name_one_image_and_have_two_dockerfiles_got_the_first_ones_build(
     provider: DockerSandboxes, tmp_path: Path, digest: str
 ) -> None:
-    """It cannot be pulled, so each has its own built; and its registry is asked once."""
+    """The image cannot be pulled, so each task has its own built. The registry is asked once."""
     built = []
     for folder, mark in ((tmp_path / "one", digest), (tmp_path / "other", f"sha256:{uuid4().hex}")):
         folder.mkdir()
@@ -147,7 +147,7 @@ def test_neither_image_nor_dockerfile_is_an_error(provider: DockerSandboxes, tmp
 def test_a_broken_dockerfile_was_built_anew_for_every_trial(
     provider: DockerSandboxes, tmp_path: Path, digest: str
 ) -> None:
-    """Who waits fails with it, who asks later in the same run hears the same, and another run tries again."""
+    """Those who wait fail with it, later calls of the same run hear the same, and another run tries again."""
     environment = on_base(tmp_path, "COPY start /start\nRUN sleep 1; cat /nothing", digest)
     (tmp_path / "start").write_text(digest)
     with ThreadPoolExecutor(3) as pool:
@@ -175,7 +175,7 @@ def test_what_a_build_tells_a_terminal_is_no_part_of_its_error(
 def test_an_images_name_is_its_tasks_and_one_from_before_gets_it(
     provider: DockerSandboxes, tmp_path: Path, digest: str
 ) -> None:
-    """Trials and their keys are as before: the name is in no digest."""
+    """Trials and their keys are unchanged: no digest contains the name."""
     unnamed = on_base(tmp_path, "RUN true", digest)
     before = provider.image(unnamed)
     assert before.reference.startswith(f"{images.REPOSITORY}:{digest.removeprefix('sha256:')[:24]}-")

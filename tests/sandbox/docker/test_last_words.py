@@ -1,4 +1,4 @@
-"""What a command had printed when it was ended is there, to the last line."""
+"""The output of a command that was ended is complete, to the last line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNTS = "while :; do : $((count += 1)); echo $count; echo $count >> /workspace/
 def test_what_was_printed_before_the_deadline_is_not_lost(
     start: Callable[..., DockerSandbox], bash: Callable[..., ExecResult], tmp_path: Path
 ) -> None:
-    """The last lines were, those still on their way through the engine: why a command took too long stands there."""
+    """The last lines, still on their way through the engine, were lost; they say why a command took too long."""
     sandbox = start()
     result = bash(sandbox, COUNTS, timeout_seconds=0.7)
     assert result.ended == "deadline"
@@ -31,7 +31,7 @@ def test_what_was_printed_before_the_deadline_is_not_lost(
 def test_a_command_that_is_ended_while_it_says_nothing_more_holds_nothing_up(
     start: Callable[..., DockerSandbox],
 ) -> None:
-    """Its streams are closed long before."""
+    """Its streams are closed long before its end."""
     silent = ExecSpec(argv=("bash", "-c", "echo last; exec >&- 2>&-; sleep 600"), timeout_seconds=0.7)
     result = start().exec(silent)
     assert (result.ended, result.stdout) == ("deadline", "last\n")

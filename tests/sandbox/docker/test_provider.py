@@ -1,4 +1,4 @@
-"""What containers keep in and keep out: attacks on our own defences."""
+"""The isolation of containers: attacks on our own defences."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def capabilities(sandbox: DockerSandbox, bash: Bash, **spec: object) -> dict[str
 
 
 def built(tmp_path: Path, dockerfile: str) -> Environment:
-    """An environment with this Dockerfile on the base image."""
+    """Return an environment with this Dockerfile on the base image."""
     (tmp_path / "Dockerfile").write_text(f"ARG BASE\nFROM $BASE\n{dockerfile}\n")
     digest = hashlib.sha256(dockerfile.encode()).hexdigest()
     return Environment(context=tmp_path, build_args={"BASE": "assay-base"}, digest=digest)
@@ -116,7 +116,7 @@ def test_nothing_of_this_machine_is_mounted(plain: DockerSandbox, bash: Bash) ->
 def test_what_an_agent_plants_at_the_verifiers_paths_neither_shows_nor_stops_it(
     start: Start, bash: Bash, plant: str
 ) -> None:
-    """Links, loops and files there made the engine refuse the mount, mount over `/usr/bin`, or hang for ever."""
+    """Links, loops and files there made the engine refuse the mount, mount over `/usr/bin`, or hang forever."""
     agent = start()
     assert bash(agent, plant).exit_code == 0
     fresh = ("/tests", "/solution", "/logs/verifier")
@@ -156,8 +156,10 @@ def test_a_machine_that_an_agent_broke_is_no_fault_of_the_engine(
 def test_volumes_of_an_image_go_with_its_snapshot(
     provider: DockerSandboxes, tmp_path: Path, start: Start, bash: Bash
 ) -> None:
-    """A commit leaves out what lies in a volume, and a database's data usually does. Not those at the verifier's own
-    places: a machine with two mounts at one did not start, and the agent had 0 for it.
+    """A commit leaves out the content of volumes, where databases usually keep their data.
+
+    Volumes at the verifier's own places stay out: with two mounts at one path the machine did not start, which cost the
+    agent its reward.
     """
     environment = built(
         tmp_path, "RUN mkdir /data && echo old > /data/f\nVOLUME /data/ /tests /logs/verifier/"
@@ -248,7 +250,7 @@ def test_a_full_disk_ends_the_command_and_the_rest_can_be_read(
 def test_what_is_dead_is_packed_once_unless_something_is_put_there(
     start: Start, bash: Bash, tmp_path: Path
 ) -> None:
-    """A trial packed its workspace for the record, and once more for the judge."""
+    """A trial once packed its workspace for the record, and again for the judge."""
     sandbox = start()
     bash(sandbox, "echo one > one")
     assert sandbox.get("/workspace", tmp_path / "alive.tar") == 1
@@ -350,11 +352,11 @@ def test_an_engine_that_goes_away_under_a_command_is_an_error(
     finally:
         monkeypatch.delenv("DOCKER_HOST")
         connect().api.remove_container(sandbox._id, force=True, v=True)  # type: ignore[attr-defined]
-        gc.collect()  # the client forgets to close a socket that could not be connected, and is told so here
+        gc.collect()  # the client forgets to close a socket that could not be connected
 
 
 class Cable:
-    """Carries bytes between a socket of its own and the engine's, until it is cut."""
+    """A cable that carries bytes between its own socket and the engine's until it is cut."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -365,7 +367,7 @@ class Cable:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """No new connection, and the end of those there are."""
+        """Refuse new connections and end the existing ones."""
         self.path.unlink(missing_ok=True)
         for end in (self._listener, *self._ends):
             with suppress(OSError):

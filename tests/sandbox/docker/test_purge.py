@@ -1,4 +1,4 @@
-"""What `job=clean job.all=true` removes, tried under labels and in a repository of the test's own."""
+"""The removals of `job=clean job.all=true`, tested under labels and in a repository of the test's own."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def test_what_is_kept_goes_and_nothing_else(engine: DockerClient, label: str) ->
     engine.images.build(fileobj=io.BytesIO(b'FROM scratch\nCMD ["y"]\n'), tag=f"{label}:task", rm=True)
     bystander = engine.api.create_container(build(engine, other), ["x"], labels={other: "bundle"})["Id"]
     try:
-        assert purge(kept=label, tasks=label, owned=f"{label}.owner") == (1, 2)
-        assert purge(kept=label, tasks=label, owned=f"{label}.owner") == (0, 0)
+        assert purge(label=label, tasks=label, owned=f"{label}.owner") == (1, 2)
+        assert purge(label=label, tasks=label, owned=f"{label}.owner") == (0, 0)
         assert engine.containers.get(bystander).status == "created"
     finally:
-        purge(kept=other, tasks=label, owned=f"{label}.owner")
+        purge(label=other, tasks=label, owned=f"{label}.owner")
 
 
 def test_nothing_goes_while_a_runner_is_at_work(engine: DockerClient, label: str) -> None:
@@ -51,17 +51,17 @@ def test_nothing_goes_while_a_runner_is_at_work(engine: DockerClient, label: str
     at_work = engine.api.create_container(image, ["x"], labels={f"{label}.owner": "1"})["Id"]
     try:
         with pytest.raises(ConfigError, match="A runner is at work"):
-            purge(kept=label, tasks=label, owned=f"{label}.owner")
+            purge(label=label, tasks=label, owned=f"{label}.owner")
         assert engine.images.get(image).id == image
     finally:
         engine.api.remove_container(at_work)
-        purge(kept=label, tasks=label, owned=f"{label}.owner")
+        purge(label=label, tasks=label, owned=f"{label}.owner")
 
 
 def test_what_a_dockerfile_pulled_and_built_goes(
     engine: DockerClient, label: str, provider: DockerSandboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An image that an agent's `FROM` had named stayed for good."""
+    """An image that an agent's `FROM` had named used to stay forever."""
     monkeypatch.setattr(builds, "PULLED", label)
     monkeypatch.setattr(builds, "CACHED", (f"{label}.role", "rerun"))
     known = {image["Id"] for image in engine.api.images(all=True)}
@@ -72,13 +72,13 @@ def test_what_a_dockerfile_pulled_and_built_goes(
             with provider.build(built) as build:
                 assert build.error is None
         assert engine.images.list(reference)
-        purge(kept=f"{label}.role", tasks=label, pulled=label, owned=f"{label}.owner")
+        purge(label=f"{label}.role", tasks=label, pulled=label, owned=f"{label}.owner")
     left = [image for image in engine.api.images(all=True) if image["Id"] not in known]
     assert not [image for image in left if label in str((image["RepoTags"], image["Labels"]))]
 
 
 def build(engine: DockerClient, label: str) -> str:
-    """An image with nothing in it but a label."""
+    """Build an image with nothing in it but a label."""
     dockerfile = f'FROM scratch\nLABEL {label}=task\nCMD ["x"]\n'
     image, _ = engine.images.build(fileobj=io.BytesIO(dockerfile.encode()), rm=True)
     return str(image.id)

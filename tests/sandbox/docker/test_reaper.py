@@ -1,4 +1,4 @@
-"""Dead owners' containers go, living owners' stay."""
+"""Containers of dead owners are removed, those of living owners stay."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ time.sleep(600)
 
 @pytest.fixture
 def owner(provider: DockerSandboxes) -> Iterator[subprocess.Popen[str]]:
-    """Another runner, with a container, its volume and a snapshot."""
+    """Start another runner with a container, its volume and a snapshot."""
     image = provider.image(Environment(image=base.tag())).reference
     command = [sys.executable, "-c", OWNER, image]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -57,7 +57,7 @@ def test_what_a_living_owner_has_stays_and_what_a_killed_one_had_goes(
         time.sleep(0.01)
     heard: list[str] = []
     provider.reap(heard.append)
-    for text in heard:  # nothing, if another runner on this machine was faster
+    for text in heard:  # empty if another runner on this machine was faster
         assert re.fullmatch(r"removing \d+ containers? that a dead run left", text)
     assert container not in {left["Id"] for left in api.containers(all=True)}
     assert volume not in {left["Name"] for left in api.volumes()["Volumes"] or ()}
@@ -66,7 +66,7 @@ def test_what_a_living_owner_has_stays_and_what_a_killed_one_had_goes(
 
 @pytest.mark.docker
 def test_owners_that_a_dockerfile_makes_up_stop_nobody(provider: DockerSandboxes) -> None:
-    """What was left of one such build that failed ended every later command of everybody's here with a traceback."""
+    """The remains of one such failed build ended every later command on this machine with a traceback."""
     name = f"test.{uuid4().hex[:8]}"
     made_up = f"LABEL {name}=x {reaper.OWNER_PID}=me {reaper.LEASE}=always\nRUN false\n"
     environment = Environment(build_args={"BASE": "assay-base"})
@@ -82,31 +82,31 @@ def test_owners_that_a_dockerfile_makes_up_stop_nobody(provider: DockerSandboxes
 
 
 def test_a_reused_pid_is_another_owner() -> None:
-    ours = reaper.owned()
-    assert not reaper.abandoned(ours)
-    assert reaper.abandoned(ours | {reaper.OWNER_START: "another-boot/1"})
+    ours = reaper.owner_labels()
+    assert not reaper.is_abandoned(ours)
+    assert reaper.is_abandoned(ours | {reaper.OWNER_START: "another-boot/1"})
 
 
 def test_a_trial_longer_than_a_day_was_removed_by_the_next_runner_to_start() -> None:
-    """So it was when the clock was put forward."""
-    assert not reaper.abandoned(reaper.owned() | {reaper.LEASE: str(int(time.time()) - 1)})
+    """This happened when the clock was put forward."""
+    assert not reaper.is_abandoned(reaper.owner_labels() | {reaper.LEASE: str(int(time.time()) - 1)})
 
 
 def test_a_zombie_owns_nothing() -> None:
     process = subprocess.Popen(["sleep", "600"])
-    labels = reaper.owned() | {
+    labels = reaper.owner_labels() | {
         reaper.OWNER_PID: str(process.pid),
         reaper.OWNER_START: reaper._start(process.pid) or "",
     }
-    assert not reaper.abandoned(labels)
+    assert not reaper.is_abandoned(labels)
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert reaper.abandoned(labels)
+    assert reaper.is_abandoned(labels)
     process.wait()
-    assert reaper.abandoned(labels)
+    assert reaper.is_abandoned(labels)
 
 
 def test_another_nodes_owner_is_believed_until_its_lease_ends() -> None:
-    theirs = reaper.owned() | {reaper.NODE: "elsewhere/1", reaper.OWNER_START: "its-boot/1"}
-    assert not reaper.abandoned(theirs)
-    assert reaper.abandoned(theirs | {reaper.LEASE: str(int(time.time()) - 1)})
+    theirs = reaper.owner_labels() | {reaper.NODE: "elsewhere/1", reaper.OWNER_START: "its-boot/1"}
+    assert not reaper.is_abandoned(theirs)
+    assert reaper.is_abandoned(theirs | {reaper.LEASE: str(int(time.time()) - 1)})

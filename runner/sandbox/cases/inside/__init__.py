@@ -1,4 +1,4 @@
-"""The supervisor of the case engine: runs inside a side's container, on the `python` runtime bundle.
+"""The supervisor of cases. It runs inside a side's container, on the `python` runtime bundle.
 
-Imports nothing but the standard library and its own modules, and never executes anything with its privileges.
+It imports nothing but the standard library and its own modules, and never executes anything with its privileges.
 """

@@ -1,8 +1,8 @@
 """The seccomp filter of a case: refuses what the engine's own profile allows only because of the supervisor.
 
-The Docker Engine derives its default profile from a container's capabilities. CAP_SYS_ADMIN, which only the
-supervisor needs, opens calls to everybody in the container, which this takes back; so a command has the calls
-of an ordinary container. No new namespaces either, whose creation the default profile refuses the same way.
+The Docker Engine derives its default profile from a container's capabilities. CAP_SYS_ADMIN, which only the supervisor
+needs, opens system calls to everybody in the container. The filter closes them again, so a command has the calls of an
+ordinary container. It also refuses new namespaces, in the same way as the default profile.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _NUMBERS = {
 }  # fmt: skip
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
-"""Set in the numbers of x86-64's second calling convention, which has every call under another number."""
+"""Bit in the call numbers of x86-64's second calling convention, which has every call under another number."""
 _NAMESPACES = 0x7E020000
 """Flags of clone(2) that make namespaces."""
 
 _LOAD, _IF_EQUAL, _IF_LEAST, _IF_ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCH, _FLAGS = 0, 4, 16
-"""Offsets in what a filter sees; the flags are the lower half of the first argument."""
+"""Offsets in a filter's input. The flags are the lower half of the first argument."""
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 
 
 def program() -> bytes:
-    """The filter for this machine. Raises `KeyError` on an architecture that is not in the table."""
+    """Return the filter for this machine. Raises `KeyError` on an architecture that is not in the table."""
     machine = os.uname().machine
     numbers = dict(_NUMBERS[machine])
     clone, clone3 = numbers.pop("clone"), numbers.pop("clone3")
     refused = sorted(numbers.values())
-    # Jumps count the instructions that they skip; these stand last, and the last check falls through to the first.
+    # A jump counts the instructions to skip. These stand last, and the last check falls through to the first.
     endings = [
         _op(_RETURN, _ALLOW),
         _op(_LOAD, _FLAGS),

@@ -8,17 +8,17 @@ from pathlib import Path
 from runner.sandbox.cases.inside import kernel
 
 OWN_MB = 48
-"""Of the supervisor itself."""
+"""MiB for the supervisor itself."""
 OWN_PIDS = 3
-"""The supervisor, and a case's parent; one to spare."""
+"""Processes for the supervisor and a case's parent, and one to spare."""
 
 
 def join(place: str, lane: str, memory_mb: int, pids: int) -> None:
-    """Put this process, and so every case that it starts, into a control group of these limits.
+    """Put this process, and so every case that it starts, into a control group with these limits.
 
-    `place` is a folder to mount on for a moment, in a mount namespace of this process's own. The container's control
-    groups are those of a namespace of its own, so nothing above them is in reach. Raises `OSError` where the engine
-    does not permit it: then the container's limits are the only ones.
+    `place` is a folder to mount on for a moment, in a mount namespace of this process's own. The container has its own
+    control group namespace, so no group above it is in reach. Raises `OSError` where the engine does not permit this;
+    then only the container's limits hold.
     """
     memory, processes = str((memory_mb + OWN_MB) << 20), str(pids + OWN_PIDS)
     if Path("/sys/fs/cgroup/cgroup.controllers").exists():
@@ -26,11 +26,11 @@ def join(place: str, lane: str, memory_mb: int, pids: int) -> None:
     else:
         _separate(Path(place, lane), "memory", {"memory.limit_in_bytes": memory})
         _separate(Path(place, lane), "pids", {"pids.max": processes})
-    kernel.unshare(kernel.NEWCGROUP)  # a case sees itself at the root, in every lane alike
+    kernel.unshare(kernel.NEWCGROUP)  # a case sees its group as the root, the same in every lane
 
 
 def _separate(group: Path, controller: str, limits: dict[str, str]) -> None:
-    """Version 1: a hierarchy for each controller."""
+    """Enter a group of version 1, which has one hierarchy per controller."""
     place = str(group.parent)
     kernel.mount("cgroup", place, "cgroup", 0, controller)
     try:
@@ -40,7 +40,9 @@ def _separate(group: Path, controller: str, limits: dict[str, str]) -> None:
 
 
 def _unified(place: Path, lane: str, limits: dict[str, str]) -> None:
-    """Version 2: a group that hands out controllers has no processes of its own, so they move to one beside."""
+    """Enter a group of version 2. There a group with controllers has no processes, so the existing ones move to a
+    sibling.
+    """
     kernel.mount("cgroup2", str(place), "cgroup2")
     try:
         rest = place / "rest"

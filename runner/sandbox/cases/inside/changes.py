@@ -1,4 +1,4 @@
-"""ΔS: what differs between two states of a file system, bounded in entries and in time."""
+"""ΔS: the differences between two states of a file system, limited in number and time."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any, NamedTuple, Protocol
 
 CHUNK = 1 << 16
 HEAD_CHARACTERS = 2_000
-"""What the authors of CLI-Tool-Bench compare of a file's content."""
+"""Characters of a file's content that the authors of CLI-Tool-Bench compare."""
 _HEAD_BYTES = 4 * (HEAD_CHARACTERS + 1)
-"""Enough for one character more, at four bytes each."""
+"""Bytes that contain one character more, at four bytes each."""
 LONGEST_PATH = 4_000
-"""Bytes of a path that is looked at, so that with a view's own before it the kernel still takes it."""
+"""Longest path that is looked at, in bytes. With a view's path before it, the kernel still accepts it."""
 
 
 class State(NamedTuple):
-    """What is at a path. Neither times nor owners are part of it."""
+    """State of a path, without times and owners."""
 
     kind: str
-    """file, directory, symlink or other."""
+    """One of file, directory, symlink and other."""
     mode: int | None
-    """None for links."""
+    """Permission bits; None for links."""
     size: int | None
-    """Of a file."""
+    """Bytes of a file; None otherwise."""
 
 
 HOLDING = ("file", "symlink")
@@ -35,58 +35,58 @@ HOLDING = ("file", "symlink")
 
 
 class Content(NamedTuple):
-    """What a file or link holds."""
+    """Content of a file or link."""
 
     digest: str | None
-    """None when there was no time to read it, or it cannot be read."""
+    """SHA-256; None if there was no time to read the content, or it cannot be read."""
     text: str
     head_digest: str | None = None
     """See `runner.records.cases.Change`. None for a link."""
 
 
 class Side(Protocol):
-    """A state of a file system; paths are absolute."""
+    """A state of a file system. Paths are absolute."""
 
     def look(self, path: bytes) -> State | None:
-        """What is there; None for nothing."""
+        """Return the state of a path; None for nothing."""
 
     def names(self, path: bytes) -> Iterable[bytes]:
-        """Of a directory's entries."""
+        """Return the names of a directory's entries."""
 
     def content(self, path: bytes, clock: Clock) -> Content:
-        """Of a file or link."""
+        """Return the content of a file or link."""
 
 
 @dataclass(frozen=True)
 class Caps:
-    """How much looking there may be."""
+    """Limits on looking."""
 
     entries: int
     seconds: float
     text_bytes: int
-    """Of each content."""
+    """Bytes of text stored of each content."""
 
     def clock(self) -> Clock:
-        """Running from now on."""
+        """Return a clock that starts now."""
         return Clock(time.monotonic() + self.seconds, self.text_bytes)
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How long one look may take."""
+    """The time limit of one look."""
 
     until: float
-    """On the monotonic clock."""
+    """End on the monotonic clock, in seconds."""
     text_bytes: int
 
     @property
     def over(self) -> bool:
-        """Whether the time has passed."""
+        """Whether the time has run out."""
         return time.monotonic() > self.until
 
 
 class Tree:
-    """A directory of this machine as a file system's root. Nothing alive may write to it meanwhile."""
+    """A directory of this machine as a file system's root. No living process may write to it meanwhile."""
 
     def __init__(self, root: str) -> None:
         self._root = os.fsencode(root.rstrip("/"))
@@ -108,7 +108,7 @@ class Tree:
         return os.listdir(self._root + path)
 
     def content(self, path: bytes, clock: Clock) -> Content:
-        """See `Side`. Reads no further than the time allows."""
+        """See `Side`. Stops reading when the time runs out."""
         try:
             return self._read(self._root + path, clock)
         except OSError:
@@ -130,11 +130,11 @@ class Tree:
 
 
 class Frozen:
-    """A side as it was when this was made: all that is below some folders, read as far as the time allowed."""
+    """A copy of a side's state: everything below some folders, read as far as the time allows."""
 
     def __init__(self, side: Side, folders: Iterable[bytes], clock: Clock) -> None:
         self.cut = False
-        """Whether the time ended first: what was not read counts as changed."""
+        """Whether the time ran out. Whatever was not read counts as changed."""
         self._states: dict[bytes, State] = {}
         self._contents: dict[bytes, Content] = {}
         self._names: dict[bytes, list[bytes]] = {}
@@ -167,7 +167,7 @@ class Frozen:
 
 @dataclass
 class Changes:
-    """Collects what differs between two sides, in the order in which it is come across."""
+    """The differences between two sides, in the order in which they are found."""
 
     before: Side
     after: Side
@@ -180,11 +180,11 @@ class Changes:
     """Whether there is no room, or no time, for more."""
 
     def compare(self, path: bytes) -> None:
-        """Note what differs at this path and, on either side, below."""
+        """Add the differences at this path and below it, on either side."""
         left = [(path, True, True)]
         while left and self.has_time():
             path, was_within, is_within = left.pop()
-            # Where the parent is no folder, it may be a link, through which the kernel would lead elsewhere.
+            # If the parent is not a folder, it may be a link that leads the kernel elsewhere.
             old = self.before.look(path) if was_within else None
             new = self.after.look(path) if is_within else None
             self.note(path, old, new)
@@ -195,20 +195,22 @@ class Changes:
             left.extend((inner, was_folder, is_folder) for inner in self.inside(path, names))
 
     def inside(self, path: bytes, names: Collection[bytes]) -> list[bytes]:
-        """The paths of a directory's entries, last first; those that are too long are left out, and said to be."""
+        """Return the paths of a directory's entries, last first. Paths that are too long are left out, and `truncated`
+        says so.
+        """
         inner = below(path, sorted(names, reverse=True))
         if len(inner) < len(names):
             self.truncated.add("entries")
         return inner
 
     def has_time(self) -> bool:
-        """Whether looking may go on."""
+        """Return whether looking may go on."""
         if not self.ended and self.clock.over:
             self._end("diff_seconds")
         return not self.ended
 
     def note(self, path: bytes, old: State | None, new: State | None) -> None:
-        """Note what differs at this path alone."""
+        """Add the difference at this path alone."""
         if new is None:
             if old:
                 self._add(path, "deleted", old.kind, was=old.kind)
@@ -239,32 +241,32 @@ class Changes:
 
 
 def below(path: bytes, names: Iterable[bytes]) -> list[bytes]:
-    """The paths of a directory's entries, but for those that are too long."""
+    """Return the paths of a directory's entries, except those that are too long."""
     return [path + b"/" + name for name in names if len(path) + len(name) < LONGEST_PATH]
 
 
 def name(path: bytes) -> str:
-    r"""A path as text: backslashes doubled, so that those of bytes that are no UTF-8, `\xNN`, are never mistaken."""
+    r"""Return a path as text. Backslashes are doubled, so none is mistaken for a byte that is not UTF-8 (`\xNN`)."""
     return readable(path.replace(b"\\", b"\\\\"))
 
 
 def head(content: bytes) -> str:
-    """Digest of the first characters of a file, of which these are the first bytes, and of whether there are more."""
+    """Return the digest of a file's first characters and of whether there are more, given its first bytes."""
     text = content.decode(errors="replace")
-    shown = f"{len(text) > HEAD_CHARACTERS} {text[:HEAD_CHARACTERS]}"
-    return hashlib.sha256(shown.encode()).hexdigest()
+    beginning = f"{len(text) > HEAD_CHARACTERS} {text[:HEAD_CHARACTERS]}"
+    return hashlib.sha256(beginning.encode()).hexdigest()
 
 
 def readable(content: bytes) -> str:
-    r"""Text of anything, bytes that are no UTF-8 written `\xNN`."""
+    r"""Return bytes as text, with `\xNN` for those that are not UTF-8."""
     return content.decode(errors="backslashreplace")
 
 
 def layered(changes: Changes, upper: str) -> None:
-    """Note the changes that an overlay's upper directory holds; `before` and `after` are its two merged views.
+    """Add the changes in an overlay's upper directory. `before` and `after` are its two merged views.
 
-    The upper directory says where to look and the views what is there, so that its own ways of saying things (a
-    device for a deleted name, attributes for a replaced or renamed directory) need not be read, only recognised.
+    The upper directory says where to look, and the views say what is there. So the overlay's own notation (a device for
+    a deleted name, attributes for a replaced or renamed directory) need only be recognised, not interpreted.
     """
     top = os.fsencode(upper)
     left = [b""]
@@ -280,6 +282,6 @@ def layered(changes: Changes, upper: str) -> None:
 
 
 def _replaced(folder: bytes) -> bool:
-    """Whether an upper directory stands for itself, or for another, and not for additions to the one beneath."""
+    """Return whether an upper directory replaces the one beneath instead of adding to it."""
     attributes = set(os.listxattr(folder, follow_symlinks=False))
     return bool(attributes & {"trusted.overlay.opaque", "trusted.overlay.redirect"})

@@ -1,7 +1,7 @@
-"""Way two, where mounts are not permitted: one root, put back after each case.
+"""Isolation without mounts: one root, restored after each case.
 
-A case can write to a handful of folders only (`ground.folders`), which the engine made tmpfs of limited size. They
-are empty before each case, and what is in them after prep is the state that the command finds.
+A case can write only to a handful of folders (`ground.folders`), which the engine made as tmpfs of limited size. They
+are empty before each case. Their content after prep is the state that the command finds.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from runner.sandbox.cases.inside.ground import Folder, folders
 _SHARED_MEMORY = Folder("/dev/shm", 0, 0o1777)  # noqa: S108 - a case's own
 _QUEUES = Folder("/dev/mqueue", 0, 0o1777)
 _TABLES = {"shm": "shmctl", "sem": "semctl", "msg": "msgctl"}
-"""System V objects, which outlive their makers -> the call that removes one."""
+"""Tables of System V objects, which outlive their makers -> the call that removes one."""
 _IPC_RMID = 0
 _EVERYBODY = -1
 
 
 class Copies:
-    """Makes stages. One at a time, and alone in its container: all stages are the same root."""
+    """Makes stages, one at a time and alone in its container: all stages are the same root."""
 
     def __init__(self, files_root: str, caps: changes.Caps, become: Callable[[], None]) -> None:
         self.caps = caps
         self.watched = folders(files_root)
-        self.walls = command.Walls(_nothing, become, _end)
+        self.isolation = command.Isolation(_nothing, become, _end)
         kernel.adopt_orphans()
 
     @contextmanager
     def fresh(self) -> Iterator[Copy]:
-        """The root as it was installed; put back at the end."""
+        """Yield the root as it was installed, and restore it at the end."""
         try:
             yield Copy(self)
         finally:
@@ -45,30 +45,30 @@ class Copies:
 
 
 class Copy:
-    """One case's stage."""
+    """The stage of one case."""
 
     how = "copy"
     files = ""
-    """Where the case's own files are written, by their absolute paths."""
+    """Prefix of the paths of the case's own files."""
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
         self._paths = [os.fsencode(folder.path) for folder in copies.watched]
 
     def open_root(self) -> None:
-        """Do nothing: the root is that of all cases, and what was added to it would not be removed."""
+        """Do nothing: all cases share the root, and additions to it would not be removed."""
 
     def prepare(self, order: command.Order) -> command.Ending:
         """Run the prep script."""
-        return command.Crew(self._copies.walls).run(order)
+        return command.Crew(self._copies.isolation).run(order)
 
     def run(self, order: command.Order) -> command.Ending:
-        """Run the command, after a look at what is there."""
+        """Record the state, then run the command."""
         self._before = changes.Frozen(changes.Tree("/"), self._paths, self._copies.caps.clock())
-        return command.Crew(self._copies.walls).run(order)
+        return command.Crew(self._copies.isolation).run(order)
 
     def changes(self) -> changes.Changes:
-        """What the command changed."""
+        """Return what the command changed."""
         found = changes.Changes(
             self._before, changes.Tree("/"), self._copies.caps.entries, self._copies.caps.clock()
         )
@@ -80,14 +80,14 @@ class Copy:
 
 
 def _nothing() -> None:
-    """No namespaces: they are not permitted."""
+    """Enter nothing: namespaces are not permitted."""
 
 
 def _end(parent: int) -> int:
-    """Kill all of the case's user at once, then wait for what the kernel gave to us of them.
+    """Kill all processes of the case's user at once, then wait for those that this process inherited.
 
-    Sent to everybody by somebody who may kill nobody else, so that no process can be born meanwhile and be missed. For
-    that moment they could kill us too; then the case is lost, and nothing else.
+    The signal goes to every process, from a user who may kill nobody else, so no new process can be missed. For that
+    moment those processes could kill this one too. Then the case is lost, and nothing else.
     """
     os.setresuid(person.UID, person.UID, 0)
     try:
@@ -107,7 +107,7 @@ def _end(parent: int) -> int:
 
 def _remove_objects() -> None:
     libc = ctypes.CDLL(None)
-    with person.acting():  # whose they are: nobody else may remove them
+    with person.acting():  # the objects' owner: nobody else may remove them
         for table, call in _TABLES.items():
             for line in Path("/proc/sysvipc", table).read_text().splitlines()[1:]:
                 identity = int(line.split()[1])

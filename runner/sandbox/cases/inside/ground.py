@@ -1,4 +1,4 @@
-"""The installed root, made ready once: the same user, names and empty folders whatever the image holds."""
+"""The installed root, prepared once: the same user, names and empty folders in every image."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from runner.sandbox.cases.inside.person import GID, HOME, NAME, UID
 
 OURS = "/opt/assay"
 STAGE = f"{OURS}/stage"
-"""A mount of the engine's, so no part of the root that cases see."""
+"""A mount of the engine's, so not a part of the root that cases see."""
 SHELL = "/bin/sh"
 _BOUND = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
-"""The engine mounts these files, which in the root itself are empty."""
+"""Files that the engine mounts. In the root itself they are empty."""
 _ACCOUNTS = {
     "/etc/passwd": ("root:x:0:0:root:/root:/bin/sh", f"{NAME}:x:{UID}:{GID}::{HOME}:{SHELL}"),
     "/etc/group": ("root:x:0:", f"{NAME}:x:{GID}:"),
 }
-"""Lines that are there in the end, unless another has the same number."""
+"""Lines to add, unless another line has the same number."""
 _OWNERS_ATTRIBUTES = ("user.", "system.posix_acl")
-"""Beginnings of what a folder's owner can attach to it."""
+"""Prefixes of attributes that a folder's owner can set."""
 _NUMBER = 2
-"""Field of such a line with the uid or gid."""
+"""Field of such a line that holds the uid or gid."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Where a case may write, and finds nothing but its own files."""
+    """A folder to which a case may write, empty but for the case's own files."""
 
     path: str
     owner: int
     mode: int
 
     def clear(self) -> None:
-        """Make it as it is before every case."""
+        """Make the folder as it is before every case."""
         if os.path.islink(self.path):
             os.unlink(self.path)
         os.makedirs(self.path, exist_ok=True)
         os.chown(self.path, 0, 0)
-        os.chmod(self.path, self.mode)  # which only its owner may
+        os.chmod(self.path, self.mode)  # only the owner may do this
         os.chown(self.path, self.owner, self.owner)
         for attribute in os.listxattr(self.path):
             if attribute.startswith(_OWNERS_ATTRIBUTES):
@@ -58,13 +58,13 @@ class Folder:
 
 
 def folders(files_root: str) -> tuple[Folder, ...]:
-    """All of them; beside them there is only `/dev/shm`."""
+    """Return all such folders. Beside them a case can write only to `/dev/shm`."""
     own = (Folder(path, UID, 0o755) for path in (files_root, HOME))
     return (*own, Folder("/tmp", 0, 0o1777), Folder("/var/tmp", 0, 0o1777))  # noqa: S108 - a case's own
 
 
 def prepare(files_root: str, workdir: str) -> None:
-    """Make the root ready, as far as both ways have it in common.
+    """Prepare the root, as far as both kinds of isolation need the same.
 
     Raises `RuntimeError` for an image without a shell.
     """
@@ -79,17 +79,17 @@ def prepare(files_root: str, workdir: str) -> None:
 
 
 def keep_names() -> None:
-    """Write the files that the engine mounts into the root itself; needs a mount namespace of this process's own."""
+    """Write the files that the engine mounts into the root itself. Needs a mount namespace of this process's own."""
     for path in map(Path, _BOUND):
         content = path.read_bytes()
-        with suppress(OSError):  # it was no mount
+        with suppress(OSError):  # it was not a mount
             kernel.unmount(str(path))
         _make_plain(path)
         path.write_bytes(content)
 
 
 def close() -> None:
-    """Take from the case's user what it could write outside its folders: nothing there is put back."""
+    """Remove the case's user's rights to write outside its folders, since nothing there is restored."""
     for path in _within("/", os.lstat("/").st_dev):
         found = os.lstat(path)
         shift = 6 if found.st_uid == UID else 3 if found.st_gid == GID else 0
@@ -102,7 +102,7 @@ def close() -> None:
 
 
 def _within(folder: str, device: int) -> Iterator[str]:
-    """Everything on the same file system."""
+    """Yield everything on the same file system."""
     left = [folder]
     while left:
         with os.scandir(left.pop()) as entries:
@@ -115,7 +115,7 @@ def _within(folder: str, device: int) -> Iterator[str]:
 
 
 def _complete(file: Path, lines: tuple[str, ...]) -> None:
-    """Add the lines whose number no other has."""
+    """Add those lines whose number no other line has."""
     _make_plain(file)
     there = file.read_text(errors="surrogateescape").splitlines()
     numbers = {line.split(":")[_NUMBER] for line in there if line.count(":") >= _NUMBER}
@@ -124,7 +124,7 @@ def _complete(file: Path, lines: tuple[str, ...]) -> None:
 
 
 def _make_plain(path: Path) -> None:
-    """Make it a file, whatever the image has there: a link leads elsewhere, a pipe is waited for."""
+    """Make the path a regular file: a link in the image would lead elsewhere, and reading a pipe would block."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     elif path.is_symlink() or (path.exists() and not path.is_file()):

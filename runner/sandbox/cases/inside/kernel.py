@@ -1,4 +1,4 @@
-"""System calls that the standard library of every Python since 3.11 lacks. Each raises `OSError`."""
+"""System calls that the standard library lacks, in every Python since 3.11. Each function raises `OSError`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,14 @@ NEWNS, NEWIPC, NEWNET, NEWPID, NEWCGROUP = 0x00020000, 0x08000000, 0x40000000, 0
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND = 1, 2, 4, 8, 32, 4096
 _REC, _PRIVATE = 16384, 1 << 18
 _DETACH = 2
-_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = (
-    1,
-    24,
-    22,
-    36,
-    38,
-)
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _SECCOMP_MODE_FILTER = 2
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _RT_SIGACTION = {"x86_64": 13, "aarch64": 134}
 _SIGNALS = 64
 _DEFAULT = bytes(32)
-"""The kernel's `struct sigaction` of a signal that does what it does by default."""
+"""The kernel's `struct sigaction` for a signal's default action."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -39,7 +34,7 @@ def mount(source: str, target: str, kind: str, flags: int = 0, options: str = ""
 
 
 def unmount(target: str) -> None:
-    """Detach a file system, lazily: what is in use goes when its last user does."""
+    """Detach a file system lazily: one in use goes when its last user does."""
     _check(_libc.umount2(ctypes.c_char_p(target.encode()), _DETACH), target)
 
 
@@ -49,22 +44,22 @@ def unshare(flags: int) -> None:
 
 
 def own_mounts() -> None:
-    """Let this process's mounts be its own, neither seen by others nor changed by them."""
+    """Make this process's mounts private: others neither see nor change them."""
     unshare(NEWNS)
     mount("", "/", "", _REC | _PRIVATE)
 
 
 def enter(namespace: int, kind: int) -> None:
-    """Go to the namespace of a file descriptor."""
+    """Enter the namespace of a file descriptor."""
     _check(_libc.setns(namespace, kind))
 
 
 def default_signals(but: Container[int]) -> None:
-    """Let every signal but these do what it does by default, and none be blocked.
+    """Reset every signal except these to its default action, and block none.
 
-    Programs inherit from whatever started the engine what is ignored and blocked. This asks the kernel itself, since
-    the C library keeps 32 and 33 to its own use and refuses to set them. Raises `KeyError` on an architecture that is
-    not in the table.
+    Programs inherit ignored and blocked signals from whatever started the engine. This asks the kernel itself, since
+    the C library reserves 32 and 33 and refuses to set them. Raises `KeyError` on an architecture that is not in the
+    table.
     """
     call = _RT_SIGACTION[os.uname().machine]
     for number in range(1, _SIGNALS + 1):
@@ -74,23 +69,23 @@ def default_signals(but: Container[int]) -> None:
 
 
 def drop_bounding_set() -> None:
-    """No program that this process or a child of it executes from now on can gain a capability."""
+    """Prevent this process, its children and the programs they execute from ever gaining a capability."""
     for capability in range(int(Path("/proc/sys/kernel/cap_last_cap").read_text()) + 1):
         _prctl(_PR_CAPBSET_DROP, capability)
 
 
 def no_new_privileges() -> None:
-    """Neither setuid bits nor file capabilities count from now on."""
+    """Disable setuid bits and file capabilities from now on."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose own has ended, to wait for them."""
+    """Become the parent of orphaned descendants, to wait for them."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent ends, however it does."""
+    """Have the kernel kill this process when its parent ends, however it ends."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -102,7 +97,7 @@ def filter_calls(program: bytes) -> None:
 
 
 def loopback_up() -> None:
-    """Let a new network namespace talk to itself."""
+    """Start the loopback interface of a new network namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 

@@ -1,10 +1,10 @@
-"""Way one: a fresh root for each case, out of three layers.
+"""Isolation with mounts: a fresh root for each case, made of three layers.
 
     the installed root    the container's own, read by all cases and written by none
-    prep                  the case's files, and what its prep script did
-    command               what its command did: ΔS
+    prep                  the case's files, and the effects of its prep script
+    command               the effects of its command: ΔS
 
-The layers of a case lie in one tmpfs of limited size and go with it.
+The layers of a case lie in one tmpfs of limited size, which is unmounted at its end.
 """
 
 from __future__ import annotations
@@ -22,47 +22,49 @@ _ROOT, _VIEW, _PREP, _COMMAND, _SHM = (
     f"{STAGE}/{part}" for part in ("root", "view", "prep", "command", "shm")
 )
 _WORK = {_PREP: f"{STAGE}/prep-work", _COMMAND: f"{STAGE}/command-work"}
-"""Upper layer -> the folder that the kernel wants beside it."""
+"""Upper layer -> the work folder that the kernel needs beside it."""
 _SAFE = kernel.NOSUID | kernel.NODEV
 
 
 class Overlays:
-    """Makes stages. One at a time: its process's mounts are its own, and all stages lie at one path."""
+    """Makes stages, one at a time: its process has its own mounts, and all stages lie at one path."""
 
     def __init__(self, size: str, caps: changes.Caps, become: Callable[[], None]) -> None:
         self.caps = caps
         self._size = size
-        self._walls = command.Walls(_enter, become, _end)
+        self._isolation = command.Isolation(_enter, become, _end)
         self._has_network = False
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY)
 
     @contextmanager
     def fresh(self) -> Iterator[Overlay]:
-        """A clean machine, gone without trace at the end."""
+        """Yield a clean machine, removed without trace at the end."""
         kernel.mount("tmpfs", STAGE, "tmpfs", _SAFE, f"{self._size},mode=0755")
         try:
             for folder in (_ROOT, _VIEW, _PREP, _COMMAND, _SHM, *_WORK.values()):
                 os.mkdir(folder, 0o755)
-            os.chmod(_SHM, 0o1777)  # noqa: S103 - as it is everywhere
+            os.chmod(_SHM, 0o1777)  # noqa: S103 - its usual mode
             with closing(Overlay(self)) as stage:
                 yield stage
         finally:
             kernel.unmount(STAGE)
 
     def crew(self) -> command.Crew:
-        """One in process and network namespaces of its own, for the root that is mounted when it gets its order."""
+        """Return a crew in its own process and network namespaces, for the root that is mounted when it gets
+        its order.
+        """
         if self._network_used():
             kernel.unshare(kernel.NEWNET)
             kernel.loopback_up()
-        kernel.enter(self._own, kernel.NEWPID)  # else a second namespace could not be made
+        kernel.enter(self._own, kernel.NEWPID)  # otherwise a second namespace could not be made
         kernel.unshare(kernel.NEWPID)
-        return command.Crew(self._walls)
+        return command.Crew(self._isolation)
 
     def _network_used(self) -> bool:
-        """Whether this process's network is not a new one any more: making one costs more than the rest of a stage.
+        """Return whether this process's network has been used. Making a new one takes longer than the rest of a stage.
 
-        Sockets die with their processes. What could outlive them, such as a port that is not free again at once, needs
-        a packet, and the loopback, which is all that there is, has counted it.
+        Sockets die with their processes. Whatever could outlive them, such as a port that is not free again at once,
+        needs a packet, and the loopback, the only interface, has counted it.
         """
         if not self._has_network:
             self._has_network = True
@@ -72,23 +74,23 @@ class Overlays:
 
 
 class Overlay:
-    """One case's stage."""
+    """The stage of one case."""
 
     how = "overlay"
     files = _PREP
-    """Where the case's own files are written, by their absolute paths."""
+    """Prefix of the paths of the case's own files."""
 
     def __init__(self, overlays: Overlays) -> None:
         self._overlays = overlays
         self._crew: command.Crew | None = overlays.crew()
 
     def open_root(self) -> None:
-        """Let the case's user make entries in `/`, and touch nobody else's there; before `prepare`."""
-        for layer in (_PREP, _COMMAND):  # the root of a merged view has the attributes of its upper layer
-            os.chmod(layer, 0o1777)  # noqa: S103 - a machine of the case's own
+        """Let the case's user make entries in `/`, without touching others' entries there. Call before `prepare`."""
+        for layer in (_PREP, _COMMAND):  # a merged view's root has the attributes of its upper layer
+            os.chmod(layer, 0o1777)  # noqa: S103 - the machine is the case's own
 
     def prepare(self, order: command.Order) -> command.Ending:
-        """Run the prep script: what it changes is part of the state that the command finds."""
+        """Run the prep script. Its changes are part of the state that the command finds."""
         _mount("/", _PREP)
         try:
             return self._run(order)
@@ -103,14 +105,14 @@ class Overlay:
         return self._run(order)
 
     def changes(self) -> changes.Changes:
-        """What the command changed."""
+        """Return what the command changed."""
         caps = self._overlays.caps
         found = changes.Changes(changes.Tree(_VIEW), changes.Tree(_ROOT), caps.entries, caps.clock())
         changes.layered(found, _COMMAND)
         return found
 
     def close(self) -> None:
-        """Send home whoever still waits for a command."""
+        """Dismiss the crew if it still waits for a command."""
         if self._crew:
             self._crew.dismiss()
 
@@ -120,15 +122,15 @@ class Overlay:
 
 
 def _mount(lower: str, upper: str) -> None:
-    # redirect_dir: else a rename of a folder that the image brought would fail.
+    # redirect_dir: without it, renaming a folder of the image would fail.
     options = f"lowerdir={lower},upperdir={upper},workdir={_WORK[upper]},redirect_dir=on,index=off"
     kernel.mount("overlay", _ROOT, "overlay", _SAFE, options)
 
 
 def _enter() -> None:
-    """Give this process, which has a process namespace of its own, the rest of a machine."""
+    """Give this process, which has its own process namespace, the rest of a machine."""
     kernel.unshare(kernel.NEWNS | kernel.NEWIPC)
-    # Read-only: without that, even somebody without capabilities may set what belongs to uid 0.
+    # Read-only: otherwise even a process without capabilities may set what belongs to uid 0.
     kernel.mount("proc", f"{_ROOT}/proc", "proc", _SAFE | kernel.NOEXEC | kernel.RDONLY, "hidepid=2")
     kernel.mount("/dev", f"{_ROOT}/dev", "", kernel.BIND)
     kernel.mount("", f"{_ROOT}/dev", "", kernel.REMOUNT | kernel.BIND | kernel.RDONLY | kernel.NOSUID)
@@ -141,6 +143,6 @@ def _enter() -> None:
 
 
 def _end(parent: int) -> int:
-    """With the first process of a namespace the kernel ends all others."""
+    """Kill the namespace's first process; the kernel ends all others with it."""
     os.kill(parent, signal.SIGKILL)
     return os.waitpid(parent, 0)[1]

@@ -1,4 +1,4 @@
-"""Who a case runs as: nobody in particular, with no privilege and no way to one."""
+"""The user of a case: an unused number, with no privilege and no way to gain one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPEN_FILES = 1024
 
 
 def become(program: bytes, file_bytes: int) -> None:
-    """Make this process the case's: nothing that it, or what it executes, does can undo any of it.
+    """Make this process the case's: neither it nor what it executes can undo any of this.
 
     `program` is the seccomp filter, `file_bytes` the size of the largest file that it may make. The bounding set is
     empty and new privileges are off already (`serve`), so losing uid 0 loses every capability.
@@ -34,13 +34,13 @@ def become(program: bytes, file_bytes: int) -> None:
 
 
 def first_to_go() -> None:
-    """Memory that is short is taken from this process and its children, never from the supervisor."""
+    """Make the kernel take this process and its children first when memory is short, never the supervisor."""
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 @contextmanager
 def acting() -> Iterator[None]:
-    """Within, this process reads and writes as the case's user does, and no capability counts."""
+    """Read and write as the case's user within the context, without any capability."""
     os.setegid(GID)
     os.seteuid(UID)
     try:

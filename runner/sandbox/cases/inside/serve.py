@@ -1,7 +1,7 @@
-"""What the host starts: `prepare` once in a container, then a `serve` for each lane.
+"""The supervisor's two programs, which the host starts: `prepare` once per container, then `serve` for each lane.
 
-    prepare SETTING    makes the root ready and tries the way that is asked for
-    serve SETTING      a case a line on stdin, its result a line on stdout, until stdin ends
+    prepare SETTING    makes the root ready and tries the requested isolation
+    serve SETTING      reads a case per line on stdin and writes its result per line on stdout, until stdin ends
 
 SETTING is the JSON of `Setting`. No descriptor of this process ever reaches a case.
 """
@@ -27,15 +27,15 @@ from runner.sandbox.cases.inside.overlay import Overlay, Overlays
 
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _THE_CONTAINERS = ("HOME", "HOSTNAME", "TERM")
-"""Variables that the engine adds to those of the image."""
+"""Variables that the engine adds to the image's."""
 MEGABYTE = 1 << 20
 SLACK_SECONDS = 30
-"""For all of a case that has no deadline of its own, on a busy machine."""
+"""Seconds for everything in a case that has no deadline of its own, on a busy machine."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all cases of a container have in common; limits as in `runner.records.cases.CaseLimits`."""
+    """Settings that all cases of a container share; limits as in `runner.records.cases.CaseLimits`."""
 
     how: str
     files_root: str
@@ -43,11 +43,11 @@ class Setting:
     env: dict[str, str]
     limits: dict[str, Any]
     lane: str = ""
-    """Tells apart the lanes of one container."""
+    """Name of the lane, unique in its container."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run one of the two; exit code 1 with a sentence on stderr when this container cannot do what is asked."""
+    """Run one of the two programs. Return 1, after a sentence on stderr, if this container cannot do what is asked."""
     work, setting = arguments[0], Setting(**json.loads(arguments[1]))
     kernel.default_signals(but=command.IGNORED)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -79,26 +79,27 @@ def prepare(setting: Setting) -> None:
 
 def serve(setting: Setting) -> None:
     """Answer requests, one at a time, until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's to hear
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host
     limits = setting.limits
     if setting.how == "overlay":
         kernel.own_mounts()
-        with suppress(OSError):  # the container's own limits hold all the same
+        with suppress(OSError):  # the container's own limits still hold
             cgroup.join(ground.STAGE, setting.lane, limits["memory_mb"] + limits["disk_mb"], limits["pids"])
     stages = _stages(setting)
-    gc.freeze()  # what is never collected is never written to, and stays shared with the children
-    while _served(stages, setting):
+    gc.freeze()  # objects that are never collected are never written to, so they stay shared with the children
+    while _serve_one(stages, setting):
         pass
 
 
-def _served(stages: Overlays | Copies, setting: Setting) -> bool:
-    """Answer one request; False when there is none any more. The machine is made while the host has none yet, and put
-    away when it has its answer.
+def _serve_one(stages: Overlays | Copies, setting: Setting) -> bool:
+    """Answer one request; return False when there is none left.
+
+    The machine is made before the host sends its case, and removed after the host has its answer.
     """
     with stages.fresh() as stage:
         signal.alarm(0)
         line = sys.stdin.buffer.readline()
-        # Nothing here takes that long; if it does, the host hears of it by this process's end.
+        # Nothing here takes that long. If it does, the alarm ends this process, and the host notices.
         limits = setting.limits
         signal.alarm(math.ceil(2 * (limits["seconds"] + limits["diff_seconds"]) + SLACK_SECONDS))
         if line:
@@ -107,7 +108,7 @@ def _served(stages: Overlays | Copies, setting: Setting) -> bool:
 
 
 def _stages(setting: Setting) -> Overlays | Copies:
-    """The way to clean machines. Also gives up, for all that this process will ever execute, what none may have."""
+    """Return the maker of clean machines, and drop the privileges that nothing this process executes may have."""
     limits = setting.limits
     kernel.drop_bounding_set()
     kernel.no_new_privileges()
@@ -123,7 +124,7 @@ def _stages(setting: Setting) -> Overlays | Copies:
 
 
 def handle(stage: Overlay | Copy, setting: Setting, request: dict[str, Any]) -> dict[str, Any]:
-    """Run one case on its own machine; the fields of `runner.records.cases.CaseResult`."""
+    """Run one case on its own machine and return the fields of `runner.records.cases.CaseResult`."""
     env = _environment() | setting.env | request["env"]
     seconds, output_bytes = setting.limits["seconds"], setting.limits["output_bytes"]
 
@@ -147,21 +148,20 @@ def handle(stage: Overlay | Copy, setting: Setting, request: dict[str, Any]) -> 
 
 @cache
 def _environment() -> dict[str, str]:
-    """The image's own variables, and those of the case's user."""
-    given = {
-        name[1:]: value for name, value in os.environ.items() if name[0] == "+"
-    }  # `inside.PYTHON` says why
+    """Return the image's own variables with those of the case's user."""
+    # `inside.PYTHON` says why the names begin with a `+`.
+    given = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
     own = {name: value for name, value in given.items() if name not in _THE_CONTAINERS}
     usual = {"PATH": USUAL_PATH, "LANG": "C.UTF-8"}
     return usual | own | {"HOME": person.HOME, "USER": person.NAME, "LOGNAME": person.NAME}
 
 
 def _write(stage: Overlay | Copy, files_root: str, files: dict[str, str]) -> str:
-    """Write the case's files as its user; returns why that failed, if it did."""
+    """Write the case's files as its user. Return why that failed, or an empty string."""
     root = stage.files + files_root
     os.makedirs(root, exist_ok=True)
     os.chown(root, person.UID, person.GID)
-    os.chdir(root)  # no path of ours leads that user here
+    os.chdir(root)  # the case's user may not be able to enter it by its path
     try:
         with person.acting():
             for name, text in files.items():
