@@ -17,10 +17,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from runner.gateway.answers import is_crowded
 from runner.gateway.api import Api, Json
+from runner.gateway.call import Answer, Call
 from runner.gateway.chat import Chat
 from runner.gateway.messages import Messages
 from runner.gateway.responses import Responses
-from runner.gateway.session import LARGE_BYTES, Answer, Call, Session
+from runner.gateway.session import LARGE_BYTES, Session
 
 CHAT, MESSAGES = Chat(), Messages()
 APIS: tuple[Api, ...] = (CHAT, Responses(), MESSAGES)
