@@ -110,11 +110,10 @@ class Meter:
         """
         self._budget, self._model, self._seconds = budget, model, seconds
         if budget.usd is not None and not model.prices.known:
-            message = (
+            raise ConfigError(
                 f"Budget {budget.name!r} caps USD, but model {model.name!r} has no price for input or output tokens. "
                 "Set model.prices.input and model.prices.output (USD per million), or budget.usd=null."
             )
-            raise ConfigError(message)
         self.usage = Usage()
         self.cost_usd: float | None = 0.0
         self.turns = 0

@@ -267,7 +267,7 @@ def test_it_is_deterministic() -> None:
         ("name: x\ndefault: [{run: ls, tools: [ls]}]\n", "a turn has"),
         ("name: x\ndefault: [{say: done}, {run: ls}]\n", "only the last turn"),
         ("default: []\n", "name: Field required"),
-        ("name: [\n", "is no YAML"),
+        ("name: [\n", "is not YAML"),
         ("", "is wrong at file"),
     ],
 )
