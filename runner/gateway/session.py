@@ -97,7 +97,7 @@ class Session:
         return Endpoint(
             base_url=BASE_URL,
             key=self.key,
-            model=self._provider.told,
+            model=self._provider.model_name,
             context_window=model.context_window,
             max_output_tokens=model.max_output_tokens,
         )

@@ -74,7 +74,7 @@ def test_another_version_of_a_pypi_agent_needs_a_lock_and_says_so() -> None:
     absent = {
         "bundle": {"name": "a", "kind": "pypi", "package": "a", "version": "1", "lock": Path("/none.lock")}
     }
-    with pytest.raises(ConfigError, match=r"agent\.bundle\.lock: /none\.lock is no file"):
+    with pytest.raises(ConfigError, match=r"agent\.bundle\.lock: /none\.lock is not a file"):
         shipped("kimi_cli", **absent)
 
 

@@ -231,9 +231,9 @@ def test_a_trial_finds_its_recording(tmp_path: Path) -> None:
 
 def test_another_recording_is_another_model(tmp_path: Path) -> None:
     model = Model(name="cassette", backend="cassette", path=tmp_path)
-    with pytest.raises(ConfigError, match="there is no recording in"):
+    with pytest.raises(ConfigError, match="there is not a recording in"):
         sealed(model)
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         sealed(model.model_copy(update={"path": tmp_path / "none"}))
     _write(tape(tmp_path, "c", "t", 1), model_call())
     before = sealed(model)
@@ -246,5 +246,5 @@ def test_a_file_that_is_no_recording_is_named(session: Open, tmp_path: Path) -> 
     wrong = tmp_path / "a/b/1.jsonl"
     wrong.parent.mkdir(parents=True)
     wrong.write_text(json.dumps({"index": 0}) + "\n")
-    with pytest.raises(ConfigError, match=r"1\.jsonl is no recording: Field required"):
+    with pytest.raises(ConfigError, match=r"1\.jsonl is not a recording: Field required"):
         _replay(session, wrong)
