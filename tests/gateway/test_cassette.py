@@ -231,7 +231,7 @@ def test_a_trial_finds_its_recording(tmp_path: Path) -> None:
 
 def test_another_recording_is_another_model(tmp_path: Path) -> None:
     model = Model(name="cassette", backend="cassette", path=tmp_path)
-    with pytest.raises(ConfigError, match="there is not a recording in"):
+    with pytest.raises(ConfigError, match="there is no recording in"):
         sealed(model)
     with pytest.raises(ConfigError, match="is not a folder"):
         sealed(model.model_copy(update={"path": tmp_path / "none"}))
