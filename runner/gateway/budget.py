@@ -146,7 +146,7 @@ class Meter:
 
     @property
     def waits(self) -> bool:
-        """Whether a call is waiting for the limits on calls now."""
+        """Return whether a call is waiting for the limits on calls now."""
         return self._waits.runs
 
     @property

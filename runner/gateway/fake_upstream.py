@@ -47,15 +47,15 @@ class Behaviour(Record):
     retry_after: float | str | None = None
     """Retry-After header, in seconds or as any text."""
     cut: bool = False
-    """Whether to close the connection in the middle of the body."""
+    """True to close the connection in the middle of the body."""
     cut_after: int | None = None
     """Number of events in a streamed answer after which the connection is closed."""
     error_after: int | None = None
     """Number of events in a streamed answer after which an error ends it."""
     failed: bool = False
-    """Whether that error is a `response.failed` of the responses API."""
+    """True to send that error as a `response.failed` of the responses API."""
     streams: bool = True
-    """Whether the fake streams when asked to."""
+    """False to ignore a wish for a stream."""
     seconds: float = 0.0
     """Delay of the answer."""
     held: Literal["answer", "end"] | None = None

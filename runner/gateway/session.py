@@ -124,7 +124,7 @@ class Session:
 
     @property
     def limited(self) -> bool:
-        """Whether calls may have to wait for those of other trials."""
+        """Return whether calls may have to wait for those of other trials."""
         return bool(self._gates)
 
     @property
@@ -136,7 +136,7 @@ class Session:
 
     @property
     def waiting(self) -> bool:
-        """Whether a call is waiting for the limits on calls now."""
+        """Return whether a call is waiting for the limits on calls now."""
         return self._meter.waits
 
     @property

@@ -52,7 +52,7 @@ class Outlet:
         self.request = request
         """The agent's request."""
         self.begun = False
-        """Whether any event was passed on; if so, the call is not retried."""
+        """True once an event was passed on; if so, the call is not retried."""
         self.ending = b""
         """End of the agent's stream, sent once the call is on the ledger."""
         self._events: list[bytes] = []
@@ -96,9 +96,9 @@ class Flight:
         """`turn` counts a request and waits for its turn, which moves `deadline` (monotonic seconds) on."""
         self.turn, self.deadline = turn, deadline
         self.open = False
-        """Whether a request was sent that has no whole answer, so that the provider may charge it."""
+        """True if a request was sent that has no whole answer, so that the provider may charge it."""
         self.sent = False
-        """Whether any request was sent to the provider."""
+        """True once any request was sent to the provider."""
         self.limit = asyncio.timeout(None)
         """Time limit of the try, suspended while it waits for its turn."""
         self.clean: Callable[[Json], Json] = lambda event: event
@@ -114,7 +114,7 @@ class Flight:
 
     @property
     def begun(self) -> bool:
-        """Whether the agent has seen a part of the answer, so that there is no other try."""
+        """Return whether the agent has seen a part of the answer, so that there is no other try."""
         return self._outlet is not None and self._outlet.begun
 
     @property
@@ -224,7 +224,7 @@ class Wire(httpx.AsyncBaseTransport):
         self._pool, self.connections = self, [self]
 
     def is_idle(self) -> bool:
-        """Whether no call is under way."""
+        """Return whether no call is under way."""
         return not self._under_way
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
