@@ -84,7 +84,7 @@ class FakeUpstream:
         """Number of requests under way, now and at most."""
         self._released = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
-        paths: dict[str, ApiName] = {
+        paths = {
             "/v1/chat/completions": "chat",
             "/v1/responses": "responses",
             "/v1/messages": "messages",
@@ -122,7 +122,7 @@ class FakeUpstream:
         """Hold no answer any longer, now and in the future."""
         self._released.set()
 
-    async def _answer(self, api: ApiName, request: Request) -> Response:
+    async def _answer(self, api: str, request: Request) -> Response:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -130,7 +130,7 @@ class FakeUpstream:
         finally:
             self.at_once -= 1
 
-    async def _behave(self, api: ApiName, request: Request) -> Response:
+    async def _behave(self, api: str, request: Request) -> Response:
         now = self._behaviours[min(len(self.requests), len(self._behaviours) - 1)]
         number = len(self.requests)
         self.requests.append(await request.json())
@@ -310,7 +310,7 @@ def _responses_body(behaviour: Behaviour, number: int, model: str) -> dict[str, 
 
 
 BODIES = {"chat": _chat_body, "responses": _responses_body, "messages": _messages_body}
-STREAMS: dict[ApiName, Callable[[dict[str, Any], dict[str, Any]], Iterator[bytes]]] = {
+STREAMS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Iterator[bytes]]] = {
     "chat": fake_stream.chat,
     "responses": fake_stream.responses,
     "messages": fake_stream.messages,

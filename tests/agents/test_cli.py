@@ -1,4 +1,4 @@
-"""CLI agents: what the YAML files render to, and the rules of their templates."""
+"""CLI agents: the commands that their YAML files render to, and the rules of their templates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def agent(**fields: Any) -> CliAgent:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_render_as_committed(name: str) -> None:
-    """A change of these files is a change of what was measured; review it as such."""
+    """A change of these files changes what was measured; review it as such."""
     rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json(indent=1, exclude_defaults=True)
     assert f"{rendered}\n" == (SNAPSHOTS / f"{name}.json").read_text()
 
@@ -53,7 +53,7 @@ def test_shipped_agents_run_what_their_bundle_installs(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_are_told_the_context_window(name: str) -> None:
-    """OpenHands is told when to compact; mini-swe-agent never does."""
+    """OpenHands gets the size at which to compact; mini-swe-agent never compacts."""
     rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json()
     assert [size for size in ("200000", "160000") if size in rendered] == (
         {"mini_swe_agent": [], "openhands": ["160000"]}.get(name, ["200000"])

@@ -1,4 +1,4 @@
-"""What an agent says of its own tokens: whatever it wrote, four sane counts or a `ValueError`."""
+"""An agent's own count of its tokens: whatever it wrote, the result is four plausible counts or a `ValueError`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_difference_is_told_count_by_count() -> None:
 
 
 def test_a_subagents_tokens_are_kimi_clis_too() -> None:
-    """They are told in the main agent's file, one payload deeper."""
+    """The main agent's file has them, one payload deeper."""
     usage = {"input_other": 6, "input_cache_read": 4, "input_cache_creation": 0, "output": 5}
     status = {"type": "StatusUpdate", "payload": {"token_usage": usage}}
     deeper = {"type": "SubagentEvent", "payload": {"event": status}}
@@ -112,7 +112,7 @@ def test_an_expression_that_is_none_fails_at_the_door() -> None:
 
 
 def read(pattern: Path, most: int = 100) -> subprocess.CompletedProcess[str]:
-    """As in a sandbox, where it is run by the runtime."""
+    """Run the reader as the runtime does in a sandbox."""
     argv = [sys.executable, "-I", "-S", "-c", Path(read_inside.__file__).read_text(), str(pattern), str(most)]
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
 
@@ -127,7 +127,7 @@ def test_files_are_printed_in_their_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("thing", ["link", "pipe", "directory", "large"])
 def test_what_is_no_modest_regular_file_is_not_read(tmp_path: Path, thing: str) -> None:
-    """A link could lead to a file that only root may read; a pipe would be waited for."""
+    """A link could lead to a file that only root may read; reading a pipe would not end."""
     path, other = tmp_path / "x", tmp_path / "y"
     other.write_text("secret")
     make: dict[str, Callable[[], object]] = {

@@ -1,4 +1,4 @@
-"""The connections beneath litellm: which failure may have cost something, by which way, and how many are made."""
+"""Connections beneath litellm: the failures that may have been charged, their route, and their number."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Resetting(BaseHTTPRequestHandler):
 
 
 class _Stalling(BaseHTTPRequestHandler):
-    """A provider that begins an answer, and says when its client has left."""
+    """A provider that begins an answer, and reports when its client has left."""
 
     begun: ClassVar[Event]
     left: ClassVar[Event]
@@ -63,7 +63,7 @@ class _Stalling(BaseHTTPRequestHandler):
 
 
 class _Proxy(BaseHTTPRequestHandler):
-    """An HTTP proxy that answers for whoever is asked."""
+    """An HTTP proxy that answers in place of every host."""
 
     asked: ClassVar[list[str]] = []
 
@@ -91,7 +91,7 @@ def _serving(handler: type[BaseHTTPRequestHandler], certificate: Path | None = N
 
 @pytest.fixture(scope="module")
 def self_signed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that nobody vouches for, with its key."""
+    """Make a self-signed certificate for 127.0.0.1, with its key."""
     file = tmp_path_factory.mktemp("tls") / "both.pem"
     key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=x -addext subjectAltName=IP:127.0.0.1"
     command = ["openssl", "req", "-x509", *key.split(), "-keyout", str(file)]
@@ -104,7 +104,7 @@ def self_signed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_connection_that_is_reset_after_the_request_may_have_been_charged(
     session: Open, http: Http, model: str
 ) -> None:
-    """To litellm's transport that is a connection that was never made."""
+    """The transport of litellm reports such a reset as a connection that was never made."""
     with _serving(_Resetting) as url:
         trial = session(url, id=model)
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 502
@@ -135,7 +135,7 @@ def test_providers_are_reached_through_the_proxy_that_the_environment_names(
 @pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
 @pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])
 def test_a_deadline_makes_no_client_for_every_call(session: Open, http: Http, model: str, path: str) -> None:
-    """What was left of it was part of the name that litellm keeps a client by."""
+    """The time left was part of the name under which litellm caches a client."""
     kept = load_litellm().in_memory_llm_clients_cache.cache_dict
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial, known = session(upstream.url, id=model, seconds=60), []
@@ -148,7 +148,7 @@ def test_a_deadline_makes_no_client_for_every_call(session: Open, http: Http, mo
 
 @pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])
 def test_an_agent_that_hangs_up_in_the_middle_of_an_answer_ends_it(session: Open, model: str) -> None:
-    """Its connection is closed, whatever client holds it, and what the answer may have cost is kept."""
+    """The connection is closed, whatever client holds it, and the possible cost of the answer is counted."""
     _Stalling.begun, _Stalling.left = Event(), Event()
     content = json.dumps(HELLO | {"max_tokens": 100})
     with _serving(_Stalling) as url, socket.socket(socket.AF_UNIX) as agent:

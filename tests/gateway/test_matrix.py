@@ -1,4 +1,4 @@
-"""Every API with every kind of provider: a conversation with parallel tool calls is intact, or the loss is named."""
+"""A conversation with parallel tool calls is intact between every API and every provider, or its loss is named."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _chat() -> Json:
 
 
 def _responses() -> Json:
-    """As codex sends it."""
+    """Return a request like codex's."""
     calls = [
         {"type": "function_call", "call_id": key, "name": "shell", "arguments": text}
         for key, text in (("t1", LS), ("t2", PWD))
@@ -81,7 +81,7 @@ def _responses() -> Json:
 
 
 def _messages() -> Json:
-    """As Claude Code sends it."""
+    """Return a request like Claude Code's."""
     cached = {"cache_control": {"type": "ephemeral"}}
     calls = [
         {"type": "tool_use", "id": key, "name": "shell", "input": json.loads(text)}
@@ -198,7 +198,7 @@ USED = [ASKED, {"role": "assistant", "content": [MADE]}, {"role": "user", "conte
 def test_what_is_cached_costs_what_the_price_list_says(
     session: Open, http: Http, path: str, body: Json
 ) -> None:
-    """Of caches that live an hour the price list knows no rate: they cost 60 % more than was counted."""
+    """The price list has no rate for caches that live an hour: they cost 60 % more than was counted."""
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, id="anthropic/claude-sonnet-4-6")
         assert http(trial).post(f"/v1/{path}", json=body | {"max_tokens": 100}).status_code == 200

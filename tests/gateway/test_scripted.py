@@ -1,4 +1,4 @@
-"""The scripted model plays its policy over the wire of each API, to any agent's tools, and says what it is."""
+"""The scripted model plays its policy through each API, with any agent's tools, and labels its answers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_chat_agent_is_led_through_the_policy(
 def test_a_responses_agent_is_led_through_the_same_policy(
     session: Open, http: Http, model: Json, *, stream: bool
 ) -> None:
-    """Its tool is called exec_command, as codex has it, and its items come back as codex sends them."""
+    """The tool is called exec_command, and its items come back in codex's form."""
     tool: Json = {"type": "function", "name": "exec_command"}
     tool["parameters"] = {"type": "object", "properties": {"cmd": TEXT}, "required": ["cmd"]}
     trial = session(**model)
@@ -110,7 +110,7 @@ def test_a_responses_agent_is_led_through_the_same_policy(
 def test_a_messages_agent_is_led_through_the_same_policy(
     session: Open, http: Http, model: Json, *, stream: bool
 ) -> None:
-    """Its tool is called Bash and stands among others with text arguments, as in Claude Code."""
+    """The tool is called Bash and stands among others with text arguments, as in Claude Code."""
     read: Json = {"name": "Read", "input_schema": {"type": "object", "properties": {"file_path": TEXT}}}
     bash: Json = {"name": "Bash"}
     bash["input_schema"] = {"type": "object", "properties": {"command": TEXT}, "required": ["command"]}
@@ -138,7 +138,7 @@ def test_a_messages_agent_is_led_through_the_same_policy(
 
 
 def _sums_agree(trial: Session) -> None:
-    """The ledger has what was served, priced, and labelled as what it is."""
+    """Check that usage and cost are the sums of the ledger, whose calls are all labelled as scripted."""
     calls = trial.calls
     assert all(call.scripted for call in calls)
     assert trial.usage == sum((call.usage for call in calls if call.usage), Usage())

@@ -1,4 +1,4 @@
-"""What a ledger sums up to is what its session counted, however its calls ended."""
+"""The sum of a ledger equals the session's count, however its calls ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDS = Behaviour(text="One two three four five six seven.")
 def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
     session: Callable[..., Session], http: Callable[..., httpx.Client], name: str, model: str
 ) -> None:
-    """A repetition takes it from there: what had been counted of a broken stream was gone."""
+    """A retry starts from that count. The tokens of a broken stream used to be lost."""
     path, body = APIS[name][0].path, APIS[name][1]() | {"model": "any", "stream": True}
     with FakeUpstream(WORDS, WORDS.model_copy(update={"held": "end"})) as upstream:
         trial = session(upstream.url, id=model, stream="through")
@@ -43,7 +43,7 @@ def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
 def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(
     session: Callable[..., Session], http: Callable[..., httpx.Client], tmp_path: Path
 ) -> None:
-    """A runner that is killed leaves what is copied here."""
+    """The copy of the ledger is what a killed runner leaves."""
     path, body = APIS["chat"][0].path, APIS["chat"][1]() | {"model": "any"}
     held = Behaviour(text="worth it", held="answer")
     with FakeUpstream(WORDS, held) as upstream, ThreadPoolExecutor(1) as pool:
@@ -66,13 +66,13 @@ def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(
 def test_a_session_knows_that_a_call_could_not_be_written_down(
     session: Callable[..., Session], http: Callable[..., httpx.Client]
 ) -> None:
-    """The agent was told of an error of the gateway's, ended of it, and had failed."""
+    """The agent got an error of the gateway's, ended, and had failed."""
     path, body = APIS["chat"][0].path, APIS["chat"][1]() | {"model": "any"}
     with FakeUpstream(WORDS) as upstream:
         trial = session(upstream.url)
         http(trial).post(path, json=body).raise_for_status()
         assert trial.unwritten is None
         with Path("/dev/full").open("wb") as full:
-            os.dup2(full.fileno(), trial._ledger._file.fileno())  # the disk beneath it
+            os.dup2(full.fileno(), trial._ledger._file.fileno())  # the disk beneath the ledger
         assert http(trial).post(path, json=body).status_code == HTTPStatus.INTERNAL_SERVER_ERROR
         assert trial.unwritten

@@ -1,4 +1,4 @@
-"""Streams that pass through: as they come, metered as if collected, and honest about where they broke off."""
+"""Streams that are passed on: at once, metered like collected answers, and honest about where they broke off."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _data(lines: Iterator[str]) -> Iterator[Json]:
             yield json.loads(line.removeprefix("data: "))
 
 
-def _told(call: ModelCall) -> Json:
-    """What the ledger says of a call, without when it was and how it came."""
+def _comparable(call: ModelCall) -> Json:
+    """Return a call on the ledger without its times and its way of delivery."""
     return call.model_dump(exclude={"started_at", "latency_seconds", "index", "dropped"})
 
 
@@ -84,7 +84,7 @@ def test_the_ledger_is_that_of_a_collected_call(session: Open, http: Http, name:
             trial = session(upstream.url, id=model, stream=stream, name=stream)
             for _ in ANSWERS:
                 assert http(trial).post(api.path, json=_asked(name)).status_code == 200
-        lines.append([_told(call) for call in trial.calls])
+        lines.append([_comparable(call) for call in trial.calls])
         assert trial.usage == sum(upstream.served, Usage())
     assert lines[0] == lines[1]
 
@@ -101,7 +101,7 @@ def test_a_bridged_call_is_collected_and_says_so(session: Open, http: Http, name
 
 
 def test_counts_come_to_those_who_asked_for_them(session: Open, http: Http) -> None:
-    """We ask for them always, else the ledger would have none."""
+    """The gateway always asks for the counts, or the ledger would have none."""
     with FakeUpstream(Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, stream="through")
         for wanted in (False, True):
@@ -135,7 +135,7 @@ def test_the_official_clients_read_what_passes_through(
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 def test_a_stream_that_breaks_off_ends_in_an_error(session: Open, http: Http, name: str, model: str) -> None:
-    """No second try, since the agent has seen the first; the caps count the most that it may have cost."""
+    """There is no second try, since the agent has seen the first. The caps count its worst case."""
     api = APIS[name][0]
     with FakeUpstream(LONG.model_copy(update={"cut_after": 6})) as upstream:
         trial = session(upstream.url, id=model, stream="through", budget=Budget(output_tokens=20, turns=2))
@@ -171,7 +171,7 @@ def test_a_stream_that_never_began_is_tried_again(session: Open, http: Http, nam
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 def test_an_error_in_a_stream_is_an_error(session: Open, http: Http, name: str, model: str) -> None:
-    """Providers that are overloaded say so in an event, after the status 200."""
+    """Overloaded providers report that in an event, after the status 200."""
     with FakeUpstream(Behaviour(error_after=0), Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, id=model, stream="through")
         answer = http(trial).post(APIS[name][0].path, json=_asked(name))
@@ -180,7 +180,7 @@ def test_an_error_in_a_stream_is_an_error(session: Open, http: Http, name: str, 
 
 
 def test_a_response_that_failed_is_no_answer(session: Open, http: Http) -> None:
-    """It was recorded as an answer, with status 200 and a turn."""
+    """Such a stream was recorded as an answer, with status 200 and a turn."""
     failed = Behaviour(text="One two.", error_after=4, failed=True, message="Out of order.")
     with FakeUpstream(failed) as upstream:
         trial = session(upstream.url, stream="through")
@@ -193,7 +193,7 @@ def test_a_response_that_failed_is_no_answer(session: Open, http: Http) -> None:
 
 
 def test_parallel_calls_without_numbers_stay_apart() -> None:
-    """Their arguments were run together in one call."""
+    """Their arguments were joined in one call."""
     stream = Chat().stream({})
     for id_, piece in (("a", "{"), (None, "}"), ("b", "[]")):
         call = {"function": {"arguments": piece}} | ({"id": id_} if id_ else {})

@@ -121,7 +121,7 @@ def test_a_rollout_without_calls_is_its_instruction() -> None:
 
 
 def _broken(document: Json, *path: str | int, value: object) -> Json:
-    """The document with one thing in it wrong."""
+    """Return the document with one error in it."""
     copied: Any = json.loads(json.dumps(document))
     place = copied
     for key in path[:-1]:
@@ -161,7 +161,7 @@ def test_the_validator_sees_what_is_wrong(path: tuple[str | int, ...], value: ob
 def test_a_tool_call_that_makes_no_sense_is_on_the_record(
     session: Callable[..., Session], http: Callable[..., httpx.Client], path: str, answer: Json
 ) -> None:
-    """What is made of calls is made when a trial is over, where whatever failed ended the whole sweep."""
+    """Trajectories are built at the end of a trial, where a failure ended the whole sweep."""
     message = {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "type": "function"} | answer]}
     body = {
         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],

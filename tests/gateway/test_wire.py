@@ -1,4 +1,4 @@
-"""The official client sees each API as its provider would show it, whatever API the provider speaks."""
+"""The official client sees each API in its own form, whatever API the provider speaks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHELL = {"type": "object", "properties": {"command": {"type": "string"}}, "requi
 CHAT_TOOLS = [{"type": "function", "function": {"name": "shell", "parameters": SHELL}}]
 RESPONSES_TOOLS = [{"type": "function", "name": "shell", "parameters": SHELL, "strict": False}]
 PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
-"""Speaks both APIs; chat only through OpenAI's client; chat only through litellm's own."""
+"""A provider of both APIs; one of chat through OpenAI's client; one of chat through litellm's own."""
 HELLO = [{"role": "user", "content": "hello"}]
 
 
@@ -150,7 +150,7 @@ def test_a_codex_conversation_reaches_a_chat_only_provider_whole(session: Open, 
 
 
 def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Callable[..., httpx.Client]) -> None:
-    """Every argument of litellm that a request could smuggle in stays out, above all where the key is sent."""
+    """No argument of litellm's can be smuggled in through a request, above all not the address for the key."""
     with FakeUpstream(Behaviour(text="ok")) as upstream, FakeUpstream(Behaviour(text="stolen")) as thief:
         trial = session(upstream.url, params={"temperature": 0.25})
         smuggled = {

@@ -1,4 +1,4 @@
-"""Attacks on the judges' answers: what comes from a candidate's side may be anything, and is its failure at worst.
+"""Attacks on the judges' answers: the candidate's side may send anything, and at worst fails its trial.
 
 A trial that is about to be lost must not end as one that could not be judged.
 """
@@ -56,7 +56,7 @@ VALUES = {
     "an object": "{}",
     "depth": DEEP,
 }
-"""JSON, or what Python takes for it, in the place of another value."""
+"""JSON, or what Python accepts as JSON, in place of another value."""
 LINES = {
     "nothing": b"",
     "a blank": b" ",
@@ -75,7 +75,7 @@ LINES = {
     "a byte order": b"\xef\xbb\xbf{}",
     "UTF-16": '{"event": "end"}'.encode("utf-16"),
 }
-"""Lines that are no answer of anybody's."""
+"""Lines that no judge writes."""
 
 
 # --- cases ------------------------------------------------------------------------------------------------------------
@@ -109,12 +109,12 @@ TEXTS = ("stdout", "stderr", "path", "digest", "text")
 
 
 def with_value(given: dict[str, Any], field: str, value: str) -> str:
-    """The object as JSON, with this text in the place of a field's value."""
+    """Return the object as JSON, with this text in place of a field's value."""
     return json.dumps({**given, field: "PLACE"}).replace('"PLACE"', value)
 
 
 def judged(result: CaseResult) -> Verdict | dict[str, float]:
-    """What becomes of a case with this result: the figures, none of which may be anything but a number."""
+    """Judge a case with this result, and check that all figures are numbers."""
     rules = metric.Rules("paper", 0.8, compare_modes=True)
     case = Case(command_class="t", command="x")
     good = CaseResult(exit_code=0, stdout="y", seconds=0.01, cpu_seconds=0.01, how="overlay")
@@ -138,7 +138,7 @@ def test_a_line_that_is_not_a_result_is_a_supervisor_that_died(line: bytes) -> N
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 @pytest.mark.parametrize("field", [*RESULT, *(f"change {name}" for name in CHANGE)])
 def test_no_value_of_a_result_stops_the_judge(field: str, value: str) -> None:
-    """Either it makes the answer none, or it is judged as any other."""
+    """The value either makes the answer invalid, or is judged like any other."""
     if field.startswith("change "):
         change = with_value(CHANGE, field.removeprefix("change "), value)
         answer = json.dumps({**RESULT, "changes": ["PLACE"]}).replace('"PLACE"', change)
@@ -185,7 +185,7 @@ for line in sys.stdin:
     if shape == "complains": sys.stderr.write("x" * 30_000_000); print("{}")
     print({"good": good, "twice": good + chr(10) + good, "late": good[:-1]}.get(shape, shape), flush=True)
 """
-"""Stands in the supervisor's place; a case's command says what it does."""
+"""A program in place of the supervisor, which follows the command of a case."""
 LOST = (
     "ends",
     "is killed",
@@ -201,7 +201,7 @@ LOST = (
 
 @pytest.fixture(scope="module")
 def taken() -> Iterator[CaseBox]:
-    """A side whose supervisors are somebody else's."""
+    """Open a side whose supervisors are replaced by `EVIL`."""
     sandboxes = prepared()
     image = sandboxes.image(Environment(image=base.tag()))
     genuine = launch.command
@@ -260,7 +260,7 @@ REPORTS: dict[str, dict[str, Any]] = {
 
 
 def verdict_of(told: str, into: Path, suite: Suite = SUITE) -> Verdict:
-    """As the verifier makes it of what `launch.py` passed on."""
+    """Return the verifier's verdict on the output of `launch.py`."""
     reported = only_of(read_reports(told, len(suite.commands)), {"/workspace/t.py"})
     return verifier._verdict(suite, reported, into, "")
 
@@ -307,7 +307,7 @@ def test_a_report_of_no_command_of_ours_is_none(event: str, number: int, tmp_pat
 
 
 def test_more_tests_than_are_published_do_not_void_a_trial(tmp_path: Path) -> None:
-    """Where there is no upstream code every test counts, and a candidate can make some up."""
+    """Without upstream code every test counts, and a candidate can add some."""
     made_up = "\n".join(json.dumps(PASSED | {"id": f"t.py::{number}"}) for number in range(9))
     verdict = verdict_of(made_up, tmp_path, SUITE.model_copy(update={"expected": None}))
     assert (verdict.reward, verdict.error, verdict.components["tests_passed"]) == (1.0, None, 9.0)
@@ -349,7 +349,7 @@ TRUTH = Truth(outcomes=Outcomes(passed=2, failed=1), origin="here")
 
 
 def measured(watched: Watched, project: Path, *scripts: str) -> float:
-    """The reward for what was watched; every figure on the way is a number."""
+    """Return the reward for the watched results, and check that all figures are numbers."""
     found, refused = readings(watched, project, scripts)
     rerun = Rerun(built=True, readings=found, output=" ".join(refused))
     Rerun.model_validate_json(rerun.model_dump_json())
@@ -380,7 +380,7 @@ def test_no_value_that_the_watcher_tells_voids_a_trial(
 @pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
 @pytest.mark.parametrize("field", [*SESSION, "path", "rest", "outcome", "digest"])
 def test_no_value_of_a_session_of_pytest_voids_a_trial(field: str, value: str | None, tmp_path: Path) -> None:
-    """The script can speak to the watcher as pytest's plugin does, so all of a session may be its own."""
+    """The script can speak to the watcher as pytest's plugin does, so it can make up a whole session."""
     session = json.dumps(SESSION)
     if field in SESSION:
         session = (
@@ -440,7 +440,7 @@ PRINTED = {
     "other digits": f"{'-' * 70}\nRan \u0663\u00b2 tests in 1.000s\n\nOK",
     "control characters": "\x1b[" * 3000 + "\x00\x9b",
 }
-"""What a program can print as a result of tests."""
+"""Results of tests as a program can print them."""
 
 
 @pytest.mark.parametrize("printed", PRINTED.values(), ids=PRINTED)
@@ -500,7 +500,7 @@ pytest = {"ask": "pytest", "session": "s", "root": "/", "tests": {"t.py::a": "pa
 run = {"ask": "run", "program": "/bin/true", "argv": ["make"], "cwd": "/", "env": {}, "umask": 18, "groups": [],
        "limits": {}}
 """
-"""Speaks to the watcher as a shim or pytest's plugin does, and says whatever a test has it say."""
+"""A program that speaks to the watcher like a shim or pytest's plugin, with any text."""
 ASKED = {
     "a name with a zero": "ask(json.dumps({**pytest, 'tests': {'a\\0b::t': 'passed'}}).encode())",
     "an outcome of its own": "ask(json.dumps({**pytest, 'tests': {'t.py::a': {}}}).encode())",

@@ -1,4 +1,4 @@
-"""Models that would refuse a sweep's calls are found before its first trial, for the price of a smallest call."""
+"""Models that would refuse a sweep's calls are found before its first trial, at the price of a smallest call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def complaint(gateway: Gateway, folder: Path, *asked: Route) -> str:
 
 
 def test_a_wrong_key_spoiled_trial_after_trial_without_a_reason(gateway: Gateway, tmp_path: Path) -> None:
-    """All models that do not answer are named at once, in their providers' words, which do nothing to a terminal."""
+    """All models that do not answer are named at once, in their providers' words without control characters."""
     with FakeUpstream(REFUSED) as wrong, FakeUpstream(Behaviour(text="hello")) as right:
         asked = [route(wrong.url), route(right.url, name="right"), route(wrong.url, name="other")]
         said = complaint(gateway, tmp_path, *asked)
@@ -95,7 +95,7 @@ def test_the_smallest_call_is_metered_and_its_price_shown(
 
 
 def test_a_model_that_must_think_first_is_given_room(gateway: Gateway, tmp_path: Path) -> None:
-    """Some refuse a bound on output that is below what they think."""
+    """Some providers refuse a bound on output that is smaller than their thoughts."""
     with FakeUpstream(Behaviour(status_code=400), Behaviour(text="hello")) as upstream:
         preflight.check([route(upstream.url, max_output_tokens=900)], gateway, tmp_path, print)
         bounds = [
