@@ -262,35 +262,29 @@ def _item_events(item: Json) -> Iterator[tuple[str, Json]]:
     match item["type"]:
         case "message":
             for index, part in enumerate(item.get("content") or ()):
-                yield from _part_events(at | {"content_index": index}, part)
+                key, name = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
+                yield from _part_events(at | {"content_index": index}, part, "content_part", name, key)
         case "reasoning":
+            names = ("reasoning_summary_part", "reasoning_summary_text")
             for index, part in enumerate(item.get("summary") or ()):
-                yield from _summary_events(at | {"summary_index": index}, part)
+                yield from _part_events(at | {"summary_index": index}, part, *names)
         case "function_call":
+            arguments = {"arguments": item["arguments"]}
             yield "response.function_call_arguments.delta", at | {"delta": item["arguments"]}
-            yield (
-                "response.function_call_arguments.done",
-                at | {"arguments": item["arguments"], "name": item.get("name")},
-            )
+            yield "response.function_call_arguments.done", at | arguments | {"name": item.get("name")}
         case "custom_tool_call":
             yield "response.custom_tool_call_input.delta", at | {"delta": item["input"]}
             yield "response.custom_tool_call_input.done", at | {"input": item["input"]}
     yield "response.output_item.done", {"item": item}
 
 
-def _part_events(at: Json, part: Json) -> Iterator[tuple[str, Json]]:
-    key, name = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
+def _part_events(
+    at: Json, part: Json, holder: str, name: str, key: str = "text"
+) -> Iterator[tuple[str, Json]]:
+    """Yield the events of one part of a message or a summary, whose text is in the field `key`."""
     text = part.get(key) or ""
-    yield "response.content_part.added", at | {"part": part | {key: ""}}
-    logprobs: Json = {} if key == "refusal" else {"logprobs": []}
-    yield f"response.{name}.delta", at | {"delta": text} | logprobs
-    yield f"response.{name}.done", at | {key: text} | logprobs
-    yield "response.content_part.done", at | {"part": part}
-
-
-def _summary_events(at: Json, part: Json) -> Iterator[tuple[str, Json]]:
-    text = part.get("text") or ""
-    yield "response.reasoning_summary_part.added", at | {"part": part | {"text": ""}}
-    yield "response.reasoning_summary_text.delta", at | {"delta": text}
-    yield "response.reasoning_summary_text.done", at | {"text": text}
-    yield "response.reasoning_summary_part.done", at | {"part": part}
+    extra: Json = {"logprobs": []} if name == "output_text" else {}
+    yield f"response.{holder}.added", at | {"part": part | {key: ""}}
+    yield f"response.{name}.delta", at | {"delta": text} | extra
+    yield f"response.{name}.done", at | {key: text} | extra
+    yield f"response.{holder}.done", at | {"part": part}

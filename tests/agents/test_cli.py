@@ -112,7 +112,7 @@ def test_stdin_comes_from_a_container_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "shown"),
+    ("template", "complaint"),
     [
         (
             "{promt}",
@@ -129,7 +129,7 @@ def test_stdin_comes_from_a_container_file() -> None:
     ],
 )
 @pytest.mark.parametrize("field", ["argv", "env", "files", "file", "stdin"])
-def test_faulty_template_fails_at_construction(field: str, template: str, shown: str) -> None:
+def test_faulty_template_fails_at_construction(field: str, template: str, complaint: str) -> None:
     fields: dict[str, dict[str, Any]] = {
         "argv": {"argv": ("a", "{prompt}", template)},
         "env": {"env": {"A": template}},
@@ -137,7 +137,7 @@ def test_faulty_template_fails_at_construction(field: str, template: str, shown:
         "file": {"files": {template: "x"}},
         "stdin": {"stdin": template},
     }
-    with pytest.raises(ValidationError, match=shown):
+    with pytest.raises(ValidationError, match=complaint):
         agent(**fields[field])
 
 

@@ -104,10 +104,10 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert any("the reason" in text for text in strings(calls[1].request)), "the failed command's output"
 
     assert record.usage == outcome.served
-    said = record.agent_usage
-    assert said, "what it says itself"
-    assert None not in (said.input_tokens, said.cache_hit_tokens, said.output_tokens)
-    assert record.usage_difference == OwnUsage(**{name: 0 for name, count in said if count is not None})
+    counts = record.agent_usage
+    assert counts, "what it says itself"
+    assert None not in (counts.input_tokens, counts.cache_hit_tokens, counts.output_tokens)
+    assert record.usage_difference == OwnUsage(**{name: 0 for name, count in counts if count is not None})
     assert record.turns == 4
     fresh = record.usage.input_tokens - record.usage.cache_hit_tokens
     priced = (fresh * 2.0 + record.usage.cache_hit_tokens * 0.5 + record.usage.output_tokens * 10.0) / 1e6
@@ -120,8 +120,8 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     marks = {"agent_usage_differs", "agent_usage_unreadable", "empty_rollout", "lookups_unheard"}
     assert not marks & set(record.flags)
 
-    known = {name for names in agent.tools.values() for name in names}
-    assert set(offered(calls[0].request["tools"])) <= known, "each has its kind"
+    named = {name for names in agent.tools.values() for name in names}
+    assert set(offered(calls[0].request["tools"])) <= named, "each has its kind"
 
     uid, capabilities, interfaces, touched = outcome.seen.splitlines()
     assert uid == "1000"

@@ -26,7 +26,7 @@ REPORT = UsageReport(
     cache_hit_tokens="[?type=='usage'].hit",
     output_tokens="[?type=='usage'].out",
 )
-SAID = OwnUsage(input_tokens=9, cache_hit_tokens=4, output_tokens=7)
+COUNTS = OwnUsage(input_tokens=9, cache_hit_tokens=4, output_tokens=7)
 
 
 def line(**changed: Any) -> str:
@@ -43,12 +43,14 @@ def line(**changed: Any) -> str:
     ],
 )
 def test_numbers_are_found_among_json_values_of_any_layout(text: str) -> None:
-    assert parse(REPORT, text) == SAID
+    assert parse(REPORT, text) == COUNTS
 
 
 def test_calls_are_summed_and_what_nobody_asked_for_is_not_said() -> None:
-    said = parse(REPORT, f"{line()}{line(hit=None)}{line(fresh=1)}")
-    assert said == OwnUsage(input_tokens=19, cache_hit_tokens=8, output_tokens=21, cache_creation_tokens=None)
+    counts = parse(REPORT, f"{line()}{line(hit=None)}{line(fresh=1)}")
+    assert counts == OwnUsage(
+        input_tokens=19, cache_hit_tokens=8, output_tokens=21, cache_creation_tokens=None
+    )
 
 
 @pytest.mark.parametrize("text", ["", " \n", "[]", '{"type": "usage"}'])
@@ -83,15 +85,15 @@ def test_hostile_and_broken_words_are_an_error(text: str) -> None:
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_no_text_escapes_as_anything_else(text: str) -> None:
     try:
-        said = parse(UsageReport(input_tokens="[]", output_tokens="[].out"), text)
+        counts = parse(UsageReport(input_tokens="[]", output_tokens="[].out"), text)
     except ValueError:
         return
-    assert said is None or all(count is None or count >= 0 for _, count in said)
+    assert counts is None or all(count is None or count >= 0 for _, count in counts)
 
 
 def test_a_difference_is_told_count_by_count() -> None:
     counted = Usage(input_tokens=10, cache_creation_tokens=3, cache_hit_tokens=4, output_tokens=5)
-    assert SAID.beyond(counted) == OwnUsage(input_tokens=-1, cache_hit_tokens=0, output_tokens=2)
+    assert COUNTS.beyond(counted) == OwnUsage(input_tokens=-1, cache_hit_tokens=0, output_tokens=2)
 
 
 def test_a_subagents_tokens_are_kimi_clis_too() -> None:
@@ -101,8 +103,8 @@ def test_a_subagents_tokens_are_kimi_clis_too() -> None:
     deeper = {"type": "SubagentEvent", "payload": {"event": status}}
     report = shipped("kimi_cli").usage
     assert report
-    said = parse(report, "".join(json.dumps({"message": message}) for message in (status, deeper)))
-    assert said == OwnUsage(input_tokens=20, cache_creation_tokens=0, cache_hit_tokens=8, output_tokens=10)
+    counts = parse(report, "".join(json.dumps({"message": message}) for message in (status, deeper)))
+    assert counts == OwnUsage(input_tokens=20, cache_creation_tokens=0, cache_hit_tokens=8, output_tokens=10)
 
 
 def test_an_expression_that_is_none_fails_at_the_door() -> None:

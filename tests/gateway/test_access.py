@@ -273,16 +273,16 @@ def test_sixteen_trials_at_once_stay_apart(session: Open, http: Http) -> None:
         def work(number: int) -> None:
             agent = http(trials[number])
             for turn in range(number % 4 + 1):
-                said = {"messages": [{"role": "user", "content": f"{number} {turn}"}]}
-                assert agent.post("/v1/chat/completions", json=said).status_code == 200
+                body = {"messages": [{"role": "user", "content": f"{number} {turn}"}]}
+                assert agent.post("/v1/chat/completions", json=body).status_code == 200
 
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(work, range(16)))
         assert sum((trial.usage for trial in trials), Usage()) == sum(upstream.served, Usage())
     for number, trial in enumerate(trials):
-        said = [call.request["messages"][0]["content"] for call in trial.calls]
-        assert said == [f"{number} {turn}" for turn in range(number % 4 + 1)]
-        assert trial.usage.output_tokens == 7 * len(said)
+        texts = [call.request["messages"][0]["content"] for call in trial.calls]
+        assert texts == [f"{number} {turn}" for turn in range(number % 4 + 1)]
+        assert trial.usage.output_tokens == 7 * len(texts)
 
 
 def test_a_gateway_that_closes_ends_its_sessions(tmp_path: Path) -> None:

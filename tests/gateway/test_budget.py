@@ -296,23 +296,23 @@ def test_what_is_only_as_long_as_what_was_counted_is_new(session: Open, http: Ht
 
 
 WORDS = "words " * 17_000
-HI, SAID = {"role": "user", "content": "hi"}, {"role": "user", "content": WORDS}
+HI, LONG = {"role": "user", "content": "hi"}, {"role": "user", "content": WORDS}
 TOOL = {"type": "function", "function": {"name": "shell"}}
 UNREAD = {
-    "in a field that is dropped": ({"messages": [HI], "x": [SAID]}, {"messages": [HI, SAID]}),
+    "in a field that is dropped": ({"messages": [HI], "x": [LONG]}, {"messages": [HI, LONG]}),
     "in a part's field that means nothing": (
         {"messages": [HI | {"content_": WORDS}]},
-        {"messages": [SAID]},
+        {"messages": [LONG]},
     ),
-    "among the tools": ({"messages": [HI], "tools": [TOOL | SAID]}, {"messages": [TOOL | SAID]}),
-    "once": ({"messages": [SAID]}, {"messages": [SAID] * 3}),
+    "among the tools": ({"messages": [HI], "tools": [TOOL | LONG]}, {"messages": [TOOL | LONG]}),
+    "once": ({"messages": [LONG]}, {"messages": [LONG] * 3}),
     "with a setting that leaves it out": (
-        {"messages": [SAID], "thinking": {"type": "disabled"}},
-        {"messages": [SAID]},
+        {"messages": [LONG], "thinking": {"type": "disabled"}},
+        {"messages": [LONG]},
     ),
     "in a field that comes again": (
-        f'{{"messages": [{json.dumps(SAID)}], "messages": [{json.dumps(HI)}]}}',
-        f'{{"messages": [{json.dumps(SAID)}], "messagez": [{json.dumps(HI)}]}}',
+        f'{{"messages": [{json.dumps(LONG)}], "messages": [{json.dumps(HI)}]}}',
+        f'{{"messages": [{json.dumps(LONG)}], "messagez": [{json.dumps(HI)}]}}',
     ),
 }
 
@@ -503,9 +503,9 @@ def test_a_try_that_was_cut_off_is_charged_all_that_it_held_and_what_is_known_of
         model = Model(name="m", prices=Prices(input=1.0, output=10.0, tiers=(long,)))
         meter = Meter(Budget(usd=1.0), model, None)
         first = await _admitted(meter, output_tokens=40)
-        known = Usage(input_tokens=30, output_tokens=4)
-        assert meter.abandon(first, known, turn=True) == pytest.approx((30 + 4 * 10) / 1e6)
-        assert meter.usage == known
+        seen = Usage(input_tokens=30, output_tokens=4)
+        assert meter.abandon(first, seen, turn=True) == pytest.approx((30 + 4 * 10) / 1e6)
+        assert meter.usage == seen
         assert meter.cost_usd == pytest.approx(70e-6)
         assert meter.charged == pytest.approx(
             {"usd": (100 + 40 * 10) / 1e6, "input_tokens": 100, "output_tokens": 40, "turns": 1}

@@ -121,10 +121,10 @@ def test_another_request_fails_with_the_difference(session: Open, http: Http, tm
     (call,) = trial.calls
     assert call.error is not None
     assert call.error.type == MISMATCH
-    shown = call.error.message.splitlines()
-    changed = [line.replace(" ", "") for line in shown if line[0] in "-+"]
+    difference = call.error.message.splitlines()
+    changed = [line.replace(" ", "") for line in difference if line[0] in "-+"]
     assert changed[2:] == ['-"listall",', '+"listno",']
-    assert "recorded call 0" in shown[1]
+    assert "recorded call 0" in difference[1]
     assert (trial.turns, trial.cost_usd) == (0, 0.0)
 
 

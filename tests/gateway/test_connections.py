@@ -95,8 +95,8 @@ def self_signed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("tls") / "both.pem"
     key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=x -addext subjectAltName=IP:127.0.0.1"
     command = ["openssl", "req", "-x509", *key.split(), "-keyout", str(file)]
-    made = subprocess.run(command, check=True, capture_output=True)
-    file.write_bytes(file.read_bytes() + made.stdout)
+    certificate_file = subprocess.run(command, check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + certificate_file.stdout)
     return file
 
 
@@ -136,14 +136,14 @@ def test_providers_are_reached_through_the_proxy_that_the_environment_names(
 @pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])
 def test_a_deadline_makes_no_client_for_every_call(session: Open, http: Http, model: str, path: str) -> None:
     """The time left was part of the name under which litellm caches a client."""
-    kept = load_litellm().in_memory_llm_clients_cache.cache_dict
+    cache = load_litellm().in_memory_llm_clients_cache.cache_dict
     with FakeUpstream(Behaviour(text="ok")) as upstream:
-        trial, known = session(upstream.url, id=model, seconds=60), []
+        trial, clients = session(upstream.url, id=model, seconds=60), []
         for _ in range(2):
             body = HELLO | {"input": "hello", "max_tokens": 100}
             assert http(trial).post(f"/v1/{path}", json=body).status_code == 200
-            known.append(set(kept))
-    assert known[0] == known[1]
+            clients.append(set(cache))
+    assert clients[0] == clients[1]
 
 
 @pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])
@@ -170,10 +170,10 @@ def test_a_provider_without_a_certificate_gets_no_key(
     session: Open, http: Http, model: str, self_signed: Path
 ) -> None:
     with _serving(_Proxy, self_signed) as url:
-        heard = len(_Proxy.asked)
+        before = len(_Proxy.asked)
         trial = session(url, id=model)
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 502
-        assert len(_Proxy.asked) == heard
+        assert len(_Proxy.asked) == before
     (call,) = trial.calls
     assert (call.attempts, call.lost) == (provider.ATTEMPTS, 0)
     assert call.error is not None

@@ -81,8 +81,8 @@ def test_a_retry_after_is_obeyed(session: Open, http: Http, model: str) -> None:
 def test_a_retry_after_may_be_a_date(session: Open, http: Http) -> None:
     """A date was read as 0, so that a provider was asked again too early."""
     date = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=3)
-    told = Behaviour(status_code=429, retry_after=format_datetime(date, usegmt=True))
-    with FakeUpstream(told, OK) as upstream:
+    busy = Behaviour(status_code=429, retry_after=format_datetime(date, usegmt=True))
+    with FakeUpstream(busy, OK) as upstream:
         assert http(session(upstream.url)).post("/v1/chat/completions", json=HELLO).status_code == 200
         assert datetime.now(UTC) >= date
 

@@ -160,7 +160,7 @@ def test_a_deadline_while_litellm_makes_the_request_leaves_no_coroutine_behind(
     trials: Trials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise a warning appears on the user's terminal and in any other test under way. It once failed CI."""
-    made = Event()
+    created = Event()
     with FakeUpstream(OK) as upstream:
         _, (session,) = trials(upstream.url, ["openai/x"], seconds=(0.5,))
         make = litellm.main.completion
@@ -170,11 +170,11 @@ def test_a_deadline_while_litellm_makes_the_request_leaves_no_coroutine_behind(
             try:
                 return make(*args, **given)
             finally:
-                made.set()
+                created.set()
 
         monkeypatch.setattr(litellm.main, "completion", slow)
         assert _ask(session) == 403
-        assert made.wait(60)
+        assert created.wait(60)
         assert not upstream.requests
     assert session.refusal == "deadline"
     gc.collect()  # an error would be raised here, and pytest would assign it to this test

@@ -59,13 +59,13 @@ def _responses() -> Json:
         {"type": "function_call", "call_id": key, "name": "shell", "arguments": text}
         for key, text in (("t1", LS), ("t2", PWD))
     ]
-    said = [{"type": "output_text", "text": "Two."}]
+    content = [{"type": "output_text", "text": "Two."}]
     return {
         "instructions": "Be good.",
         "input": [
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]},
             {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm."}]},
-            {"type": "message", "role": "assistant", "content": said},
+            {"type": "message", "role": "assistant", "content": content},
             *calls,
             {"type": "function_call_output", "call_id": "t1", "output": "No such file."},
             {"type": "function_call_output", "call_id": "t2", "output": "/work"},
@@ -155,8 +155,8 @@ def test_a_conversation_is_carried(
     for call, behaviour in zip(trial.calls, ANSWERS.values(), strict=True):
         assert set(call.dropped) == DROPPED[name, provider]
         assert ("Hm." in json.dumps(sent)) == ("reasoning items" not in call.dropped)
-        made = [(tool.name, tool.arguments) for tool in api.tool_calls(call.response or {})]
-        assert made == list(behaviour.calls)
+        calls = [(tool.name, tool.arguments) for tool in api.tool_calls(call.response or {})]
+        assert calls == list(behaviour.calls)
         assert api.text(call.response or {}) == behaviour.text
         assert api.reasoning(call.response or {}) == behaviour.reasoning
         assert call.usage == behaviour.usage

@@ -98,10 +98,10 @@ def test_a_responses_agent_is_led_through_the_same_policy(
             "stream": stream,
         }
         assert http(trial).post("/v1/responses", json=body).status_code == 200
-        made = tool_calls(trial.calls[-1])
-        commands.append([json.loads(call.arguments)["cmd"] for call in made])
+        calls = tool_calls(trial.calls[-1])
+        commands.append([json.loads(call.arguments)["cmd"] for call in calls])
         items += (trial.calls[-1].response or {})["output"]
-        items += [{"type": "function_call_output", "call_id": call.id, "output": "ok"} for call in made]
+        items += [{"type": "function_call_output", "call_id": call.id, "output": "ok"} for call in calls]
     assert commands == [["ls -la"], ["echo hello > a.txt", "echo hello > b.txt"], []]
     _sums_agree(trial)
 
@@ -127,10 +127,10 @@ def test_a_messages_agent_is_led_through_the_same_policy(
             "stream": stream,
         }
         assert http(trial).post("/v1/messages?beta=true", json=body).status_code == 200
-        made = tool_calls(trial.calls[-1])
-        commands.append([json.loads(call.arguments)["command"] for call in made])
+        calls = tool_calls(trial.calls[-1])
+        commands.append([json.loads(call.arguments)["command"] for call in calls])
         messages.append({"role": "assistant", "content": (trial.calls[-1].response or {})["content"]})
-        results = [{"type": "tool_result", "tool_use_id": call.id, "content": "ok"} for call in made]
+        results = [{"type": "tool_result", "tool_use_id": call.id, "content": "ok"} for call in calls]
         messages.append({"role": "user", "content": results})
     assert commands == [["ls -la"], ["echo hello > a.txt", "echo hello > b.txt"], []]
     assert "tools:web_search_20250305" in trial.calls[0].dropped
@@ -199,7 +199,7 @@ def _sums_agree(trial: Session) -> None:
     ids=lambda value: value["function"]["name"] if "function" in value else "",
 )
 def test_each_agents_shell_is_understood(tool: Json, arguments: Json) -> None:
-    (call,) = _made(_play([tool, FINISH], []))
+    (call,) = _calls(_play([tool, FINISH], []))
     assert call["name"] == tool["function"]["name"]
     assert json.loads(call["arguments"]) == arguments
 
@@ -210,13 +210,13 @@ def _play(tools: list[Json], messages: list[Json], task: str = "other") -> Json:
     return dict(choice["message"], finish_reason=choice["finish_reason"])
 
 
-def _made(message: Json) -> list[Json]:
+def _calls(message: Json) -> list[Json]:
     return [call["function"] for call in message.get("tool_calls", ())]
 
 
 def test_the_known_shell_is_preferred_to_other_tools_with_commands() -> None:
     others = [_tool("editor", {"command": TEXT}, "command"), BASH]
-    assert _made(_play(others, []))[0]["name"] == "bash"
+    assert _calls(_play(others, []))[0]["name"] == "bash"
 
 
 def test_without_a_shell_it_says_so() -> None:
@@ -236,21 +236,21 @@ ENDED: Json = {"role": "assistant", "tool_calls": [{"id": "call_1_0"}]}
 
 def test_it_ends_in_plain_words() -> None:
     message = _play([BASH], DONE)
-    assert _made(message) == []
+    assert _calls(message) == []
     assert message["content"].endswith("Over.")
 
 
 def test_it_ends_with_finish_where_that_is_offered() -> None:
-    (call,) = _made(_play([BASH, FINISH], DONE))
+    (call,) = _calls(_play([BASH, FINISH], DONE))
     assert call == {"name": "finish", "arguments": json.dumps({"message": "Over."})}
-    assert _made(_play([BASH, FINISH], [*DONE, ENDED])) == []
+    assert _calls(_play([BASH, FINISH], [*DONE, ENDED])) == []
 
 
 def test_it_ends_as_the_prompt_of_mini_swe_agent_asks() -> None:
     asked = [{"role": "system", "content": f"Submit with echo {SUBMIT}."}, *DONE]
-    (call,) = _made(_play([BASH], asked))
+    (call,) = _calls(_play([BASH], asked))
     assert json.loads(call["arguments"])["command"] == f"echo {SUBMIT}"
-    assert _made(_play([BASH], [*asked, ENDED])) == []
+    assert _calls(_play([BASH], [*asked, ENDED])) == []
 
 
 def test_it_is_deterministic() -> None:

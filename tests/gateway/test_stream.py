@@ -31,7 +31,7 @@ NATIVE = [
     if APIS[name][0].name in [a.name for a in apis]
 ]
 BRIDGED = [(name, model) for model in SPEAKS for name in APIS if (name, model) not in NATIVE]
-SAID: dict[str, Callable[[Json], str]] = {
+TEXT_OF: dict[str, Callable[[Json], str]] = {
     "chat": lambda one: "".join(choice["delta"].get("content") or "" for choice in one.get("choices", ())),
     "responses": lambda one: one["delta"] if one["type"] == "response.output_text.delta" else "",
     "messages": lambda one: one["delta"].get("text", "") if one["type"] == "content_block_delta" else "",
@@ -65,12 +65,12 @@ def test_the_first_token_is_there_before_the_last(session: Open, http: Http, nam
         trial = session(upstream.url, id=model, stream="through")
         with http(trial).stream("POST", api.path, json=_asked(name)) as answer:
             events = _data(answer.iter_lines())
-            first = next(one for one in events if SAID[name](one))
-            assert (SAID[name](first), upstream.ended, trial.calls) == ("One ", 0, ())
+            first = next(one for one in events if TEXT_OF[name](one))
+            assert (TEXT_OF[name](first), upstream.ended, trial.calls) == ("One ", 0, ())
             upstream.release()
             rest = list(events)
         assert upstream.ended == 1
-    assert SAID[name](first) + "".join(map(SAID[name], rest)) == LONG.text
+    assert TEXT_OF[name](first) + "".join(map(TEXT_OF[name], rest)) == LONG.text
     assert trial.calls[0].usage == LONG.usage
     assert "stream" not in trial.calls[0].dropped
 
@@ -96,7 +96,7 @@ def test_a_bridged_call_is_collected_and_says_so(session: Open, http: Http, name
         trial = session(upstream.url, id=model, stream="through")
         answer = http(trial).post(api.path, json=_asked(name))
         assert not upstream.requests[0].get("stream")
-    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     assert "stream" in trial.calls[0].dropped
 
 
@@ -116,7 +116,7 @@ def test_the_official_clients_read_what_passes_through(
     session: Open, client: Callable[[Session], Any], messages: Callable[[Session], Any]
 ) -> None:
     asked = [{"role": "user", "content": "x"}]
-    made = [json.loads(arguments) for _, arguments in ANSWERS["parallel calls"].calls]
+    expected = [json.loads(arguments) for _, arguments in ANSWERS["parallel calls"].calls]
     with FakeUpstream(ANSWERS["parallel calls"]) as upstream:
         openai = client(session(upstream.url, stream="through"))
         with openai.chat.completions.stream(model="any", messages=asked, tools=CHAT_TOOLS) as chat:
@@ -126,11 +126,11 @@ def test_the_official_clients_read_what_passes_through(
         claude = session(upstream.url, id="anthropic/claude-sonnet-4-6", stream="through", name="claude")
         with messages(claude).stream(model="any", max_tokens=9, messages=asked) as message:
             blocks = message.get_final_message().content
-    assert [json.loads(call.function.arguments) for call in calls] == made
-    assert [json.loads(item.arguments) for item in response.output[2:]] == made
+    assert [json.loads(call.function.arguments) for call in calls] == expected
+    assert [json.loads(item.arguments) for item in response.output[2:]] == expected
     assert response.output_text == blocks[1].text == "Said."
     assert (blocks[0].thinking, blocks[0].signature) == ("Thought.", "signed_2")
-    assert [block.input for block in blocks[2:]] == made
+    assert [block.input for block in blocks[2:]] == expected
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
@@ -151,8 +151,8 @@ def test_a_stream_that_breaks_off_ends_in_an_error(session: Open, http: Http, na
     (call,) = trial.calls
     assert (call.status_code, call.attempts, call.lost, call.response) == (502, 1, 1, None)
     assert call.cut
-    known = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=1) if name == "messages" else None
-    assert (call.usage, trial.usage) == (known, known or Usage())
+    counted = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=1) if name == "messages" else None
+    assert (call.usage, trial.usage) == (counted, counted or Usage())
     assert http(trial).post(api.path, json=_asked(name)).status_code == 403
     assert trial.refusal == "output_tokens"
 
@@ -164,7 +164,7 @@ def test_a_stream_that_never_began_is_tried_again(session: Open, http: Http, nam
         trial = session(upstream.url, id=model, stream="through")
         answer = http(trial).post(APIS[name][0].path, json=_asked(name))
         assert len(upstream.requests) == 3
-    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     (call,) = trial.calls
     assert (call.attempts, call.lost, call.usage) == (3, 1, upstream.served[-1])
 
@@ -175,7 +175,7 @@ def test_an_error_in_a_stream_is_an_error(session: Open, http: Http, name: str, 
     with FakeUpstream(Behaviour(error_after=0), Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, id=model, stream="through")
         answer = http(trial).post(APIS[name][0].path, json=_asked(name))
-    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     assert trial.calls[0].attempts == 2
 
 

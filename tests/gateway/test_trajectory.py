@@ -29,12 +29,12 @@ BEHAVIOURS = (
 
 
 def _chat(results: list[tuple[str, str]]) -> Json:
-    made = [
+    calls = [
         {"id": key, "type": "function", "function": {"name": "sh", "arguments": "{}"}} for key, _ in results
     ]
     messages: list[Json] = [{"role": "user", "content": "go"}]
     if results:
-        messages.append({"role": "assistant", "content": "Two looks.", "tool_calls": made})
+        messages.append({"role": "assistant", "content": "Two looks.", "tool_calls": calls})
     messages += [
         {"role": "tool", "tool_call_id": key, "content": [{"type": "text", "text": text}]}
         for key, text in results
@@ -52,14 +52,14 @@ def _responses(results: list[tuple[str, str]]) -> Json:
 
 
 def _messages(results: list[tuple[str, str]]) -> Json:
-    made = [{"type": "tool_use", "id": key, "name": "sh", "input": {}} for key, _ in results]
+    calls = [{"type": "tool_use", "id": key, "name": "sh", "input": {}} for key, _ in results]
     answers = [
         {"type": "tool_result", "tool_use_id": key, "content": [{"type": "text", "text": text}]}
         for key, text in results
     ]
     messages: list[Json] = [{"role": "user", "content": "go"}]
     if results:
-        messages += [{"role": "assistant", "content": made}, {"role": "user", "content": answers}]
+        messages += [{"role": "assistant", "content": calls}, {"role": "user", "content": answers}]
     return {"messages": messages, "max_tokens": 100}
 
 
@@ -79,8 +79,8 @@ def test_a_trajectory(
         agent = http(trial)
         agent.post(f"/v1/{path}", json=body([]))
         agent.post(f"/v1/{path}", json=body([]))
-        made = tool_calls(trial.calls[0])
-        agent.post(f"/v1/{path}", json=body([(made[0].id, "a.txt"), (made[1].id, "/work")]))
+        calls = tool_calls(trial.calls[0])
+        agent.post(f"/v1/{path}", json=body([(calls[0].id, "a.txt"), (calls[1].id, "/work")]))
     document = atif(trial.calls, agent="codex", version="1.0", session_id="s", instruction="Please go.")
     Trajectory.model_validate_json(json.dumps(document, allow_nan=False))
     assert document["schema_version"] == "ATIF-v1.8"
@@ -91,8 +91,8 @@ def test_a_trajectory(
     assert second["reasoning_content"] == "I must look."
     assert [call["arguments"] for call in second["tool_calls"]] == [{"c": "ls"}, {"c": "pwd"}]
     assert second["observation"]["results"] == [
-        {"source_call_id": made[0].id, "content": "a.txt"},
-        {"source_call_id": made[1].id, "content": "/work"},
+        {"source_call_id": calls[0].id, "content": "a.txt"},
+        {"source_call_id": calls[1].id, "content": "/work"},
     ]
     assert second["metrics"] == {
         "prompt_tokens": 1000,
@@ -171,7 +171,7 @@ def test_a_tool_call_that_makes_no_sense_is_on_the_record(
         trial = session(url)
         asked = {"messages": [{"role": "user", "content": "x"}], "input": "x"}
         assert http(trial).post(f"/v1/{path}", json=asked).status_code == 200
-    (made,) = tool_calls(trial.calls[0])
-    in_terminal([made], ["execute"])
+    (calls,) = tool_calls(trial.calls[0])
+    in_terminal([calls], ["execute"])
     document = atif(trial.calls, agent="a", version="1", session_id="s", instruction="i")
     Trajectory.model_validate_json(json.dumps(document, allow_nan=False))

@@ -32,8 +32,8 @@ def response(
     content: bytes, status: str = "200 OK", kind: str = "application/json", **headers: str
 ) -> Answer:
     """Return an HTTP response."""
-    given = {"content-type": kind, "content-length": str(len(content)), "connection": "close"}
-    lines = [f"{name.replace('_', '-')}: {value}\r\n" for name, value in (given | headers).items()]
+    standard = {"content-type": kind, "content-length": str(len(content)), "connection": "close"}
+    lines = [f"{name.replace('_', '-')}: {value}\r\n" for name, value in (standard | headers).items()]
     return Answer(f"HTTP/1.1 {status}\r\n{''.join(lines)}\r\n".encode(), content)
 
 

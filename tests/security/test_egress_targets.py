@@ -30,13 +30,13 @@ class Site(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        said = (
+        reply = (
             f"{self.command} {self.path} {self.headers.get_all('Host')} {body!r} {self.headers['Upgrade']};"
         )
         self.send_response(200)
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(reply)))
         self.end_headers()
-        self.wfile.write(said.encode())
+        self.wfile.write(reply.encode())
         self.close_connection = False  # like a server that ignores `Connection: close`
 
     def do_GET(self) -> None:
@@ -318,12 +318,12 @@ def test_a_body_in_chunks_still_reaches_the_trials_own_gateway(proxy: Egress) ->
         gateway.bind(str(proxy.folder / SOCKET))
         gateway.listen()
         gateway.settimeout(20)
-        heard = []
+        received = []
 
         def serve() -> None:
             connection, _ = gateway.accept()
             with connection:
-                heard.append(b"".join(iter(lambda: connection.recv(65_536), b"")))
+                received.append(b"".join(iter(lambda: connection.recv(65_536), b"")))
 
         thread = Thread(target=serve, daemon=True)
         thread.start()
@@ -332,4 +332,4 @@ def test_a_body_in_chunks_still_reaches_the_trials_own_gateway(proxy: Egress) ->
             b"POST http://127.0.0.1:4180/v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body,
         )
         thread.join(20)
-    assert heard[0].endswith(body)
+    assert received[0].endswith(body)

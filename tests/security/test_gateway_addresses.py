@@ -296,18 +296,18 @@ def test_nothing_is_stored_at_the_provider(trials: Attacked, asked_for: object) 
     assert outcome.call.dropped == (("store",) if asked_for is True else ())
 
 
-def said(**fields: Any) -> Json:
+def with_fields(**fields: Any) -> Json:
     """Return a chat request with further fields in its first message."""
     return {"messages": [PLAIN["chat"]["messages"][0] | fields]}
 
 
 IGNORED: dict[str, tuple[str, Json]] = {
-    "images on a message": ("chat", said(images=[URL])),
+    "images on a message": ("chat", with_fields(images=[URL])),
     "audio of an earlier answer": (
         "chat",
         {"messages": [{"role": "assistant", "content": "x", "audio": {"id": LEAK}}]},
     ),
-    "attachments of a message": ("chat", said(attachments=[{"file_id": LEAK}])),
+    "attachments of a message": ("chat", with_fields(attachments=[{"file_id": LEAK}])),
     "citations of an answer": (
         "messages",
         asked("messages", {"type": "text", "text": "x", "citations": [{"url": URL}]}),
@@ -370,10 +370,10 @@ INLINE: dict[str, tuple[str, Json, str]] = {
 @pytest.mark.parametrize("case", INLINE)
 def test_what_is_inside_the_request_arrives(trials: Attacked, case: str) -> None:
     """Media inside the request are passed on."""
-    api, part, shown = INLINE[case]
+    api, part, expected = INLINE[case]
     outcome = trials.ask(api, asked(api, part))
     assert (outcome.status, outcome.call.dropped) == (200, ())
-    assert shown in outcome.text
+    assert expected in outcome.text
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

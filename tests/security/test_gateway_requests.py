@@ -85,7 +85,7 @@ RESULT = {
     "cache_control": {"type": "ephemeral"},
 }
 USED = {"type": "tool_use", "id": "t", "name": "x", "input": {}, "cache_control": {"type": "ephemeral"}}
-TOLD = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
+TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
 SOURCE = {"type": "base64", "media_type": "image/png", "data": "eA=="}
 WHOLE: dict[str, Json] = {
     "chat": {
@@ -145,7 +145,7 @@ WHOLE: dict[str, Json] = {
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image", "source": SOURCE}]},
             {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}, USED]},
-            {"role": "user", "content": [TOLD | {"is_error": False}]},
+            {"role": "user", "content": [TOOL_RESULT | {"is_error": False}]},
         ],
         "system": [{"type": "text", "text": "Be good.", "cache_control": {"type": "ephemeral"}}],
         "tools": [{"name": "x", "description": "d", "input_schema": {"type": "object"}, "type": "custom"}],
@@ -213,7 +213,7 @@ def test_what_agents_send_is_passed_on_whole(api: Api) -> None:
     assert set(accepted.dropped) <= {"metadata"}
 
 
-KNOWN: dict[str, tuple[str, bytes]] = {
+ATTACKS: dict[str, tuple[str, bytes]] = {
     "a format that is searched for secrets": ("chat", odd("chat", ("response_format",), VALUES["long text"])),
     "a tool whose type is a list": ("chat", odd("chat", ("tools",), b'[{"type":["x"]}]')),
     "content that is a number": ("chat", odd("chat", ("messages", 1, "content"), b"5")),
@@ -255,11 +255,11 @@ KNOWN: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("case", KNOWN)
+@pytest.mark.parametrize("case", ATTACKS)
 def test_what_once_made_the_gateway_fail_is_the_agents_error(
     trials: Attacked, case: str, provider: str
 ) -> None:
-    api, body = KNOWN[case]
+    api, body = ATTACKS[case]
     outcome = trials.ask(api, body, provider)
     check(outcome)
     assert len(outcome.call.dropped) <= 100

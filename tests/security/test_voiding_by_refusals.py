@@ -58,8 +58,8 @@ def run(tmp_path: Path, gateway: Gateway) -> Callable[..., TrialRecord]:
         make_task(tmp_path / "tasks", "made")
         prices = Prices(input=2.0, output=10.0, cache_hit=0.5)
         model = Model(name="fake", id="openai/x", api_base=upstream.url, prices=prices)
-        made = dataset(tmp_path / "tasks")
-        cell = Cell(agent=agent, model=model, dataset=made, budget=Budget(), attempts=1)
+        tasks = dataset(tmp_path / "tasks")
+        cell = Cell(agent=agent, model=model, dataset=tasks, budget=Budget(), attempts=1)
         sandboxes, store = DockerSandboxes(), Store(tmp_path / "outputs")
         sandboxes.prepare((), print)
         (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
