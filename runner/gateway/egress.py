@@ -27,7 +27,7 @@ from typing import Literal, Self
 from runner.errors import GatewayError
 from runner.gateway.addresses import Address, is_public
 from runner.gateway.lookups import Lookups
-from runner.gateway.server import SOCKET
+from runner.gateway.sockets import GATEWAY_SOCKET, listen
 from runner.records import EgressAttempt, Record
 from runner.sandbox.inside import DNS_SOCKET, EGRESS_SOCKET, GATEWAY_PORT
 from runner.sandbox.network import permits
@@ -146,9 +146,12 @@ class Egress:
 
     def __enter__(self) -> Self:
         """Open the sockets and start serving. Raises `GatewayError`."""
-        with ExitStack() as undo:
-            proxy, names = (undo.enter_context(_listen(self.folder / name)) for name in SOCKETS)
-            undo.pop_all()
+        try:
+            with ExitStack() as undo:
+                proxy, names = (undo.enter_context(listen(self.folder / name)) for name in SOCKETS)
+                undo.pop_all()
+        except OSError as error:
+            raise GatewayError(f"The egress proxy cannot open a socket in {self.folder}: {error}.") from error
         started: Future[None] = Future()
         run = self._run(proxy, names, started)
         self._thread = threading.Thread(target=asyncio.run, args=(run,), name="egress", daemon=True)
@@ -203,7 +206,7 @@ class Egress:
     async def _connect(self, target: Target) -> socket.socket:
         """Return a connection to the target. Raises `RefusedError`, `OSError`."""
         if (target.host, target.port) == GATEWAY:
-            return await _connected(socket.AF_UNIX, str(self.folder / SOCKET))
+            return await _connected(socket.AF_UNIX, str(self.folder / GATEWAY_SOCKET))
         if target.port not in PORTS or _is_disguised(target.host) or not permits(self._hosts, target.host):
             self._count(target.host, target.port, "proxy", allowed=False)
             raise RefusedError("403 Forbidden", f"{target.name} is not among this trial's allowed hosts.")
@@ -235,20 +238,6 @@ class Egress:
         key = (host, port, way, allowed)
         has_row = key in self._counts or len(self._counts) < ROWS
         self._counts[key if has_row else (OTHERS, 0, way, allowed)] += 1
-
-
-def _listen(path: Path) -> socket.socket:
-    """Open a socket at this path that any user of the sandbox may write to. Raises `GatewayError`."""
-    with ExitStack() as undo:
-        listening = undo.enter_context(socket.socket(socket.AF_UNIX))
-        try:
-            listening.bind(str(path))
-            path.chmod(0o666)
-            listening.listen()
-        except OSError as error:
-            raise GatewayError(f"The egress proxy cannot open {path}: {error}.") from error
-        undo.pop_all()
-    return listening
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[Target, bytes]:

@@ -29,11 +29,9 @@ from runner.gateway.limits import Gates
 from runner.gateway.provider import Provider, load_litellm, unload_litellm
 from runner.gateway.scripted import Script, load
 from runner.gateway.session import Session, SessionSpec
+from runner.gateway.sockets import GATEWAY_SOCKET, listen
 from runner.records import CallLimits, Model
 
-SOCKET = "gateway.sock"
-LONGEST_PATH = 107
-"""Longest path of a unix socket on Linux, in bytes without the final zero."""
 CONNECTIONS = 32
 """Limit on the connections of one trial; more are answered 503. With the cap on bodies it bounds our memory."""
 IDLE_SECONDS = 600
@@ -234,24 +232,12 @@ def _script(spec: SessionSpec) -> Script | None:
 
 
 def _listen(runtime_dir: Path, undo: ExitStack) -> tuple[Path, socket.socket]:
-    """Create a folder for a sandbox to mount, and in it a socket that any user of the sandbox may write to.
-
-    Other users of the host cannot reach it, since the folder above belongs to this user alone.
-    """
+    """Create a folder with a socket for a sandbox to mount. Other users of the host cannot reach it."""
     runtime_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=runtime_dir, prefix=""))
     undo.callback(shutil.rmtree, folder)
     folder.chmod(0o755)
-    path = folder / SOCKET
-    if len(os.fsencode(path)) > LONGEST_PATH:
-        raise OSError(
-            f"{path} is longer than the {LONGEST_PATH} bytes of a socket's path; choose a shorter folder"
-        )
-    listening = undo.enter_context(socket.socket(socket.AF_UNIX))
-    listening.bind(str(path))
-    path.chmod(0o666)
-    listening.listen()
-    return folder, listening
+    return folder, undo.enter_context(listen(folder / GATEWAY_SOCKET))
 
 
 class Connection(H11Protocol):

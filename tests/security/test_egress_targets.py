@@ -17,7 +17,7 @@ import pytest
 
 from runner.gateway import egress as module
 from runner.gateway.egress import Egress
-from runner.gateway.server import SOCKET
+from runner.gateway.sockets import GATEWAY_SOCKET
 from tests.support.serving import serving
 
 GOOD, EVIL = "good.example", "evil.example"
@@ -315,7 +315,7 @@ def test_a_body_in_chunks_still_reaches_the_trials_own_gateway(proxy: Egress) ->
     """The name server answers nobody else, and some clients send their questions so."""
     body = b"4\r\nbody\r\n0\r\n\r\n"
     with socket.socket(socket.AF_UNIX) as gateway:
-        gateway.bind(str(proxy.folder / SOCKET))
+        gateway.bind(str(proxy.folder / GATEWAY_SOCKET))
         gateway.listen()
         gateway.settimeout(20)
         received = []
