@@ -20,7 +20,7 @@ def content(path: str, most: int) -> bytes:
 
 def main(pattern: str, most: int) -> None:
     """Print the files in the order of their names, each with a newline."""
-    for path in sorted(glob.iglob(pattern)):  # noqa: PTH207 - pathlib takes longer to load than all of this
+    for path in sorted(glob.iglob(pattern)):  # noqa: PTH207 - loading pathlib takes longer than the rest
         text = content(path, most)
         most -= len(text)
         if most < 0:

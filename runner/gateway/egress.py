@@ -162,7 +162,7 @@ class Egress:
     def __exit__(self, *exc: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
-        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a lookup can take long to fail
+        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a lookup may fail only after minutes
         for name in SOCKETS:
             (self.folder / name).unlink(missing_ok=True)
 

@@ -58,7 +58,7 @@ class Lane:
                 await asyncio.wait({ended})
             except asyncio.CancelledError as error:
                 cancelled = error
-                self._loop.call_soon_threadsafe(lambda: begun[0].cancel())  # noqa: PLW0108 - not begun yet
+                self._loop.call_soon_threadsafe(lambda: begun[0].cancel())  # noqa: PLW0108 - empty until then
         if cancelled:
             raise cancelled
         return ended.result().result()
@@ -104,4 +104,4 @@ class Lane:
         while True:
             worked = time.thread_time()
             await asyncio.sleep(LOOK_SECONDS)
-            time.sleep(REST * (time.thread_time() - worked))  # noqa: ASYNC251 - so that nothing else goes on
+            time.sleep(REST * (time.thread_time() - worked))  # noqa: ASYNC251 - nothing else shall run meanwhile

@@ -150,7 +150,7 @@ class Messages:
 
     def outbound(self, accepted: Outbound, params: Json, max_output: int | None) -> Outbound:
         fields, dropped, extra = dict(accepted.fields), accepted.dropped, dict(params)
-        if "reasoning_effort" in extra:  # a model's parameters are written as chat has them
+        if "reasoning_effort" in extra:  # a model's `params` have chat's names
             effort = {"effort": extra.pop("reasoning_effort")}
             fields["output_config"] = fields.get("output_config", {}) | effort
             fields["thinking"] = {"type": "adaptive"}

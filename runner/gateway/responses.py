@@ -157,7 +157,7 @@ class Responses:
         fields, extra = dict(accepted.fields), dict(params)
         if max_output is not None:
             fields["max_output_tokens"] = max_output
-        if "reasoning_effort" in extra:  # a model's parameters are written as chat has them
+        if "reasoning_effort" in extra:  # a model's `params` have chat's names
             fields["reasoning"] = fields.get("reasoning", {}) | {"effort": extra.pop("reasoning_effort")}
         return Outbound(fields=fields | extra, dropped=accepted.dropped)
 

@@ -114,7 +114,7 @@ def load(path: Path) -> Policy:
 
 def handler() -> Any:
     """Return the provider that litellm knows as `scripted/...`."""
-    import litellm  # noqa: PLC0415 - takes seconds, and provider.py says how
+    import litellm  # noqa: PLC0415 - takes seconds; see `provider.load_litellm`
 
     class ScriptedProvider(litellm.CustomLLM):  # type: ignore[misc] # litellm's base is untyped
         async def acompletion(self, *_: object, **call: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One trial at the gateway: its key, its socket, its budget, its ledger."""
+"""One trial's session at the gateway, with its key, socket, budget and ledger."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from runner.gateway.provider import back_off
 from runner.gateway.shapes import RequestError
 from runner.gateway.wire import Flight, Outlet
 from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, Model, ModelCall, Record, Usage
+from runner.sandbox.inside import BASE_URL
 
 if TYPE_CHECKING:
     from runner.gateway.api import Api, Json, Outbound
@@ -91,8 +92,6 @@ class Session:
     @property
     def endpoint(self) -> Endpoint:
         """The agent's access to its model, as seen from inside its sandbox."""
-        from runner.sandbox.inside import BASE_URL  # noqa: PLC0415 - the one thing the gateway knows of sandboxes
-
         model = self.spec.model
         return Endpoint(
             base_url=BASE_URL,
@@ -114,7 +113,7 @@ class Session:
 
     @property
     def cost_usd(self) -> float | None:
-        """USD of all answered calls; None when one of them has no price."""
+        """USD of all answered calls; None if one of them has no price."""
         return self._meter.cost_usd
 
     @property
@@ -239,7 +238,7 @@ class Session:
             reason = ErrorInfo(type="Cancelled", message=" ".join(map(str, cancelled.args)), phase="gateway")
             await self._end(call, HUNG_UP, {}, error=reason)
             raise
-        # The boundary of one gateway call: whatever an agent's request sets off in here, the agent gets an answer.
+        # The boundary of one gateway call: whatever an agent's request causes in here, the agent gets an answer.
         except Exception as error:
             log.exception("model call %d of trial %s", call.index, self.spec.trial)
             if accepted is None:  # the request alone is at fault
@@ -291,7 +290,7 @@ class Session:
         answer = (reply and reply.response) or flight.answer
         call.usage = None
         if answer:
-            with suppress(AttributeError, TypeError, ValueError, OverflowError):  # counts that are no numbers
+            with suppress(AttributeError, TypeError, ValueError, OverflowError):  # invalid counts
                 call.usage = call.api.usage(answer)
         if reply and reply.response:
             call.cost_usd = self._meter.settle(hold, call.usage)
