@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -47,58 +48,48 @@ STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cac
 
 def application(session: Session) -> Starlette:
     """Return the routes on one trial's socket."""
-    posts = [Route(api.path, _post(session, api), methods=["POST"]) for api in APIS]
-    count = Route(f"{MESSAGES.path}/count_tokens", _count_tokens(session), methods=["POST"])
-    return Starlette(routes=[*posts, count, Route("/v1/models", _models(session), methods=["GET"])])
+    posts = [Route(api.path, partial(_post, session, api), methods=["POST"]) for api in APIS]
+    count = Route(f"{MESSAGES.path}/count_tokens", partial(_count_tokens, session), methods=["POST"])
+    return Starlette(routes=[*posts, count, Route("/v1/models", partial(_models, session), methods=["GET"])])
 
 
-def _models(session: Session) -> Any:
-    async def models(request: Request) -> Response:
-        if not _authorised(session, request):
-            return _unauthorised(CHAT)
-        model = {"id": session.endpoint.model, "object": "model", "created": 0, "owned_by": "assay"}
-        return JSONResponse({"object": "list", "data": [model]})
-
-    return models
+async def _models(session: Session, request: Request) -> Response:
+    if not _authorised(session, request):
+        return _unauthorised(CHAT)
+    model = {"id": session.endpoint.model, "object": "model", "created": 0, "owned_by": "assay"}
+    return JSONResponse({"object": "list", "data": [model]})
 
 
-def _count_tokens(session: Session) -> Any:
-    """Return the endpoint that estimates a request's tokens, which is neither a model call nor a turn."""
-
-    async def count_tokens(request: Request) -> Response:
-        if not _authorised(session, request):
-            return _unauthorised(MESSAGES)
-        try:
-            raw = await _read(request, session)
-        except ClientDisconnect:
-            return Response(status_code=400)
-        session.expect(large=raw is not None and len(raw) > LARGE_BYTES)
-        if raw is None or await session.apart(_parse, raw) is None:
-            return JSONResponse(MESSAGES.error(UNREADABLE, "invalid_request_error"), 400)
-        return JSONResponse({"input_tokens": len(raw) // BYTES_PER_TOKEN})
-
-    return count_tokens
+async def _count_tokens(session: Session, request: Request) -> Response:
+    """Estimate a request's tokens, which is neither a model call nor a turn."""
+    if not _authorised(session, request):
+        return _unauthorised(MESSAGES)
+    try:
+        raw = await _read(request, session)
+    except ClientDisconnect:
+        return Response(status_code=400)
+    session.expect(large=raw is not None and len(raw) > LARGE_BYTES)
+    if raw is None or await session.apart(_parse, raw) is None:
+        return JSONResponse(MESSAGES.error(UNREADABLE, "invalid_request_error"), 400)
+    return JSONResponse({"input_tokens": len(raw) // BYTES_PER_TOKEN})
 
 
-def _post(session: Session, api: Api) -> Any:
-    async def post(request: Request) -> Response:
-        try:
-            raw = await _read(request, session) if _authorised(session, request) else None
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
-        if not _authorised(session, request):  # checked again: the trial may have ended while the body came
-            return _unauthorised(api)
-        if raw is None:
-            return _json(await session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
-        session.expect(large=len(raw) > LARGE_BYTES)
-        body = await session.apart(_parse, raw)
-        if body is None:
-            return _json(await session.reject(api, 400, UNREADABLE))
-        if not _authorised(session, request):  # checked again: the trial may have ended while it was parsed
-            return _unauthorised(api)
-        return Exchange(session.start(api, body, streamed=body.get("stream") is True))
-
-    return post
+async def _post(session: Session, api: Api, request: Request) -> Response:
+    try:
+        raw = await _read(request, session) if _authorised(session, request) else None
+    except ClientDisconnect:
+        return Response(status_code=400)  # nobody reads it
+    if not _authorised(session, request):  # checked again: the trial may have ended while the body came
+        return _unauthorised(api)
+    if raw is None:
+        return _json(await session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
+    session.expect(large=len(raw) > LARGE_BYTES)
+    body = await session.apart(_parse, raw)
+    if body is None:
+        return _json(await session.reject(api, 400, UNREADABLE))
+    if not _authorised(session, request):  # checked again: the trial may have ended while it was parsed
+        return _unauthorised(api)
+    return Exchange(session.start(api, body, streamed=body.get("stream") is True))
 
 
 def _authorised(session: Session, request: Request) -> bool:

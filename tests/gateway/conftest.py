@@ -15,6 +15,10 @@ import pytest
 from runner.gateway import Gateway, Session, SessionSpec
 from runner.records import Budget, Model, Prices
 
+Json = dict[str, Any]
+Open = Callable[..., Session]
+Http = Callable[..., httpx.Client]
+HELLO: Json = {"messages": [{"role": "user", "content": "hello"}]}
 CANARY = "sk-canary-0123456789abcdef"
 PRICES = Prices(input=2.0, output=10.0, cache_creation=2.5, cache_hit=0.5)
 
@@ -34,7 +38,7 @@ def canary(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]]:
+def session(gateway: Gateway, tmp_path: Path) -> Iterator[Open]:
     """Open sessions that end with the test: `session(url, id="zai/x", budget=..., seconds=..., **model fields)`."""
     with ExitStack() as stack:
 
@@ -71,7 +75,7 @@ def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]
 
 
 @pytest.fixture
-def http() -> Iterator[Callable[..., httpx.Client]]:
+def http() -> Iterator[Http]:
     """Open HTTP clients on a session's socket, with its key or another one."""
     with ExitStack() as stack:
 
@@ -86,7 +90,7 @@ def http() -> Iterator[Callable[..., httpx.Client]]:
 
 
 @pytest.fixture
-def client(http: Callable[..., httpx.Client]) -> Callable[[Session], openai.OpenAI]:
+def client(http: Http) -> Callable[[Session], openai.OpenAI]:
     """Open the official client on a session's socket."""
 
     def connect(session: Session) -> openai.OpenAI:

@@ -8,32 +8,28 @@ import logging
 import socket
 import stat
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-import httpx
 import pytest
 
 from runner.errors import ConfigError, GatewayError
-from runner.gateway import Gateway, Session, SessionSpec
-from runner.gateway import http as door
+from runner.gateway import Gateway, SessionSpec
+from runner.gateway import http as http_module
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.provider import load_litellm
 from runner.gateway.server import CONNECTIONS, provider_key
 from runner.gateway.trajectory import atif
 from runner.records import Model, Usage
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 OK = Behaviour(text="ok")
 DEEP = b'{"messages": ' + b"[" * 198 + b"]" * 198 + b"}"
 """JSON with one level more than a line of the ledger can hold."""
-CROWDED = b'{"messages": [{"role": "user", "content": [' + b"[0]," * (door.VALUES // 2) + b"0]}]}"
+CROWDED = b'{"messages": [{"role": "user", "content": [' + b"[0]," * (http_module.VALUES // 2) + b"0]}]}"
 """3 MB of values. Each such request used to stop the model calls of all trials for ten seconds."""
 
 
@@ -248,7 +244,7 @@ def test_an_agent_that_leaves_in_the_middle_of_its_request(
 
 
 def test_a_body_that_is_too_large(session: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "BODY_BYTES", 1000)
+    monkeypatch.setattr(http_module, "BODY_BYTES", 1000)
     trial = session("http://127.0.0.1:1")
     assert http(trial).post("/v1/chat/completions", content=b" " * 1001).status_code == 413
     assert trial.calls[0].request == {}

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import openai
 import pytest
 from pydantic import ValidationError
@@ -22,11 +21,9 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.session import PAUSE_SECONDS
 from runner.records import Budget, Model, Prices, PriceTier, Usage
 from tests.gateway.answering import answering
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 COST = (600 * 2.0 + 400 * 0.5 + 50 * 10.0) / 1e6
 
 

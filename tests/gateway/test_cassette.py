@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from runner.agents.bounds import Nop
@@ -20,11 +19,8 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, ModelCall
 from runner.sweeps.cells import Cell
 from runner.sweeps.store import LEDGER, SHARED
+from tests.gateway.conftest import Http, Json, Open
 from tests.support.records_factory import model_call
-
-Json = dict[str, Any]
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
 
 BEHAVIOURS = (
     Behaviour(calls=(("sh", '{"c": "ls"}'),)),

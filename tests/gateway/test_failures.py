@@ -6,7 +6,6 @@ import json
 import math
 import socket
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -19,16 +18,14 @@ import yaml
 
 from runner.cli.arguments import CONF
 from runner.gateway import Session, provider
-from runner.gateway import http as door
+from runner.gateway import http as http_module
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ExecResult, Status, Usage
 from runner.trials.outcome import ending
 from tests.gateway.answering import answering
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 OK, TOO_LATE = Behaviour(text="ok"), Behaviour(text="too late", held="answer")
 BODIES: dict[str, dict[str, Any]] = {"chat/completions": HELLO, "responses": {"input": "hello"}}
 PATHS = ("chat/completions", "responses", "messages")
@@ -45,7 +42,7 @@ PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
     monkeypatch.setattr(
-        door, "PING_SECONDS", 600.0
+        http_module, "PING_SECONDS", 600.0
     )  # a busy machine's failure came after a ping, and so in a 200
 
 
@@ -161,7 +158,7 @@ def test_a_context_that_is_too_long_is_said_in_the_word_that_agents_know(session
 def test_a_slow_answer_is_pinged(
     session: Open, http: Http, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "PING_SECONDS", 0.1)
+    monkeypatch.setattr(http_module, "PING_SECONDS", 0.1)
     with (
         FakeUpstream(Behaviour(text="worth it", held="answer")) as upstream,
         http(session(upstream.url)).stream(
@@ -180,7 +177,7 @@ def test_a_slow_answer_is_pinged(
 def test_a_failure_after_the_headers_is_an_event(
     session: Open, http: Http, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "PING_SECONDS", 0.05)
+    monkeypatch.setattr(http_module, "PING_SECONDS", 0.05)
     with FakeUpstream(Behaviour(status_code=400, held="answer")) as upstream:
         trial = session(upstream.url)
         with http(trial).stream("POST", f"/v1/{path}", json=BODIES[path] | {"stream": True}) as got:

@@ -20,9 +20,9 @@ import pytest
 from runner.gateway import Gateway, Session, SessionSpec, limits, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, CallLimits, Model, Prices
+from tests.gateway.conftest import Json
 from tests.support.waiting import until
 
-Json = dict[str, Any]
 Trials = Callable[..., tuple[Gateway, list[Session]]]
 HELLO: Json = {"messages": [{"role": "user", "content": "hello"}]}
 OK, HELD = Behaviour(text="ok"), Behaviour(text="ok", held="answer")

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-import httpx
 import pytest
 
-from runner.gateway import Session
 from runner.gateway.api import Api
 from runner.gateway.chat import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.messages import Messages
 from runner.gateway.responses import Responses
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-Json = dict[str, Any]
+from tests.gateway.conftest import Http, Json, Open
 
 LS, PWD = '{"command": "ls"}', '{"command": "pwd"}'
 ANSWERS = {

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 
 from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import tool_calls
 from runner.records import Budget, Usage
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
+from tests.gateway.conftest import Http, Open
 
 PROVIDERS = ["anthropic/x", "openai/x", "zai/x", "deepseek/x"]
 """A provider of this API; one of Responses; one of chat; one of this API at its own address."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from runner.errors import ConfigError
@@ -16,10 +13,7 @@ from runner.gateway import Session
 from runner.gateway.scripted import SUBMIT, Policy, Script, Turn, answer, load
 from runner.gateway.trajectory import tool_calls
 from runner.records import Usage
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-Json = dict[str, Any]
+from tests.gateway.conftest import Http, Json, Open
 
 POLICY = """
 name: greeter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import enumerate as threads
 from typing import Any
@@ -12,16 +11,14 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.gateway import Gateway, Session, provider
-from runner.gateway import session as door
+from runner.gateway import Gateway, provider
+from runner.gateway import session as session_module
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Usage
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.gateway.test_matrix import APIS, SPEAKS
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 STALL_SECONDS = 1.5
 
 
@@ -75,7 +72,7 @@ def test_a_large_call_is_that_of_any_other(
     answers: list[Any] = []
     lanes = _lanes()
     for large in (False, True):
-        monkeypatch.setattr(door, "LARGE_VALUES", 1 if large else 1_000)
+        monkeypatch.setattr(session_module, "LARGE_VALUES", 1 if large else 1_000)
         with FakeUpstream(failing, Behaviour(text="One two.", calls=(("shell", "{}"),))) as upstream:
             trial = session(upstream.url, id=model, stream=stream, name=str(large), budget=Budget(turns=1))
             posts = [
@@ -98,7 +95,7 @@ def test_a_large_call_is_that_of_any_other(
 def test_an_agent_that_hangs_up_on_a_large_call_stops_the_provider(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "LARGE_VALUES", 1)
+    monkeypatch.setattr(session_module, "LARGE_VALUES", 1)
     with FakeUpstream(Behaviour(text="too late", held="answer")) as upstream:
         trial = session(upstream.url)
         agent = http(trial)
@@ -114,7 +111,7 @@ def test_an_agent_that_hangs_up_on_a_large_call_stops_the_provider(
 def test_the_end_of_a_trial_cancels_its_large_calls(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "LARGE_VALUES", 1)
+    monkeypatch.setattr(session_module, "LARGE_VALUES", 1)
     with FakeUpstream(Behaviour(text="too late", held="answer")) as upstream, ThreadPoolExecutor(3) as pool:
         trial = session(upstream.url)
         posts = [pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO) for _ in range(3)]

@@ -6,21 +6,17 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 from runner.gateway import Session, provider
-from runner.gateway import http as door
+from runner.gateway import http as http_module
 from runner.gateway.chat import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ModelCall, Usage
+from tests.gateway.conftest import Http, Json, Open
 from tests.gateway.test_matrix import ANSWERS, APIS, SPEAKS
 from tests.gateway.test_wire import CHAT_TOOLS
 from tests.support.waiting import until
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-Json = dict[str, Any]
 
 LONG = Behaviour(text="One two three four five six seven.")
 UNENDED = LONG.model_copy(update={"held": "end"})
@@ -242,7 +238,7 @@ def test_a_spent_budget_is_refused_before_a_stream_begins(session: Open, http: H
 def test_there_are_pings_before_the_first_token(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "PING_SECONDS", 0.1)
+    monkeypatch.setattr(http_module, "PING_SECONDS", 0.1)
     with FakeUpstream(Behaviour(text="Said.", held="answer")) as upstream:
         trial = session(upstream.url, id="anthropic/claude-sonnet-4-6", stream="through")
         with http(trial).stream("POST", "/v1/messages", json=_asked("messages")) as answer:

@@ -6,18 +6,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 from pydantic import ValidationError
 
-from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import atif, tool_calls
 from runner.trials.behaviour import in_terminal
 from tests.gateway.answering import answering
 from tests.gateway.atif import Trajectory
-
-Json = dict[str, Any]
+from tests.gateway.conftest import Http, Json, Open
 
 BEHAVIOURS = (
     Behaviour(
@@ -68,8 +65,8 @@ def _messages(results: list[tuple[str, str]]) -> Json:
 )
 @pytest.mark.parametrize("model", ["openai/x", "zai/x", "anthropic/x"])
 def test_a_trajectory(
-    session: Callable[..., Session],
-    http: Callable[..., httpx.Client],
+    session: Open,
+    http: Http,
     model: str,
     path: str,
     body: Callable[[list[tuple[str, str]]], Json],
@@ -159,7 +156,7 @@ def test_the_validator_sees_what_is_wrong(path: tuple[str | int, ...], value: ob
     ids=["null for a name", "bottomless", "no name"],
 )
 def test_a_tool_call_that_makes_no_sense_is_on_the_record(
-    session: Callable[..., Session], http: Callable[..., httpx.Client], path: str, answer: Json
+    session: Open, http: Http, path: str, answer: Json
 ) -> None:
     """Trajectories are built at the end of a trial, where a failure ended the whole sweep."""
     message = {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "type": "function"} | answer]}

@@ -12,8 +12,8 @@ from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import tool_calls
 from runner.records import ToolCall, Usage
+from tests.gateway.conftest import Http, Open
 
-Open = Callable[..., Session]
 Client = Callable[[Session], Any]  # openai.OpenAI, whose unions of dozens of types fit no test
 
 USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
@@ -149,7 +149,7 @@ def test_a_codex_conversation_reaches_a_chat_only_provider_whole(session: Open, 
     )
 
 
-def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Callable[..., httpx.Client]) -> None:
+def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Http) -> None:
     """No argument of litellm's can be smuggled in through a request, above all not the address for the key."""
     with FakeUpstream(Behaviour(text="ok")) as upstream, FakeUpstream(Behaviour(text="stolen")) as thief:
         trial = session(upstream.url, params={"temperature": 0.25})
@@ -188,9 +188,7 @@ def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Callable[.
         ("chat/completions", {}),
     ],
 )
-def test_what_cannot_be_served_is_said(
-    session: Open, http: Callable[..., httpx.Client], path: str, body: dict[str, Any]
-) -> None:
+def test_what_cannot_be_served_is_said(session: Open, http: Http, path: str, body: dict[str, Any]) -> None:
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url)
         text = httpx.Request("POST", "http://x", json=body).content.replace(

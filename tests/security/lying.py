@@ -52,8 +52,8 @@ def true_events(api: str, request: dict[str, Any]) -> list[bytes]:
 class Liar:
     """A provider that sends each of `lies` once, in order, and then the truth."""
 
-    def __init__(self, *lies: Lie, for_ever: bool = False) -> None:
-        self.lies, self.for_ever = lies, for_ever
+    def __init__(self, *lies: Lie, forever: bool = False) -> None:
+        self.lies, self.forever = lies, forever
         self.requests: list[tuple[str, str]] = []
         """Path and head of each request."""
         self.url = ""
@@ -63,7 +63,7 @@ class Liar:
         number = len(self.requests)
         self.requests.append((path, head))
         api = next(name for name in ("chat", "responses", "messages") if f"/{name}" in path)
-        if number < len(self.lies) or self.for_ever:
+        if number < len(self.lies) or self.forever:
             lie = self.lies[min(number, len(self.lies) - 1)]
             return lie if isinstance(lie, Answer) else lie(api)
         if request.get("stream"):
@@ -72,9 +72,9 @@ class Liar:
 
 
 @contextmanager
-def lying(*lies: Lie, for_ever: bool = False) -> Iterator[Liar]:
+def lying(*lies: Lie, forever: bool = False) -> Iterator[Liar]:
     """Serve a liar."""
-    liar = Liar(*lies, for_ever=for_ever)
+    liar = Liar(*lies, forever=forever)
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:

@@ -7,25 +7,19 @@ import gzip
 import json
 import time
 import zlib
-from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
 
 from runner.gateway import Session, answers, provider, wire
-from runner.gateway import http as door
+from runner.gateway import http as http_module
 from runner.gateway.fake_stream import error, failed
 from runner.gateway.fake_upstream import body
 from runner.records import Budget, ExecResult, Status, Usage
 from runner.trials.outcome import ending
-from tests.gateway.conftest import CANARY, canary, gateway, http, session  # noqa: F401 - fixtures
+from tests.gateway.conftest import CANARY, Http, Json, Open, canary, gateway, http, session  # noqa: F401 - fixtures
 from tests.gateway.test_matrix import APIS
 from tests.security.lying import TRUTH, Answer, Lie, lying, response, stream, true_events
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-Json = dict[str, Any]
 
 NATIVE = [
     ("chat", "openai/x"),
@@ -176,7 +170,7 @@ BROKEN_STREAMS: dict[str, Lie] = {
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.001)
-    monkeypatch.setattr(door, "PING_SECONDS", 600.0)
+    monkeypatch.setattr(http_module, "PING_SECONDS", 600.0)
     monkeypatch.setattr(wire, "ANSWER_BYTES", MOST)
     monkeypatch.setattr(wire, "ANSWER_SECONDS", 0.3)
     monkeypatch.setattr(answers, "ANSWER_VALUES", 20_000)
@@ -261,7 +255,7 @@ def test_lies_in_a_stream_that_has_begun_end_it(
 def test_a_provider_that_always_lies_has_failed_and_not_the_agent(
     session: Open, http: Http, lie: str, name: str, model: str, *, streamed: bool
 ) -> None:
-    with lying(NO_ANSWERS[lie], for_ever=True) as liar:
+    with lying(NO_ANSWERS[lie], forever=True) as liar:
         trial = session(liar.url, id=model, budget=Budget(usd=2.0))
         answer = _ask(http, trial, name, streamed=streamed)
         assert len(liar.requests) == provider.ATTEMPTS
@@ -281,9 +275,9 @@ def test_a_provider_that_always_lies_has_failed_and_not_the_agent(
 def test_a_redirection_to_another_host_is_named_and_not_followed(
     session: Open, http: Http, status: str, name: str, model: str
 ) -> None:
-    with lying(response(b"{}"), for_ever=True) as thief:
+    with lying(response(b"{}"), forever=True) as thief:
         away = response(b"", status, location=thief.url.replace("127.0.0.1", "localhost"))
-        with lying(away, for_ever=True) as liar:
+        with lying(away, forever=True) as liar:
             trial = session(liar.url, id=model)
             assert _ask(http, trial, name).status_code == 502
         assert thief.requests == []
@@ -297,7 +291,7 @@ def test_a_redirection_to_another_host_is_named_and_not_followed(
 def test_a_page_for_an_error_is_cut(session: Open, http: Http, status: str, name: str, model: str) -> None:
     """All 10 MB were searched by litellm with expressions, on the loop of all trials, for more than half a minute."""
     page = response(b"<p>No." * 300_000, status, kind="text/html")
-    with lying(page, for_ever=True) as liar:
+    with lying(page, forever=True) as liar:
         trial = session(liar.url, id=model)
         answer = _ask(http, trial, name)
     assert answer.status_code == (502 if status.startswith("5") else int(status[:3]))
@@ -317,7 +311,7 @@ def test_no_half_of_a_key_is_left_where_what_came_is_cut(
     session: Open, http: Http, status: str, offset: int
 ) -> None:
     echo = b"." * offset + CANARY.encode() + b"." * 20_000
-    with lying(response(echo, status, kind="text/plain"), for_ever=True) as liar:
+    with lying(response(echo, status, kind="text/plain"), forever=True) as liar:
         trial = session(liar.url)
         answer = _ask(http, trial, "chat")
     seen = answer.text + trial.calls[0].model_dump_json()
@@ -349,7 +343,7 @@ def test_what_follows_a_packed_answer_is_not_gathered(session: Open, http: Http,
         head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n\r\n"
         return Answer(head, gzip.compress(_true(api)), *[bytes(2**20)] * 300)
 
-    with lying(lie, for_ever=True) as liar:
+    with lying(lie, forever=True) as liar:
         began = time.process_time()
         answer = _ask(http, session(liar.url, id=model), name)
         assert time.process_time() - began < 2
@@ -414,7 +408,7 @@ def test_arguments_that_make_no_sense_are_the_models_and_no_failure_of_its_provi
     session: Open, http: Http, arguments: str, name: str, model: str
 ) -> None:
     """A model writes what an agent asks for: four tries were paid, and then the trial was invalid."""
-    with lying(lambda api: response(_calling(api, MODELS_ARGUMENTS[arguments])), for_ever=True) as liar:
+    with lying(lambda api: response(_calling(api, MODELS_ARGUMENTS[arguments])), forever=True) as liar:
         trial = session(liar.url, id=model)
         answers_of = [_ask(http, trial, name, streamed=streamed) for streamed in (False, True)]
         assert len(liar.requests) == 2
@@ -423,7 +417,7 @@ def test_arguments_that_make_no_sense_are_the_models_and_no_failure_of_its_provi
 
 
 def test_what_a_model_wrote_for_arguments_is_kept(session: Open, http: Http) -> None:
-    with lying(lambda api: response(_calling(api, "rm -rf")), for_ever=True) as liar:
+    with lying(lambda api: response(_calling(api, "rm -rf")), forever=True) as liar:
         answer = _ask(http, session(liar.url, id="zai/x"), "messages").json()
     assert [block["input"] for block in answer["content"] if block["type"] == "tool_use"] == [
         {"malformed_arguments": "rm -rf"}
@@ -460,7 +454,7 @@ def test_what_is_not_a_count_is_charged_at_its_worst(
     session: Open, http: Http, count: str, name: str, model: str
 ) -> None:
     """Null was taken for 0 and true for 1, which is less than may have been written."""
-    with lying(lambda api: response(_counting(api, COUNTS[count])), for_ever=True) as liar:
+    with lying(lambda api: response(_counting(api, COUNTS[count])), forever=True) as liar:
         trial = session(liar.url, id=model, max_output_tokens=WORST_OUTPUT, budget=Budget(usd=5.0))
         assert _ask(http, trial, name).status_code == 200
     (call,) = trial.calls
@@ -483,7 +477,7 @@ def test_a_streamed_message_whose_last_count_is_none_is_charged_at_its_worst(
         assert false != last
         return stream(*rest, false, stop)
 
-    with lying(lie, for_ever=True) as liar:
+    with lying(lie, forever=True) as liar:
         trial = session(liar.url, id="anthropic/x", stream="through", max_output_tokens=WORST_OUTPUT)
         assert _ask(http, trial, "messages", streamed=True).status_code == 200
     assert (trial.calls[0].usage, trial.charged["output_tokens"]) == (None, WORST_OUTPUT)
