@@ -1,17 +1,17 @@
-"""Any coding CLI as data: a new agent is a YAML file in `conf/agent/` and no Python.
+"""Coding CLIs as data. A new agent is a YAML file in `conf/agent/` and needs no Python.
 
-Its command line, environment and files are templates with these placeholders:
+The command line, environment and files are templates with these placeholders:
 
     {prompt}             the task's instruction
-    {prompt_json}        the same as a JSON string, which is also a YAML one, quotes included
+    {prompt_json}        the instruction as a JSON string with quotes, which is also a YAML string
     {base_url}           the gateway's origin, without `/v1`
     {key}                the trial's key; belongs in `env`, since every process can read a command line
-    {model}              what its provider calls the model: CLIs know windows and tools by that name
-    {context_window}     tokens; may have no value
-    {compact_at}         tokens, four fifths of that: for an agent that is told when to compact; may have no value
-    {max_output_tokens}  tokens; may have no value
+    {model}              the provider's name of the model, by which CLIs know its window and tools
+    {context_window}     the model's context window in tokens; may have no value
+    {compact_at}         four fifths of the context window, when an agent should compact; may have no value
+    {max_output_tokens}  the model's longest answer in tokens; may have no value
     {workdir}            the task's working directory; has no value where the image decides it
-    {agent_dir}          a writable folder of the agent's own, outside the workspace
+    {agent_dir}          the agent's own writable folder, outside the workspace
 
 A literal brace is doubled. An argument, variable or file with a placeholder that has no value is left out as a whole,
 so an optional flag is written as one argument: `--context={context_window}`.
@@ -56,37 +56,37 @@ PLACEHOLDERS = (
     "agent_dir",
 )
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""What JSON allows in a string and YAML folds or rejects."""
+"""Characters that JSON allows in a string and YAML folds or rejects."""
 
 
 class CliAgent(Record):
-    """A coding CLI that reaches its model through a base URL and a key. See `protocols.Agent`."""
+    """A coding CLI that calls its model at a base URL with a key. See `protocols.Agent`."""
 
     name: str
     version: str
     uses_model: bool = True
     bundle: BundleRecipe | None = None
     argv: tuple[str, ...]
-    """Templates. One argument holds at most 128 KiB: a prompt may be longer and better comes from a file."""
+    """Templates. One argument holds at most 128 KiB, so a prompt should come from a file."""
     env: dict[str, str] = {}
     """Variable -> template."""
     files: dict[str, str] = {}
     """Absolute container path -> content, both templates; written before the start."""
     stdin: str | None = None
-    """Template of a container path that the CLI reads as standard input; None means /dev/null."""
+    """Template of the container path of its standard input; None means /dev/null."""
     api: ApiName = Field(default="chat", exclude=True)
-    """API by which it asks its model; the model is asked by it before the first trial. A provider's refusal of a call
-    by another API counts as the agent's failure. Like `needs`, not part of a trial's key."""
+    """API through which the CLI calls its model; the check before the first trial uses it too. A provider's refusal of
+    a call through another API counts as the agent's failure. Like `needs`, not part of a trial's key."""
     memory_mb: int | None = Field(default=None, ge=1, exclude=True)
-    """MiB that a sandbox must have for the CLI and the commands it runs. A task's lower limit is raised to it, and the
-    trial flagged `memory_raised`; only then it is part of a trial's key. None: any limit will do."""
+    """MiB that a sandbox needs for the CLI and its commands; None for any. A task's lower limit is raised to it and the
+    trial flagged `memory_raised`; only then is it part of the trial's key."""
     tools: dict[ToolKind, tuple[str, ...]] = {}
-    """Kind -> names under which this agent's tools appear in its calls; what is not named is `other`."""
+    """Kind -> names of this agent's tools in its calls; all other tools are `other`."""
     needs: tuple[Literal["context_window", "max_output_tokens"], ...] = Field(default=(), exclude=True)
-    """Fields of the model without which the CLI cannot work. They decide whether a trial runs and not what it is, so
-    they are no part of its key."""
+    """Fields of the model without which the CLI cannot work. Not part of a trial's key: they decide whether a trial
+    runs, not what it does."""
     usage: UsageReport | None = None
-    """Where it says itself what it used: a cross-check of the gateway's count, never in its place."""
+    """Place of the CLI's own count of its tokens, which is compared with the gateway's and never replaces it."""
 
     @model_validator(mode="after")
     def _check_templates(self) -> Self:
@@ -107,9 +107,9 @@ class CliAgent(Record):
             return self
         pinned = f"{self.bundle.package}=={self.bundle.version}"
         if not lock.is_file():
-            raise ConfigError(f"agent.bundle.lock: {lock} is no file.")
+            raise ConfigError(f"agent.bundle.lock: {lock} is not a file.")
         if f"{pinned} " not in lock.read_text():
-            raise ConfigError(  # unlike a ValueError it is not told with all that was configured
+            raise ConfigError(  # pydantic would show a ValueError with the whole configuration
                 f"{lock} does not pin {pinned}. Make a lock of that version with the command in the head of the "
                 "shipped one, and name it: agent.bundle.lock=FILE"
             )
@@ -161,12 +161,14 @@ def _values(task: Task, endpoint: Endpoint) -> dict[str, str | int | None]:
 
 def _quoted(text: str) -> str:
     """Return a double-quoted string that JSON and YAML read alike."""
-    quoted = json.dumps(text, ensure_ascii=False)  # escaped, a character beyond 16 bits would be two to YAML
+    quoted = json.dumps(
+        text, ensure_ascii=False
+    )  # YAML would read an escaped character beyond 16 bits as two
     return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def _placeholders(template: str) -> list[str]:
-    """Return the names between single braces; with a format or conversion they are no valid names.
+    """Return the names between single braces, with their format and conversion, which make them invalid.
 
     Raises `ValueError` for unbalanced braces.
     """

@@ -1,4 +1,4 @@
-"""What agents that work in the runner's own process, and ask their model through `Bench.ask`, have in common."""
+"""The common part of agents without a program of their own in the sandbox."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from runner.records import ApiName
 
 
 class InProcess:
-    """Answers to the part of `protocols.Agent` that concerns programs in a sandbox."""
+    """The part of `protocols.Agent` that concerns a program in the sandbox, for agents that bring none."""
 
     @property
     def api(self) -> ApiName:
-        """The API that `Bench.ask` speaks."""
+        """The API of `Bench.ask`."""
         return "chat"
 
     @property
     def memory_mb(self) -> None:
-        """No limit of its own: it works outside of the sandbox."""
+        """None: the agent needs no memory in the sandbox."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Nothing beyond a model's words."""
+        """Empty: the agent needs nothing but a model's words."""
         return ()

@@ -1,11 +1,11 @@
-"""Between agents and model providers: the only way out of a sandbox, and the only accountant.
+"""The gateway between agents and model providers: a sandbox's only way to a model, and the only meter of its use.
 
     agent → unix socket of the trial → http (key, body) → session (budget, tries, ledger) → provider → litellm → wire
 
-One `Api` per wire format (`chat`, `responses`, `messages`) knows all that tells the formats apart; `scripted` stands
-where a provider stands. An answer is collected, priced, written to the ledger and only then sent, as JSON or as events.
-What litellm leaves out between an API and a provider is measured on what it sends (`bridge`) and named in the ledger.
-Each request that it makes of a provider passes our `wire`, which counts it and can hand its answer on as it comes.
+There is one `Api` per wire format (`chat`, `responses`, `messages`); `scripted` takes the place of a provider. An
+answer is collected, priced, written to the ledger and only then sent, as JSON or as events. `bridge` compares what
+litellm sends with what it was given, and names the differences in the ledger. Every request of litellm's passes through
+`wire`, which counts it and can pass its answer on as a stream.
 """
 
 from runner.gateway.server import Gateway

@@ -1,7 +1,7 @@
-"""Which network addresses belong to the public internet. Pure, and with the standard library only.
+"""The test whether a network address belongs to the public internet. Pure, with the standard library only.
 
-`ipaddress.is_global` alone will not do: what it says of an address depends on the version of Python, and it takes
-addresses for public that stand for a private one, such as those of translators and tunnels.
+`ipaddress.is_global` is not enough: its answers differ between versions of Python, and it accepts addresses that stand
+for private ones, such as those of translators and tunnels.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import ipaddress
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 UNICAST = ipaddress.IPv6Network("2000::/3")
-"""All that IANA has set aside for public hosts. Outside lie loopback, link-local and private addresses, multicast, and
-IPv4 addresses written as IPv6: mapped, compatible, and translated (64:ff9b::/96)."""
+"""The addresses that IANA assigns to public hosts. Outside are loopback, link-local and private addresses, multicast,
+and IPv4 addresses written as IPv6: mapped, compatible, and translated (64:ff9b::/96)."""
 NOT_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
@@ -27,15 +27,15 @@ NOT_PUBLIC = tuple(
         ),
     )
 )
-"""What versions of Python disagree about, or take for public."""
+"""Networks that some version of Python takes for public."""
 ISATAP = 0x5EFE
-"""Between the bits of the network and an IPv4 address that is tunnelled to."""
+"""Marker between the bits of the network and the IPv4 address of a tunnel."""
 ISATAP_FLAGS = 0xFCFF
-"""Of the 16 bits before, those that are zero: not the two that say whether the address is unique and of a group."""
+"""Mask of the 16 bits before the marker that must be zero: all but the bits for a unique and a group address."""
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the public internet, and stands for no other."""
+    """Return whether an address belongs to the public internet and does not stand for another address."""
     if any(address in network for network in NOT_PUBLIC if network.version == address.version):
         return False
     if isinstance(address, ipaddress.IPv4Address):

@@ -1,4 +1,4 @@
-"""What an answer of each API must look like, and what of it can be counted: a provider's word is not taken for it."""
+"""Checks of providers' answers: their form in each API, their token counts and their tool calls' arguments."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import httpx
 from runner.gateway.api import Json, is_count
 from runner.gateway.shapes import DEEPEST, RequestError, anything
 
-SHOWN_CHARACTERS = 1000
-"""Of what came instead of an answer, as errors and the ledger show it."""
+EXCERPT_CHARACTERS = 1000
+"""Length of the excerpts from false answers in errors and the ledger."""
 ANSWER_VALUES = 100_000
-"""Cap on objects, lists, numbers and texts in an answer. The longest real ones have some thousands."""
+"""Limit on the objects, lists, numbers and texts in an answer. The longest real ones have some thousands."""
 CHAT, RESPONSES, MESSAGES = "/chat/completions", "/responses", "/messages"
-"""How the addresses of the three APIs end, whatever a provider puts before."""
+"""Ends of the paths of the three APIs; providers have different prefixes."""
 PARTS: dict[str, dict[str, type]] = {
     "text": {"text": str},
     "thinking": {"thinking": str},
@@ -26,16 +26,16 @@ PARTS: dict[str, dict[str, type]] = {
     "output_text": {"text": str},
     "refusal": {"refusal": str},
 }
-"""Type of a part of an answer -> what it must have. Parts of other types are passed on and not read. A tool call may
-name no tool: that is the model's failure, and not its provider's."""
+"""Type of a part of an answer -> its required fields. Parts of other types are passed on unread. The name of a tool
+call is not required: a missing one is the model's failure and not its provider's."""
 NESTED = {"message": "content", "reasoning": "summary"}
-"""Type of a part -> where it has parts of its own."""
+"""Type of a part -> the field with its own parts."""
 COUNTS: dict[str, tuple[str, str]] = {
     CHAT: ("prompt_tokens", "completion_tokens"),
     RESPONSES: ("input_tokens", "output_tokens"),
     MESSAGES: ("input_tokens", "output_tokens"),
 }
-"""API -> its counts of what was read and written."""
+"""API -> its required counts, of tokens read and written."""
 MORE_COUNTS = (
     "cache_creation_input_tokens",
     "cache_creation_tokens",
@@ -43,45 +43,45 @@ MORE_COUNTS = (
     "cache_write_tokens",
     "cached_tokens",
 )
-"""Counts that an API may leave out, or leave empty, at the top of its usage or in its details."""
+"""Optional counts, at the top of an API's usage or in its details."""
 DETAILS = ("prompt_tokens_details", "input_tokens_details")
 NO_COUNTS: dict[str, Json | None] = {
     CHAT: None,
     RESPONSES: None,
     MESSAGES: {"input_tokens": 0, "output_tokens": 0},
 }
-"""API -> a usage that says nothing, in the form in which litellm takes it."""
+"""API -> an empty usage in a form that litellm accepts."""
 
 MALFORMED = "malformed_arguments"
-"""Argument that holds, as text, what a model wrote in the place of an object of arguments."""
+"""Name of the argument that holds, as text, arguments that are not an object."""
 
 
 class NotAnAnswer(httpx.RequestError):
-    """A provider reported success, or a redirection, and what it sent is not an answer."""
+    """A provider reported success or a redirection, but did not send an answer."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"The provider sent no answer: {why}")
 
 
 def api_of(path: str) -> str | None:
-    """The API that is spoken at the path of a URL; None for one of a provider's own."""
+    """Return the API at the path of a URL, or None for a provider's own API."""
     return next((api for api in COUNTS if path.endswith(api)), None)
 
 
-def shown(body: bytes | str) -> str:
-    """The beginning of what came, for an error message."""
+def excerpt(body: bytes | str) -> str:
+    """Return the beginning of a body for an error message."""
     text = body.decode(errors="replace") if isinstance(body, bytes) else body
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} in all)"
+    return text if len(text) <= EXCERPT_CHARACTERS else f"{text[:EXCERPT_CHARACTERS]}… ({len(text)} in all)"
 
 
 def read(body: bytes) -> Json:
-    """The object in a body. Raises `NotAnAnswer`."""
+    """Return the object in a body. Raises `NotAnAnswer`."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        raise NotAnAnswer(f"it is not JSON: {shown(body)!r}") from None
+        raise NotAnAnswer(f"it is not JSON: {excerpt(body)!r}") from None
     if not isinstance(answer, dict):
-        raise NotAnAnswer(f"it is not an object: {shown(body)!r}")
+        raise NotAnAnswer(f"it is not an object: {excerpt(body)!r}")
     return answer
 
 
@@ -89,31 +89,23 @@ def check(answer: Json, api: str) -> None:
     """Raise `NotAnAnswer` unless this is an answer of that API."""
     fault = "it has too many values" if is_crowded(answer, ANSWER_VALUES) else CHECKS[api](answer)
     if fault:
-        raise NotAnAnswer(f"{fault}: {shown(json.dumps(answer))!r}")
+        raise NotAnAnswer(f"{fault}: {excerpt(json.dumps(answer))!r}")
 
 
 def countable(answer: Json, api: str) -> Json:
-    """The same; without its usage if one of its counts is missing or is not a count.
+    """Return the answer, without its usage if one of its counts is missing or invalid.
 
-    litellm takes null for 0 and true for 1, and with that the caps would count less than what may have been written.
+    litellm takes null for 0 and true for 1, so the caps would count too few tokens.
     """
-    usage = answer.get("usage")
-    if isinstance(usage, dict) and all(is_count(usage.get(name)) for name in COUNTS[api]):
-        holders = [usage, *(usage.get(name) for name in DETAILS)]
-        details = [one.get(name) for one in holders if isinstance(one, dict) for name in MORE_COUNTS]
-        if all(one is None or isinstance(one, dict) for one in holders) and all(
-            one is None or is_count(one) for one in details
-        ):
-            return answer
-    return answer | {"usage": NO_COUNTS[api]}
+    return answer if _has_counts(answer.get("usage"), COUNTS[api]) else answer | {"usage": NO_COUNTS[api]}
 
 
 def with_arguments(answer: Json, api: str, *, objects: bool) -> Json:
-    """The same; with arguments of tool calls that litellm can read.
+    """Return the answer with arguments of tool calls that litellm can read. Changes it in place.
 
-    Arguments are the model's, and a model can be asked for any: what it wrote is no failure of its provider. Those that
-    are nested too deeply are cut to as many characters as there may be levels. With `objects`, for an API in which
-    arguments are an object, all others are wrapped in one.
+    The model writes the arguments and can be asked to write any, so they are not the provider's failure. Those that are
+    nested too deeply are cut to `DEEPEST` characters. With `objects`, for an API whose arguments are an object, all
+    others are wrapped in one.
     """
     for call in _calls(answer, api):
         if isinstance(call.get("arguments"), str):
@@ -122,7 +114,7 @@ def with_arguments(answer: Json, api: str, *, objects: bool) -> Json:
 
 
 def is_crowded(body: Json, most: int) -> bool:
-    """Whether there are more values in it than that."""
+    """Return whether a body has more than `most` values."""
     values: list[object] = [body]
     while values:
         value = values.pop()
@@ -135,11 +127,20 @@ def is_crowded(body: Json, most: int) -> bool:
 
 
 def _calls(answer: Json, api: str) -> list[Json]:
-    """What holds the arguments of each tool call, of an answer that was checked."""
+    """Return the objects with the arguments of each tool call, in an answer that was checked."""
     if api == CHAT:
         messages = [choice["message"] for choice in answer["choices"]]
         return [call["function"] for message in messages for call in message.get("tool_calls") or ()]
     return [item for item in answer.get("output") or () if item.get("type") == "function_call"]
+
+
+def _has_counts(usage: object, required: tuple[str, ...]) -> bool:
+    if not isinstance(usage, dict) or not all(is_count(usage.get(name)) for name in required):
+        return False
+    details = [one for name in DETAILS if (one := usage.get(name)) is not None]
+    return all(isinstance(one, dict) for one in details) and all(
+        count is None or is_count(count) for one in (usage, *details) for count in map(one.get, MORE_COUNTS)
+    )
 
 
 def _arguments(text: str, *, objects: bool) -> str:
@@ -216,4 +217,4 @@ CHECKS: dict[str, Callable[[Json], str | None]] = {
     RESPONSES: _responses,
     MESSAGES: _messages,
 }
-"""API -> what is wrong with an answer of it; None if nothing is."""
+"""API -> function that returns the fault of an answer, or None."""

@@ -1,161 +1,179 @@
-"""What the gateway must know of one wire format. One file per format implements it; nothing else tells them apart."""
+"""The interface of a wire format. One module per format implements it; nothing else distinguishes the formats."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from runner.records import ApiName, Record, ToolCall, Usage
 
 Json = dict[str, Any]
 ABSURD = 2**53
-"""Tokens that no model writes, and no price can be multiplied with."""
+"""Token counts at or above this are rejected as nonsense."""
 COMMENT = b": the model is at work\n\n"
-"""A server-sent comment: keeps a stream alive where the format has no event for it."""
+"""A server-sent comment. Keeps a stream alive in formats that have no event for it."""
 
 
 class Outbound(Record):
-    """An agent's request as it is sent on."""
+    """An agent's request as it is sent to the provider."""
 
     fields: Json
-    """Arguments of the provider call; model, key and transport settings are added by the backend."""
+    """Arguments of the provider call; the backend adds model, key and transport settings."""
     dropped: tuple[str, ...] = ()
-    """Fields and tools that were left out."""
+    """Names of fields and tools that were left out."""
 
 
 class Stream(Protocol):
-    """A provider's answer as it comes, in the agent's own API."""
+    """A provider's streamed answer in the agent's own API."""
 
     def pass_on(self, event: Json) -> bytes:
-        """Take in one event; what the agent gets of it now, which is nothing of what ends its stream."""
+        """Add one event to the answer. Return the bytes for the agent, empty for the event that ends its stream."""
 
     @property
     def ending(self) -> bytes | None:
-        """What ends the agent's stream; None as long as the provider has not ended its own."""
+        """The bytes that end the agent's stream; None until the provider has ended its own."""
 
     @property
     def answer(self) -> Json:
-        """The object that the events so far make: at the end, what the provider would have sent at once."""
+        """The object built from the events so far; at the end, the answer of a call without streaming."""
 
 
 class Api(Protocol):
-    """One wire format, pure but for `send`."""
+    """One wire format. All methods but `send` are pure."""
 
     @property
     def name(self) -> ApiName:
-        """As the ledger has it."""
+        """The name in the ledger."""
 
     @property
     def path(self) -> str:
-        """Of its route."""
+        """The path of the route."""
 
     @property
     def ping(self) -> bytes:
-        """Sent on an open stream while the agent waits."""
+        """The bytes sent on an open stream while the agent waits."""
 
     @property
     def shortest(self) -> Json:
-        """A body that nothing is wrong with."""
+        """A minimal valid request."""
 
     def accept(self, body: Json) -> Outbound:
-        """The fields of a body that may be sent on, checked. Raises `RequestError`."""
+        """Check a request and select the fields to send. Raises `RequestError`."""
 
     def wanted_output(self, body: Json) -> int | None:
-        """Most output tokens that the agent asks for; None when it names no bound."""
+        """Return the bound on output tokens that the agent asks for, or None."""
 
     def outbound(self, accepted: Outbound, params: Json, max_output: int | None) -> Outbound:
-        """The request to send: what was accepted, over it the model's `params`, and the bound on output."""
+        """Return the request to send: the accepted fields, the bound on output, and the model's `params` over both."""
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
-        """One call of the provider through litellm; the finished object."""
+        """Call the provider once through litellm and return the complete answer."""
 
     def streaming(self, body: Json) -> Json:
-        """A request as it goes to a provider of this very API, asking for a stream with all counts."""
+        """Return a request to a provider of this API, changed to ask for a stream with token counts."""
 
     def stream(self, request: Json) -> Stream:
-        """The beginning of a streamed answer to an agent's request, from a provider of this very API."""
+        """Return an empty streamed answer to an agent's request, from a provider of this API."""
 
     def usage(self, response: Json) -> Usage | None:
-        """Tokens of an answer; None when the provider sent no counts."""
+        """Return the tokens of an answer, or None if the provider sent no counts."""
 
     def error(self, message: str, kind: str, code: str | None = None) -> Json:
-        """Body of an error."""
+        """Return an error body."""
 
     def events(self, request: Json, response: Json) -> Iterator[bytes]:
-        """A finished answer as server-sent events, to the last."""
+        """Yield a complete answer as server-sent events."""
 
     def error_events(self, error: Json) -> Iterator[bytes]:
-        """An error body as server-sent events, for when the headers are gone already."""
+        """Yield an error body as server-sent events, for a stream whose headers were sent already."""
 
     def text(self, response: Json) -> str:
-        """What the model said."""
+        """Return the model's words."""
 
     def reasoning(self, response: Json) -> str:
-        """What the model thought, as far as the provider shows it."""
+        """Return the model's thoughts, as far as the provider shows them."""
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
-        """The tool calls that the model made."""
+        """Return the model's tool calls."""
 
     def tool_results(self, request: Json) -> dict[str, str]:
-        """Tool call id -> what the tool returned, of all results that the request repeats."""
+        """Return tool call id -> result for every tool result in the request."""
 
 
-def event(data: Json, name: str | None = None) -> bytes:
-    """One server-sent event."""
+def encode_event(data: Json, name: str | None = None) -> bytes:
+    """Encode one server-sent event."""
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {json.dumps(data)}\n\n".encode()
 
 
-def openai_error(message: str, kind: str, code: str | None) -> Json:
-    """The error body of OpenAI's APIs."""
+def openai_error(message: str, kind: str, code: str | None = None) -> Json:
+    """Return an error body of OpenAI's APIs."""
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def positive(value: object) -> int | None:
-    """A bound on tokens as agents send it; anything else is no bound, and the provider's to refuse."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    return value if 0 < value < ABSURD else None
+def token_bound(value: object) -> int | None:
+    """Return an agent's bound on tokens, or None for anything else, which the provider may refuse."""
+    return value if is_count(value) and value else None
 
 
-def plain(content: object) -> str:
-    """The text of a message's content, which is a string or a list of parts."""
+def text_of(content: object) -> str:
+    """Return the text of a message's content, which is a string or a list of parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
     return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("text"))
 
 
-def append(record: dict[Any, Any], key: object, piece: str) -> None:
-    """Add a piece to a text of a record. While nobody else holds the text, Python lengthens it in place: else each of
-    many pieces would copy all that came before it.
+def append_text(texts: dict[Any, Any], key: object, piece: str) -> None:
+    """Append to one of several texts in place.
+
+    Python extends a string in place only while nothing else refers to it; otherwise each piece would copy the text.
     """
-    text = record.pop(key, None) or ""
+    text = texts.pop(key, None) or ""
     text += piece
-    record[key] = text
+    texts[key] = text
 
 
-def made(id_: object, name: object, arguments: object) -> ToolCall:
-    """A tool call of an answer, whatever its provider has in these places: all of it is text on the record."""
-    said = ("" if value is None else value for value in (id_, name, arguments))
-    id_, name, arguments = (value if isinstance(value, str) else json.dumps(value) for value in said)
-    return ToolCall(id=id_, name=name, arguments=arguments)
+def tool_call(id_: object, name: object, arguments: object) -> ToolCall:
+    """Build a tool call from whatever values a provider sent; any that is not text becomes its JSON."""
+    return ToolCall(id=_as_text(id_), name=_as_text(name), arguments=_as_text(arguments))
 
 
-def numbers(record: object, *names: str) -> int:
-    """The first of the named counts that a usage object carries; 0 when it carries none.
+def _as_text(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
 
-    Raises `ValueError` for what no count can be: less than nothing would be paid back to the caps.
+
+def token_count(counts: object, *names: str) -> int:
+    """Return the first non-zero count of these names, or 0.
+
+    Raises `ValueError` if it is not a valid count: a negative one would refund the budget.
     """
-    found: Iterable[Any] = (record.get(name) for name in names) if isinstance(record, dict) else ()
+    found = (counts.get(name) for name in names) if isinstance(counts, dict) else ()
     count = next((value for value in found if value), 0)
     if not is_count(count):
         raise ValueError(f"{count!r} is not a count of tokens")
-    return int(count)
+    return count
 
 
-def is_count(value: object) -> bool:
-    """Whether this is a number of tokens. JSON's `true` is not."""
+def openai_usage(response: Json, read: str, written: str, *created: str) -> Usage | None:
+    """Return the usage of an OpenAI answer, given its names of the tokens read, written and put into a cache."""
+    counts = response.get("usage") or {}
+    total = token_count(counts, read)
+    if not total:  # every call reads something: the provider sent no usage, and litellm filled in zeros
+        return None
+    details = counts.get(f"{read}_details")
+    return Usage(
+        input_tokens=total,
+        cache_creation_tokens=token_count(details, *created),
+        cache_hit_tokens=token_count(details, "cached_tokens"),
+        output_tokens=token_count(counts, written),
+    )
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Return whether this is a plausible number of tokens. JSON's `true` is not."""
     return type(value) is int and 0 <= value < ABSURD

@@ -1,4 +1,4 @@
-"""What our own side asks of a model: metered, capped and recorded as an agent's calls are, and apart from them."""
+"""Questions of the runner's own to a judge model, metered, capped and on a ledger apart from the agent's."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from runner.gateway.server import Gateway
 
 ANSWER_TOKENS = 4096
-"""At most, thoughts included; a verdict is short."""
+"""Limit on an answer, including thoughts; a verdict is short."""
 
 
 class Asking:
     """The questions of one trial to its judge. A context manager.
 
-    Its session opens with the first question: where all verdicts are known, the judge needs no key.
+    The session opens with the first question, so the judge needs no key if all verdicts are known.
     """
 
     def __init__(self, gateway: Gateway, judge: Judge, trial: str, ledger: Path) -> None:
-        """`trial` names it in the gateway's log; `ledger` is a JSONL file of its calls."""
+        """`trial` is the name in the gateway's log; `ledger` is the JSONL file of the calls."""
         self._gateway, self._lock = gateway, threading.Lock()
         self._session: Session | None = None
         model = judge.model
@@ -41,29 +41,24 @@ class Asking:
 
     @property
     def cost_usd(self) -> float | None:
-        """USD of all answers; None when one of them has no price."""
+        """USD of all answers; None if one of them has no price."""
         return self._session.cost_usd if self._session else 0.0
 
     @property
     def is_cut(self) -> bool:
-        """Whether some of it may have been charged that is not in `cost_usd`."""
+        """Return whether the provider may have charged more than `cost_usd`."""
         return self._session is not None and any(call.cut for call in self._session.calls)
 
     def ask(self, instruction: str, question: str) -> str:
-        """See `protocols.Ask`. Raises `JudgeError`, and `ConfigError` when the model's key is missing."""
-        roles = {"system": instruction, "user": question}
-        messages = [{"role": role, "content": content} for role, content in roles.items()]
+        """See `protocols.Ask`. Raises `JudgeError`, and `ConfigError` if the model's key is missing."""
+        messages = [{"role": "system", "content": instruction}, {"role": "user", "content": question}]
         request = {"messages": messages, "max_completion_tokens": ANSWER_TOKENS}
         answer = self._gateway.ask(self._opened(), request)
         if answer.status_code != HTTPStatus.OK:
-            advice = (
-                " Raise the judge's usd; its verdicts until then are kept."
-                if answer.status_code == HTTPStatus.FORBIDDEN
-                else ""
-            )
-            raise JudgeError(
-                f"The judge {self._spec.model.name} did not answer: {reason(answer.body)}{advice}"
-            )
+            message = f"The judge {self._spec.model.name} did not answer: {reason(answer.body)}"
+            if answer.status_code == HTTPStatus.FORBIDDEN:
+                message += " Raise the judge's usd; its verdicts until then are kept."
+            raise JudgeError(message)
         return CHAT.text(answer.body)
 
     def __enter__(self) -> Self:
@@ -81,6 +76,6 @@ class Asking:
 
 
 def reason(body: dict[str, object]) -> str:
-    """Why there is no answer, of the body that stands in its place."""
+    """Return the reason for a missing answer, from the body in its place."""
     error = body.get("error")
     return str(error["message"]) if isinstance(error, dict) else str(body)

@@ -1,7 +1,7 @@
-"""What of a request did not reach its provider: measured on what litellm sends, since it leaves out unsaid.
+"""The parts of a request that did not reach its provider.
 
-litellm carries each API to each provider, but not every provider has every setting. What it is about to send is read
-from its own input callback and compared with what we gave it.
+litellm translates every API for every provider and silently drops settings that a provider does not have. Its input
+callback shows the body that it is about to send, which is compared with the request that it was given.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-from runner.gateway.api import Json, plain
+from runner.gateway.api import Json, text_of
 
 SENT: ContextVar[list[Json] | None] = ContextVar("SENT", default=None)
-"""Bodies sent in the call under way; as `SCRIPT`, a context variable belongs to one call."""
+"""Bodies sent in the call under way. A context variable belongs to one call; see `scripted.SCRIPT`."""
 
 THINKING = ("reasoning", "reasoning_effort", "thinking")
 FORMAT = ("response_format", "text", "output_format", "output_config")
@@ -37,22 +37,22 @@ COUNTERPARTS: dict[str, tuple[str, ...]] = {
     "thinking": THINKING,
     "verbosity": ("text",),
 }
-"""Field -> the names under which other APIs have it."""
+"""Field -> its names in other APIs."""
 GRANTED = frozenset({"store"})
-"""Settings that ask for nothing, since we always ask not to be stored."""
+"""Settings that need not reach the provider: the gateway always asks not to store answers."""
 MARKS = ("cache_control", "is_error")
-"""Keys of parts of messages and tools that some APIs have no place for."""
+"""Keys of parts of messages and tools that some APIs lack."""
 
 
 def note(call: Json) -> None:
-    """Called by litellm just before it sends, as its input callback."""
+    """Note the body that litellm is about to send. This is its input callback."""
     sent, bodies = (call.get("additional_args") or {}).get("complete_input_dict"), SENT.get()
     if isinstance(sent, dict) and bodies is not None:
         bodies.append(sent)
 
 
 def lost(fields: Json, sent: Json) -> tuple[str, ...]:
-    """Names of what `fields` holds and the body `sent` does not: settings, marks on parts, earlier thoughts."""
+    """Return the names of settings, marks on parts and earlier thoughts that are in `fields` and not in `sent`."""
     text = json.dumps(sent, default=str)
     there = _settings(sent)
     asked = _settings(fields) - GRANTED
@@ -72,12 +72,12 @@ def _settings(body: Json) -> set[str]:
 
 
 def _thoughts(body: Json) -> Iterator[str]:
-    """What the model thought in earlier answers that the request repeats: in words, or else sealed."""
+    """Yield the lines of earlier thoughts that the request repeats, in words or encrypted."""
     items = body.get("input", body.get("messages"))
     for item in items if isinstance(items, list) else ():
         content = item.get("content")
         yield from str(item.get("reasoning_content") or "").splitlines()
         for part in (item, *(content if isinstance(content, list) else ())):
             if isinstance(part, dict) and part.get("type") in ("thinking", "reasoning"):
-                words = plain(part.get("summary")) or part.get("thinking") or part.get("encrypted_content")
+                words = text_of(part.get("summary")) or part.get("thinking") or part.get("encrypted_content")
                 yield from str(words or "").splitlines()

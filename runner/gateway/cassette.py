@@ -1,14 +1,14 @@
-"""Cassettes: the recorded model calls of a run, replayed through real sandboxes at no cost.
+"""Cassettes: the model calls of a run, replayed through real sandboxes at no cost.
 
-A cassette is a folder with a file a trial, `<cell>/<task>/<attempt>.jsonl`, of the answered calls of its ledger in
-their order; so nothing is on it that is not on the ledger, and no key is on either. `record=DIR` on any run writes one,
-for trials that finished earlier too. On replay each request takes the first answer not yet played whose request has
-the same digest, so an agent's parallel calls may arrive in another order than they did. Agents in our process share the
-answers to some questions (`agents.execution.guidelines.once`): those calls follow a trial's own, so that it can be
-replayed whoever asked.
+A cassette is a folder with one file per trial, its tape: `<cell>/<task>/<attempt>.jsonl`. A tape has the answered calls
+of the trial's ledger in their order, and so no key. `record=DIR` on any run writes one, also for trials that finished
+earlier. On replay, each request gets the first unused answer whose request has the same digest, so an agent's parallel
+calls may arrive in another order. Agents in the runner's process share the answers to some questions
+(`agents.execution.guidelines.once`): those calls follow a trial's own, so that each trial can be replayed alone.
 
-Compared is what would be sent on (`Api.outbound`), without what differs from run to run: `VOLATILE_FIELDS`, and in
-texts whatever matches `VOLATILE`. Digests are taken when played: a better normalisation serves old cassettes too.
+Requests are compared as they would be sent on (`Api.outbound`), without the parts that differ from run to run:
+`VOLATILE_FIELDS`, and matches of `VOLATILE` in texts. Digests are computed on replay, so that a better normalisation
+serves old cassettes too.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 MISMATCH = "CassetteMismatch"
 FORBIDDEN = 403
-"""Status of a mismatch: no client tries again, and the trial counts as spoiled by our side."""
+"""Status of a mismatch. No client retries it, and the trial counts as spoiled by the harness."""
 VOLATILE_FIELDS = frozenset({"max_output_tokens", "max_tokens", "metadata", "prompt_cache_key", "user"})
-"""Top-level fields left out of the comparison: bounds that follow the budget, and names of the agent's session."""
+"""Top-level fields left out of the comparison: bounds that depend on the budget, and names of the agent's session."""
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 _UNIT = r"(?:ns|us|µs|ms|s|sec|secs|seconds?|m|min|minutes?)"
@@ -46,7 +46,7 @@ VOLATILE = tuple(
     (re.compile(pattern), name)
     for name, pattern in {
         "[uuid]": r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])",
-        "[key]": r"(?<![\w-])[\w-]{43}(?![\w-])",  # a trial's own key, where an agent shows its environment
+        "[key]": r"(?<![\w-])[\w-]{43}(?![\w-])",  # the trial's key, in an agent's environment
         "[hex]": r"(?<![\w-])[0-9a-f]{12,}(?![\w-])",  # host name of a container, digests
         "[date]": rf"(?<!\d)\d{{4}}-\d\d-\d\d(?!\d)|(?:{_DAY},? +)?{_MONTH} +\d\d?(?:,? +\d{{4}})?(?!\d)",
         "[time]": r"[T ]?(?<!\d)\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?(?:Z|UTC|[AP]M|[+-]\d\d:?\d\d))?(?: \d{4})?(?!\d)",
@@ -54,7 +54,7 @@ VOLATILE = tuple(
         "[chunk]": r"(?<=Chunk ID: )\w+",  # of codex's shell
     }.items()
 )
-"""What in a text differs from run to run, and what stands for it."""
+"""Pattern of texts that differ from run to run, and the name that replaces them."""
 DIFF_LINES, DIFF_WIDTH = 40, 160
 
 
@@ -62,14 +62,14 @@ DIFF_LINES, DIFF_WIDTH = 40, 160
 
 
 def tape(folder: Path, cell: str, task: str, attempt: int) -> Path:
-    """The file of one trial, there or not."""
+    """Return the path of a trial's tape, whether it exists or not."""
     return folder / cell / re.sub(r"[^\w.-]", "_", task) / f"{attempt}.jsonl"
 
 
 def record(folder: Path, into: Path) -> None:
-    """Write the answered calls of a trial's folder: its own in the order of arrival, then those that it shared.
+    """Write the tape of a trial's folder: its own answered calls in the order of arrival, then those that it shared.
 
-    Nothing where there is neither. Raises `OutputsError`.
+    Writes nothing if the folder has no calls. Raises `OutputsError`.
     """
     ledgers = [ledger for name in (LEDGER, SHARED) if (ledger := folder / name).exists()]
     calls = [call for ledger in ledgers for call in sorted(_calls(ledger), key=lambda one: one.index)]
@@ -81,13 +81,13 @@ def record(folder: Path, into: Path) -> None:
 
 
 def find(cell: Cell, task: str, attempt: int) -> Path:
-    """The recording that this trial of a cassette model replays.
+    """Return the tape that this trial of a cassette model replays.
 
-    Raises `ConfigError` when there is none, or one of each of several cells.
+    Raises `ConfigError` unless exactly one cell in the cassette has one.
     """
     folder = _folder(cell.model)
     tapes = (tape(place.parent, place.name, task, attempt) for place in (folder, *sorted(folder.iterdir())))
-    found = [path for path in tapes if path.is_file() and _same_work(path.parents[1].name, cell)]
+    found = [path for path in tapes if path.is_file() and _is_alike(path.parents[1].name, cell)]
     if not found:
         raise ConfigError(f"{folder} has no recording of {cell.agent.name} on {task}, attempt {attempt}.")
     if len(found) > 1:
@@ -97,60 +97,61 @@ def find(cell: Cell, task: str, attempt: int) -> Path:
 
 
 def sealed(model: Model) -> Model:
-    """The model with the digest of what it replays. Raises `ConfigError` when that is nothing."""
+    """Return the model with the digest of its cassette. Raises `ConfigError` if the cassette is empty."""
     folder = _folder(model)
     files = sorted(folder.rglob("*.jsonl"))
     if not files:
         raise ConfigError(
             f"model.path: there is no recording in {folder}; a run with record={folder} writes some."
         )
-    content = hashlib.sha256()
-    for file in files:
-        content.update(
-            f"{file.relative_to(folder)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
-        )
-    return model.model_copy(update={"recording": content.hexdigest()})
+    content = "".join(
+        f"{file.relative_to(folder)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files
+    )
+    return model.model_copy(update={"recording": hashlib.sha256(content.encode()).hexdigest()})
 
 
 def _folder(model: Model) -> Path:
     if model.path is None or not model.path.is_dir():
-        raise ConfigError(f"model.path: {model.path} is no folder; a run with record=DIR writes one.")
+        raise ConfigError(f"model.path: {model.path} is not a folder; a run with record=DIR writes one.")
     return model.path
 
 
-def _same_work(recorded: str, cell: Cell) -> bool:
-    """Whether a cell's name is of the same agent and dataset, whatever its model and budget."""
-    agent, _, dataset, *_ = [*recorded.split("·"), "", "", ""]
+def _is_alike(name: str, cell: Cell) -> bool:
+    """Return whether a cell's name has the same agent and dataset, with any model and budget."""
+    agent, _, dataset, *_ = [*name.split("·"), "", "", ""]
     return (agent, dataset) == (cell.agent.name, cell.dataset.name)
 
 
 def _calls(path: Path) -> tuple[ModelCall, ...]:
-    """Raises `ConfigError` when a line is no call."""
+    """Read the calls on a tape or ledger. Raises `ConfigError` if a line is not a call."""
     try:
         return tuple(map(ModelCall.model_validate_json, path.read_bytes().splitlines()))
     except ValidationError as error:
-        raise ConfigError(f"{path} is no recording: {error.errors()[0]['msg']}.") from error
+        raise ConfigError(f"{path} is not a recording: {error.errors()[0]['msg']}.") from error
 
 
 # --- playing ----------------------------------------------------------------------------------------------------------
 
 
 class Cassette:
-    """One trial's recording, in the place of a `Provider`."""
+    """The player of one trial's tape, in the place of a `Provider`."""
 
     def __init__(self, path: Path, model: Model) -> None:
-        """Raises `ConfigError` when `path` is no recording."""
+        """Read the tape. Raises `ConfigError`."""
         self._model = model
         self._left = list(_calls(path))
-        self._known: dict[int, list[str]] = {}
-        self.told = provider_name(self._left[0].model) if self._left else model.provider_name
-        """What the recorded agent was told that its model is called: agents ask accordingly."""
+        self._lines_of_call: dict[int, list[str]] = {}
+        self.model_name = provider_name(self._left[0].model) if self._left else model.provider_name
+        """The model's name for the recorded agent, since agents ask differently by model."""
 
     async def close(self) -> None:
         """Close nothing: there are no clients."""
 
     async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
-        """The recorded answer; without one, what `model.mismatch` says, with the difference as the reply's error."""
+        """Return the recorded answer. `model.mismatch` decides for a request without one: fail, or play the nearest.
+
+        The reply's error is then the difference between the two requests.
+        """
         await flight.turn()
         asked = lines(fields)
         of_api = [call for call in self._left if call.api == api.name]
@@ -170,13 +171,13 @@ class Cassette:
         return Reply(response=call.response)
 
     def _lines(self, api: Api, call: ModelCall) -> list[str]:
-        if call.index not in self._known:
-            self._known[call.index] = lines(_sent_on(api, call.request, self._model.params))
-        return self._known[call.index]
+        if call.index not in self._lines_of_call:
+            self._lines_of_call[call.index] = lines(_sent_on(api, call.request, self._model.params))
+        return self._lines_of_call[call.index]
 
 
 def _sent_on(api: Api, request: Json, params: Json) -> Json:
-    """What of a recorded request would be sent on; nothing if it would be refused now."""
+    """Return the fields of a recorded request that would be sent on; none if it would be refused now."""
     try:
         return api.outbound(api.accept(request), params, None).fields
     except RequestError:
@@ -184,13 +185,13 @@ def _sent_on(api: Api, request: Json, params: Json) -> Json:
 
 
 def lines(fields: Json) -> list[str]:
-    """A request without what is volatile, as canonical JSON in which each line of a text is a line."""
-    kept = {name: _normalised(value) for name, value in fields.items() if name not in VOLATILE_FIELDS}
-    return json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
+    """Return a request without volatile parts, as lines of canonical JSON. Each line of a text is a line of its own."""
+    stable = {name: _normalised(value) for name, value in fields.items() if name not in VOLATILE_FIELDS}
+    return json.dumps(stable, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
 
 
 def digest(request: Sequence[str]) -> str:
-    """Of a request's `lines`."""
+    """Return the digest of a request's `lines`."""
     return hashlib.sha256("\n".join(request).encode(errors="replace")).hexdigest()
 
 
@@ -203,7 +204,7 @@ def _normalised(value: Any) -> Any:
         return value
     for pattern, name in VOLATILE:
         value = pattern.sub(name, value)
-    rows = value.replace("\\n", "\n").split("\n")  # the written newlines are those of JSON within a text
+    rows = value.replace("\\n", "\n").split("\n")  # a text may hold JSON, whose newlines are escaped
     return rows if len(rows) > 1 else value
 
 
@@ -214,12 +215,12 @@ def _similarity(one: Sequence[str], other: Sequence[str]) -> float:
 
 
 def _difference(index: int, recorded: Sequence[str], asked: Sequence[str]) -> str:
-    """What a person needs to see why a request is not the recorded one."""
+    """Describe the difference between a request and the recorded one for a person."""
     names = (f"recorded call {index} ({digest(recorded)[:12]})", f"this request ({digest(asked)[:12]})")
     changes = list(difflib.unified_diff(recorded, asked, *names, lineterm="", n=1))
-    shown = [line[:DIFF_WIDTH] for line in changes[:DIFF_LINES]]
+    first = [line[:DIFF_WIDTH] for line in changes[:DIFF_LINES]]
     more = [f"({len(changes) - DIFF_LINES} more lines)"] if len(changes) > DIFF_LINES else []
-    return "\n".join(["The request is not the recorded one:", *shown, *more])
+    return "\n".join(["The request is not the recorded one:", *first, *more])
 
 
 def _mismatch(message: str) -> ErrorInfo:

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions."""
+"""OpenAI's Chat Completions API."""
 
 # ruff: noqa: D102 - the protocol says what each method does
 from __future__ import annotations
@@ -7,185 +7,169 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Literal
 
+import runner.gateway.shapes as sh
 from runner.gateway.api import (
     COMMENT,
     Json,
     Outbound,
-    append,
-    event,
-    made,
-    numbers,
+    append_text,
+    encode_event,
     openai_error,
-    plain,
-    positive,
-)
-from runner.gateway.shapes import (
-    CACHED,
-    FILE,
-    IMAGE,
-    INLINE,
-    JSON_SCHEMA,
-    Shape,
-    base64,
-    by,
-    data_url,
-    flag,
-    integer,
-    listing,
-    mapping,
-    number,
-    one_of,
-    read,
-    record,
-    schema,
-    short,
-    text,
-    text_or,
-    tool_name,
-    tools,
-    word,
+    openai_usage,
+    text_of,
+    token_bound,
+    tool_call,
 )
 from runner.records import ToolCall, Usage
 
-NAMED: dict[str, Shape] = {"name": short(256)} | CACHED
-SIGNED: dict[str, Shape] = {"thought_signature": text, "thought_signatures": listing(text), "refusal": text}
-"""What litellm adds to answers and reads again: signatures of thoughts, without which some models refuse their own."""
+NAMED: dict[str, sh.Shape] = {"name": sh.short(256)} | sh.CACHED
+SIGNED: dict[str, sh.Shape] = {
+    "thought_signature": sh.text,
+    "thought_signatures": sh.listing(sh.text),
+    "refusal": sh.text,
+}
+"""Fields that litellm adds to answers and reads back. Some models refuse their own thoughts without the signatures."""
 
 
-def _media(name: str, shape: Shape) -> Shape:
-    return record(name, {"type": word, name: shape}, CACHED, closed=INLINE)
+def _media(name: str, shape: sh.Shape) -> sh.Shape:
+    return sh.part(name, {name: shape}, sh.CACHED, closed=sh.INLINE)
 
 
-def _linked(name: str, address: Shape) -> Shape:
-    """A part that holds a picture or film where the API would have its address."""
-    return _media(name, text_or(record(name, {"url": address}, {"detail": word}, closed=INLINE), address))
+def _linked(name: str, address: sh.Shape) -> sh.Shape:
+    """Return the shape of a part whose media stand where the API also takes an address."""
+    linked = sh.struct(name, {"url": address}, {"detail": sh.word}, closed=sh.INLINE)
+    return _media(name, sh.text_or(linked, address))
 
 
-PART = by(
+PART = sh.tagged(
     "type",
     {
-        "text": record("text", {"type": word, "text": text}, CACHED),
-        "refusal": record("refusal", {"type": word, "refusal": text}),
-        "image_url": _linked("image_url", IMAGE),
-        "video_url": _linked("video_url", data_url("video/[a-z0-9.+-]{1,80}")),
-        "file": _media("file", record("file", {"file_data": FILE}, {"filename": short(256)}, closed=INLINE)),
-        "input_audio": _media(
-            "input_audio", record("input_audio", {"data": base64, "format": word}, closed=INLINE)
+        "text": sh.part("text", {"text": sh.text}, sh.CACHED),
+        "refusal": sh.part("refusal", {"refusal": sh.text}),
+        "image_url": _linked("image_url", sh.IMAGE),
+        "video_url": _linked("video_url", sh.data_url("video/[a-z0-9.+-]{1,80}")),
+        "file": _media(
+            "file", sh.struct("file", {"file_data": sh.FILE}, {"filename": sh.short(256)}, closed=sh.INLINE)
         ),
+        "input_audio": _media("input_audio", sh.AUDIO),
     },
 )
-CONTENT = text_or(listing(PART))
-CALLED = record("function", {"name": text}, {"arguments": text})
-"""What the model called: its name may be none that there is."""
-CALL = record(
+CONTENT = sh.text_or(sh.listing(PART))
+CALLED = sh.struct("function", {"name": sh.text}, {"arguments": sh.text})
+"""The function of a tool call. The model may name one that does not exist."""
+CALL = sh.struct(
     "tool_call",
     {"function": CALLED},
     {
-        "id": text,
-        "type": one_of("function"),
-        "index": integer,
-        "provider_specific_fields": record("provider_specific_fields", {}, SIGNED),
+        "id": sh.text,
+        "type": sh.one_of("function"),
+        "index": sh.integer,
+        "provider_specific_fields": sh.struct("provider_specific_fields", {}, SIGNED),
     },
 )
-THOUGHT = by(
+THOUGHT = sh.tagged(
     "type",
     {
-        "thinking": record("thinking", {"type": word, "thinking": text}, {"signature": text} | CACHED),
-        "redacted_thinking": record("redacted_thinking", {"type": word, "data": text}, CACHED),
+        "thinking": sh.part("thinking", {"thinking": sh.text}, {"signature": sh.text} | sh.CACHED),
+        "redacted_thinking": sh.part("redacted_thinking", {"data": sh.text}, sh.CACHED),
     },
 )
-SAID = record("message", {"role": word, "content": CONTENT}, NAMED)
-MESSAGE = by(
+INPUT = sh.struct("message", {"role": sh.word, "content": CONTENT}, NAMED)
+MESSAGE = sh.tagged(
     "role",
     {
-        "system": SAID,
-        "developer": SAID,
-        "user": SAID,
-        "assistant": record(
+        "system": INPUT,
+        "developer": INPUT,
+        "user": INPUT,
+        "assistant": sh.struct(
             "message",
-            {"role": word},
+            {"role": sh.word},
             {
                 "content": CONTENT,
                 "function_call": CALLED,
-                "partial": flag,
-                "prefix": flag,
-                "provider_specific_fields": record("provider_specific_fields", {}, SIGNED),
-                "reasoning": text,
-                "reasoning_content": text,
-                "refusal": text,
-                "thinking_blocks": listing(THOUGHT),
-                "tool_calls": listing(CALL),
+                "partial": sh.flag,
+                "prefix": sh.flag,
+                "provider_specific_fields": sh.struct("provider_specific_fields", {}, SIGNED),
+                "reasoning": sh.text,
+                "reasoning_content": sh.text,
+                "refusal": sh.text,
+                "thinking_blocks": sh.listing(THOUGHT),
+                "tool_calls": sh.listing(CALL),
             }
             | NAMED,
         ),
-        "tool": record("message", {"role": word, "tool_call_id": text, "content": CONTENT}, NAMED),
-        "function": record("message", {"role": word, "name": text, "content": CONTENT}),
+        "tool": sh.struct("message", {"role": sh.word, "tool_call_id": sh.text, "content": CONTENT}, NAMED),
+        "function": sh.struct("message", {"role": sh.word, "name": sh.text, "content": CONTENT}),
     },
 )
-TOOL = record(
+TOOL = sh.struct(
     "tool",
     {
-        "function": record(
+        "function": sh.struct(
             "function",
-            {"name": tool_name},
-            {"description": text, "parameters": schema, "strict": flag} | CACHED,
+            {"name": sh.tool_name},
+            {"description": sh.text, "parameters": sh.schema, "strict": sh.flag} | sh.CACHED,
         )
     },
-    {"type": word} | CACHED,
+    {"type": sh.word} | sh.CACHED,
 )
-CHOICE = record("tool_choice", {"type": word, "function": record("function", {"name": tool_name})})
-FORMAT = by(
+CHOICE = sh.part("tool_choice", {"function": sh.struct("function", {"name": sh.tool_name})})
+FORMAT = sh.tagged(
     "type",
     {
-        "text": record("response_format", {"type": word}),
-        "json_object": record("response_format", {"type": word}),
-        "json_schema": record(
-            "response_format", {"type": word, "json_schema": record("json_schema", {}, JSON_SCHEMA)}
+        "text": sh.part("response_format"),
+        "json_object": sh.part("response_format"),
+        "json_schema": sh.part(
+            "response_format", {"json_schema": sh.struct("json_schema", {}, sh.JSON_SCHEMA)}
         ),
     },
 )
-STOP = short(1000)
-OURS: dict[str, Shape] = {
-    "model": short(256),
-    "stream": flag,
-    "stream_options": record("stream_options", {}, {"include_usage": flag, "include_obfuscation": flag}),
-    "max_tokens": integer,
-    "max_completion_tokens": integer,
+STOP = sh.short(1000)
+OURS: dict[str, sh.Shape] = {
+    "model": sh.short(256),
+    "stream": sh.flag,
+    "stream_options": sh.struct(
+        "stream_options", {}, {"include_usage": sh.flag, "include_obfuscation": sh.flag}
+    ),
+    "max_tokens": sh.integer,
+    "max_completion_tokens": sh.integer,
 }
-"""Fields that the gateway itself answers for."""
-REQUEST = record(
+"""Fields that the gateway handles itself."""
+REQUEST = sh.struct(
     "",
-    {"messages": listing(MESSAGE, least=1)},
+    {"messages": sh.listing(MESSAGE, least=1)},
     {
-        "frequency_penalty": number,
-        "logit_bias": mapping(number, most=1024),
-        "parallel_tool_calls": flag,
-        "presence_penalty": number,
-        "prompt_cache_key": short(1024),
-        "reasoning_effort": text_or(record("reasoning_effort", {}, {"effort": word, "summary": word}), word),
-        "response_format": FORMAT,
-        "seed": integer,
-        "stop": text_or(listing(STOP, most=64), STOP),
-        "temperature": number,
-        "thinking": record(
-            "thinking",
-            {"type": word},
-            {"budget_tokens": integer, "clear_thinking": flag, "effort": word, "keep": word},
+        "frequency_penalty": sh.number,
+        "logit_bias": sh.mapping(sh.number, most=1024),
+        "parallel_tool_calls": sh.flag,
+        "presence_penalty": sh.number,
+        "prompt_cache_key": sh.short(1024),
+        "reasoning_effort": sh.text_or(
+            sh.struct("reasoning_effort", {}, {"effort": sh.word, "summary": sh.word}), sh.word
         ),
-        "tool_choice": text_or(by("type", {"function": CHOICE}), word),
-        "tools": tools({"function": TOOL}, "function"),
-        "top_p": number,
-        "verbosity": word,
+        "response_format": FORMAT,
+        "seed": sh.integer,
+        "stop": sh.text_or(sh.listing(STOP, most=64), STOP),
+        "temperature": sh.number,
+        "thinking": sh.part(
+            "thinking",
+            {},
+            {"budget_tokens": sh.integer, "clear_thinking": sh.flag, "effort": sh.word, "keep": sh.word},
+        ),
+        "tool_choice": sh.text_or(sh.tagged("type", {"function": CHOICE}), sh.word),
+        "tools": sh.tools({"function": TOOL}, "function"),
+        "top_p": sh.number,
+        "verbosity": sh.word,
     }
     | OURS,
 )
-"""All that is passed on. litellm reads every unknown argument as its own or the provider's, and `api_base` in a request
-would send the provider's key wherever an agent likes."""
+"""The fields that are passed on. litellm takes every unknown argument for its own or the provider's: an `api_base` in a
+request would send the provider's key wherever an agent likes."""
 MOST_CALLS = 1000
-"""Tool calls of one answer. A stream says the number of each: an enormous one would be a list of that length."""
+"""Limit on the tool calls of one answer. A stream numbers them: an enormous number would need a list of that length."""
 DONE = b"data: [DONE]\n\n"
 WRITTEN = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments"})
-"""What comes in pieces; all else of a delta comes whole."""
+"""Fields of a delta that come in pieces. All others come whole."""
 
 
 class Chat:
@@ -194,17 +178,18 @@ class Chat:
     name: Literal["chat"] = "chat"
     path = "/v1/chat/completions"
     ping = COMMENT
+    error = staticmethod(openai_error)
     shortest: Json = {"messages": [{"role": "user", "content": "hello"}]}
 
     def accept(self, body: Json) -> Outbound:
-        fields, dropped = read(REQUEST, body, OURS.keys())
+        fields, dropped = sh.read(REQUEST, body, OURS.keys())
         return Outbound(fields=fields, dropped=dropped)
 
     def wanted_output(self, body: Json) -> int | None:
-        return positive(body.get("max_completion_tokens")) or positive(body.get("max_tokens"))
+        return token_bound(body.get("max_completion_tokens")) or token_bound(body.get("max_tokens"))
 
     def outbound(self, accepted: Outbound, params: Json, max_output: int | None) -> Outbound:
-        # litellm renames the bound where needed; the newer name it drops for some.
+        # litellm renames the bound where needed, but drops its newer name (max_completion_tokens) for some providers.
         bound = {"max_tokens": max_output} if max_output is not None else {}
         return Outbound(fields=accepted.fields | bound | params, dropped=accepted.dropped)
 
@@ -219,73 +204,62 @@ class Chat:
         return ChatStream(with_usage=_asks_usage(request))
 
     def usage(self, response: Json) -> Usage | None:
-        counts = response.get("usage") or {}
-        total = numbers(counts, "prompt_tokens")
-        if not total:  # no model reads nothing: the provider sent no usage, and litellm filled in zeros
-            return None
-        details = counts.get("prompt_tokens_details")
-        return Usage(
-            input_tokens=total,
-            cache_creation_tokens=numbers(details, "cache_creation_tokens"),
-            cache_hit_tokens=numbers(details, "cached_tokens"),
-            output_tokens=numbers(counts, "completion_tokens"),
-        )
-
-    def error(self, message: str, kind: str, code: str | None = None) -> Json:
-        return openai_error(message, kind, code)
+        return openai_usage(response, "prompt_tokens", "completion_tokens", "cache_creation_tokens")
 
     def events(self, request: Json, response: Json) -> Iterator[bytes]:
-        head = {key: response.get(key) for key in ("id", "created", "model")} | {
-            "object": "chat.completion.chunk"
-        }
+        head = {key: response.get(key) for key in ("id", "created", "model")}
+        head["object"] = "chat.completion.chunk"
         for choice in response["choices"]:
             at = {"index": choice["index"], "finish_reason": None}
             for delta in _deltas(choice["message"]):
-                yield event(head | {"choices": [at | {"delta": delta}]})
-            yield event(head | {"choices": [at | {"delta": {}, "finish_reason": choice["finish_reason"]}]})
+                yield encode_event(head | {"choices": [at | {"delta": delta}]})
+            yield encode_event(
+                head | {"choices": [at | {"delta": {}, "finish_reason": choice["finish_reason"]}]}
+            )
         if _asks_usage(request):
-            yield event(head | {"choices": [], "usage": response.get("usage")})
+            yield encode_event(head | {"choices": [], "usage": response.get("usage")})
         yield DONE
 
     def error_events(self, error: Json) -> Iterator[bytes]:
-        yield event(error)
+        yield encode_event(error)
 
     def text(self, response: Json) -> str:
-        return plain(_message(response).get("content"))
+        return text_of(_message(response).get("content"))
 
     def reasoning(self, response: Json) -> str:
-        return plain(_message(response).get("reasoning_content"))
+        return text_of(_message(response).get("reasoning_content"))
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
-        calls = ((call, call.get("function") or {}) for call in _message(response).get("tool_calls") or ())
-        return tuple(made(call.get("id"), of.get("name"), of.get("arguments")) for call, of in calls)
+        calls = _message(response).get("tool_calls") or ()
+        called = ((call.get("id"), call.get("function") or {}) for call in calls)
+        return tuple(tool_call(id_, one.get("name"), one.get("arguments")) for id_, one in called)
 
     def tool_results(self, request: Json) -> dict[str, str]:
         return {
-            str(message.get("tool_call_id")): plain(message.get("content"))
+            str(message.get("tool_call_id")): text_of(message.get("content"))
             for message in request.get("messages", ())
             if message.get("role") == "tool"
         }
 
 
 class ChatStream:
-    """The chunks of an answer."""
+    """An answer in chunks."""
 
     def __init__(self, *, with_usage: bool) -> None:
-        """`with_usage`: the agent asked for the counts, which we ask for always."""
+        """`with_usage` says whether the agent asked for the counts; the gateway always does."""
         self._with_usage = with_usage
         self._head: Json = {}
         self._choices: dict[int, Json] = {}
 
-    def pass_on(self, event_: Json) -> bytes:
-        self._head |= {key: value for key, value in event_.items() if key != "choices" and value is not None}
-        for choice in event_.get("choices") or ():
+    def pass_on(self, event: Json) -> bytes:
+        self._head |= {key: value for key, value in event.items() if key != "choices" and value is not None}
+        for choice in event.get("choices") or ():
             begun: Json = {"index": choice["index"], "message": {"role": "assistant", "content": None}}
-            known = self._choices.setdefault(choice["index"], begun | {"finish_reason": None})
-            _extend(known["message"], choice.get("delta") or {})
-            known["finish_reason"] = choice.get("finish_reason") or known["finish_reason"]
-        counts_only = not event_.get("choices") and "usage" in event_
-        return b"" if counts_only and not self._with_usage else event(event_)
+            whole = self._choices.setdefault(choice["index"], begun | {"finish_reason": None})
+            _extend(whole["message"], choice.get("delta") or {})
+            whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
+        counts_only = not event.get("choices") and "usage" in event
+        return b"" if counts_only and not self._with_usage else encode_event(event)
 
     @property
     def ending(self) -> bytes | None:
@@ -297,35 +271,35 @@ class ChatStream:
         return self._head | {"object": "chat.completion", "choices": list(self._choices.values())}
 
 
-def _extend(known: Json, delta: Json) -> None:
-    """Add what came to a message, or to one of its tool calls."""
+def _extend(whole: Json, delta: Json) -> None:
+    """Add a delta to a message, or to one of its tool calls."""
     for key, value in delta.items():
         if key == "tool_calls":
-            _extend_calls(known.setdefault("tool_calls", []), value or ())
+            _extend_calls(whole.setdefault("tool_calls", []), value or ())
         elif isinstance(value, dict):
-            _extend(known.setdefault(key, {}), value)
+            _extend(whole.setdefault(key, {}), value)
         elif key in WRITTEN and value is None:
-            known.setdefault(key)
+            whole.setdefault(key)
         elif key in WRITTEN:
-            append(known, key, value)
+            append_text(whole, key, value)
         elif value is not None:
-            known[key] = value
+            whole[key] = value
 
 
-def _extend_calls(known: list[Json], deltas: Iterable[Json]) -> None:
+def _extend_calls(calls: list[Json], deltas: Iterable[Json]) -> None:
     for delta in deltas:
-        index = delta.get("index", _unnumbered(known, delta.get("id")))
+        index = delta.get("index", _place(calls, delta.get("id")))
         if not 0 <= index < MOST_CALLS:
             raise ValueError(f"there is no tool call number {index}")
-        while len(known) <= index:
-            known.append({"type": "function", "function": {"arguments": ""}})
-        _extend(known[index], {key: value for key, value in delta.items() if key != "index"})
+        while len(calls) <= index:
+            calls.append({"type": "function", "function": {"arguments": ""}})
+        _extend(calls[index], {key: value for key, value in delta.items() if key != "index"})
 
 
-def _unnumbered(known: list[Json], id_: str | None) -> int:
-    """Where a piece of a call without a number belongs: to the call with its id, or a new one; without, the last."""
-    places = [at for at, call in enumerate(known) if not id_ or call.get("id") == id_]
-    return places[-1] if places else len(known)
+def _place(calls: list[Json], id_: str | None) -> int:
+    """Return the index for a delta without one: of the call with its id or a new one; without an id, of the last."""
+    places = [at for at, call in enumerate(calls) if not id_ or call.get("id") == id_]
+    return places[-1] if places else len(calls)
 
 
 def _asks_usage(request: Json) -> bool:

@@ -1,11 +1,11 @@
-"""One trial's way to named hosts: an HTTP proxy on a socket of its own, beside the gateway's and apart from its loop.
+"""One trial's HTTP proxy to allowed hosts, on its own socket beside the gateway's, in its own thread and loop.
 
-A sandbox has no network, so whatever it asks of the world and is not its model comes here as CONNECT, or as a plain
-request with an absolute address, and is counted. Names are resolved on this side, once, and the connection goes to
-exactly the address that was checked. Programs that ignore HTTP(S)_PROXY reach nothing; the names that they look up come
-here too and are counted. Connections to bare addresses fail at once inside, where the kernel counts them and keeps no
-address (to hear of those takes a route, and so NET_ADMIN, in each sandbox). What cannot be seen, as everywhere behind
-CONNECT, is what an allowed host is asked for.
+A sandbox has no network. Every request that is not for its model comes here as CONNECT, or as a plain request with an
+absolute address, and is counted. Names are resolved on this side, once, and the connection goes to exactly the address
+that was checked. Programs that ignore HTTP(S)_PROXY reach nothing; the names that they look up come here too and are
+counted. Connections to bare addresses fail at once inside, where the kernel counts them without the address (seeing the
+address would need a route, and so NET_ADMIN, in each sandbox). As behind every CONNECT, the requests to an allowed host
+cannot be seen.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Literal, Self
 from runner.errors import GatewayError
 from runner.gateway.addresses import Address, is_public
 from runner.gateway.lookups import Lookups
-from runner.gateway.server import SOCKET
+from runner.gateway.sockets import GATEWAY_SOCKET, listen
 from runner.records import EgressAttempt, Record
 from runner.sandbox.inside import DNS_SOCKET, EGRESS_SOCKET, GATEWAY_PORT
 from runner.sandbox.network import permits
@@ -35,67 +35,61 @@ from runner.sandbox.network import permits
 PORTS = frozenset({80, 443})
 LAST_PORT = 65_535
 CONNECTIONS = 64
-"""At once for one trial; more are hung up on, so that an agent cannot take the runner's file descriptors."""
+"""Limit on one trial's connections. Others are closed, so that an agent cannot use up the runner's descriptors."""
 RESOLVERS = 4
 HEAD_BYTES = 16_384
 HEAD_SECONDS = 10.0
 CONNECT_SECONDS = 15.0
 CHUNK = 65_536
 ROWS = 256
-"""Different (host, port) that are told apart; an agent can make up names for ever, the rest is one row."""
+"""Limit on counted pairs of host and port. An agent can invent names without end; the rest becomes one row."""
 OTHERS = "(others)"
 ADDRESSES = "(addresses)"
 GATEWAY = ("127.0.0.1", GATEWAY_PORT)
-"""Asked of the proxy by agents that do not know NO_PROXY: led to the trial's own gateway, and no attempt to leave."""
+"""Address that agents without support for NO_PROXY ask the proxy for. It leads to the trial's own gateway and is not
+counted as an attempt to leave."""
 HOST = r"\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9_][A-Za-z0-9._-]{0,252}"
 PORT = r"[1-9][0-9]{0,4}"
 TUNNEL = re.compile(rf"(CONNECT) ({HOST}):({PORT})() HTTP/1\.[01]")
-"""The authority and nothing else, with its port."""
+"""A request for a tunnel: host and port, and nothing else."""
 PLAIN = re.compile(rf"(?!CONNECT )([A-Z]{{1,20}}) http://({HOST})(?::({PORT}))?(/[!-\"$-~]*)? HTTP/1\.[01]")
-"""An absolute address without a user, in which the path begins with a slash, and no fragment."""
+"""A plain request: an absolute address without user and fragment, whose path begins with a slash."""
 LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-"""The last label of an IPv4 address, in whichever of its spellings."""
+"""The last label of an IPv4 address in any of its spellings."""
 FIELD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
-"""A header's line. Without a blank before the colon, a second line, or a bare line feed, which servers read in ways of
-their own."""
+"""A header's line. Servers disagree about a blank before the colon, a continued line and a bare line feed."""
 OURS = frozenset(
     {b"host", b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"te", b"trailer"}
     | {b"upgrade", b"http2-settings"}
 )
-"""Headers that are not passed on as they come: a host other than the one that was checked is nobody's to name, and what
-is agreed upon for one connection is between its two ends."""
+"""Headers that are not passed on: the host must be the one that was checked, and the others concern one connection."""
 LENGTH = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]*")
 FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 Exchange = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-DOORS = (EGRESS_SOCKET, DNS_SOCKET)
+SOCKETS = (EGRESS_SOCKET, DNS_SOCKET)
 Way = Literal["proxy", "dns", "direct"]
 DNS_PORT = 53
 
 
 class Target(Record):
-    """What one request at the proxy asks for."""
+    """The target of one request at the proxy."""
 
     method: str
     host: str
     port: int
     path: str
     length: int | None = None
-    """Bytes of the body, which are all that is passed on; None where there is no end to them, as in a tunnel."""
+    """Bytes of the body to pass on; None without a limit, as in a tunnel."""
 
     @property
     def name(self) -> str:
-        """As people write it."""
+        """The host and port as people write them."""
         return f"{self.host}:{self.port}"
-
-    @property
-    def tunnel(self) -> bool:
-        """Whether bytes are carried both ways untouched."""
-        return self.method == "CONNECT"
 
 
 class RefusedError(Exception):
-    """Why a request is answered with `status` and goes nowhere."""
+    """The reason for refusing a request with `status`."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__(reason)
@@ -103,16 +97,16 @@ class RefusedError(Exception):
 
 
 def outside(address: Address) -> bool:
-    """Whether an address is of the public internet, and not one of this machine's."""
+    """Return whether an address belongs to the public internet and not to this machine."""
     return is_public(address) and not _is_own(address)
 
 
 @contextmanager
 def egress(hosts: tuple[str, ...], socket_dir: Path | None = None) -> Iterator[Egress]:
-    """A proxy in the folder of a trial's gateway, or in a new one. Raises `GatewayError`."""
+    """Open a proxy in the folder of a trial's gateway, or in a new one. Raises `GatewayError`."""
     with ExitStack() as stack:
         if socket_dir is None:
-            # Two levels: the outer one keeps other users of this machine out, the inner one is what sandboxes mount.
+            # Two levels: the outer folder keeps other users of this machine out, the inner one is for sandboxes.
             socket_dir = Path(stack.enter_context(TemporaryDirectory(prefix="assay-"))) / "egress"
             socket_dir.mkdir()
             socket_dir.chmod(0o755)
@@ -120,41 +114,44 @@ def egress(hosts: tuple[str, ...], socket_dir: Path | None = None) -> Iterator[E
 
 
 class Egress:
-    """Serves one trial's proxy, in a thread of its own, while its context is open."""
+    """The proxy of one trial. A context manager; the server lives in its own thread."""
 
     def __init__(
         self, folder: Path, hosts: tuple[str, ...], reachable: Callable[[Address], bool] = outside
     ) -> None:
-        """`folder` is mounted into the sandbox; `hosts` as in `sandbox.network`; `reachable` has the last word."""
+        """`folder` is mounted into the sandbox; `hosts` are as in `sandbox.network`; `reachable` checks addresses."""
         self.folder, self._hosts, self._reachable = folder, hosts, reachable
-        self._seen: Counter[tuple[str, int, Way, bool]] = Counter()
-        self._lookups = Lookups(self._heard)
+        self._counts: Counter[tuple[str, int, Way, bool]] = Counter()
+        self._lookups = Lookups(self._count_lookup)
         self._open_now = 0
         self._resolvers = ThreadPoolExecutor(RESOLVERS)
 
     @property
     def attempts(self) -> tuple[EgressAttempt, ...]:
-        """What was asked for so far, most often first."""
+        """The attempts to leave so far, the most frequent first."""
         return tuple(
             EgressAttempt(host=host, port=port, way=way, allowed=allowed, count=count)
-            for (host, port, way, allowed), count in self._seen.copy().most_common()
+            for (host, port, way, allowed), count in self._counts.copy().most_common()
         )
 
     def unrouted(self, count: int | None) -> None:
-        """What a sandbox's kernel has counted until now, as `protocols.Sandbox.counted` has it."""
+        """Set the number of unrouted connections so far, from `protocols.Sandbox.counted`."""
         if count:
-            self._seen[ADDRESSES, 0, "direct", False] = count
+            self._counts[ADDRESSES, 0, "direct", False] = count
 
     @property
     def hears_lookups(self) -> bool:
-        """Whether a sandbox ever was in touch to tell of them; else that none is counted says nothing."""
+        """Return whether a sandbox ever connected to the name server. If not, a count of zero says nothing."""
         return self._lookups.connected
 
     def __enter__(self) -> Self:
-        """Raises `GatewayError`."""
-        with ExitStack() as undo:
-            proxy, names = (undo.enter_context(_door(self.folder / name)) for name in DOORS)
-            undo.pop_all()
+        """Open the sockets and start serving. Raises `GatewayError`."""
+        try:
+            with ExitStack() as undo:
+                proxy, names = (undo.enter_context(listen(self.folder / name)) for name in SOCKETS)
+                undo.pop_all()
+        except OSError as error:
+            raise GatewayError(f"The egress proxy cannot open a socket in {self.folder}: {error}.") from error
         started: Future[None] = Future()
         run = self._run(proxy, names, started)
         self._thread = threading.Thread(target=asyncio.run, args=(run,), name="egress", daemon=True)
@@ -165,15 +162,15 @@ class Egress:
     def __exit__(self, *exc: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
-        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a lookup can take long to fail
-        for name in DOORS:
+        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a lookup may fail only after minutes
+        for name in SOCKETS:
             (self.folder / name).unlink(missing_ok=True)
 
     async def _run(self, proxy: socket.socket, names: socket.socket, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         servers = [
-            await asyncio.start_unix_server(partial(self._serve, exchange), sock=door, limit=HEAD_BYTES)
-            for door, exchange in ((proxy, self._exchange), (names, self._lookups.serve))
+            await asyncio.start_unix_server(partial(self._serve, exchange), sock=sock, limit=HEAD_BYTES)
+            for sock, exchange in ((proxy, self._exchange), (names, self._lookups.serve))
         ]
         started.set_result(None)
         await self._stop.wait()
@@ -190,9 +187,9 @@ class Egress:
         except RefusedError as refusal:
             writer.write(_response(refusal.status, str(refusal)))
         except OSError:
-            pass  # one of the ends is gone
+            pass  # one end has hung up
         except asyncio.CancelledError:
-            writer.transport.abort()  # the trial is over; `close` would wait for what nobody reads
+            writer.transport.abort()  # the trial is over; `close` would wait until someone reads the rest
         finally:
             self._open_now -= 1
             writer.close()
@@ -200,16 +197,16 @@ class Egress:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         target, rest = await _read(reader)
         with await self._connect(target) as host:
-            if target.tunnel:
+            if target.method == "CONNECT":
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 await self._loop.sock_sendall(host, rest)
             await _together(_request(reader, host, target.length), _answer(host, writer))
 
     async def _connect(self, target: Target) -> socket.socket:
-        """A connection to what was asked for. Raises `RefusedError`, `OSError`."""
+        """Return a connection to the target. Raises `RefusedError`, `OSError`."""
         if (target.host, target.port) == GATEWAY:
-            return await _connected(socket.AF_UNIX, str(self.folder / SOCKET))
+            return await _connected(socket.AF_UNIX, str(self.folder / GATEWAY_SOCKET))
         if target.port not in PORTS or _is_disguised(target.host) or not permits(self._hosts, target.host):
             self._count(target.host, target.port, "proxy", allowed=False)
             raise RefusedError("403 Forbidden", f"{target.name} is not among this trial's allowed hosts.")
@@ -234,42 +231,28 @@ class Egress:
             return []
         return [ipaddress.ip_address(str(address[0])) for *_, address in found]
 
-    def _heard(self, name: str) -> None:
+    def _count_lookup(self, name: str) -> None:
         self._count(name, DNS_PORT, "dns", allowed=permits(self._hosts, name))
 
     def _count(self, host: str, port: int, way: Way, *, allowed: bool) -> None:
         key = (host, port, way, allowed)
-        known = key in self._seen or len(self._seen) < ROWS
-        self._seen[key if known else (OTHERS, 0, way, allowed)] += 1
-
-
-def _door(path: Path) -> socket.socket:
-    """A socket at this path that any user of the sandbox may write to. Raises `GatewayError`."""
-    with ExitStack() as undo:
-        door = undo.enter_context(socket.socket(socket.AF_UNIX))
-        try:
-            door.bind(str(path))
-            path.chmod(0o666)
-            door.listen()
-        except OSError as error:
-            raise GatewayError(f"The egress proxy cannot open {path}: {error}.") from error
-        undo.pop_all()
-    return door
+        has_row = key in self._counts or len(self._counts) < ROWS
+        self._counts[key if has_row else (OTHERS, 0, way, allowed)] += 1
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[Target, bytes]:
-    """The target, and what an origin server is sent in its place. Raises `RefusedError`."""
+    """Read the head of a request. Return its target and the head for the origin server. Raises `RefusedError`."""
     try:
         async with asyncio.timeout(HEAD_SECONDS):
             head = await reader.readuntil(b"\r\n\r\n")
     except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-        raise RefusedError("400 Bad Request", "This is no request to a proxy.") from error
+        raise RefusedError("400 Bad Request", "This is not a request to a proxy.") from error
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     start = first.decode("latin-1")
     match = TUNNEL.fullmatch(start) or PLAIN.fullmatch(start)
     name = match and _name(match[2])
     if not match or not name or int(match[3] or 80) > LAST_PORT:
-        raise RefusedError("400 Bad Request", "This is no request to a proxy.")
+        raise RefusedError("400 Bad Request", "This is not a request to a proxy.")
     if not all(map(FIELD.fullmatch, lines)):
         raise RefusedError("400 Bad Request", "A header of this request can be read in several ways.")
     method, port, path = match[1], int(match[3] or 80), match[4] or "/"
@@ -277,15 +260,15 @@ async def _read(reader: asyncio.StreamReader) -> tuple[Target, bytes]:
     bounded = method != "CONNECT" and (name, port) != GATEWAY
     length = _length([(field, value) for field, value, _ in fields]) if bounded else None
     target = Target(method=method, host=name, port=port, path=path, length=length)
-    kept = [line for field, _, line in fields if field not in OURS]
+    passed = [line for field, _, line in fields if field not in OURS]
     host = f"{f'[{name}]' if ':' in name else name}{f':{port}' if match[3] else ''}"
     begin = f"{method} {path} HTTP/1.1\r\nHost: {host}".encode()
-    # One request a connection: a second one could be for another host.
-    return target, b"\r\n".join((begin, *kept, b"Connection: close", b"", b""))
+    # Only one request per connection: a second one could be for another host.
+    return target, b"\r\n".join((begin, *passed, b"Connection: close", b"", b""))
 
 
 def _name(host: str) -> str:
-    """A host in its one spelling: lower case, without brackets and the last dot; empty if it is none."""
+    """Return a host in its canonical spelling (lower case, no brackets, no final dot), or empty if it is not valid."""
     if host.startswith("["):
         try:
             return str(ipaddress.IPv6Address(host[1:-1]))
@@ -296,7 +279,7 @@ def _name(host: str) -> str:
 
 
 def _is_disguised(name: str) -> bool:
-    """Whether a name is an IPv4 address in another spelling than its own, such as 127.1 or 0x7f000001."""
+    """Return whether a name is an IPv4 address in an unusual spelling, such as 127.1 or 0x7f000001."""
     if not NUMBER.fullmatch(name.rpartition(".")[2]):
         return False
     try:
@@ -306,7 +289,7 @@ def _is_disguised(name: str) -> bool:
 
 
 def _length(fields: list[tuple[bytes, bytes]]) -> int:
-    """How many bytes a request's body has. Raises `RefusedError` where servers could be of several opinions."""
+    """Return the length of a request's body in bytes. Raises `RefusedError` where servers could disagree about it."""
     if any(field == b"transfer-encoding" for field, _ in fields):
         raise RefusedError("411 Length Required", "A body needs a Content-Length here.")
     lengths = [LENGTH.fullmatch(value) for field, value in fields if field == b"content-length"]
@@ -316,9 +299,9 @@ def _length(fields: list[tuple[bytes, bytes]]) -> int:
 
 
 async def _connected(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
-    """A bare socket: where the other side hangs up on what it is sent, a transport forgets what it has said before.
+    """Connect a bare socket. Raises `OSError`.
 
-    Raises `OSError`.
+    A transport would lose the answer of a server that hangs up before it has read the whole request.
     """
     with ExitStack() as undo:
         host = undo.enter_context(socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
@@ -329,9 +312,9 @@ async def _connected(family: socket.AddressFamily, address: str | tuple[str, int
     return host
 
 
-async def _together(*ways: Coroutine[None, None, None]) -> None:
-    """Both ways until both have ended; a broken one ends the other."""
-    pumps = [asyncio.create_task(way) for way in ways]
+async def _together(*directions: Coroutine[None, None, None]) -> None:
+    """Copy in both directions until both have ended; if one fails, the other is cancelled."""
+    pumps = [asyncio.create_task(direction) for direction in directions]
     try:
         await asyncio.wait(pumps, return_when=asyncio.FIRST_EXCEPTION)
     finally:
@@ -341,26 +324,25 @@ async def _together(*ways: Coroutine[None, None, None]) -> None:
 
 
 async def _request(client: asyncio.StreamReader, host: socket.socket, length: int | None) -> None:
-    """Copy until end of file, or so many bytes, and pass the end on.
+    """Copy a request to its host, at most `length` bytes, and then end the sending side.
 
-    As the forwarder inside (`sandbox.supervise`) does for the gateway's answers, the rest of what a host has answered
-    already is read all the same.
+    The rest is read even if the host has answered and hung up, as the forwarder inside (`sandbox.supervise`) does.
     """
-    loop, hears = asyncio.get_running_loop(), True
+    loop, is_open = asyncio.get_running_loop(), True
     while data := await client.read(CHUNK):
         passed = data if length is None else data[:length]
         length = length and length - len(passed)
         try:
-            if hears:
+            if is_open:
                 await loop.sock_sendall(host, passed)
         except OSError:
-            hears = False
+            is_open = False
     with suppress(OSError):
         host.shutdown(socket.SHUT_WR)
 
 
 async def _answer(host: socket.socket, client: asyncio.StreamWriter) -> None:
-    """Copy until end of file and pass that on; a host that has not read all that it was sent resets at its end."""
+    """Copy an answer to the client and end it. A host that has not read the whole request resets the connection."""
     loop = asyncio.get_running_loop()
     with suppress(ConnectionResetError):
         while data := await loop.sock_recv(host, CHUNK):
@@ -376,10 +358,10 @@ def _response(status: str, reason: str) -> bytes:
 
 
 def _is_own(address: Address) -> bool:
-    """Whether it is an address of this machine: then packets to it would leave from it. Sends none."""
+    """Return whether an address belongs to this machine: packets to it would then leave from it. Sends nothing."""
     with socket.socket(FAMILIES[address.version], socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((str(address), 9))
         except OSError:
-            return False  # no way there at all
+            return False  # there is no route
         return ipaddress.ip_address(probe.getsockname()[0]) == address

@@ -1,4 +1,4 @@
-"""The fake provider's answers as server-sent events: words and pieces of arguments, as real providers send them."""
+"""The fake provider's answers as server-sent events, in single words and pieces of arguments like real ones."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
 
-Json = dict[str, Any]
+from runner.gateway.api import Json, encode_event
 
 
 def chat(request: Json, body: Json) -> Iterator[bytes]:
-    """Of `POST /v1/chat/completions`; the counts come last, and only if asked for."""
+    """Yield a stream of `POST /v1/chat/completions`. The counts come last, and only if asked for."""
     (choice,) = body["choices"]
     message, usage = choice["message"], body.get("usage")
     deltas: list[Json] = [{"role": "assistant", "content": ""}]
@@ -25,16 +24,16 @@ def chat(request: Json, body: Json) -> Iterator[bytes]:
         deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in rest]
     head = {key: body[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     for delta in deltas:
-        yield _event(head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        yield encode_event(head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     ending = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
-    yield _event(head | {"choices": [ending]})
+    yield encode_event(head | {"choices": [ending]})
     if usage and (request.get("stream_options") or {}).get("include_usage"):
-        yield _event(head | {"choices": [], "usage": usage})
+        yield encode_event(head | {"choices": [], "usage": usage})
     yield b"data: [DONE]\n\n"
 
 
 def messages(_request: Json, body: Json) -> Iterator[bytes]:
-    """Of `POST /v1/messages`; the input's counts come first, the output's last."""
+    """Yield a stream of `POST /v1/messages`. The input's counts come first, the output's last."""
     begun = body | {"content": [], "stop_reason": None, "usage": body["usage"] | {"output_tokens": 1}}
     yield _named({"type": "message_start", "message": begun})
     yield _named({"type": "ping"})
@@ -51,7 +50,7 @@ def messages(_request: Json, body: Json) -> Iterator[bytes]:
 
 
 def responses(_request: Json, body: Json) -> Iterator[bytes]:
-    """Of `POST /v1/responses`; the finished object, with the counts, is the last event."""
+    """Yield a stream of `POST /v1/responses`. The last event is the complete object with the counts."""
     number = count()
 
     def numbered(name: str, data: Json) -> bytes:
@@ -68,19 +67,19 @@ def responses(_request: Json, body: Json) -> Iterator[bytes]:
 
 
 def error(message: str) -> bytes:
-    """Instead of the rest of an answer; in any API."""
+    """Return the event of an error, in any API."""
     return _named({"type": "error", "error": {"type": "overloaded_error", "message": message}})
 
 
 def failed(message: str) -> bytes:
-    """Instead of the rest of an answer, as `POST /v1/responses` has it."""
+    """Return the event of a failed response of `POST /v1/responses`."""
     why = {"code": "server_error", "message": message}
     response = {"id": "resp_failed", "object": "response", "status": "failed", "output": [], "error": why}
     return _named({"type": "response.failed", "sequence_number": 0, "response": response})
 
 
 def _block(block: Json) -> tuple[Json, list[Json]]:
-    """How a part of a message begins, and what follows."""
+    """Return the start of a part of a message, and the deltas that follow."""
     if block["type"] == "tool_use":
         pieces = _pieces(json.dumps(block["input"]))
         deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
@@ -103,7 +102,7 @@ def _begun(item: Json) -> Json:
 
 
 def _progress(item: Json) -> Iterator[tuple[str, Json]]:
-    """What comes between an item's beginning and its end."""
+    """Yield the events between an item's start and its end."""
     if item["type"] == "function_call":
         for piece in _pieces(item["arguments"]):
             yield "function_call_arguments.delta", {"delta": piece}
@@ -114,35 +113,27 @@ def _progress(item: Json) -> Iterator[tuple[str, Json]]:
             yield "custom_tool_call_input.delta", {"delta": piece}
         yield "custom_tool_call_input.done", {"input": item["input"]}
         return
-    kind, field, at = (
-        ("output_text", "content", "content_index")
-        if item["type"] == "message"
-        else ("reasoning_summary_text", "summary", "summary_index")
+    is_message = item["type"] == "message"
+    field = "content" if is_message else "summary"
+    part, text = (
+        ("content_part", "output_text")
+        if is_message
+        else ("reasoning_summary_part", "reasoning_summary_text")
     )
-    part = "content_part" if item["type"] == "message" else "reasoning_summary_part"
+    extra: Json = {"logprobs": []} if is_message else {}
     for index, one in enumerate(item[field]):
-        yield f"{part}.added", {at: index, "part": one | {"text": ""}}
+        at = {f"{field}_index": index}
+        yield f"{part}.added", at | {"part": one | {"text": ""}}
         for piece in _pieces(one["text"]):
-            yield (
-                f"{kind}.delta",
-                {at: index, "delta": piece} | ({"logprobs": []} if part == "content_part" else {}),
-            )
-        yield (
-            f"{kind}.done",
-            {at: index, "text": one["text"]} | ({"logprobs": []} if part == "content_part" else {}),
-        )
-        yield f"{part}.done", {at: index, "part": one}
+            yield f"{text}.delta", at | {"delta": piece} | extra
+        yield f"{text}.done", at | {"text": one["text"]} | extra
+        yield f"{part}.done", at | {"part": one}
 
 
 def _pieces(text: str | None) -> list[str]:
-    """A text in its words, each with what follows it."""
+    """Split a text into words, each with the blanks that follow it."""
     return re.findall(r"\S+\s*|\s+", text or "")
 
 
 def _named(data: Json) -> bytes:
-    return _event(data, data["type"])
-
-
-def _event(data: Json, name: str | None = None) -> bytes:
-    head = f"event: {name}\n" if name else ""
-    return f"{head}data: {json.dumps(data)}\n\n".encode()
+    return encode_event(data, data["type"])

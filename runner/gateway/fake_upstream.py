@@ -1,4 +1,4 @@
-"""A fake of a model provider: a real HTTP server that speaks the three APIs and misbehaves on demand."""
+"""A fake model provider: a real HTTP server that speaks the three APIs and misbehaves on demand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Literal, Self
 
@@ -21,11 +22,11 @@ from runner.gateway import fake_stream
 from runner.records import ApiName, Record, Usage
 
 POLL_SECONDS = 0.02
-"""Between two looks whether a client has left, and whether the server's end is wanted."""
+"""Interval of checking whether a client has left and whether the server should end."""
 LAST_SECONDS = 1.0
-"""For what is being answered at the server's end."""
+"""Time for open requests at the server's end."""
 IDLE_SECONDS = 300
-"""For which an idle connection is kept. A client that uses one just as the server closes it must send once more."""
+"""Lifetime of an idle connection. A client that uses one just as the server closes it must send once more."""
 DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
 
 
@@ -35,63 +36,65 @@ class Behaviour(Record):
     text: str = ""
     reasoning: str = ""
     calls: tuple[tuple[str, str], ...] = ()
-    """(tool name, arguments) of the tool calls made, several of them in parallel."""
+    """(tool name, arguments) of each of the parallel tool calls."""
     texts: tuple[tuple[str, str], ...] = ()
-    """(tool name, text) of the calls of tools that take any text, which only the responses API has."""
+    """(tool name, text) of each call of a tool that takes any text, which only the responses API has."""
     usage: Usage | None = DEFAULT_USAGE
-    """None leaves the counts out of the answer."""
+    """Counts in the answer; None leaves them out."""
     status_code: int = 200
     message: str = "The fake was told to fail."
-    """Of the error body, when `status_code` is not 200."""
+    """Message of the error body, if `status_code` is not 200."""
     retry_after: float | str | None = None
-    """Seconds, or whatever else is to stand there."""
+    """Retry-After header, in seconds or as any text."""
     cut: bool = False
-    """Close the connection in the middle of the body."""
+    """True to close the connection in the middle of the body."""
     cut_after: int | None = None
-    """Close it after so many events of a streamed answer."""
+    """Number of events in a streamed answer after which the connection is closed."""
     error_after: int | None = None
-    """Send an error after so many events of a streamed answer, and no more."""
+    """Number of events in a streamed answer after which an error ends it."""
     failed: bool = False
-    """Send `error_after` as `response.failed`, as the responses API has it."""
+    """True to send that error as a `response.failed` of the responses API."""
     streams: bool = True
-    """Whether it streams when asked to."""
+    """False to ignore a wish for a stream."""
     seconds: float = 0.0
-    """Wait before answering."""
+    """Delay of the answer."""
     held: Literal["answer", "end"] | None = None
-    """What waits for `FakeUpstream.release`: the whole answer, or the last event of a streamed one."""
+    """Part held until `FakeUpstream.release`: the whole answer, or the last event of a streamed one."""
 
 
 class FakeUpstream:
-    """Serves behaviours in order, the last one for ever. A context manager; the server lives in its own thread."""
+    """A server of behaviours in order, the last one repeatedly. A context manager with its own thread."""
 
     def __init__(
         self, *behaviours: Behaviour, apis: Sequence[ApiName] = ("chat", "responses", "messages")
     ) -> None:
-        """At least one behaviour is needed. The paths of other `apis` are not found (404)."""
+        """Takes at least one behaviour. The paths of other APIs than `apis` are not found (404)."""
         self._behaviours: Sequence[Behaviour] = behaviours
         self.requests: list[dict[str, Any]] = []
-        """Bodies received, in order."""
+        """Received bodies, in order."""
         self.keys: list[str] = []
-        """`Authorization` or `x-api-key` headers received, in order."""
+        """Received `Authorization` or `x-api-key` headers, in order."""
         self.served: list[Usage] = []
-        """Usage of each answer sent."""
+        """Usage in each sent answer."""
         self.hung_up = 0
-        """Requests whose client left before the answer, or before its end."""
+        """Number of requests whose client left before the end of the answer."""
         self.ended = 0
-        """Streamed answers sent to the end."""
+        """Number of streamed answers sent to the end."""
         self.at_once, self.most_at_once = 0, 0
-        """Requests under way, now and at most."""
+        """Number of requests under way, now and at most."""
         self._released = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
-        served = {
-            "/v1/chat/completions": ("chat", self._chat),
-            "/v1/responses": ("responses", self._responses),
-            "/v1/messages": ("messages", self._messages),
-            "/anthropic/v1/messages": ("messages", self._messages),  # where DeepSeek has it
+        paths = {
+            "/v1/chat/completions": "chat",
+            "/v1/responses": "responses",
+            "/v1/messages": "messages",
+            "/anthropic/v1/messages": "messages",  # DeepSeek's path
         }
         app = Starlette(
             routes=[
-                Route(path, serve, methods=["POST"]) for path, (api, serve) in served.items() if api in apis
+                Route(path, partial(self._answer, api), methods=["POST"])
+                for path, api in paths.items()
+                if api in apis
             ]
         )
         self._server = _Server(
@@ -103,7 +106,7 @@ class FakeUpstream:
 
     @property
     def url(self) -> str:
-        """What a model's `api_base` is set to."""
+        """The `api_base` for a model."""
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
 
     def __enter__(self) -> Self:
@@ -116,27 +119,18 @@ class FakeUpstream:
         self._thread.join()
 
     def release(self) -> None:
-        """Let what is held go, now and from now on."""
+        """Hold no answer any longer, now and in the future."""
         self._released.set()
 
-    async def _chat(self, request: Request) -> Response:
-        return await self._answer(request, _chat_body, fake_stream.chat)
-
-    async def _responses(self, request: Request) -> Response:
-        return await self._answer(request, _responses_body, fake_stream.responses)
-
-    async def _messages(self, request: Request) -> Response:
-        return await self._answer(request, _messages_body, fake_stream.messages)
-
-    async def _answer(self, request: Request, shape: Any, events: Any) -> Response:
+    async def _answer(self, api: str, request: Request) -> Response:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            return await self._behave(request, shape, events)
+            return await self._behave(api, request)
         finally:
             self.at_once -= 1
 
-    async def _behave(self, request: Request, shape: Any, events: Any) -> Response:
+    async def _behave(self, api: str, request: Request) -> Response:
         now = self._behaviours[min(len(self.requests), len(self._behaviours) - 1)]
         number = len(self.requests)
         self.requests.append(await request.json())
@@ -151,22 +145,21 @@ class FakeUpstream:
         if now.usage:
             self.served.append(now.usage)
         asked = self.requests[number]
-        body = shape(now, number, asked.get("model"))
+        whole = body(api, now, number, asked.get("model", ""))
         if not asked.get("stream") or not now.streams:
-            return JSONResponse(body)
-        sent = self._paced(list(events(asked, body)), now)
+            return JSONResponse(whole)
+        sent = self._paced(list(STREAMS[api](asked, whole)), now)
         return StreamingResponse(sent, media_type="text/event-stream")
 
     async def _paced(self, events: list[bytes], behaviour: Behaviour) -> AsyncIterator[bytes]:
-        """Events one after the other."""
+        """Yield the events one after the other, as far as they are sent."""
+        end = behaviour.cut_after if behaviour.error_after is None else behaviour.error_after
         try:
-            for one in events[
-                : behaviour.cut_after if behaviour.error_after is None else behaviour.error_after
-            ]:
+            for one in events[:end]:
                 if one is events[-1] and behaviour.held == "end":
                     await asyncio.to_thread(self._released.wait)
                 yield one
-                await asyncio.sleep(0)  # each leaves by itself
+                await asyncio.sleep(0)  # sends each by itself
         except asyncio.CancelledError:
             self.hung_up += 1
             raise
@@ -178,7 +171,7 @@ class FakeUpstream:
         self.ended += 1
 
     async def _left(self, request: Request, behaviour: Behaviour) -> bool:
-        """Wait; whether the client left meanwhile."""
+        """Delay or hold the answer, and return whether the client left meanwhile."""
         end = asyncio.get_running_loop().time() + behaviour.seconds
         held = behaviour.held == "answer"
         while asyncio.get_running_loop().time() < end or (held and not self._released.is_set()):
@@ -189,22 +182,21 @@ class FakeUpstream:
         return False
 
 
-def body(api: str, behaviour: Behaviour, number: int = 0) -> dict[str, Any]:
-    """A whole answer of an API."""
-    shapes = {"chat": _chat_body, "responses": _responses_body, "messages": _messages_body}
-    return shapes[api](behaviour, number, "x")
+def body(api: str, behaviour: Behaviour, number: int = 0, model: str = "x") -> dict[str, Any]:
+    """Return the whole answer to request number `number` of an API."""
+    return BODIES[api](behaviour, number, model)
 
 
 class _Server(uvicorn.Server):
-    """One that has ended within milliseconds, where uvicorn takes two or three tenths of a second: tests start many."""
+    """A server that ends within milliseconds instead of tenths of a second, since tests start many."""
 
     async def main_loop(self) -> None:
-        """Look more often whether the end is wanted."""
-        while not await self.on_tick(0):  # noqa: ASYNC110 - another thread wants it
+        """Check more often whether to end."""
+        while not await self.on_tick(0):  # noqa: ASYNC110 - another thread ends it
             await asyncio.sleep(POLL_SECONDS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close what is idle at once; what is being answered may end."""
+        """Close idle connections at once and let open requests end."""
         for listener in (*self.servers, *(sockets or ())):
             listener.close()
         for connection in list(self.server_state.connections):
@@ -214,7 +206,7 @@ class _Server(uvicorn.Server):
 
 
 class _Cut(Response):
-    """Promises a body and sends its beginning only."""
+    """A response that sends only the beginning of its body."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
         headers = [(b"content-type", b"application/json"), (b"content-length", b"1000")]
@@ -236,25 +228,25 @@ def _chat_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
             for index, (name, arguments) in enumerate(behaviour.calls)
         ]
     choice = {"index": 0, "finish_reason": "tool_calls" if behaviour.calls else "stop", "message": message}
-    body = {
+    return {
         "id": f"chat_{number}",
         "object": "chat.completion",
         "created": 1,
         "model": model,
         "choices": [choice],
-    }
-    usage = behaviour.usage
+    } | _openai_usage(behaviour.usage, "prompt_tokens", "completion_tokens")
+
+
+def _openai_usage(usage: Usage | None, read: str, written: str) -> dict[str, Any]:
     if usage is None:
-        return body
-    counts = {"cached_tokens": usage.cache_hit_tokens}
-    return body | {
-        "usage": {
-            "prompt_tokens": usage.input_tokens,
-            "completion_tokens": usage.output_tokens,
-            "total_tokens": usage.input_tokens + usage.output_tokens,
-            "prompt_tokens_details": counts,
-        }
+        return {}
+    counts = {
+        read: usage.input_tokens,
+        f"{read}_details": {"cached_tokens": usage.cache_hit_tokens},
+        written: usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
     }
+    return {"usage": counts}
 
 
 def _messages_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
@@ -286,49 +278,40 @@ def _messages_body(behaviour: Behaviour, number: int, model: str) -> dict[str, A
 
 
 def _responses_body(behaviour: Behaviour, number: int, model: str) -> dict[str, Any]:
+    done = {"status": "completed"}
     output: list[dict[str, Any]] = []
     if behaviour.reasoning:
         summary = [{"type": "summary_text", "text": behaviour.reasoning}]
         output.append({"type": "reasoning", "id": f"rs_{number}", "summary": summary})
     if behaviour.text:
-        part = {"type": "output_text", "text": behaviour.text, "annotations": []}
-        output.append(
-            {
-                "type": "message",
-                "id": f"msg_{number}",
-                "role": "assistant",
-                "status": "completed",
-                "content": [part],
-            }
-        )
+        content = [{"type": "output_text", "text": behaviour.text, "annotations": []}]
+        message = {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": content}
+        output.append(message | done)
     for index, (name, arguments) in enumerate(behaviour.calls):
         ids = {"id": f"fc_{number}_{index}", "call_id": f"call_{number}_{index}"}
-        output.append(
-            {"type": "function_call", "status": "completed", "name": name, "arguments": arguments} | ids
-        )
+        output.append({"type": "function_call", "name": name, "arguments": arguments} | ids | done)
     for index, (name, text) in enumerate(behaviour.texts):
         ids = {"id": f"ctc_{number}_{index}", "call_id": f"text_{number}_{index}"}
-        output.append({"type": "custom_tool_call", "status": "completed", "name": name, "input": text} | ids)
+        output.append({"type": "custom_tool_call", "name": name, "input": text} | ids | done)
     body: dict[str, Any] = {
         "id": f"resp_{number}",
         "object": "response",
         "created_at": 1,
-        "status": "completed",
         "model": model,
         "output": output,
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-    }
-    usage = behaviour.usage
-    if usage is None:
-        return body
-    return body | {
-        "usage": {
-            "input_tokens": usage.input_tokens,
-            "input_tokens_details": {"cached_tokens": usage.cache_hit_tokens},
-            "output_tokens": usage.output_tokens,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": usage.input_tokens + usage.output_tokens,
-        }
-    }
+    } | done
+    body |= _openai_usage(behaviour.usage, "input_tokens", "output_tokens")
+    if behaviour.usage:
+        body["usage"]["output_tokens_details"] = {"reasoning_tokens": 0}
+    return body
+
+
+BODIES = {"chat": _chat_body, "responses": _responses_body, "messages": _messages_body}
+STREAMS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Iterator[bytes]]] = {
+    "chat": fake_stream.chat,
+    "responses": fake_stream.responses,
+    "messages": fake_stream.messages,
+}

@@ -1,4 +1,4 @@
-"""The garbage collector, where it only costs time."""
+"""Imports of heavy libraries without garbage collection."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Import heavy libraries without garbage collection, which would find nothing: litellm loads a quarter faster.
+    """Disable garbage collection during heavy imports (litellm loads 25 % faster).
 
-    If anything was imported, what exists at the end is exempt from every later collection too. A full collection holds
-    all threads while it visits each object. For litellm's 325,000 objects that was 0.12 s, taken from each call that a
-    gateway was serving.
+    If anything was imported, all objects that exist at the end are exempt from later collections. A full collection
+    stops all threads while it visits every object: litellm's 325,000 objects delayed each call by 0.12 s.
     """
     loaded = len(sys.modules)
     gc.disable()

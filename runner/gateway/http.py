@@ -1,10 +1,11 @@
-"""The HTTP side of one session: who may ask, what is read, and how an answer is sent while the agent waits."""
+"""The HTTP side of one session: authorisation, reading of requests, and sending of answers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -17,27 +18,27 @@ from starlette.types import Message, Receive, Scope, Send
 
 from runner.gateway.answers import is_crowded
 from runner.gateway.api import Api, Json
+from runner.gateway.call import Answer, Call
 from runner.gateway.chat import Chat
 from runner.gateway.messages import Messages
 from runner.gateway.responses import Responses
-from runner.gateway.session import LARGE_BYTES, Answer, Call, Session
+from runner.gateway.session import LARGE_BYTES, Session
 
 CHAT, MESSAGES = Chat(), Messages()
 APIS: tuple[Api, ...] = (CHAT, Responses(), MESSAGES)
 BODY_BYTES = 16 * 2**20
-"""Cap on a request: several pictures fit, a runaway does not."""
+"""Limit on a request, which leaves room for several pictures."""
 READ_BYTES_PER_SECOND = 16 * 2**20
-"""At most, of the large bodies of one trial."""
+"""Highest rate of reading the large bodies of one trial."""
 VALUES = 50_000
-"""Cap on objects, lists, numbers and texts in a request; a conversation of a thousand turns has a third. A million of
-them fit into 3 MB, and took ten seconds of the one loop that serves all trials.
-"""
+"""Limit on the objects, lists, numbers and texts in a request; a conversation of a thousand turns has a third of that.
+A million of them fit into 3 MB and took ten seconds of the one loop that serves all trials."""
 BYTES_PER_TOKEN = 4
-"""Of ordinary text; for an agent that asks how long its request is, and nothing else."""
+"""Estimate for ordinary text, used only to answer an agent that asks how long its request is."""
 PING_SECONDS = 10.0
-"""Between pings on an open stream: well below any client's read timeout."""
+"""Interval of pings on an open stream, well below any client's read timeout."""
 LARGEST = 2**64
-"""Beyond any number that JSON is used for; parsers disagree about what is larger, or is infinite to some of them."""
+"""Largest number accepted. Parsers disagree about larger ones; some read them as infinite."""
 UNREADABLE = (
     f"The request's body is too large, has more than {VALUES:,} values or a number beyond {LARGEST}, or is no JSON "
     "object in UTF-8."
@@ -46,59 +47,49 @@ STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cac
 
 
 def application(session: Session) -> Starlette:
-    """The routes that one trial sees on its socket."""
-    posts = [Route(api.path, _post(session, api), methods=["POST"]) for api in APIS]
-    count = Route(f"{MESSAGES.path}/count_tokens", _count_tokens(session), methods=["POST"])
-    return Starlette(routes=[*posts, count, Route("/v1/models", _models(session), methods=["GET"])])
+    """Return the routes on one trial's socket."""
+    posts = [Route(api.path, partial(_post, session, api), methods=["POST"]) for api in APIS]
+    count = Route(f"{MESSAGES.path}/count_tokens", partial(_count_tokens, session), methods=["POST"])
+    return Starlette(routes=[*posts, count, Route("/v1/models", partial(_models, session), methods=["GET"])])
 
 
-def _models(session: Session) -> Any:
-    async def models(request: Request) -> Response:
-        if not _authorised(session, request):
-            return _unauthorised(CHAT)
-        model = {"id": session.endpoint.model, "object": "model", "created": 0, "owned_by": "assay"}
-        return JSONResponse({"object": "list", "data": [model]})
-
-    return models
+async def _models(session: Session, request: Request) -> Response:
+    if not _authorised(session, request):
+        return _unauthorised(CHAT)
+    model = {"id": session.endpoint.model, "object": "model", "created": 0, "owned_by": "assay"}
+    return JSONResponse({"object": "list", "data": [model]})
 
 
-def _count_tokens(session: Session) -> Any:
-    """Anthropic's count of a request's tokens: our estimate, so neither a model call, a turn nor a ledger line."""
-
-    async def count_tokens(request: Request) -> Response:
-        if not _authorised(session, request):
-            return _unauthorised(MESSAGES)
-        try:
-            raw = await _read(request, session)
-        except ClientDisconnect:
-            return Response(status_code=400)
-        session.expect(large=raw is not None and len(raw) > LARGE_BYTES)
-        if raw is None or await session.apart(_parse, raw) is None:
-            return JSONResponse(MESSAGES.error(UNREADABLE, "invalid_request_error"), 400)
-        return JSONResponse({"input_tokens": len(raw) // BYTES_PER_TOKEN})
-
-    return count_tokens
+async def _count_tokens(session: Session, request: Request) -> Response:
+    """Estimate a request's tokens, which is neither a model call nor a turn."""
+    if not _authorised(session, request):
+        return _unauthorised(MESSAGES)
+    try:
+        raw = await _read(request, session)
+    except ClientDisconnect:
+        return Response(status_code=400)
+    session.expect(large=raw is not None and len(raw) > LARGE_BYTES)
+    if raw is None or await session.apart(_parse, raw) is None:
+        return JSONResponse(MESSAGES.error(UNREADABLE, "invalid_request_error"), 400)
+    return JSONResponse({"input_tokens": len(raw) // BYTES_PER_TOKEN})
 
 
-def _post(session: Session, api: Api) -> Any:
-    async def post(request: Request) -> Response:
-        try:
-            raw = await _read(request, session) if _authorised(session, request) else None
-        except ClientDisconnect:
-            return Response(status_code=400)  # nothing was asked, and nobody is there
-        if not _authorised(session, request):  # at all, or since the trial ended while the body came
-            return _unauthorised(api)
-        if raw is None:
-            return _json(await session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
-        session.expect(large=len(raw) > LARGE_BYTES)
-        body = await session.apart(_parse, raw)
-        if body is None:
-            return _json(await session.reject(api, 400, UNREADABLE))
-        if not _authorised(session, request):  # or while it was read
-            return _unauthorised(api)
-        return Exchange(session.start(api, body, streamed=body.get("stream") is True))
-
-    return post
+async def _post(session: Session, api: Api, request: Request) -> Response:
+    try:
+        raw = await _read(request, session) if _authorised(session, request) else None
+    except ClientDisconnect:
+        return Response(status_code=400)  # nobody reads it
+    if not _authorised(session, request):  # checked again: the trial may have ended while the body came
+        return _unauthorised(api)
+    if raw is None:
+        return _json(await session.reject(api, 413, f"The request is larger than {BODY_BYTES} bytes."))
+    session.expect(large=len(raw) > LARGE_BYTES)
+    body = await session.apart(_parse, raw)
+    if body is None:
+        return _json(await session.reject(api, 400, UNREADABLE))
+    if not _authorised(session, request):  # checked again: the trial may have ended while it was parsed
+        return _unauthorised(api)
+    return Exchange(session.start(api, body, streamed=body.get("stream") is True))
 
 
 def _authorised(session: Session, request: Request) -> bool:
@@ -113,31 +104,29 @@ def _unauthorised(api: Api) -> Response:
 
 
 async def _read(request: Request, session: Session) -> bytes | None:
-    """The body; None when it is too large, without reading the rest.
+    """Return the body, or None as soon as it is too large.
 
-    Large ones come one at a time of a trial, and at a pace: reading them is work of the loop that serves all trials.
+    Large bodies of a trial are read one at a time and slowly, since the loop that reads them serves all trials.
     """
-    content, paid = bytearray(), LARGE_BYTES
+    content, paced = bytearray(), LARGE_BYTES
     async with AsyncExitStack() as stack:
         async for chunk in request.stream():
             content += chunk
             if len(content) > BODY_BYTES:
                 return None
-            if len(content) > paid:
-                if paid == LARGE_BYTES:
+            if len(content) > paced:
+                if paced == LARGE_BYTES:
                     await stack.enter_async_context(session.reading)
-                await asyncio.sleep((len(content) - paid) / READ_BYTES_PER_SECOND)
-                paid = len(content)
+                await asyncio.sleep((len(content) - paced) / READ_BYTES_PER_SECOND)
+                paced = len(content)
         return bytes(content)
 
 
 def _parse(raw: bytes) -> Json | None:
-    """The object in a body; None for anything that could not be written down again as UTF-8 JSON, or has too many
-    values.
-    """
+    """Return the object in a body, or None if it has too many values or cannot be written as UTF-8 JSON again."""
     try:
-        # By the parser that reads the ledger, so without NaN, halves of surrogate pairs and bottomless nesting; and
-        # deeper than it stands, because on its line it stands deeper.
+        # This parser reads the ledger too, so it refuses NaN, halves of surrogate pairs and too many levels. The two
+        # extra lists stand for the levels that a line of the ledger adds.
         [[body]] = pydantic_core.from_json(b"[[" + raw + b"]]", allow_inf_nan=False)
     except ValueError:
         return None
@@ -145,7 +134,7 @@ def _parse(raw: bytes) -> Json | None:
 
 
 def _is_beyond(body: Json) -> bool:
-    """Whether a number is beyond all bounds, as 1e999 is, which is read as infinite."""
+    """Return whether a number exceeds `LARGEST`, such as 1e999, which is read as infinite."""
     values: list[Any] = [body]
     while values:
         value = values.pop()
@@ -160,10 +149,10 @@ def _json(answer: Answer) -> Response:
 
 
 class Exchange(Response):
-    """Sends the answer of a call under way: JSON, or events with pings while the agent waits.
+    """A response that waits for a call: JSON, or events with pings while the agent waits.
 
-    A stream's headers are sent with the first ping, or the first event that passes through, so an early failure still
-    has its own status. An agent that hangs up cancels its call.
+    A stream's headers are sent with the first ping or event, so an early failure still has its own status. An agent
+    that hangs up cancels its call.
     """
 
     def __init__(self, call: Call) -> None:
@@ -172,7 +161,7 @@ class Exchange(Response):
         self._open = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Wait for the call, pinging, and send its answer."""
+        """Wait for the call, send pings meanwhile, and send its answer."""
         hung_up = asyncio.create_task(_hung_up(receive))
         task = self._call.task
         try:
@@ -185,14 +174,14 @@ class Exchange(Response):
                 await self._pass_on(send)
         finally:
             hung_up.cancel()
-            task.cancel("the agent hung up")  # does nothing to a call that is done
+            task.cancel("the agent hung up")  # has no effect on a call that is done
         await asyncio.wait({task})
         answer = self._over() if task.cancelled() else task.result()
         await self._pass_on(send)
-        await self._answer(answer, scope, receive, send)  # to nobody, if the agent hung up
+        await self._answer(answer, scope, receive, send)
 
     async def _pass_on(self, send: Send) -> None:
-        """Send what has come of a stream that passes through."""
+        """Send the events that have come of a stream that is passed on."""
         if self._outlet and (events := self._outlet.take()):
             await self._stream(send, events)
 

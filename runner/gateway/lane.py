@@ -1,8 +1,8 @@
-"""A thread with an event loop of its own, for what is long in the calls of one trial.
+"""A thread with its own event loop for the large calls of one trial.
 
-litellm and the clients beneath it take up to a millisecond for each message and tool of a request, and hold the loop
-that they run in meanwhile. So what is large, or one of many, goes into the lane of its trial. Threads share one
-interpreter, so a lane rests after all that it works, and leaves most of the time to the loop that serves all trials.
+litellm and the clients beneath it take up to a millisecond for each message and tool of a request, and block their loop
+meanwhile. So a call that is large, or one of many, runs in the lane of its trial. Threads share one interpreter: a
+lane rests after its work and leaves most of the time to the loop that serves all trials.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from threading import Thread
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 REST = 3.0
-"""Seconds that a lane rests for each second of CPU that it has taken."""
+"""Seconds that a lane rests for each second of CPU time."""
 LOOK_SECONDS = 0.02
-"""Between two looks at how much that is."""
+"""Interval of measuring the CPU time."""
 SWITCH_SECONDS = 0.001
-"""After which a lane must let another thread go on; Python's own 5 ms are waited for at each read and write."""
+"""Python's thread switch interval while a lane is open: the default of 5 ms would delay each read and write."""
 USUAL_SECONDS = sys.getswitchinterval()
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Lane:
-    """Made in the gateway's loop, and used from there."""
+    """A lane. Created and used in the gateway's loop."""
 
     open: ClassVar[int] = 0
-    """How many there are."""
+    """Number of open lanes."""
 
     def __init__(self, closing: Callable[[], Awaitable[None]]) -> None:
-        """`closing` runs in the lane at its end."""
+        """`closing` runs in the lane before it ends."""
         self._gateways = asyncio.get_running_loop()
         self._loop = asyncio.new_event_loop()
         self._closing = closing
@@ -42,7 +42,7 @@ class Lane:
         self._thread.start()
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What `work` comes to in the lane. Cancelled, it is cancelled there, and its end is waited for."""
+        """Run `work` in the lane and return its result. A cancellation is passed on and the end of `work` awaited."""
         ended: asyncio.Future[asyncio.Task[T]] = self._gateways.create_future()
         begun: list[asyncio.Task[T]] = []
 
@@ -58,13 +58,13 @@ class Lane:
                 await asyncio.wait({ended})
             except asyncio.CancelledError as error:
                 cancelled = error
-                self._loop.call_soon_threadsafe(lambda: begun[0].cancel())  # noqa: PLW0108 - not begun yet
+                self._loop.call_soon_threadsafe(lambda: begun[0].cancel())  # noqa: PLW0108 - empty until then
         if cancelled:
             raise cancelled
         return ended.result().result()
 
     async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What a function returns that is called in the lane."""
+        """Call a function in the lane and return its result."""
 
         async def called() -> T:
             return work(*args, **kwargs)
@@ -72,15 +72,15 @@ class Lane:
         return await self.run(called)
 
     async def back(self, work: Coroutine[Any, Any, None]) -> None:
-        """Await, in the lane, what belongs to the gateway's loop."""
+        """Await work in the lane that runs in the gateway's loop."""
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._gateways))
 
     def soon(self, work: Callable[[], None]) -> None:
-        """Call a function in the lane, and do not wait for it."""
+        """Call a function in the lane without waiting for it."""
         self._loop.call_soon_threadsafe(work)
 
     async def close(self) -> None:
-        """End the thread, once nothing is under way."""
+        """End the thread once nothing is under way."""
         await self.run(self._close)
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
@@ -100,8 +100,8 @@ class Lane:
         self._loop.close()
 
     async def _rest(self) -> None:
-        """Hold this loop, and so whatever else runs in it, for as long as what it has worked demands."""
+        """Block this loop in proportion to the CPU time that it has taken."""
         while True:
             worked = time.thread_time()
             await asyncio.sleep(LOOK_SECONDS)
-            time.sleep(REST * (time.thread_time() - worked))  # noqa: ASYNC251 - so that nothing else goes on
+            time.sleep(REST * (time.thread_time() - worked))  # noqa: ASYNC251 - nothing else shall run meanwhile

@@ -9,21 +9,19 @@ from runner.records import ModelCall
 from runner.sweeps.store import SENT
 
 UNANSWERED_BYTES = 64 << 20
-"""Of one session's calls without an answer that are kept with their requests. An agent may ask for nothing, and so
-without end, what is refused; who reads a ledger reads all of it.
-"""
+"""Limit on stored unanswered requests of one session: a refused agent may retry forever, and readers load it all."""
 
 
 class Ledger:
-    """Appends the calls of one session to a JSONL file, so that a runner that is killed loses no spend.
+    """A JSONL file of the calls of one session, written call by call so that a killed runner loses no spend.
 
-    Nothing is kept in memory: requests repeat the whole conversation, and their sum grows with its square.
+    No call stays in memory: each request repeats the conversation, so their size grows with its square.
     """
 
     def __init__(self, path: Path, secret: str) -> None:
-        """Opens `path` for appending; a last line that a crash cut off is removed first. Raises `OSError`.
+        """Open `path` for appending, after removing a last line that a crash cut off. Raises `OSError`.
 
-        `secret` is the trial's key, which never gets onto it, although an agent may show it to its model.
+        `secret` is the trial's key. It is taken out of every line, since an agent may show it to its model.
         """
         self._secret = secret.encode()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,15 +35,16 @@ class Ledger:
         self._unanswered = 0
 
     def sending(self, index: int) -> None:
-        """Note that a request of this call goes out, for who finds no line of it: the runner was killed meanwhile.
+        """Note that a request of this call is being sent, in case the runner is killed before it ends.
 
-        Raises `OSError` when there is no room.
+        Raises `OSError` if the disk is full.
         """
         self._sent.write(b"%d\n" % index)
 
     def append(self, call: ModelCall) -> None:
-        """Write one call and hand it to the operating system. Raises `OSError` when there is no room; no part of it
-        is left then, for the next one would be glued to that.
+        """Write one call and hand it to the operating system.
+
+        Raises `OSError` if the disk is full, and then removes the part that was written.
         """
         line = self._line(call)
         if call.response is None:
@@ -55,29 +54,29 @@ class Ledger:
         end = self._path.stat().st_size
         try:
             rest = memoryview(line)
-            while rest:  # of the last that fits on a disk, only the beginning is written, and no error
+            while rest:  # on a disk that is almost full, a write is short before one fails
                 rest = rest[self._file.write(rest) :]
         except OSError:
             self._file.truncate(end)
             raise
 
     def _line(self, call: ModelCall) -> bytes:
-        # pydantic's own escaping to ASCII takes four times as long, in one piece that no thread can interrupt.
+        # pydantic's own escaping to ASCII takes four times as long, and no thread can interrupt it.
         line = json.dumps(call.model_dump(mode="json"), separators=(",", ":"))
         return line.encode().replace(self._secret, b"[key]") + b"\n"
 
     def calls(self) -> tuple[ModelCall, ...]:
-        """The calls of this session, in the order of arrival."""
+        """Return the calls of this session, in the order of arrival."""
         lines = _whole(self._path.read_bytes()[self._start :]).splitlines()
         return tuple(sorted(map(ModelCall.model_validate_json, lines), key=lambda call: call.index))
 
     def close(self) -> None:
-        """No call can be appended after this, and none is under way; reading still works."""
+        """Close the file once no call is under way. Reading still works."""
         self._file.close()
         self._sent.close()
         self._sent_path.unlink(missing_ok=True)
 
 
 def _whole(content: bytes) -> bytes:
-    """The lines that were written to their end."""
+    """Return the lines that have an end."""
     return content[: content.rfind(b"\n") + 1]

@@ -1,12 +1,12 @@
-"""What all trials together may ask of providers: calls at once, and requests a minute."""
+"""Limits of all trials together at the providers: calls at once and requests per minute, and the time spent waiting."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from runner.records import CallLimit, CallLimits, Model
 
@@ -14,9 +14,9 @@ WINDOW_SECONDS = 60.0
 
 
 class Gate:
-    """Lets calls through in the order of their arrival; lives in the gateway's event loop.
+    """A limit that admits calls in the order of their arrival. Lives in the gateway's event loop.
 
-    Waiting is entering, or taking a turn; a call that is cancelled while it waits takes nothing.
+    Calls wait on entering `place` and in `turn`; a call that is cancelled while it waits takes neither.
     """
 
     def __init__(self, limit: CallLimit) -> None:
@@ -27,12 +27,12 @@ class Gate:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """One try at a call under way."""
+        """Occupy a place for one try at a call."""
         async with self._slots or nullcontext():
             yield
 
     async def turn(self) -> None:
-        """One request, whether the first of its call or a repetition."""
+        """Wait for the turn of one request, whether the first of its call or a repetition."""
         if not self._rate:
             return
         async with self._queue:
@@ -45,17 +45,48 @@ class Gate:
 
 
 class Gates:
-    """The gates of one gateway: one of each provider, and one of all."""
+    """The gates of one gateway: one per provider, and one for all."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._all = (Gate(limits),) if limits.concurrency or limits.requests_per_minute else ()
         self._of_provider = {name: (Gate(limit),) for name, limit in limits.providers.items()}
 
     def of(self, model: Model) -> tuple[Gate, ...]:
-        """The gates that calls of a model pass, in this order; none where nothing is limited, or no provider called.
+        """Return the gates that a model's calls pass, in order; none without limits or without a provider.
 
-        The provider's comes first, so that a slow provider does not hold the places of all others.
+        The provider's own gate comes first, so that a slow provider does not take the places of all others.
         """
         if model.backend != "provider":
             return ()
         return self._of_provider.get(model.id.split("/")[0], ()) + self._all
+
+
+class Stopwatch:
+    """The time during which at least one of several overlapping intervals runs."""
+
+    def __init__(self) -> None:
+        self._before, self._open, self._since = 0.0, 0, 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far, including the running interval."""
+        return self._before + (time.monotonic() - self._since if self._open else 0.0)
+
+    @property
+    def runs(self) -> bool:
+        """Return whether an interval is open."""
+        return self._open > 0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count the time inside the context."""
+        if not self._open:
+            self._since = time.monotonic()
+        self._open += 1
+        try:
+            yield
+        finally:
+            total = self.seconds
+            self._open -= 1
+            if not self._open:
+                self._before = total

@@ -1,8 +1,8 @@
-"""What a sandbox asks of the domain name system: heard, counted, and never answered with an address.
+"""A name server for a sandbox that counts every question and answers none with an address.
 
-Programs that ignore HTTP(S)_PROXY look names up themselves. In a sandbox without a network that leads nowhere, but
-which names they are is evidence. The supervisor inside carries each question here unread; all parsing of what an
-agent may have made up is on this side. Messages are as on a TCP connection (RFC 1035, section 4.2.2).
+Programs that ignore HTTP(S)_PROXY look names up themselves. That leads nowhere in a sandbox without a network, but the
+names are evidence. The supervisor inside forwards each question unread, so that all parsing of an agent's bytes is on
+this side. Messages are framed as on a TCP connection (RFC 1035, section 4.2.2).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 from runner.sandbox.network import HOST
 
 UNREADABLE: Final = "(unreadable)"
-"""Stands for what is no question, or asks for what is no host's name."""
+"""Name counted for a message that is not a question, or that asks for something other than a host's name."""
 PAUSE_SECONDS = 0.001
-"""Between two answers to one trial, on however many connections: a flood of questions costs the runner little."""
+"""Pause between two answers to one trial over all connections, so that a flood of questions costs the runner little."""
 HEADER = 12
 LONGEST_LABEL = 63
 LONGEST_NAME = 255
@@ -25,11 +25,11 @@ NO_SUCH_NAME, MALFORMED = 3, 1
 
 
 class Lookups:
-    """Answers one trial's questions, in the event loop that it is used in."""
+    """The name server of one trial."""
 
-    def __init__(self, heard: Callable[[str], None]) -> None:
-        """`heard` is told of every question: a name in lower case, or `UNREADABLE`."""
-        self._heard, self._turn = heard, asyncio.Lock()
+    def __init__(self, count: Callable[[str], None]) -> None:
+        """`count` is called with the name in every question, in lower case, or `UNREADABLE`."""
+        self._count, self._turn = count, asyncio.Lock()
         self.connected = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -39,7 +39,7 @@ class Lookups:
             while True:
                 message = await reader.readexactly(int.from_bytes(await reader.readexactly(2)))
                 name, reply = answer(message)
-                self._heard(name)
+                self._count(name)
                 async with self._turn:
                     await asyncio.sleep(PAUSE_SECONDS)
                 writer.write(len(reply).to_bytes(2) + reply)
@@ -49,18 +49,18 @@ class Lookups:
 
 
 def answer(message: bytes) -> tuple[str, bytes]:
-    """The name that a message asks for, and the answer: there is none such. Any bytes have an answer."""
+    """Return the name that a message asks for and the answer, which is that there is no such name. Never fails."""
     name, question = _question(message)
     code = NO_SUCH_NAME if question else MALFORMED
     head = message[:HEADER].ljust(HEADER, b"\0")
-    # A response, of the same kind and with the same wish for recursion as the question, from one that recurses.
+    # A response with the question's kind and recursion flag, from a server that offers recursion.
     flags = bytes((0x80 | head[2] & 0x79, 0x80 | code))
     counts = bytes((0, 1 if question else 0, 0, 0, 0, 0, 0, 0))
     return name, head[:2] + flags + counts + question
 
 
 def _question(message: bytes) -> tuple[str, bytes]:
-    """The name in a query and the bytes of its first question; none if it cannot be read. Follows no pointers."""
+    """Return the name in a query and the bytes of its first question, empty if unreadable. Follows no pointers."""
     labels, at = [], HEADER
     while at < len(message) and 0 < message[at] <= LONGEST_LABEL:
         labels.append(message[at + 1 : at + 1 + message[at]])

@@ -1,4 +1,4 @@
-"""Anthropic's Messages."""
+"""Anthropic's Messages API."""
 
 # ruff: noqa: D102 - the protocol says what each method does
 from __future__ import annotations
@@ -8,141 +8,125 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Literal
 
+import runner.gateway.shapes as sh
 from runner.gateway.api import (
     Json,
     Outbound,
-    append,
-    event,
-    made,
-    numbers,
-    plain,
-    positive,
-)
-from runner.gateway.shapes import (
-    CACHED,
-    IMAGE_KINDS,
-    INLINE,
-    RequestError,
-    Shape,
-    anything,
-    base64,
-    by,
-    flag,
-    integer,
-    listing,
-    number,
-    one_of,
-    read,
-    record,
-    schema,
-    short,
-    text,
-    text_or,
-    tool_name,
-    tools,
-    word,
+    append_text,
+    encode_event,
+    text_of,
+    token_bound,
+    token_count,
+    tool_call,
 )
 from runner.records import ToolCall, Usage
 
 
-def _source(*kinds: str) -> Shape:
-    """What a picture or document is made of: bytes in the request, and neither an address nor a file."""
-    required = {"type": one_of("base64"), "media_type": one_of(*kinds), "data": base64}
-    return record("source", required, closed=INLINE)
+def _source(*kinds: str) -> sh.Shape:
+    """Return the shape of a picture's or document's source: bytes in the request, no address and no file."""
+    required = {"type": sh.one_of("base64"), "media_type": sh.one_of(*kinds), "data": sh.base64}
+    return sh.struct("source", required, closed=sh.INLINE)
 
 
-TEXT = record("text", {"type": one_of("text"), "text": text}, CACHED)
-SHOWN = {
+TEXT = sh.struct("text", {"type": sh.one_of("text"), "text": sh.text}, sh.CACHED)
+RESULTS = {
     "text": TEXT,
-    "image": record("image", {"type": word, "source": _source(*IMAGE_KINDS)}, CACHED, closed=INLINE),
-    "document": record(
+    "image": sh.part("image", {"source": _source(*sh.IMAGE_KINDS)}, sh.CACHED, closed=sh.INLINE),
+    "document": sh.part(
         "document",
-        {"type": word, "source": _source("application/pdf")},
-        {"title": text, "context": text, "citations": record("citations", {}, {"enabled": flag})} | CACHED,
-        closed=INLINE,
+        {"source": _source("application/pdf")},
+        {"title": sh.text, "context": sh.text, "citations": sh.struct("citations", {}, {"enabled": sh.flag})}
+        | sh.CACHED,
+        closed=sh.INLINE,
     ),
-    "tool_reference": record("tool_reference", {"type": word, "tool_name": text}, CACHED),
+    "tool_reference": sh.part("tool_reference", {"tool_name": sh.text}, sh.CACHED),
 }
-"""What a tool may return."""
-PART = by(
+"""Parts of a tool's result."""
+PART = sh.tagged(
     "type",
-    SHOWN
+    RESULTS
     | {
-        "thinking": record("thinking", {"type": word, "thinking": text}, {"signature": text}),
-        "redacted_thinking": record("redacted_thinking", {"type": word, "data": text}),
-        "tool_use": record("tool_use", {"type": word, "id": text, "name": text, "input": anything}, CACHED),
-        "tool_result": record(
+        "thinking": sh.part("thinking", {"thinking": sh.text}, {"signature": sh.text}),
+        "redacted_thinking": sh.part("redacted_thinking", {"data": sh.text}),
+        "tool_use": sh.part("tool_use", {"id": sh.text, "name": sh.text, "input": sh.anything}, sh.CACHED),
+        "tool_result": sh.part(
             "tool_result",
-            {"type": word, "tool_use_id": text},
-            {"content": text_or(listing(by("type", SHOWN))), "is_error": flag} | CACHED,
+            {"tool_use_id": sh.text},
+            {"content": sh.text_or(sh.listing(sh.tagged("type", RESULTS))), "is_error": sh.flag} | sh.CACHED,
         ),
     },
 )
-MESSAGE = record(
-    "message", {"role": one_of("user", "assistant", "system"), "content": text_or(listing(PART))}
+MESSAGE = sh.struct(
+    "message", {"role": sh.one_of("user", "assistant", "system"), "content": sh.text_or(sh.listing(PART))}
 )
-TOOL = record(
+TOOL = sh.struct(
     "tool",
-    {"name": tool_name},
-    {"type": word, "description": text, "input_schema": schema, "strict": flag, "defer_loading": flag}
-    | {"eager_input_streaming": flag}
-    | CACHED,
+    {"name": sh.tool_name},
+    {
+        "type": sh.word,
+        "description": sh.text,
+        "input_schema": sh.schema,
+        "strict": sh.flag,
+        "defer_loading": sh.flag,
+    }
+    | {"eager_input_streaming": sh.flag}
+    | sh.CACHED,
 )
-"""A tool that the agent runs: of type `custom`, or without one, which counts as `function`."""
-COUNT = record("count", {"type": word, "value": integer})
-EDIT = record(
+"""A tool that the agent runs. Its type is `custom` or absent, which counts as `function`."""
+COUNT = sh.part("count", {"value": sh.integer})
+EDIT = sh.part(
     "edit",
-    {"type": word},
+    {},
     {
         "clear_at_least": COUNT,
-        "clear_tool_inputs": flag,
-        "exclude_tools": listing(text),
-        "keep": text_or(COUNT, word),
+        "clear_tool_inputs": sh.flag,
+        "exclude_tools": sh.listing(sh.text),
+        "keep": sh.text_or(COUNT, sh.word),
         "trigger": COUNT,
     },
 )
-FORMAT = record("format", {"type": one_of("json_schema"), "schema": schema})
+FORMAT = sh.struct("format", {"type": sh.one_of("json_schema"), "schema": sh.schema})
 
 
 def positive_integer(value: object, _: set[str]) -> object:
-    """A bound on tokens."""
-    if positive(value) is None:
-        raise RequestError("a positive number is required")
+    """Accept a bound on tokens."""
+    if token_bound(value) is None:
+        raise sh.RequestError("a positive number is required")
     return value
 
 
-OURS: dict[str, Shape] = {"model": short(256), "stream": flag, "max_tokens": positive_integer}
-REQUEST = record(
+OURS: dict[str, sh.Shape] = {"model": sh.short(256), "stream": sh.flag, "max_tokens": positive_integer}
+REQUEST = sh.struct(
     "",
-    {"messages": listing(MESSAGE, least=1), "max_tokens": positive_integer},
+    {"messages": sh.listing(MESSAGE, least=1), "max_tokens": positive_integer},
     {
-        "context_management": record("context_management", {}, {"edits": listing(EDIT)}),
-        "output_config": record("output_config", {}, {"effort": word, "format": FORMAT}),
+        "context_management": sh.struct("context_management", {}, {"edits": sh.listing(EDIT)}),
+        "output_config": sh.struct("output_config", {}, {"effort": sh.word, "format": FORMAT}),
         "output_format": FORMAT,
-        "stop_sequences": listing(short(1000), most=64),
-        "system": text_or(listing(TEXT)),
-        "temperature": number,
-        "thinking": record("thinking", {"type": word}, {"budget_tokens": integer, "display": word}),
-        "tool_choice": record(
-            "tool_choice", {"type": word}, {"name": tool_name, "disable_parallel_tool_use": flag}
+        "stop_sequences": sh.listing(sh.short(1000), most=64),
+        "system": sh.text_or(sh.listing(TEXT)),
+        "temperature": sh.number,
+        "thinking": sh.part("thinking", {}, {"budget_tokens": sh.integer, "display": sh.word}),
+        "tool_choice": sh.part(
+            "tool_choice", {}, {"name": sh.tool_name, "disable_parallel_tool_use": sh.flag}
         ),
-        "tools": tools({"function": TOOL, "custom": TOOL}, "function"),
-        "top_k": integer,
-        "top_p": number,
+        "tools": sh.tools({"function": TOOL, "custom": TOOL}, "function"),
+        "top_k": sh.integer,
+        "top_p": sh.number,
     }
-    | CACHED
+    | sh.CACHED
     | OURS,
 )
-"""All that is passed on, as for chat."""
+"""The fields that are passed on. See `chat.REQUEST`."""
 KINDS = {
     "budget_exceeded": "permission_error",
     "cancelled": "api_error",
     "internal_error": "api_error",
     "upstream_error": "api_error",
 }
-"""Our kinds of errors in Anthropic's words."""
+"""Our kind of error -> Anthropic's."""
 TOO_LONG = "prompt is too long: "
-"""Begins the message of an overfull context, which is what clients compact upon: this API has no code for it."""
+"""Start of the message about a full context. Clients compact when they see it: this API has no code for it."""
 DELTAS = {"text": ("text_delta", "text"), "thinking": ("thinking_delta", "thinking")}
 
 
@@ -152,28 +136,27 @@ class Messages:
     name: Literal["messages"] = "messages"
     path = "/v1/messages"
     shortest: Json = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 16}
-    ping = event({"type": "ping"}, "ping")
+    ping = encode_event({"type": "ping"}, "ping")
 
     def accept(self, body: Json) -> Outbound:
-        fields, dropped = read(REQUEST, body, OURS.keys())
+        fields, dropped = sh.read(REQUEST, body, OURS.keys())
         if _compacts(fields.get("context_management")):
             del fields["context_management"]
             dropped += ("context_management",)
         return Outbound(fields=fields, dropped=dropped)
 
     def wanted_output(self, body: Json) -> int | None:
-        return positive(body.get("max_tokens"))
+        return token_bound(body.get("max_tokens"))
 
     def outbound(self, accepted: Outbound, params: Json, max_output: int | None) -> Outbound:
         fields, dropped, extra = dict(accepted.fields), accepted.dropped, dict(params)
-        if "reasoning_effort" in extra:  # a model's parameters are written as chat has them
+        if "reasoning_effort" in extra:  # a model's `params` have chat's names
             effort = {"effort": extra.pop("reasoning_effort")}
             fields["output_config"] = fields.get("output_config", {}) | effort
             fields["thinking"] = {"type": "adaptive"}
-        thinking = fields.get("thinking")
-        bound = positive(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
+        bound = token_bound(fields.get("thinking", {}).get("budget_tokens"))
         if bound is not None and max_output is not None and bound >= max_output:
-            del fields["thinking"]  # refused by the provider, once the budget has cut the output below it
+            del fields["thinking"]  # the budget has cut the output below it, which the provider would refuse
             dropped += ("thinking",)
         fields["max_tokens"] = max_output
         return Outbound(fields=fields | extra, dropped=dropped)
@@ -190,18 +173,16 @@ class Messages:
 
     def usage(self, response: Json) -> Usage | None:
         counts = response.get("usage")
-        created = numbers(counts, "cache_creation_input_tokens")
-        hit = numbers(counts, "cache_read_input_tokens")
-        total = (
-            numbers(counts, "input_tokens") + created + hit
-        )  # this API's input_tokens are the fresh ones only
-        if not total:  # as for chat
+        created = token_count(counts, "cache_creation_input_tokens")
+        hit = token_count(counts, "cache_read_input_tokens")
+        total = token_count(counts, "input_tokens") + created + hit  # input_tokens are the fresh ones only
+        if not total:  # see `openai_usage`
             return None
         return Usage(
             input_tokens=total,
             cache_creation_tokens=created,
             cache_hit_tokens=hit,
-            output_tokens=numbers(counts, "output_tokens"),
+            output_tokens=token_count(counts, "output_tokens"),
         )
 
     def error(self, message: str, kind: str, code: str | None = None) -> Json:
@@ -223,41 +204,41 @@ class Messages:
         ending = {key: response.get(key) for key in ("stop_reason", "stop_sequence")}
         body += [{"type": "message_delta", "delta": ending, "usage": counts}, {"type": "message_stop"}]
         for data in body:
-            yield event(data, data["type"])
+            yield encode_event(data, data["type"])
 
     def error_events(self, error: Json) -> Iterator[bytes]:
-        yield event(error, "error")
+        yield encode_event(error, "error")
 
     def text(self, response: Json) -> str:
-        return plain(_blocks(response, "text"))
+        return text_of(_blocks(response, "text"))
 
     def reasoning(self, response: Json) -> str:
         return "\n".join(block["thinking"] for block in _blocks(response, "thinking"))
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
         return tuple(
-            made(block.get("id"), block.get("name"), block.get("input"))
+            tool_call(block.get("id"), block.get("name"), block.get("input"))
             for block in _blocks(response, "tool_use")
         )
 
     def tool_results(self, request: Json) -> dict[str, str]:
         return {
-            str(block.get("tool_use_id")): plain(block.get("content"))
+            str(block.get("tool_use_id")): text_of(block.get("content"))
             for message in request.get("messages", ())
             for block in _blocks(message, "tool_result")
         }
 
 
 class MessagesStream:
-    """The events of a message."""
+    """A message in events."""
 
     def __init__(self) -> None:
         self.answer: Json = {}
         self.ending: bytes | None = None
         self._inputs: dict[int, str] = {}
 
-    def pass_on(self, event_: Json) -> bytes:
-        match event_:
+    def pass_on(self, event: Json) -> bytes:
+        match event:
             case {"type": "message_start", "message": message}:
                 self.answer = message | {"content": list(message.get("content") or ())}
             case {"type": "content_block_start", "content_block": block}:
@@ -267,51 +248,48 @@ class MessagesStream:
             case {"type": "content_block_stop", "index": index} if index in self._inputs:
                 self.answer["content"][index]["input"] = json.loads(self._inputs.pop(index) or "{}")
             case {"type": "message_delta"}:
-                usage = event_.get("usage") or {}
+                usage = event.get("usage") or {}
                 counts = {key: n for key, n in usage.items() if n is not None}
-                counts["output_tokens"] = usage.get("output_tokens")  # what the beginning said is not the sum
-                self.answer |= event_["delta"] | {"usage": (self.answer.get("usage") or {}) | counts}
+                counts["output_tokens"] = usage.get("output_tokens")  # the first event's count is not the sum
+                self.answer |= event["delta"] | {"usage": (self.answer.get("usage") or {}) | counts}
             case {"type": "message_stop"}:
-                self.ending = event(event_, "message_stop")
+                self.ending = encode_event(event, "message_stop")
                 return b""
-        return event(event_, event_.get("type"))
+        return encode_event(event, event.get("type"))
 
     def _extend(self, index: int, delta: Json) -> None:
         block = self.answer["content"][index]
         match delta:
             case {"type": "input_json_delta", "partial_json": piece}:
-                append(self._inputs, index, piece)
+                append_text(self._inputs, index, piece)
             case {"type": "citations_delta", "citation": citation}:
                 block["citations"] = [*(block.get("citations") or ()), citation]
             case _:
                 for key, piece in delta.items():
                     if key != "type":
-                        append(block, key, piece)
+                        append_text(block, key, piece)
 
 
-def _compacts(management: object) -> bool:
-    """Whether the context is to be summarised, which is a model call that a bridge would make past the ledger."""
-    edits = management.get("edits") if isinstance(management, dict) else None
-    return not all(
-        isinstance(edit, dict) and str(edit.get("type")).startswith("clear_")
-        for edit in (edits if isinstance(edits, list) else ())
-    )
+def _compacts(management: Json | None) -> bool:
+    """Return whether the context is to be summarised: litellm would make a model call that the ledger misses."""
+    edits = (management or {}).get("edits") or ()
+    return any(not edit["type"].startswith("clear_") for edit in edits)
 
 
 def _blocks(message: Json, kind: str) -> list[Json]:
-    """The parts of a message, or of an answer, that are of one kind."""
+    """Return the parts of one kind in a message or an answer."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     return [part for part in parts if isinstance(part, dict) and part.get("type") == kind]
 
 
 def _signed(block: Json) -> Json:
-    """Thoughts of other providers come without the signature that clients read as text."""
+    """Add an empty signature to thoughts that have none: clients read it as text."""
     return block | {"signature": block.get("signature") or ""} if block["type"] == "thinking" else block
 
 
 def _block_events(block: Json) -> Iterator[Json]:
-    """Events of one part of an answer, from start to stop."""
+    """Yield the events of one part of an answer, from start to stop."""
     kind = block["type"]
     deltas: list[Json] = []
     start = block

@@ -1,4 +1,4 @@
-"""The smallest call of a model: whether its provider serves us at all, whatever an agent would ask of it."""
+"""The smallest call of a model, which finds out whether its provider serves us at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runner.gateway.server import Gateway
 
 SECONDS = 120.0
-"""Longest wait for the answer, repetitions included: a local server may load its model first."""
+"""Longest wait for the answer, including retries: a local server may load its model first."""
 BOUNDS: Final[dict[ApiName, str]] = {
     "chat": "max_completion_tokens",
     "responses": "max_output_tokens",
@@ -26,22 +26,22 @@ BOUNDS: Final[dict[ApiName, str]] = {
 }
 """API -> field of a request that bounds the answer."""
 OF_THE_REQUEST = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
-"""Statuses by which a provider may mean the bound."""
+"""Statuses by which a provider may refuse the bound."""
 
 
 class Probe(Record):
-    """How a model's smallest call ended."""
+    """The result of a model's smallest call."""
 
     status_code: int
-    """What an agent would have got; 502 for a provider that did not answer."""
+    """Status that an agent would get; 502 for a provider that did not answer."""
     error: ErrorInfo | None = None
-    """Why there is no answer; None if there is one."""
+    """Reason for a missing answer; None if there is one."""
     cost_usd: float | None = 0.0
     """USD of the answer; None if the model has no price."""
 
     @property
     def refused(self) -> bool:
-        """Whether the provider answered with a refusal, which another try does not cure."""
+        """Return whether the provider refused the call, so that another try would not help."""
         return self.error is not None and HTTPStatus.BAD_REQUEST <= self.status_code < HUNG_UP
 
 
@@ -52,10 +52,10 @@ def probe(
     ledger: Path,
     given_up: Callable[[], bool] = lambda: False,
 ) -> Probe:
-    """Ask a model for as little as possible, as an agent of this API would.
+    """Ask a model for as little as possible through this API.
 
-    The call has a session and a ledger of its own: it is priced and counted by the caps of the sweep, and is not part
-    of any trial. Raises `ConfigError` when the model's key is missing and `GatewayError` when there is no socket.
+    The call has its own session and ledger: it is priced and counts towards the caps of the sweep, but belongs to no
+    trial. Raises `ConfigError` if the model's key is missing and `GatewayError` if the socket cannot be made.
     """
     (chosen,) = (one for one in APIS if one.name == api)
     spec = SessionSpec(trial="preflight", task="preflight", model=model, seconds=SECONDS, ledger=ledger)
@@ -78,7 +78,7 @@ def probe(
 
 
 def _requests(api: Api, model: Model) -> Iterator[dict[str, object]]:
-    """The smallest request, and the same with room to think, for a provider that refuses the first."""
+    """Yield the smallest request, then one with room to think for a provider that refuses the first."""
     most = model.preflight_output
     for tokens in (min(PREFLIGHT_SMALLEST, most), most):
         yield api.shortest | {BOUNDS[api.name]: tokens}

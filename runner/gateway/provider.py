@@ -1,4 +1,4 @@
-"""Calls of model providers through litellm: arguments, errors as values, and when another try may help."""
+"""Calls of model providers through litellm. Errors become values that say whether another try may help."""
 
 from __future__ import annotations
 
@@ -28,55 +28,55 @@ from runner.records import ErrorInfo, Model, Record
 log = logging.getLogger(__name__)
 ATTEMPTS = 4
 BACK_OFF_SECONDS = 1.0
-"""Before the second attempt; doubled each time. A Retry-After that asks for longer is obeyed."""
+"""Pause before the second attempt, doubled each time. A longer Retry-After is obeyed."""
 LONGEST_WAIT_SECONDS = 600.0
-"""A Retry-After that asks for more is not waited for: the agent gets the provider's failure at once."""
+"""Longest Retry-After that is obeyed. If a provider asks for more, the agent gets its failure at once."""
 PATIENCE_SECONDS = 1800.0
-"""Of silence in one attempt: above the slowest reasoning answers, below for ever. Deadlines are kept by us: litellm
-keeps its clients by their timeout, so that a timeout of each call's own would be a new client for each."""
+"""Longest silence tolerated within one attempt, above that of the slowest reasoning answers. The gateway keeps the
+deadlines itself: litellm caches clients by their timeout, so a timeout per call would create a client for each."""
 PASSING = frozenset({408, 409, 425, 429})
-"""Statuses below 500 that another attempt may cure."""
+"""Statuses below 500 after which another attempt may help."""
 BAD_GATEWAY = 502
 CONNECTOR_LIMITS = ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST")
 UNSENT_CHARACTERS = 300
-"""Of the first line of litellm's complaint about a request, which may repeat all of it and add a traceback."""
+"""Limit on the first line of litellm's error about a request, which may repeat the request and add a traceback."""
 NO_KEY = "none"
-"""Sent where a model names no key, so that no variable of the runner's environment is sent unnamed."""
+"""Key of a model that names none, so that litellm does not send one from the runner's environment."""
 SECRET_LENGTH = 16
-"""Shorter keys (`none`, `EMPTY`) are placeholders of local servers, and words of ordinary answers."""
+"""Shortest real key. Shorter ones (`none`, `EMPTY`) are placeholders of local servers and words of ordinary answers."""
 KEEPS_RETRYING = frozenset({"zai"})
-"""Providers for which litellm 1.106.2 drops `max_retries`, so that the client beneath retries twice unseen. The
-argument goes through if it is named as allowed; for other providers that would put it into the request's body."""
+"""Providers for which litellm 1.106.2 drops `max_retries`, so that the client beneath retries twice unseen. Naming the
+argument as allowed prevents that; for other providers it would put the argument into the request's body."""
 MOST_CLIENTS, CLIENT_SECONDS = 100_000, 10**9
-"""Clients that litellm keeps (one for each model, key and loop), and for how long; by itself 200 and 600 s."""
+"""Size and lifetime of litellm's cache of clients (one per model, key and loop); its defaults are 200 and 600 s."""
 DROPPED_REQUEST = r"coroutine .*(acompletion|async_)\w*. was never awaited"
-"""litellm makes a request in a thread, and drops it there if the call was cancelled meanwhile: nothing was sent."""
+"""Warning about a request that litellm created in a thread and dropped unsent because its call was cancelled."""
 
 
 class Reply(Record):
-    """How a call of the provider ended."""
+    """The result of a call of the provider."""
 
     response: Json | None = None
     status_code: int = 200
-    """What the agent gets: the provider's own for its 4xx, 502 when it failed to the end."""
+    """Status for the agent: the provider's own for its 4xx, 502 if it failed to the end."""
     error: ErrorInfo | None = None
     code: str | None = None
-    """Of the error body: `context_length_exceeded` is what agents compact upon."""
+    """Code of the error body. Agents compact when they see `context_length_exceeded`."""
     dropped: tuple[str, ...] = ()
-    """What litellm left out on the way to this provider; known once it answered."""
+    """Names that litellm left out for this provider; known once it answered."""
     unsent: bool = False
-    """Nothing could be made of the request that a provider takes."""
+    """True if the agent's request cannot be translated for the provider."""
     late: bool = False
-    """The deadline passed during the call."""
+    """True if the deadline passed during the call."""
     retry_after: float | None = None
-    """Seconds to wait before another attempt; None when none would help."""
+    """Seconds to wait before another attempt; None if none would help."""
 
 
 def load_litellm() -> ModuleType:
-    """Import litellm (2 s of CPU), once, quiet, offline, and with the scripted model known to it."""
-    # Read at its import: no price list from the network; no search for secrets in errors, which takes seconds a
-    # megabyte, since we take the only one out; as many connections as calls, which the gates limit, where waiting is
-    # measured.
+    """Import litellm (2 s of CPU), quiet and offline, and register the scripted model and the wire."""
+    # litellm reads these at its import. No price list from the network. No search for secrets in errors, which takes
+    # seconds per megabyte: we remove the only one ourselves. No limit on connections: the gates limit calls, and only
+    # there the time of waiting is measured.
     os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_DISABLE_REDACT_SECRETS": "true"}
     os.environ |= dict.fromkeys(CONNECTOR_LIMITS, "1000000")
     with uncollected():
@@ -88,47 +88,45 @@ def load_litellm() -> ModuleType:
     litellm.drop_params = True
     litellm.input_callback = [note]
     install(litellm)
-    # It would report each success to callbacks that we do not have, by a queue that lives in one loop only.
+    # It would report each success to callbacks that we do not have, through a queue that belongs to one loop.
     logging_worker.GLOBAL_LOGGING_WORKER.ensure_initialized_and_enqueue = lambda async_coroutine: (
         async_coroutine.close()
     )
     litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": handler()}]
-    # Its clients are closed with their loop. Those that it drops before, for their age or number, are closed by nobody
-    # if their loop ends soon.
+    # `unload_litellm` closes the clients of a loop. Nobody would close those that litellm drops before that for their
+    # age or number.
     clients = litellm.in_memory_llm_clients_cache
     clients.max_size_in_memory, clients.default_ttl = MOST_CLIENTS, CLIENT_SECONDS
     warnings.filterwarnings("ignore", DROPPED_REQUEST, RuntimeWarning)
     for name in ("LiteLLM", "httpx"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # all that they say comes back as an exception
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # they raise everything that they log
     return cast("ModuleType", litellm)
 
 
 async def unload_litellm(litellm: ModuleType) -> None:
-    """Close the clients that litellm keeps for the running event loop: another's, which it would close with them, have
-    calls under way.
-    """
+    """Close litellm's clients of the running event loop. Its own function would also close those of other loops."""
     cache = litellm.in_memory_llm_clients_cache
-    ours = f"-{id(asyncio.get_running_loop())}"  # how litellm ends the names of a loop's clients
+    ours = f"-{id(asyncio.get_running_loop())}"  # end of litellm's names for a loop's clients
     for name in [name for name in cache.cache_dict if name.endswith(ours)]:
         await cache.cache_dict[name].close()
         cache.delete_cache(name)
 
 
 class Provider:
-    """One trial's model."""
+    """The backend of one trial's model: a provider, or a script in its place."""
 
     def __init__(self, model: Model, key: str | None, script: Script | None, litellm: ModuleType) -> None:
-        """`key` is the provider's; `script` is set exactly for scripted models."""
+        """`key` is the provider's; only scripted models have a `script`."""
         self._model, self._key, self._script, self._litellm = model, key or NO_KEY, script, litellm
 
     @property
     def vendor(self) -> str:
-        """The provider that litellm takes from the model's id."""
+        """The provider in the model's id, as litellm reads it."""
         return self._model.id.partition("/")[0]
 
     @property
-    def told(self) -> str:
-        """What the agent is told that the model is called."""
+    def model_name(self) -> str:
+        """The model's name for the agent."""
         return self._model.provider_name
 
     async def close(self) -> None:
@@ -136,17 +134,17 @@ class Provider:
         await unload_litellm(self._litellm)
 
     async def prepare(self, apis: Sequence[Api]) -> None:
-        """Have litellm import what calls of this model need, without sending anything.
+        """Let litellm import the modules for calls of this model, without sending anything.
 
-        litellm does so at its first call, for a third of a second. If two threads did it at once, one of them would
-        fail on a module that the other has half imported, and an agent would be told that its request cannot be sent.
+        It would do so at its first call, within a third of a second. If two threads did it at once, one of them would
+        fail on a half-imported module, and an agent would read that its request cannot be sent.
         """
         with uncollected():
             for api in apis:
                 await self._try_shortest(api)
 
     async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
-        """Call once, until the flight's deadline. Never raises but for cancellation."""
+        """Call the provider once, until the flight's deadline. Raises nothing but cancellation."""
         flight.clean, flight.secret = self._clean, self._secret.encode()
         FLIGHT.set(flight)
         try:
@@ -158,8 +156,8 @@ class Provider:
                 check(response, api.path.removeprefix("/v1"))
                 sent = SENT.get()
                 return Reply(response=response, dropped=lost(fields, sent[-1]) if sent else ())
-        # The boundary of one gateway call: litellm raises its own errors, those of the clients beneath it, and
-        # builtin ones for answers of an unexpected shape. Whatever it is, the agent gets an answer.
+        # The boundary of one gateway call: litellm raises its own errors, those of the clients beneath it, and builtin
+        # ones for answers of an unexpected shape. Whatever it raises, the agent gets an answer.
         except Exception as error:  # noqa: BLE001
             if flight.limit.expired():
                 return Reply(late=True, status_code=403, error=ErrorInfo.of(error, "gateway"))
@@ -168,8 +166,9 @@ class Provider:
             return self._failed(error, flight)
 
     async def _sent(self, api: Api, fields: Json, flight: Flight) -> Json:
-        """As `_send`. What failed before anything was sent is tried once more and blamed on the request only if it
-        fails again: an odd request may be the first for which litellm imports a part of itself.
+        """Send, and once more if that failed before anything was sent.
+
+        An odd request may be the first that makes litellm import a part of itself, which can fail once.
         """
         try:
             return await self._send(api, fields)
@@ -193,15 +192,11 @@ class Provider:
         return self._clean(await api.send(self._litellm, arguments))
 
     async def _can_send(self, api: Api) -> bool:
-        """Whether the shortest request would be sent: then the model's settings are sound, and what was not sent is
-        itself at fault.
-        """
+        """Return whether the shortest request would be sent, so that the model's settings are not at fault."""
         return self._script is not None or await self._try_shortest(api)
 
     async def _try_shortest(self, api: Api) -> bool:
-        """Lead the shortest request as far as the wire and no further. Returns whether it arrived there; a script
-        answers above the wire.
-        """
+        """Send the shortest request as far as the wire. Returns whether it arrived; a script answers above the wire."""
         arrived = False
 
         async def turn() -> None:
@@ -214,7 +209,7 @@ class Provider:
         try:
             async with flight.limit:
                 await self._send(api, api.outbound(api.accept(api.shortest), self._model.params, 16).fields)
-        # As in `call`: litellm's errors are of any kind, and whether it arrived is all there is to know.
+        # As in `call`, litellm raises errors of any kind. Only whether the request arrived matters.
         except Exception:
             log.debug("the shortest request to %s was not sent", self._model.id, exc_info=True)
         finally:
@@ -222,7 +217,7 @@ class Provider:
         return arrived
 
     def _unsent(self, error: Exception, *, by_agent: bool) -> Reply:
-        """The reply to what litellm could not make a provider's request of: for the agent's request, or any."""
+        """Return the reply to a request that litellm could not translate: only the agent's (`by_agent`), or any."""
         reason = str(error).partition("\n")[0][:UNSENT_CHARACTERS]
         message = f"The request cannot be sent to the model's provider: {reason}"
         info = ErrorInfo(type=type(error).__name__, message=message, phase="gateway")
@@ -246,8 +241,10 @@ class Provider:
         )
 
     def _clean(self, value: Json) -> Json:
-        """Without the provider's key, which an upstream may echo, and without what no JSON in UTF-8 can hold: halves of
-        surrogate pairs, and numbers that are none or have no end, as those of a token's probability may be.
+        """Return the value without the provider's key and without values that JSON in UTF-8 cannot hold.
+
+        A provider may echo the key. The other values are halves of surrogate pairs, NaN and infinities, which occur in
+        tokens' probabilities.
         """
         text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
         cleaned: Json = json.loads(
@@ -261,7 +258,7 @@ class Provider:
 
 
 def back_off(reply: Reply, tries: int, deadline: float | None) -> float | None:
-    """Seconds until the next try, after so many; None when there is none, or only one past the deadline."""
+    """Return the seconds until the next try, after `tries` of them; None if there is none before the deadline."""
     if reply.retry_after is None or tries >= ATTEMPTS:
         return None
     wait = max(reply.retry_after, BACK_OFF_SECONDS * 2 ** (tries - 1))
@@ -270,7 +267,7 @@ def back_off(reply: Reply, tries: int, deadline: float | None) -> float | None:
 
 
 def _seconds(retry_after: str) -> float:
-    """What a provider asks to wait, in seconds or as a date; 0 when it does not say, or says nothing sensible."""
+    """Return the seconds in a Retry-After header, which has a number or a date; 0 for anything else."""
     try:
         asked = float(retry_after)
     except ValueError:
@@ -279,4 +276,4 @@ def _seconds(retry_after: str) -> float:
             asked = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
         except (ValueError, OverflowError):
             return 0.0
-    return max(0.0, min(asked, 2 * LONGEST_WAIT_SECONDS))  # of which neither NaN nor infinity is any
+    return max(0.0, min(asked, 2 * LONGEST_WAIT_SECONDS))  # finite, even for NaN and infinity

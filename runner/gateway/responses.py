@@ -1,4 +1,4 @@
-"""OpenAI's Responses."""
+"""OpenAI's Responses API."""
 
 # ruff: noqa: D102 - the protocol says what each method does
 from __future__ import annotations
@@ -8,158 +8,132 @@ from itertools import count
 from types import ModuleType
 from typing import Literal
 
+import runner.gateway.shapes as sh
 from runner.gateway.api import (
     COMMENT,
     Json,
     Outbound,
-    event,
-    made,
-    numbers,
+    encode_event,
     openai_error,
-    plain,
-    positive,
-)
-from runner.gateway.shapes import (
-    FILE,
-    IMAGE,
-    INLINE,
-    JSON_SCHEMA,
-    Shape,
-    base64,
-    by,
-    flag,
-    integer,
-    listing,
-    number,
-    one_of,
-    read,
-    record,
-    refused,
-    schema,
-    short,
-    text,
-    text_or,
-    tool_name,
-    tools,
-    word,
+    openai_usage,
+    text_of,
+    token_bound,
+    tool_call,
 )
 from runner.records import ToolCall, Usage
 
-ITEM: dict[str, Shape] = {"id": text, "status": word}
-"""What any item may have. Its id leads nowhere, since `store` is always false."""
-PART = by(
+ITEM: dict[str, sh.Shape] = {"id": sh.text, "status": sh.word}
+"""Fields of every kind of item. Its id refers to nothing, since `store` is always false."""
+PART = sh.tagged(
     "type",
     {
-        "input_text": record("text", {"type": word, "text": text}),
-        "output_text": record(
+        "input_text": sh.part("text", {"text": sh.text}),
+        "output_text": sh.part(
             "text",
-            {"type": word, "text": text},
-            {"annotations": listing(refused("citations are not supported"), most=0)},
+            {"text": sh.text},
+            {"annotations": sh.listing(sh.refused("citations are not supported"), most=0)},
         ),
-        "refusal": record("refusal", {"type": word, "refusal": text}),
-        "input_image": record("image", {"type": word, "image_url": IMAGE}, {"detail": word}, closed=INLINE),
-        "input_file": record(
-            "file", {"type": word, "file_data": FILE}, {"filename": short(256), "detail": word}, closed=INLINE
+        "refusal": sh.part("refusal", {"refusal": sh.text}),
+        "input_image": sh.part("image", {"image_url": sh.IMAGE}, {"detail": sh.word}, closed=sh.INLINE),
+        "input_file": sh.part(
+            "file", {"file_data": sh.FILE}, {"filename": sh.short(256), "detail": sh.word}, closed=sh.INLINE
         ),
-        "input_audio": record(
-            "audio",
-            {"type": word, "input_audio": record("audio", {"data": base64, "format": word}, closed=INLINE)},
-            closed=INLINE,
-        ),
+        "input_audio": sh.part("audio", {"input_audio": sh.AUDIO}, closed=sh.INLINE),
     },
 )
-CONTENT = text_or(listing(PART))
-THOUGHT = record("reasoning", {"type": one_of("summary_text", "reasoning_text"), "text": text})
-OUTPUT = record(
-    "output", {"type": word, "call_id": text, "output": CONTENT}, ITEM | {"name": text, "namespace": text}
+CONTENT = sh.text_or(sh.listing(PART))
+THOUGHT = sh.struct("reasoning", {"type": sh.one_of("summary_text", "reasoning_text"), "text": sh.text})
+OUTPUT = sh.part(
+    "output", {"call_id": sh.text, "output": CONTENT}, ITEM | {"name": sh.text, "namespace": sh.text}
 )
-INPUT = by(
+INPUT = sh.tagged(
     "type",
     {
-        "message": record(
+        "message": sh.struct(
             "message",
-            {"role": one_of("user", "assistant", "system", "developer"), "content": CONTENT},
-            ITEM | {"type": word, "phase": word},
+            {"role": sh.one_of("user", "assistant", "system", "developer"), "content": CONTENT},
+            ITEM | {"type": sh.word, "phase": sh.word},
         ),
-        "reasoning": record(
+        "reasoning": sh.part(
             "reasoning",
-            {"type": word, "summary": listing(THOUGHT)},
-            ITEM | {"content": listing(THOUGHT), "encrypted_content": text},
+            {"summary": sh.listing(THOUGHT)},
+            ITEM | {"content": sh.listing(THOUGHT), "encrypted_content": sh.text},
         ),
-        "function_call": record(
+        "function_call": sh.part(
             "call",
-            {"type": word, "call_id": text, "name": text, "arguments": text},
-            ITEM | {"namespace": text},
+            {"call_id": sh.text, "name": sh.text, "arguments": sh.text},
+            ITEM | {"namespace": sh.text},
         ),
         "function_call_output": OUTPUT,
-        "custom_tool_call": record(
-            "call", {"type": word, "call_id": text, "name": text, "input": text}, ITEM | {"namespace": text}
+        "custom_tool_call": sh.part(
+            "call", {"call_id": sh.text, "name": sh.text, "input": sh.text}, ITEM | {"namespace": sh.text}
         ),
         "custom_tool_call_output": OUTPUT,
     },
     default="message",
 )
-NAMED: dict[str, Shape] = {"name": tool_name}
-DESCRIBED: dict[str, Shape] = {"type": word, "description": text}
+NAMED: dict[str, sh.Shape] = {"name": sh.tool_name}
+DESCRIBED: dict[str, sh.Shape] = {"type": sh.word, "description": sh.text}
 TOOLS = {
-    "function": record("tool", NAMED, DESCRIBED | {"parameters": schema, "strict": flag}),
-    "custom": record(
+    "function": sh.struct("tool", NAMED, DESCRIBED | {"parameters": sh.schema, "strict": sh.flag}),
+    "custom": sh.struct(
         "tool",
         NAMED,
         DESCRIBED
         | {
-            "format": by(
+            "format": sh.tagged(
                 "type",
                 {
-                    "text": record("format", {"type": word}),
-                    "grammar": record("format", {"type": word, "definition": text, "syntax": word}),
+                    "text": sh.part("format"),
+                    "grammar": sh.part("format", {"definition": sh.text, "syntax": sh.word}),
                 },
             )
         },
     ),
 }
-CHOICE = record("tool_choice", {"type": word, "name": tool_name})
-FORMAT = by(
+CHOICE = sh.part("tool_choice", {"name": sh.tool_name})
+FORMAT = sh.tagged(
     "type",
     {
-        "text": record("format", {"type": word}),
-        "json_object": record("format", {"type": word}),
-        "json_schema": record("format", {"type": word}, JSON_SCHEMA),
+        "text": sh.part("format"),
+        "json_object": sh.part("format"),
+        "json_schema": sh.part("format", {}, sh.JSON_SCHEMA),
     },
 )
-OURS: dict[str, Shape] = {
-    "model": short(256),
-    "stream": flag,
-    "stream_options": record("stream_options", {}, {"include_obfuscation": flag}),
-    "max_output_tokens": integer,
-    "store": flag,
+OURS: dict[str, sh.Shape] = {
+    "model": sh.short(256),
+    "stream": sh.flag,
+    "stream_options": sh.struct("stream_options", {}, {"include_obfuscation": sh.flag}),
+    "max_output_tokens": sh.integer,
+    "store": sh.flag,
 } | dict.fromkeys(
     ("previous_response_id", "conversation", "prompt", "background"),
-    refused("not supported; send the whole input with each request"),
+    sh.refused("not supported; send the whole input with each request"),
 )
-"""Fields that the gateway itself answers for. Some lean on state at the provider, which neither the ledger nor another
-provider has."""
-REQUEST = record(
+"""Fields that the gateway handles itself. Some depend on state at the provider, which the ledger does not have."""
+REQUEST = sh.struct(
     "",
-    {"input": text_or(listing(INPUT, least=1))},
+    {"input": sh.text_or(sh.listing(INPUT, least=1))},
     {
-        "include": listing(word, most=16),
-        "instructions": text,
-        "parallel_tool_calls": flag,
-        "prompt_cache_key": short(1024),
-        "reasoning": record("reasoning", {}, {"effort": word, "summary": word, "generate_summary": word}),
-        "temperature": number,
-        "text": record("text", {}, {"verbosity": word, "format": FORMAT}),
-        "tool_choice": text_or(by("type", {"function": CHOICE, "custom": CHOICE}), word),
-        "tools": tools(TOOLS, "function"),
-        "top_p": number,
-        "truncation": word,
+        "include": sh.listing(sh.word, most=16),
+        "instructions": sh.text,
+        "parallel_tool_calls": sh.flag,
+        "prompt_cache_key": sh.short(1024),
+        "reasoning": sh.struct(
+            "reasoning", {}, {"effort": sh.word, "summary": sh.word, "generate_summary": sh.word}
+        ),
+        "temperature": sh.number,
+        "text": sh.struct("text", {}, {"verbosity": sh.word, "format": FORMAT}),
+        "tool_choice": sh.text_or(sh.tagged("type", {"function": CHOICE, "custom": CHOICE}), sh.word),
+        "tools": sh.tools(TOOLS, "function"),
+        "top_p": sh.number,
+        "truncation": sh.word,
     }
     | OURS,
 )
-"""All that is passed on, as for chat."""
+"""The fields that are passed on. See `chat.REQUEST`."""
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
-"""Events that end a stream."""
+"""Types of the events that end a stream."""
 
 
 class Responses:
@@ -168,28 +142,29 @@ class Responses:
     name: Literal["responses"] = "responses"
     path = "/v1/responses"
     ping = COMMENT
+    error = staticmethod(openai_error)
     shortest: Json = {"input": "hello"}
 
     def accept(self, body: Json) -> Outbound:
-        fields, dropped = read(REQUEST, body, OURS.keys())
-        kept = ("store",) if body.get("store") else ()
-        return Outbound(fields=fields | {"store": False}, dropped=(*dropped, *kept))
+        fields, dropped = sh.read(REQUEST, body, OURS.keys())
+        stored = ("store",) if body.get("store") else ()
+        return Outbound(fields=fields | {"store": False}, dropped=(*dropped, *stored))
 
     def wanted_output(self, body: Json) -> int | None:
-        return positive(body.get("max_output_tokens"))
+        return token_bound(body.get("max_output_tokens"))
 
     def outbound(self, accepted: Outbound, params: Json, max_output: int | None) -> Outbound:
         fields, extra = dict(accepted.fields), dict(params)
         if max_output is not None:
             fields["max_output_tokens"] = max_output
-        if "reasoning_effort" in extra:  # a model's parameters are written as chat has them
+        if "reasoning_effort" in extra:  # a model's `params` have chat's names
             fields["reasoning"] = fields.get("reasoning", {}) | {"effort": extra.pop("reasoning_effort")}
         return Outbound(fields=fields | extra, dropped=accepted.dropped)
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
         finished: Json = (await litellm.aresponses(**arguments)).model_dump(mode="json")
         output = [_reasoning(item) if item["type"] == "reasoning" else item for item in finished["output"]]
-        # Without the echo of instructions and tools, which is most of an answer's bytes.
+        # The echo of instructions and tools is most of an answer's bytes.
         return finished | {"output": output, "instructions": None, "tools": []}
 
     def streaming(self, body: Json) -> Json:
@@ -199,20 +174,8 @@ class Responses:
         return ResponsesStream()
 
     def usage(self, response: Json) -> Usage | None:
-        counts = response.get("usage") or {}
-        total = numbers(counts, "input_tokens")
-        if not total:  # as for chat
-            return None
-        details = counts.get("input_tokens_details")
-        return Usage(
-            input_tokens=total,
-            cache_creation_tokens=numbers(details, "cache_write_tokens", "cache_creation_tokens"),
-            cache_hit_tokens=numbers(details, "cached_tokens"),
-            output_tokens=numbers(counts, "output_tokens"),
-        )
-
-    def error(self, message: str, kind: str, code: str | None = None) -> Json:
-        return openai_error(message, kind, code)
+        created = ("cache_write_tokens", "cache_creation_tokens")
+        return openai_usage(response, "input_tokens", "output_tokens", *created)
 
     def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - chat needs the request
         number = count()
@@ -225,60 +188,62 @@ class Responses:
             body += [(name, {"output_index": index} | data) for name, data in _item_events(item)]
         body.append((f"response.{response.get('status') or 'completed'}", {"response": response}))
         for name, data in body:
-            yield event({"type": name, "sequence_number": next(number)} | data, name)
+            yield encode_event({"type": name, "sequence_number": next(number)} | data, name)
 
     def error_events(self, error: Json) -> Iterator[bytes]:
         why = {"code": error["error"]["code"] or error["error"]["type"], "message": error["error"]["message"]}
         failed = {"id": "resp_failed", "object": "response", "status": "failed", "output": [], "error": why}
-        yield event({"type": "response.failed", "sequence_number": 0, "response": failed}, "response.failed")
+        yield encode_event(
+            {"type": "response.failed", "sequence_number": 0, "response": failed}, "response.failed"
+        )
 
     def text(self, response: Json) -> str:
-        return "\n".join(plain(item.get("content")) for item in _items(response, "message"))
+        return "\n".join(text_of(item.get("content")) for item in _items(response, "message"))
 
     def reasoning(self, response: Json) -> str:
         items = _items(response, "reasoning")
         return "\n".join(
-            filter(None, (plain(item.get(key)) for item in items for key in ("summary", "content")))
+            filter(None, (text_of(item.get(key)) for item in items for key in ("summary", "content")))
         )
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
         return tuple(
-            made(item.get("call_id"), item.get("name"), item.get("arguments") or item.get("input"))
+            tool_call(item.get("call_id"), item.get("name"), item.get("arguments") or item.get("input"))
             for item in _items(response, "function_call", "custom_tool_call")
         )
 
     def tool_results(self, request: Json) -> dict[str, str]:
         items = request.get("input", ())
         return {
-            str(item.get("call_id")): plain(item.get("output"))
+            str(item.get("call_id")): text_of(item.get("output"))
             for item in (items if isinstance(items, list) else ())
             if item.get("type") in ("function_call_output", "custom_tool_call_output")
         }
 
 
 class ResponsesStream:
-    """The events of a response, each of which that changes its state repeats the whole of it."""
+    """A response in events. Those that change its state repeat the whole response."""
 
     def __init__(self) -> None:
         self.answer: Json = {}
         self.ending: bytes | None = None
 
-    def pass_on(self, event_: Json) -> bytes:
-        response = event_.get("response") or self.answer
+    def pass_on(self, event: Json) -> bytes:
+        response = event.get("response") or self.answer
         if not isinstance(response, dict):
             raise TypeError("response")
         self.answer = response
-        if event_.get("type") in ENDS:
-            self.ending = event(event_, event_["type"])
+        if event.get("type") in ENDS:
+            self.ending = encode_event(event, event["type"])
             return b""
-        return event(event_, event_.get("type"))
+        return encode_event(event, event.get("type"))
 
 
 def _reasoning(item: Json) -> Json:
-    """As OpenAI has it. litellm's bridge from chat writes thoughts as a message's parts, which clients cannot read."""
+    """Return a reasoning item in OpenAI's form. litellm's bridge from chat writes a message's parts instead."""
     if "summary" in item:
         return item
-    summary = [{"type": "summary_text", "text": plain(item.get("content"))}]
+    summary = [{"type": "summary_text", "text": text_of(item.get("content"))}]
     signed = {"encrypted_content": item["encrypted_content"]} if item.get("encrypted_content") else {}
     return {"type": "reasoning", "id": item.get("id"), "summary": summary} | signed
 
@@ -288,7 +253,7 @@ def _items(response: Json, *types: str) -> list[Json]:
 
 
 def _item_events(item: Json) -> Iterator[tuple[str, Json]]:
-    """Events of one output item, from added to done."""
+    """Yield the events of one output item, from added to done."""
     empty: Json = {"message": {"content": []}, "reasoning": {"summary": []}}.get(item["type"], {})
     if item["type"] in ("function_call", "custom_tool_call"):
         empty = {key: "" for key in ("arguments", "input") if key in item}
@@ -297,35 +262,29 @@ def _item_events(item: Json) -> Iterator[tuple[str, Json]]:
     match item["type"]:
         case "message":
             for index, part in enumerate(item.get("content") or ()):
-                yield from _part_events(at | {"content_index": index}, part)
+                key, name = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
+                yield from _part_events(at | {"content_index": index}, part, "content_part", name, key)
         case "reasoning":
+            names = ("reasoning_summary_part", "reasoning_summary_text")
             for index, part in enumerate(item.get("summary") or ()):
-                yield from _summary_events(at | {"summary_index": index}, part)
+                yield from _part_events(at | {"summary_index": index}, part, *names)
         case "function_call":
+            arguments = {"arguments": item["arguments"]}
             yield "response.function_call_arguments.delta", at | {"delta": item["arguments"]}
-            yield (
-                "response.function_call_arguments.done",
-                at | {"arguments": item["arguments"], "name": item.get("name")},
-            )
+            yield "response.function_call_arguments.done", at | arguments | {"name": item.get("name")}
         case "custom_tool_call":
             yield "response.custom_tool_call_input.delta", at | {"delta": item["input"]}
             yield "response.custom_tool_call_input.done", at | {"input": item["input"]}
     yield "response.output_item.done", {"item": item}
 
 
-def _part_events(at: Json, part: Json) -> Iterator[tuple[str, Json]]:
-    key, name = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
+def _part_events(
+    at: Json, part: Json, holder: str, name: str, key: str = "text"
+) -> Iterator[tuple[str, Json]]:
+    """Yield the events of one part of a message or a summary, whose text is in the field `key`."""
     text = part.get(key) or ""
-    yield "response.content_part.added", at | {"part": part | {key: ""}}
-    logprobs: Json = {} if key == "refusal" else {"logprobs": []}
-    yield f"response.{name}.delta", at | {"delta": text} | logprobs
-    yield f"response.{name}.done", at | {key: text} | logprobs
-    yield "response.content_part.done", at | {"part": part}
-
-
-def _summary_events(at: Json, part: Json) -> Iterator[tuple[str, Json]]:
-    text = part.get("text") or ""
-    yield "response.reasoning_summary_part.added", at | {"part": part | {"text": ""}}
-    yield "response.reasoning_summary_text.delta", at | {"delta": text}
-    yield "response.reasoning_summary_text.done", at | {"text": text}
-    yield "response.reasoning_summary_part.done", at | {"part": part}
+    extra: Json = {"logprobs": []} if name == "output_text" else {}
+    yield f"response.{holder}.added", at | {"part": part | {key: ""}}
+    yield f"response.{name}.delta", at | {"delta": text} | extra
+    yield f"response.{name}.done", at | {key: text} | extra
+    yield f"response.{holder}.done", at | {"part": part}

@@ -1,7 +1,7 @@
-"""The scripted model: a deterministic policy that plays shell commands, turn by turn. No language model.
+"""The scripted model: a deterministic policy that plays shell commands turn by turn, without a language model.
 
-It stands where a provider stands (a chat-only one, behind litellm), so agents, bridges, budgets and the ledger
-cannot tell it from a real model. It keeps no state: the turn it is at is read from the conversation it is sent.
+It takes the place of a chat-only provider behind litellm, so agents, bridges, budgets and the ledger cannot tell it
+from a real model. It keeps no state: the conversation that it is sent determines the turn.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import yaml
 from pydantic import AfterValidator, ValidationError, model_validator
 
 from runner.errors import ConfigError
-from runner.gateway.api import Json, plain
+from runner.gateway.api import Json, text_of
 from runner.records import Record
 
 SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-"""mini-swe-agent asks any model to end by printing this word."""
+"""Word that mini-swe-agent asks any model to print at the end."""
 COMMAND_FIELDS = ("command", "cmd")
 SHELLS = (
     "exec_command",
@@ -31,14 +31,14 @@ SHELLS = (
     "shell_command",
     "local_shell",
 )
-"""Names of shell tools (case ignored) in the order of preference."""
+"""Names of shell tools (case ignored), in the order of preference."""
 REQUIRED_NUMBER = 60
-"""For numbers that a shell tool demands and has no default for: those seen are time limits in seconds."""
+"""Value of a number that a tool requires without a default. Those seen are time limits in seconds."""
 CHARACTERS_PER_TOKEN = 4
 
 
 class Turn(Record):
-    """One answer: a command, several at once, or (only as the last) the words of the final answer."""
+    """One answer: a command, several commands at once, or the words of the final answer (last turn only)."""
 
     say: str = ""
     run: str | None = None
@@ -48,20 +48,18 @@ class Turn(Record):
     @model_validator(mode="after")
     def _does_one_thing(self) -> Turn:
         if sum((self.run is not None, bool(self.tools), bool(self.say) and not self.commands)) != 1:
-            message = "a turn has `run`, or `tools`, or `say` alone"
-            raise ValueError(message)
+            raise ValueError("a turn has `run`, or `tools`, or `say` alone")
         return self
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """What is run; empty for words alone."""
+        """The commands to run; empty for words alone."""
         return self.tools if self.run is None else (self.run,)
 
 
 def _words_come_last(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     if any(not turn.commands for turn in turns[:-1]):
-        message = "words alone end the rollout of most agents, so only the last turn may be that"
-        raise ValueError(message)
+        raise ValueError("words alone end the rollout of most agents, so only the last turn may be that")
     return turns
 
 
@@ -69,30 +67,30 @@ Turns = Annotated[tuple[Turn, ...], AfterValidator(_words_come_last)]
 
 
 class Policy(Record):
-    """Turns per task."""
+    """The turns for each task."""
 
     name: str
     description: str = ""
     tasks: dict[str, Turns] = {}
     default: Turns = ()
-    """For tasks that are not named."""
+    """Turns for all other tasks."""
 
 
 class Script(NamedTuple):
-    """A policy and the task that it plays."""
+    """A policy and the task to play."""
 
     policy: Policy
     task: str
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns of the task."""
+        """The turns for the task."""
         return self.policy.tasks.get(self.task, self.policy.default)
 
 
 SCRIPT: ContextVar[Script | None] = ContextVar("SCRIPT", default=None)
-"""The script of the call under way. litellm calls one handler for all trials and hands on only what it knows; a
-context variable belongs to the asyncio task of one call, which litellm's own tasks and threads inherit."""
+"""Script of the call under way. litellm calls one handler for all trials and passes on only arguments that it knows. A
+context variable belongs to the task of one call, and litellm's own tasks and threads inherit it."""
 
 
 def load(path: Path) -> Policy:
@@ -100,22 +98,23 @@ def load(path: Path) -> Policy:
     try:
         return Policy.model_validate(yaml.safe_load(path.read_text()))
     except OSError as error:
-        message = f"Cannot read the scripted policy {path} ({error.strerror}): model.policy names a YAML file of turns."
-        raise ConfigError(message) from error
+        raise ConfigError(
+            f"Cannot read the scripted policy {path} ({error.strerror}): model.policy names a YAML file of turns."
+        ) from error
     except yaml.YAMLError as error:
-        message = f"The scripted policy {path} is no YAML: {error}"
-        raise ConfigError(message) from error
+        raise ConfigError(f"The scripted policy {path} is not YAML: {error}") from error
     except ValidationError as error:
         keys = "; ".join(
             f"{'.'.join(map(str, one['loc'])) or 'file'}: {one['msg']}" for one in error.errors()
         )
-        message = f"The scripted policy {path} is wrong at {keys}. A turn has say, run and tools; see the shipped ones."
-        raise ConfigError(message) from error
+        raise ConfigError(
+            f"The scripted policy {path} is wrong at {keys}. A turn has say, run and tools; see the shipped ones."
+        ) from error
 
 
 def handler() -> Any:
-    """The provider that litellm knows as `scripted/...`."""
-    import litellm  # noqa: PLC0415 - takes seconds, and provider.py says how
+    """Return the provider that litellm knows as `scripted/...`."""
+    import litellm  # noqa: PLC0415 - takes seconds; see `provider.load_litellm`
 
     class ScriptedProvider(litellm.CustomLLM):  # type: ignore[misc] # litellm's base is untyped
         async def acompletion(self, *_: object, **call: Any) -> Any:
@@ -129,17 +128,18 @@ def handler() -> Any:
 
 
 def answer(script: Script, messages: list[Json], tools: list[Json]) -> Json:
-    """The chat completion that the script gives to a conversation; the same one for the same arguments.
+    """Return the script's chat completion for a conversation. Deterministic.
 
-    The turn is the number of assistant messages with tool calls so far. Usage served: input = characters of the
-    canonical JSON of tools and messages / 4, of which the part that the previous turn already held is a cache hit;
-    output = characters of the answering message's JSON / 4.
+    The turn is the number of assistant messages with tool calls so far. Usage: input tokens are the characters of the
+    canonical JSON of tools and messages / 4, with the part up to the previous turn as a cache hit; output tokens are
+    the characters of the answer's JSON / 4.
     """
-    mine = [index for index, message in enumerate(messages) if message.get("tool_calls")]
-    message = _message(script, len(mine), messages, tools)
-    read, wrote = _tokens([tools, messages]), _tokens(message)
+    turns = [index for index, message in enumerate(messages) if message.get("tool_calls")]
+    message = _message(script, len(turns), messages, tools)
+    read, written = _tokens([tools, messages]), _tokens(message)
+    cached = _tokens([tools, messages[: turns[-1]]]) if turns else 0
     return {
-        "id": f"scripted-{script.policy.name}-{len(mine)}",
+        "id": f"scripted-{script.policy.name}-{len(turns)}",
         "model": script.policy.name,
         "choices": [
             {
@@ -150,9 +150,9 @@ def answer(script: Script, messages: list[Json], tools: list[Json]) -> Json:
         ],
         "usage": {
             "prompt_tokens": read,
-            "completion_tokens": wrote,
-            "total_tokens": read + wrote,
-            "prompt_tokens_details": {"cached_tokens": _tokens([tools, messages[: mine[-1]]]) if mine else 0},
+            "completion_tokens": written,
+            "total_tokens": read + written,
+            "prompt_tokens_details": {"cached_tokens": cached},
         },
     }
 
@@ -181,7 +181,7 @@ def _message(script: Script, turn: int, messages: list[Json], tools: list[Json])
 def _move(
     script: Script, turn: int, messages: list[Json], functions: dict[str, Json]
 ) -> tuple[str, list[tuple[Json, Json]]]:
-    """What is said, and the calls made: (function, arguments)."""
+    """Return the words and the calls of a turn, each call as (function, arguments)."""
     shell = _shell(functions)
     active = [one for one in script.turns if one.commands]
     if turn < len(active):
@@ -193,7 +193,7 @@ def _move(
     if turn > len(active):
         return say, []
     asked = any(
-        SUBMIT in plain(one.get("content"))
+        SUBMIT in text_of(one.get("content"))
         for one in messages
         if one.get("role") in ("system", "developer", "user")
     )
@@ -205,9 +205,9 @@ def _move(
 
 
 def _shell(functions: dict[str, Json]) -> Json | None:
-    """The tool that runs commands: by name, else any with a command among its parameters."""
-    able = {name.lower(): one for name, one in functions.items() if _command_field(one)}
-    return next((able[name] for name in SHELLS if name in able), next(iter(able.values()), None))
+    """Return the tool that runs commands: a known one, or else any with a command among its parameters."""
+    shells = {name.lower(): one for name, one in functions.items() if _command_field(one)}
+    return next((shells[name] for name in SHELLS if name in shells), next(iter(shells.values()), None))
 
 
 def _command_field(function: Json) -> str | None:
@@ -222,7 +222,7 @@ def _arguments(shell: Json, command: str) -> Json:
 
 
 def _filled(function: Json, text: str) -> Json:
-    """Every argument that the tool requires: its default, its first choice, or a plain value of its type."""
+    """Return all arguments that the tool requires: their default, first choice, or a plain value of their type."""
     schema = _schema(function)
     plain_values = {
         "boolean": False,

@@ -1,4 +1,4 @@
-"""The gateway: one thread with one event loop that serves every trial of the runner, each on a socket of its own."""
+"""The gateway: one thread with one event loop that serves all trials, each on its own socket."""
 
 from __future__ import annotations
 
@@ -22,42 +22,40 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from runner.errors import ConfigError, GatewayError
 from runner.gateway.api import Api, Json
+from runner.gateway.call import Answer
 from runner.gateway.cassette import Cassette
 from runner.gateway.http import APIS, CHAT, application
 from runner.gateway.limits import Gates
 from runner.gateway.provider import Provider, load_litellm, unload_litellm
 from runner.gateway.scripted import Script, load
-from runner.gateway.session import Answer, Session, SessionSpec
+from runner.gateway.session import Session, SessionSpec
+from runner.gateway.sockets import GATEWAY_SOCKET, listen
 from runner.records import CallLimits, Model
 
-SOCKET = "gateway.sock"
-LONGEST_PATH = 107
-"""Bytes of a unix socket's path on Linux, less the ending zero."""
 CONNECTIONS = 32
-"""At one trial's socket; more are answered 503. With the cap on bodies it bounds what an agent can make us hold."""
+"""Limit on the connections of one trial; more are answered 503. With the cap on bodies it bounds our memory."""
 IDLE_SECONDS = 600
-"""An unused connection is kept for longer than any client keeps it. If ours closed first, a request could be on its way
-just then, and an agent without retries would end of it."""
+"""Lifetime of an unused connection, longer than any client's. If the gateway closed it first, a request could be under
+way, and an agent without retries would fail."""
 PATIENCE_SECONDS = 0.1
-"""Between two looks whether an answer is still wanted."""
+"""Interval of asking whether an answer is still wanted."""
 BEAT_SECONDS = 0.05
-"""Between two looks at whether the gateway's loop stood still."""
+"""Interval of measuring whether the gateway's loop stalled."""
 STALL_SECONDS = 0.1
-"""Shorter ones are how a busy machine is."""
+"""Shortest delay that counts as a stall; shorter ones are normal on a busy machine."""
 CLOSING_SECONDS = 2
-"""For connections of an ended trial to go by themselves."""
+"""Time for the connections of an ended trial to close by themselves."""
 
 
 class Gateway:
-    """Serves model calls to trials. A context manager; the first `open` starts it, so runs without models pay nothing.
+    """The server of all trials' model calls. A context manager; the first `open` starts it.
 
-    All sessions share one thread and its event loop, but for large calls (`lane`). litellm is imported there, and the
-    first `open` waits for it (seconds): in the background it would race with whatever else touches the process's
-    warning filters.
+    All sessions share one thread and its event loop, except for large calls (`lane`). The first `open` waits for the
+    import of litellm (seconds): in the background it would race with other users of the process's warning filters.
     """
 
     def __init__(self, runtime_dir: Path, limits: CallLimits | None = None) -> None:
-        """`runtime_dir` is created on first use, readable by this user only, and holds one folder a trial."""
+        """`runtime_dir` is created on first use, readable by this user only, with one folder per trial."""
         self._runtime_dir = runtime_dir
         self._gates = Gates(limits or CallLimits())
         self._opened: list[Session] = []
@@ -72,10 +70,10 @@ class Gateway:
         self._servers: set[asyncio.Task[None]] = set()
 
     def open(self, spec: SessionSpec) -> Session:
-        """A socket, a key and a budget for one trial, to be closed by the caller.
+        """Open a session for one trial. The caller closes it.
 
-        Raises `ConfigError` when the model's key or policy is missing or its budget cannot be counted, and
-        `GatewayError` when the socket cannot be made.
+        Raises `ConfigError` if the model's key or policy is missing or its budget cannot be counted, and
+        `GatewayError` if the socket cannot be made.
         """
         key, script = provider_key(spec.model), _script(spec)
         cassette = Cassette(spec.cassette, spec.model) if spec.cassette else None
@@ -90,9 +88,9 @@ class Gateway:
         given_up: Callable[[], bool] = lambda: False,
         api: Api = CHAT,
     ) -> Answer:
-        """Our own side's call, served, metered and recorded as an agent's is; waits for its answer.
+        """Make a call of the runner's own, metered and written to the ledger like an agent's, and return its answer.
 
-        Raises `CancelledError` once it is `given_up`: nobody waits then, as after an agent that hung up.
+        Raises `CancelledError` once `given_up` returns true; the call then ends as if an agent had hung up.
         """
 
         async def served() -> Answer:
@@ -106,9 +104,7 @@ class Gateway:
 
     @property
     def spent(self) -> Counter[str]:
-        """Kind of budget -> spent by all trials so far and their judges, as caps count; scripts and recordings cost
-        nobody anything.
-        """
+        """Kind of budget -> spend of all trials and their judges as caps count it. Scripts and cassettes are free."""
         total: Counter[str] = Counter()
         for one in self._opened:
             if one.spec.model.backend == "provider":
@@ -117,7 +113,7 @@ class Gateway:
 
     @property
     def waiting(self) -> int:
-        """Trials of which a call waits for the limits on calls just now."""
+        """Number of trials with a call that is waiting for the limits on calls."""
         return sum(one.waiting for one in self._opened)
 
     def close(self) -> None:
@@ -163,9 +159,7 @@ class Gateway:
         await unload_litellm(self._litellm)
 
     def _beat(self, due: float) -> None:
-        """Give back to trials the time in which the loop stood still: a timer of theirs that fell due meanwhile comes
-        after this one, and has not struck.
-        """
+        """Give the time of a stall back to the trials. Their timers that fell due meanwhile run after this one."""
         late = time.monotonic() - due
         if late > STALL_SECONDS:
             for session in self._sessions:
@@ -173,7 +167,7 @@ class Gateway:
         self._loop.call_later(BEAT_SECONDS, self._beat, time.monotonic() + BEAT_SECONDS)
 
     async def _prepare(self, provider: Provider) -> None:
-        """Once for each vendor, before the first session that may call it."""
+        """Prepare each vendor once, before the first session that may call it."""
         async with self._preparing:
             if provider.vendor not in self._prepared:
                 await provider.prepare(APIS)
@@ -188,10 +182,9 @@ class Gateway:
                 session = Session(spec, folder, provider, self._close, self._gates.of(spec.model))
                 undo.pop_all()
         except OSError as error:
-            message = (
+            raise GatewayError(
                 f"The gateway cannot open a socket below {self._runtime_dir} or write {spec.ledger}: {error}."
-            )
-            raise GatewayError(message) from error
+            ) from error
         server = uvicorn.Server(_configuration(session))
         self._sessions[session] = server
         self._opened.append(session)
@@ -208,66 +201,50 @@ class Gateway:
         server = self._sessions.pop(session, None)
         await session.die()
         if server:
-            server.should_exit = (
-                True  # its own task ends within a tick or two; the key and the path are dead already
-            )
+            server.should_exit = True  # ends within a tick or two; key and socket are dead already
 
 
 def provider_key(model: Model) -> str | None:
-    """The provider's key from the environment variable that the model names; None when it names none.
+    """Return the provider's key from the environment variable that the model names; None if it names none.
 
-    Raises `ConfigError` naming the variable when it is not set.
+    Raises `ConfigError`, naming the variable, if it is not set.
     """
     if model.api_key_env is None:
         return None
     key = os.environ.get(model.api_key_env, "").strip()
     if not key:
-        message = f"Model {model.name!r} needs an API key: set the environment variable {model.api_key_env}."
-        raise ConfigError(message)
+        raise ConfigError(
+            f"Model {model.name!r} needs an API key: set the environment variable {model.api_key_env}."
+        )
     return key
 
 
 def _script(spec: SessionSpec) -> Script | None:
     if spec.model.backend == "none":
-        message = (
+        raise ConfigError(
             f"Model {spec.model.name!r} is for agents that use no model; choose another with model=NAME."
         )
-        raise ConfigError(message)
     if spec.model.backend != "scripted":
         return None
     if spec.model.policy is None:
-        message = f"Scripted model {spec.model.name!r} has no model.policy, a YAML file of turns."
-        raise ConfigError(message)
+        raise ConfigError(f"Scripted model {spec.model.name!r} has no model.policy, a YAML file of turns.")
     return Script(load(spec.model.policy), spec.task)
 
 
 def _listen(runtime_dir: Path, undo: ExitStack) -> tuple[Path, socket.socket]:
-    """A new folder that a sandbox may mount, and in it a socket that any user of the sandbox may write to.
-
-    The folder above is this user's alone, so on the host nobody else comes near the sockets.
-    """
+    """Create a folder with a socket for a sandbox to mount. Other users of the host cannot reach it."""
     runtime_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=runtime_dir, prefix=""))
     undo.callback(shutil.rmtree, folder)
     folder.chmod(0o755)
-    path = folder / SOCKET
-    if len(os.fsencode(path)) > LONGEST_PATH:
-        message = (
-            f"{path} is longer than the {LONGEST_PATH} bytes of a socket's path; choose a shorter folder"
-        )
-        raise OSError(message)
-    listening = undo.enter_context(socket.socket(socket.AF_UNIX))
-    listening.bind(str(path))
-    path.chmod(0o666)
-    listening.listen()
-    return folder, listening
+    return folder, undo.enter_context(listen(folder / GATEWAY_SOCKET))
 
 
 class Connection(H11Protocol):
-    """One connection. Those that ask nothing are never answered 503, so beyond twice as many they are hung up on."""
+    """A connection that is aborted if there are twice as many as allowed. An idle one is never answered 503."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Called by the event loop."""
+        """Accept or abort the connection. Called by the event loop."""
         super().connection_made(transport)
         if len(self.connections) > 2 * CONNECTIONS:
             transport.abort()

@@ -1,8 +1,8 @@
-"""Shapes of what agents may send: what has a shape is passed on, and everything else is left out by name or refused.
+"""Shapes of agents' requests. Values with a known shape are passed on; everything else is left out or refused.
 
-A shape is a function of a value and of the set of names left out so far. It returns what of the value is passed on and
-raises `RequestError` for what has another shape. Fields that a record does not know are left out and named; items,
-parts and media that are not known are refused. No error repeats what the agent sent.
+A shape is a function of a value and of the set of names left out so far. It returns the part of the value to pass on
+and raises `RequestError` if the value has another shape. Unknown fields of an object are left out and their names
+noted; unknown items, parts and media are refused. No error message repeats an agent's data.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Left = set[str]
 Shape = Callable[[Any, Left], Any]
 
 LONGEST_LABEL = 64
-"""Characters of a name that is left out, as it stands in the ledger."""
+"""Longest name of something left out, in characters, as the ledger has it."""
 MOST_LABELS = 64
-"""Names left out of one request that are told apart."""
+"""Limit on the names noted for one request."""
 DEEPEST = 64
-"""Levels of a schema, or of a tool's arguments."""
+"""Limit on the levels of a schema or of a tool's arguments."""
 WORD = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-"""A value that is one of a few which the provider knows, such as a level of effort."""
+"""A value out of a few that the provider knows, such as a level of effort."""
 TOOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,255}")
-"""Name of a tool that an agent runs. Moonshot sells its own under names such as `$web_search`."""
+"""The name of a tool that an agent runs. Moonshot's own tools have names such as `$web_search`."""
 UNPRINTABLE = re.compile(r"[^!-~]")
 REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 INLINE = "media are taken inside the request only, as a base64 data: URL"
 
 
 class RequestError(Exception):
-    """Why a request is not sent."""
+    """The reason for not sending a request."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -43,7 +43,7 @@ class RequestError(Exception):
         return f"{self._path.removeprefix('.')}: {self._reason}." if self._path else f"{self._reason}."
 
     def within(self, place: str | int) -> RequestError:
-        """The same error, of a value that stands at this key or index."""
+        """Prefix the path of the offending value with a key or an index, and return this error."""
         self._path = (f"[{place}]" if isinstance(place, int) else f".{place}") + self._path
         return self
 
@@ -51,72 +51,57 @@ class RequestError(Exception):
 # --- single values ----------------------------------------------------------------------------------------------------
 
 
-def text(value: Any, _: Left) -> Any:
-    """Any text."""
-    if not isinstance(value, str):
-        raise RequestError("a text is expected")
-    return value
+def _typed(types: type | tuple[type, ...], expected: str) -> Shape:
+    """Return the shape of a value of these types. JSON's `true` is not a number."""
+    flags = types is bool
+
+    def check(value: Any, _: Left) -> Any:
+        if not isinstance(value, types) or isinstance(value, bool) is not flags:
+            raise RequestError(f"{expected} is expected")
+        return value
+
+    return check
 
 
-def flag(value: Any, _: Left) -> Any:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise RequestError("true or false is expected")
-    return value
+text = _typed(str, "a text")
+flag = _typed(bool, "true or false")
+integer = _typed(int, "a whole number")
+_number = _typed((int, float), "a number")
+_object = _typed(dict, "an object")
 
 
-def number(value: Any, _: Left) -> Any:
-    """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+def number(value: Any, left: Left) -> Any:
+    """Accept a finite number."""
+    if not math.isfinite(_number(value, left)):
         raise RequestError("a number is expected")
     return value
 
 
-def integer(value: Any, _: Left) -> Any:
-    """A whole number."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise RequestError("a whole number is expected")
-    return value
+def _matching(pattern: re.Pattern[str], expected: str) -> Shape:
+    def check(value: Any, _: Left) -> Any:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise RequestError(f"{expected} is expected")
+        return value
+
+    return check
 
 
-def word(value: Any, _: Left) -> Any:
-    """A short text without blanks, for values of which the provider knows a few."""
-    if not isinstance(value, str) or not WORD.fullmatch(value):
-        raise RequestError("a short word is expected")
-    return value
+word = _matching(WORD, "a short word")
+tool_name = _matching(TOOL, "a name of letters, digits and -_.:/")
 
 
 def one_of(*words: str) -> Shape:
-    """Exactly one of these words."""
-
-    def check(value: Any, _: Left) -> Any:
-        if not isinstance(value, str) or value not in words:
-            raise RequestError(f"{' or '.join(words)} is expected")
-        return value
-
-    return check
-
-
-def tool_name(value: Any, _: Left) -> Any:
-    """The name of a tool that the agent runs."""
-    if not isinstance(value, str) or not TOOL.fullmatch(value):
-        raise RequestError("a name of letters, digits and -_.:/ is expected")
-    return value
+    """Return the shape of a text that is one of these words."""
+    return _matching(re.compile("|".join(map(re.escape, words))), " or ".join(words))
 
 
 def short(most: int) -> Shape:
-    """A text of at most so many characters."""
-
-    def check(value: Any, _: Left) -> Any:
-        if not isinstance(value, str) or len(value) > most:
-            raise RequestError(f"a text of at most {most} characters is expected")
-        return value
-
-    return check
+    """Return the shape of a text of at most `most` characters."""
+    return _matching(re.compile(f".{{0,{most}}}", re.DOTALL), f"a text of at most {most} characters")
 
 
 def base64(value: Any, _: Left) -> Any:
-    """Bytes in base64, without line breaks."""
+    """Accept bytes in base64, without line breaks."""
     try:
         binascii.a2b_base64(text(value, set()), strict_mode=True)
     except (ValueError, RequestError) as error:
@@ -125,7 +110,7 @@ def base64(value: Any, _: Left) -> Any:
 
 
 def data_url(kinds: str) -> Shape:
-    """A base64 data: URL whose kind of media matches a regular expression; no other address."""
+    """Return the shape of a base64 data: URL; `kinds` is a regular expression of media types."""
     head_of = re.compile(rf"data:(?:{kinds});base64,")
 
     def check(value: Any, left: Left) -> Any:
@@ -139,7 +124,7 @@ def data_url(kinds: str) -> Shape:
 
 
 def refused(reason: str) -> Shape:
-    """Nothing; what asks for nothing (null, false, empty) is taken for it."""
+    """Return a shape that accepts only values asking for nothing (null, false, empty) and passes none on."""
 
     def check(value: Any, _: Left) -> Any:
         if value:
@@ -148,47 +133,56 @@ def refused(reason: str) -> Shape:
     return check
 
 
-# --- what holds others ------------------------------------------------------------------------------------------------
+# --- containers -------------------------------------------------------------------------------------------------------
 
 
-def record(
+def struct(
     name: str,
     required: Mapping[str, Shape],
     optional: Mapping[str, Shape] | None = None,
     *,
     closed: str | None = None,
 ) -> Shape:
-    """An object of these fields, of which the optional ones may be null.
+    """Return the shape of an object with these fields. Optional ones may be null.
 
-    Others are left out as `name.field`, or refused if `closed` says why.
+    Other fields are left out as `name.field`, or refused for the reason `closed`.
     """
-    known = {**required, **(optional or {})}
+    fields = {**required, **(optional or {})}
 
     def check(value: Any, left: Left) -> Any:
-        if not isinstance(value, dict):
-            raise RequestError("an object is expected")
-        kept: dict[str, Any] = {}
-        for key, inner in value.items():
-            shape = known.get(key)
+        passed: dict[str, Any] = {}
+        for key, inner in _object(value, left).items():
+            shape = fields.get(key)
             if inner is None and key not in required:
                 if shape:
-                    kept[key] = None
+                    passed[key] = None
             elif shape is None:
                 if closed:
                     raise RequestError(closed)
                 leave_out(left, f"{name}.{key}" if name else key)
             else:
-                kept[key] = _within(key, shape, inner, left)
+                passed[key] = _within(key, shape, inner, left)
         for key in required:
-            if key not in kept:
+            if key not in passed:
                 raise RequestError("a value is required").within(key)
-        return kept
+        return passed
 
     return check
 
 
+def part(
+    name: str,
+    required: Mapping[str, Shape] | None = None,
+    optional: Mapping[str, Shape] | None = None,
+    *,
+    closed: str | None = None,
+) -> Shape:
+    """Return the shape of a `struct` that also has a `type`."""
+    return struct(name, {"type": word} | dict(required or {}), optional, closed=closed)
+
+
 def listing(shape: Shape, *, least: int = 0, most: int | None = None) -> Shape:
-    """A list of values of one shape."""
+    """Return the shape of a list whose values have one shape."""
 
     def check(value: Any, left: Left) -> Any:
         if not isinstance(value, list):
@@ -201,7 +195,7 @@ def listing(shape: Shape, *, least: int = 0, most: int | None = None) -> Shape:
 
 
 def mapping(shape: Shape, most: int) -> Shape:
-    """An object of any fields, all of one shape."""
+    """Return the shape of an object with any fields, whose values have one shape."""
 
     def check(value: Any, left: Left) -> Any:
         if not isinstance(value, dict) or len(value) > most:
@@ -212,7 +206,7 @@ def mapping(shape: Shape, most: int) -> Shape:
 
 
 def text_or(shape: Shape, words: Shape = text) -> Shape:
-    """A text, or a value of this shape."""
+    """Return the shape of either a text (of the shape `words`) or another value (of `shape`)."""
 
     def check(value: Any, left: Left) -> Any:
         return words(value, left) if isinstance(value, str) else shape(value, left)
@@ -220,13 +214,12 @@ def text_or(shape: Shape, words: Shape = text) -> Shape:
     return check
 
 
-def by(key: str, kinds: Mapping[str, Shape], default: str | None = None) -> Shape:
-    """An object whose shape is named by its field `key`, or is `default` where it has no such field."""
+def tagged(key: str, kinds: Mapping[str, Shape], default: str | None = None) -> Shape:
+    """Return the shape of an object whose field `key` (`default` if absent) names its kind."""
 
     def check(value: Any, left: Left) -> Any:
-        if not isinstance(value, dict):
-            raise RequestError("an object is expected")
-        kind = default if value.get(key) is None else value[key]
+        kind = _object(value, left).get(key)
+        kind = default if kind is None else kind
         shape = kinds.get(kind) if isinstance(kind, str) else None
         if shape is None:
             raise RequestError(f"one of {', '.join(kinds)} is expected").within(key)
@@ -236,62 +229,56 @@ def by(key: str, kinds: Mapping[str, Shape], default: str | None = None) -> Shap
 
 
 def tools(kinds: Mapping[str, Shape], default: str) -> Shape:
-    """A list of tools, of which those of other kinds are left out.
+    """Return the shape of a list of tools. Tools of other kinds are left out.
 
     Those are the provider's own (web search, code interpreter, ...): some providers refuse them, and where they work
-    they are a way out of the sandbox.
+    they lead out of the sandbox.
     """
-    callable_ = by("type", kinds, default)
+    callable_ = tagged("type", kinds, default)
 
     def check(value: Any, left: Left) -> Any:
-        kept = []
+        passed = []
         for index, tool in enumerate(listing(_object)(value, left)):
             kind = _within(index, word, tool.get("type") or default, left)
             if kind in kinds:
-                kept.append(_within(index, callable_, tool, left))
+                passed.append(_within(index, callable_, tool, left))
             else:
                 leave_out(left, f"tools:{kind}")
-        return kept
+        return passed
 
     return check
 
 
 def anything(value: Any, _: Left) -> Any:
-    """Any JSON, such as a tool's arguments, down to `DEEPEST` levels."""
+    """Accept any JSON of at most `DEEPEST` levels, such as a tool's arguments."""
     return _shallow(value, schema=False)
 
 
 def schema(value: Any, _: Left) -> Any:
-    """A JSON schema, which refers to nothing outside itself."""
+    """Accept a JSON schema that refers to nothing outside itself."""
     if not isinstance(value, dict):
         raise RequestError("a JSON schema is expected")
     return _shallow(value, schema=True)
 
 
 def leave_out(left: Left, label: str) -> None:
-    """Note what is left out, within bounds: the names are of the agent's choosing."""
+    """Note the name of something left out, within bounds, since an agent chooses these names."""
     if len(left) < MOST_LABELS:
         left.add(UNPRINTABLE.sub("?", label[:LONGEST_LABEL]))
 
 
 def read(shape: Shape, body: Any, ours: AbstractSet[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The fields of a body that are passed on, and the names of what is left out.
+    """Return the fields of a body to pass on, and the names of those left out.
 
-    `ours` are fields that the gateway answers for itself. Raises `RequestError`.
+    `ours` are fields that the gateway handles itself. Raises `RequestError`.
     """
     left: Left = set()
-    kept = shape({key: value for key, value in body.items() if value is not None}, left)
-    fields = {key: value for key, value in kept.items() if key not in ours and value is not None}
+    passed = shape({key: value for key, value in body.items() if value is not None}, left)
+    fields = {key: value for key, value in passed.items() if key not in ours and value is not None}
     if fields.get("tools") == []:
         for name in ("tools", "tool_choice", "parallel_tool_calls"):
             fields.pop(name, None)
     return fields, tuple(sorted(left))
-
-
-def _object(value: Any, _: Left) -> Any:
-    if not isinstance(value, dict):
-        raise RequestError("an object is expected")
-    return value
 
 
 def _within(place: str | int, shape: Shape, value: Any, left: Left) -> Any:
@@ -302,7 +289,7 @@ def _within(place: str | int, shape: Shape, value: Any, left: Left) -> Any:
 
 
 def _shallow(value: Any, *, schema: bool) -> Any:
-    """The value, of bounded depth. A loop over levels, since a recursion over agents' data could fail."""
+    """Return the value if its depth is bounded. Walks level by level: a recursion over agents' data could fail."""
     level = [value]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _children(outer, schema=schema)]
@@ -321,16 +308,17 @@ def _children(value: Any, *, schema: bool) -> list[Any]:
     return list(value.values())
 
 
-# --- what several APIs have -------------------------------------------------------------------------------------------
+# --- shapes of several APIs -------------------------------------------------------------------------------------------
 
-CACHE_CONTROL = record("cache_control", {"type": one_of("ephemeral")})
-"""Asks for the provider's cache with its usual time to live. To be kept longer (`ttl`) costs more than the one rate
-that price lists have for a cache."""
+CACHE_CONTROL = struct("cache_control", {"type": one_of("ephemeral")})
+"""A request for the provider's cache with its usual time to live. A longer one (`ttl`) costs more than the one cache
+rate of price lists."""
 CACHED: dict[str, Shape] = {"cache_control": CACHE_CONTROL}
 """Field of a part that may be cached."""
 IMAGE_KINDS = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp", "image/bmp")
 IMAGE = data_url("|".join(IMAGE_KINDS))
 FILE = data_url("(?:application|text)/[a-z0-9.+-]{1,80}")
+AUDIO = struct("input_audio", {"data": base64, "format": word}, closed=INLINE)
 JSON_SCHEMA: dict[str, Shape] = {
     "name": short(128),
     "schema": schema,

@@ -1,4 +1,4 @@
-"""Trajectories in ATIF 1.8, from the ledger alone: the same for every agent."""
+"""Trajectories in ATIF 1.8, built from the ledger alone and so alike for every agent."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _BY_NAME: dict[str, Api] = {api.name: api for api in APIS}
 
 
 def tool_calls(call: ModelCall) -> tuple[ToolCall, ...]:
-    """The tool calls of an answered call, in the model's order; none for a call without an answer."""
+    """Return the tool calls of an answer in the model's order; none for a call without an answer."""
     return _BY_NAME[call.api].tool_calls(call.response) if call.response else ()
 
 
 def words(call: ModelCall) -> str:
-    """What an answered call says beside its tool calls; nothing for a call without an answer."""
+    """Return the words of an answer beside its tool calls; empty for a call without an answer."""
     return _BY_NAME[call.api].text(call.response).strip() if call.response else ""
 
 
@@ -33,14 +33,14 @@ def atif(
     instruction: str,
     read: Mapping[int, Sequence[ToolCall]] = MappingProxyType({}),
 ) -> Json:
-    """The trajectory of one rollout: the instruction, then one step an answered call.
+    """Return the trajectory of one rollout: the instruction, then one step per answered call.
 
-    `read` are tool calls that the agent itself read from the words of an answer, by the number of the call.
-    What any other tool returned is read from later requests that repeat it, so the last step's results are absent.
-    Calls without an answer are no steps; `extra.unanswered_calls` counts them.
+    `read` are tool calls that the agent itself read from the words of an answer, by the index of the model call. The
+    results of all other tools come from later requests that repeat them, so those of the last step are absent.
+    Calls without an answer are not steps; `extra.unanswered_calls` counts them.
     """
     answered = [call for call in calls if call.response]
-    results = {tool.id: tool.result for made in read.values() for tool in made if tool.result is not None}
+    results = {tool.id: tool.result for tools in read.values() for tool in tools if tool.result is not None}
     for call in answered:
         results |= _BY_NAME[call.api].tool_results(call.request)
     steps = [{"step_id": 1, "source": "user", "message": instruction}]
@@ -65,7 +65,7 @@ def atif(
 
 def _step(number: int, call: ModelCall, results: dict[str, str], read: Sequence[ToolCall]) -> Json:
     api, response = _BY_NAME[call.api], call.response or {}
-    made = (*api.tool_calls(response), *read)
+    tools = (*api.tool_calls(response), *read)
     step: Json = {
         "step_id": number,
         "timestamp": call.started_at.isoformat(),
@@ -76,13 +76,13 @@ def _step(number: int, call: ModelCall, results: dict[str, str], read: Sequence[
     }
     if api.reasoning(response):
         step["reasoning_content"] = api.reasoning(response)
-    if made:
+    if tools:
         step["tool_calls"] = [
             {"tool_call_id": tool.id, "function_name": tool.name, "arguments": _object(tool.arguments)}
-            for tool in made
+            for tool in tools
         ]
     observed = [
-        {"source_call_id": tool.id, "content": results[tool.id]} for tool in made if tool.id in results
+        {"source_call_id": tool.id, "content": results[tool.id]} for tool in tools if tool.id in results
     ]
     if observed:
         step["observation"] = {"results": observed}
@@ -103,7 +103,7 @@ def _metrics(usage: Usage, cost_usd: float | None) -> Json:
 
 
 def _final(answered: Sequence[ModelCall], steps: int) -> Json:
-    """Sums over all steps; the cost is absent when any step's is."""
+    """Return the sums over all steps, without a cost if any step has none."""
     total = sum((call.usage for call in answered if call.usage), Usage())
     costs = [call.cost_usd for call in answered]
     known = [cost for cost in costs if cost is not None]
@@ -116,7 +116,7 @@ def _final(answered: Sequence[ModelCall], steps: int) -> Json:
 
 
 def _object(arguments: str) -> Json:
-    """A tool call's arguments as the object that the format wants; free text goes under `input`."""
+    """Return a tool call's arguments as an object; text that is not one goes under `input`."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""CLI agents: what the YAML files render to, and the rules of their templates."""
+"""CLI agents: the commands that their YAML files render to, and the rules of their templates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def agent(**fields: Any) -> CliAgent:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_render_as_committed(name: str) -> None:
-    """A change of these files is a change of what was measured; review it as such."""
+    """A change of these files changes what was measured; review it as such."""
     rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json(indent=1, exclude_defaults=True)
     assert f"{rendered}\n" == (SNAPSHOTS / f"{name}.json").read_text()
 
@@ -53,7 +53,7 @@ def test_shipped_agents_run_what_their_bundle_installs(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_are_told_the_context_window(name: str) -> None:
-    """OpenHands is told when to compact; mini-swe-agent never does."""
+    """OpenHands gets the size at which to compact; mini-swe-agent never compacts."""
     rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json()
     assert [size for size in ("200000", "160000") if size in rendered] == (
         {"mini_swe_agent": [], "openhands": ["160000"]}.get(name, ["200000"])
@@ -74,7 +74,7 @@ def test_another_version_of_a_pypi_agent_needs_a_lock_and_says_so() -> None:
     absent = {
         "bundle": {"name": "a", "kind": "pypi", "package": "a", "version": "1", "lock": Path("/none.lock")}
     }
-    with pytest.raises(ConfigError, match=r"agent\.bundle\.lock: /none\.lock is no file"):
+    with pytest.raises(ConfigError, match=r"agent\.bundle\.lock: /none\.lock is not a file"):
         shipped("kimi_cli", **absent)
 
 
@@ -112,7 +112,7 @@ def test_stdin_comes_from_a_container_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "shown"),
+    ("template", "complaint"),
     [
         (
             "{promt}",
@@ -129,7 +129,7 @@ def test_stdin_comes_from_a_container_file() -> None:
     ],
 )
 @pytest.mark.parametrize("field", ["argv", "env", "files", "file", "stdin"])
-def test_faulty_template_fails_at_construction(field: str, template: str, shown: str) -> None:
+def test_faulty_template_fails_at_construction(field: str, template: str, complaint: str) -> None:
     fields: dict[str, dict[str, Any]] = {
         "argv": {"argv": ("a", "{prompt}", template)},
         "env": {"env": {"A": template}},
@@ -137,7 +137,7 @@ def test_faulty_template_fails_at_construction(field: str, template: str, shown:
         "file": {"files": {template: "x"}},
         "stdin": {"stdin": template},
     }
-    with pytest.raises(ValidationError, match=shown):
+    with pytest.raises(ValidationError, match=complaint):
         agent(**fields[field])
 
 

@@ -1,7 +1,6 @@
 """Conformance of the shipped CLI agents: the real programs, from their bundles, in whole trials without a network.
 
-Each stands between the real gateway and a fake provider that misbehaves. Whatever the CLI, what reaches the record must
-be the same.
+Each runs against the real gateway and a fake provider that misbehaves. The trial's record must be the same for all.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from tests.agents.trials import AGENTS, LOOK, OWN_TOOLS, Outcome, last, own, she
 pytestmark = [pytest.mark.docker, pytest.mark.bundle]
 
 PROMPT = "start: {{ task }} {% raw %} ${HOME} `id` 'x' \"y\" é🙂\n" + "specification " * 10_000 + "end"
-"""Longer than one argument of a command line may be."""
+"""A prompt longer than one argument of a command line may be."""
 ERROR = LOOK + "getent hosts looked-up.example; sh -c 'echo the reason >&2; exit 7'"
 FAULTS = (
     Behaviour(status_code=429, retry_after=1),
@@ -31,15 +30,15 @@ FAULTS = (
     Behaviour(cut=True),
 )
 SUMMARY = ("summar", "state_snapshot")
-"""Words with which agents ask their model to sum up a conversation that has become too long."""
+"""Words with which agents ask their model to summarise a conversation that has become too long."""
 NEVER_COMPACT = {"mini_swe_agent"}
 NEVER_STREAMED = {"mini_swe_agent", "openhands"}
-"""Agents that ask for whole answers."""
+"""Agents that ask for complete answers."""
 
 WAIT = 2 * DEADLINE_SECONDS
-"""Seconds for a test of a long trial, which it may have to wait for from its beginning."""
+"""Time limit of a test of a long trial, including the wait for its start, in seconds."""
 AMPLE = 900.0
-"""Seconds: no deadline, however busy the machine, and short of a test's own."""
+"""A time in seconds that is no deadline even on a busy machine, but shorter than a test's limit."""
 Run = Callable[..., Outcome]
 Long = Callable[[str], Outcome]
 
@@ -51,7 +50,7 @@ def agent(request: pytest.FixtureRequest) -> CliAgent:
 
 @pytest.fixture
 def run(gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A whole trial of an agent on a made task."""
+    """Run a whole trial of an agent on a generated task."""
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
 
     def run(agent: CliAgent, moves: tuple[Behaviour, ...], budget: Budget, **changed: Any) -> Outcome:
@@ -69,7 +68,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def offered(tools: list[dict[str, Any]]) -> Iterator[str]:
-    """Names of the tools that a request offers; those of a namespace one by one."""
+    """Yield the names of the tools in a request, including those within a namespace."""
     for tool in tools:
         if "tools" in tool:
             yield from offered(tool["tools"])
@@ -78,15 +77,16 @@ def offered(tools: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def sums_up(call: ModelCall) -> bool:
-    """Whether the last message of a request asks for a summary of the conversation."""
-    said = call.request.get("messages") or call.request["input"]
-    return any(word in text for text in strings(said[-1]) for word in SUMMARY)
+    """Return whether the last message of a request asks for a summary of the conversation."""
+    messages = call.request.get("messages") or call.request["input"]
+    return any(word in text for text in strings(messages[-1]) for word in SUMMARY)
 
 
 @pytest.mark.timeout(AMPLE + 60)
 def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent: CliAgent) -> None:
-    """A prompt of 140 KB; a 429, a 500 and a cut connection, none of which it sees; a command that fails; a file that
-    it writes and changes with its own tools.
+    """The agent gets a prompt of 140 KB, runs a command that fails, and writes and changes a file with its own tools.
+
+    It does not notice a 429, a 500 and a cut connection.
     """
     moves = (*FAULTS, shell(agent, ERROR), *FAULTS[1:], *own(agent), last(agent))
     outcome = run(agent, moves, Budget(wall_seconds=AMPLE), prompt=PROMPT)
@@ -95,7 +95,7 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert (record.status, record.reward, record.agent_exit_code) == (Status.COMPLETED, 1.0, 0), record
     assert outcome.made == "two\n"
     assert [call.status_code for call in calls] == [200, 200, 200, 200]
-    # The model is of the GPT-5 family, for which conf/agent_model/ says another API of OpenHands.
+    # The model is of the GPT-5 family, for which conf/agent_model/ sets another API for OpenHands.
     api = "responses" if agent.name == "openhands" else agent.api
     assert {call.api for call in calls} == {api}, "what it declares, by which its model is asked first"
     assert calls[0].attempts >= 3
@@ -104,10 +104,10 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     assert any("the reason" in text for text in strings(calls[1].request)), "the failed command's output"
 
     assert record.usage == outcome.served
-    said = record.agent_usage
-    assert said, "what it says itself"
-    assert None not in (said.input_tokens, said.cache_hit_tokens, said.output_tokens)
-    assert record.usage_difference == OwnUsage(**{name: 0 for name, count in said if count is not None})
+    counts = record.agent_usage
+    assert counts, "what it says itself"
+    assert None not in (counts.input_tokens, counts.cache_hit_tokens, counts.output_tokens)
+    assert record.usage_difference == OwnUsage(**{name: 0 for name, count in counts if count is not None})
     assert record.turns == 4
     fresh = record.usage.input_tokens - record.usage.cache_hit_tokens
     priced = (fresh * 2.0 + record.usage.cache_hit_tokens * 0.5 + record.usage.output_tokens * 10.0) / 1e6
@@ -120,8 +120,8 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     marks = {"agent_usage_differs", "agent_usage_unreadable", "empty_rollout", "lookups_unheard"}
     assert not marks & set(record.flags)
 
-    known = {name for names in agent.tools.values() for name in names}
-    assert set(offered(calls[0].request["tools"])) <= known, "each has its kind"
+    named = {name for names in agent.tools.values() for name in names}
+    assert set(offered(calls[0].request["tools"])) <= named, "each has its kind"
 
     uid, capabilities, interfaces, touched = outcome.seen.splitlines()
     assert uid == "1000"
@@ -132,7 +132,7 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
 
 @pytest.mark.timeout(AMPLE + 60)
 def test_a_refused_agent_ends_by_itself_and_is_judged(run: Run, agent: CliAgent) -> None:
-    """After an answer that, where the agent wants it streamed, comes to it as its provider streams it."""
+    """The refusal follows an answer, which comes as the provider's stream if the agent wants one."""
     moves = (shell(agent, "touch /app/done"),)
     outcome = run(agent, moves, Budget(turns=1, wall_seconds=AMPLE), stream="through")
     record, calls = outcome.record, outcome.calls
@@ -161,7 +161,7 @@ def test_an_answer_of_90_seconds_breaks_no_agent(long_trial: Long, agent: CliAge
 
 @pytest.mark.timeout(WAIT)
 def test_a_full_context_window_is_compacted_and_no_other(long_trial: Long, agent: CliAgent) -> None:
-    """It believes the size that it was told."""
+    """The agent believes the size that it was given."""
     calls = long_trial(agent.name).calls
     asked = next((call.index for call in calls[1:] if sums_up(call)), None)
     assert asked == (None if agent.name in NEVER_COMPACT else 3)

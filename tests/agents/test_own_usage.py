@@ -1,4 +1,4 @@
-"""What an agent says of its own tokens: whatever it wrote, four sane counts or a `ValueError`."""
+"""An agent's own count of its tokens: whatever it wrote, the result is four plausible counts or a `ValueError`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REPORT = UsageReport(
     cache_hit_tokens="[?type=='usage'].hit",
     output_tokens="[?type=='usage'].out",
 )
-SAID = OwnUsage(input_tokens=9, cache_hit_tokens=4, output_tokens=7)
+COUNTS = OwnUsage(input_tokens=9, cache_hit_tokens=4, output_tokens=7)
 
 
 def line(**changed: Any) -> str:
@@ -43,12 +43,14 @@ def line(**changed: Any) -> str:
     ],
 )
 def test_numbers_are_found_among_json_values_of_any_layout(text: str) -> None:
-    assert parse(REPORT, text) == SAID
+    assert parse(REPORT, text) == COUNTS
 
 
 def test_calls_are_summed_and_what_nobody_asked_for_is_not_said() -> None:
-    said = parse(REPORT, f"{line()}{line(hit=None)}{line(fresh=1)}")
-    assert said == OwnUsage(input_tokens=19, cache_hit_tokens=8, output_tokens=21, cache_creation_tokens=None)
+    counts = parse(REPORT, f"{line()}{line(hit=None)}{line(fresh=1)}")
+    assert counts == OwnUsage(
+        input_tokens=19, cache_hit_tokens=8, output_tokens=21, cache_creation_tokens=None
+    )
 
 
 @pytest.mark.parametrize("text", ["", " \n", "[]", '{"type": "usage"}'])
@@ -83,26 +85,26 @@ def test_hostile_and_broken_words_are_an_error(text: str) -> None:
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_no_text_escapes_as_anything_else(text: str) -> None:
     try:
-        said = parse(UsageReport(input_tokens="[]", output_tokens="[].out"), text)
+        counts = parse(UsageReport(input_tokens="[]", output_tokens="[].out"), text)
     except ValueError:
         return
-    assert said is None or all(count is None or count >= 0 for _, count in said)
+    assert counts is None or all(count is None or count >= 0 for _, count in counts)
 
 
 def test_a_difference_is_told_count_by_count() -> None:
     counted = Usage(input_tokens=10, cache_creation_tokens=3, cache_hit_tokens=4, output_tokens=5)
-    assert SAID.beyond(counted) == OwnUsage(input_tokens=-1, cache_hit_tokens=0, output_tokens=2)
+    assert COUNTS.beyond(counted) == OwnUsage(input_tokens=-1, cache_hit_tokens=0, output_tokens=2)
 
 
 def test_a_subagents_tokens_are_kimi_clis_too() -> None:
-    """They are told in the main agent's file, one payload deeper."""
+    """The main agent's file has them, one payload deeper."""
     usage = {"input_other": 6, "input_cache_read": 4, "input_cache_creation": 0, "output": 5}
     status = {"type": "StatusUpdate", "payload": {"token_usage": usage}}
     deeper = {"type": "SubagentEvent", "payload": {"event": status}}
     report = shipped("kimi_cli").usage
     assert report
-    said = parse(report, "".join(json.dumps({"message": message}) for message in (status, deeper)))
-    assert said == OwnUsage(input_tokens=20, cache_creation_tokens=0, cache_hit_tokens=8, output_tokens=10)
+    counts = parse(report, "".join(json.dumps({"message": message}) for message in (status, deeper)))
+    assert counts == OwnUsage(input_tokens=20, cache_creation_tokens=0, cache_hit_tokens=8, output_tokens=10)
 
 
 def test_an_expression_that_is_none_fails_at_the_door() -> None:
@@ -112,7 +114,7 @@ def test_an_expression_that_is_none_fails_at_the_door() -> None:
 
 
 def read(pattern: Path, most: int = 100) -> subprocess.CompletedProcess[str]:
-    """As in a sandbox, where it is run by the runtime."""
+    """Run the reader as the runtime does in a sandbox."""
     argv = [sys.executable, "-I", "-S", "-c", Path(read_inside.__file__).read_text(), str(pattern), str(most)]
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
 
@@ -127,7 +129,7 @@ def test_files_are_printed_in_their_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("thing", ["link", "pipe", "directory", "large"])
 def test_what_is_no_modest_regular_file_is_not_read(tmp_path: Path, thing: str) -> None:
-    """A link could lead to a file that only root may read; a pipe would be waited for."""
+    """A link could lead to a file that only root may read; reading a pipe would not end."""
     path, other = tmp_path / "x", tmp_path / "y"
     other.write_text("secret")
     make: dict[str, Callable[[], object]] = {

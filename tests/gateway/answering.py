@@ -1,4 +1,4 @@
-"""A provider over real HTTP that answers with whatever object a test wants, however odd."""
+"""A provider over real HTTP that answers with any object that a test wants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.serving import serving
 
 @contextmanager
 def answering(answer: Callable[[str], Json]) -> Iterator[str]:
-    """Base URL of a provider that answers each POST with what `answer` makes of its path."""
+    """Serve a provider that answers each POST with `answer(path)`. Yields its base URL."""
 
     class Provider(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

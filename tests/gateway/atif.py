@@ -1,4 +1,4 @@
-"""ATIF 1.8 as strict records: whatever the format does not allow raises."""
+"""ATIF 1.8 as strict models, which reject everything that the format does not allow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 class Strict(BaseModel):
-    """No unknown key, nothing coerced, and no null where a key should be absent."""
+    """A model that allows no unknown key, no coercion, and no null in place of an absent key."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     extra: Json = {}

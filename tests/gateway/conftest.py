@@ -15,13 +15,17 @@ import pytest
 from runner.gateway import Gateway, Session, SessionSpec
 from runner.records import Budget, Model, Prices
 
+Json = dict[str, Any]
+Open = Callable[..., Session]
+Http = Callable[..., httpx.Client]
+HELLO: Json = {"messages": [{"role": "user", "content": "hello"}]}
 CANARY = "sk-canary-0123456789abcdef"
 PRICES = Prices(input=2.0, output=10.0, cache_creation=2.5, cache_hit=0.5)
 
 
 @pytest.fixture(scope="session")
 def gateway() -> Iterator[Gateway]:
-    """One gateway for all tests of a worker: importing litellm takes seconds. Its folder's path must be short."""
+    """Open one gateway for all tests of a worker, since importing litellm takes seconds. Its path must be short."""
     with tempfile.TemporaryDirectory() as folder, Gateway(Path(folder)) as gateway:
         yield gateway
 
@@ -34,8 +38,8 @@ def canary(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]]:
-    """Opens sessions that end with the test: `session(url, id="zai/x", budget=..., seconds=..., **model fields)`."""
+def session(gateway: Gateway, tmp_path: Path) -> Iterator[Open]:
+    """Open sessions that end with the test: `session(url, id="zai/x", budget=..., seconds=..., **model fields)`."""
     with ExitStack() as stack:
 
         def open_session(
@@ -48,7 +52,7 @@ def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]
             **fields: object,
         ) -> Session:
             if url and str(fields.get("id")).startswith("anthropic/"):
-                url = url.removesuffix("/v1")  # as litellm wants it of this provider
+                url = url.removesuffix("/v1")  # litellm adds it for this provider
             model = {
                 "name": "fake",
                 "id": "openai/x",
@@ -71,12 +75,12 @@ def session(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Session]
 
 
 @pytest.fixture
-def http() -> Iterator[Callable[..., httpx.Client]]:
-    """HTTP clients on a session's socket, with its key or another one."""
+def http() -> Iterator[Http]:
+    """Open HTTP clients on a session's socket, with its key or another one."""
     with ExitStack() as stack:
 
         def connect(session: Session, key: str | None = None) -> httpx.Client:
-            # Unverified: there is no TLS on a socket, and each reading of the certificates takes 40 ms.
+            # Unverified: there is no TLS on a socket, and reading the certificates takes 40 ms each time.
             transport = httpx.HTTPTransport(uds=str(session.socket_dir / "gateway.sock"), verify=False)
             headers = {"authorization": f"Bearer {session.key if key is None else key}"}
             client = httpx.Client(transport=transport, base_url="http://gateway", headers=headers, timeout=60)
@@ -86,8 +90,8 @@ def http() -> Iterator[Callable[..., httpx.Client]]:
 
 
 @pytest.fixture
-def client(http: Callable[..., httpx.Client]) -> Callable[[Session], openai.OpenAI]:
-    """The official client on a session's socket."""
+def client(http: Http) -> Callable[[Session], openai.OpenAI]:
+    """Open the official client on a session's socket."""
 
     def connect(session: Session) -> openai.OpenAI:
         return openai.OpenAI(
@@ -99,9 +103,9 @@ def client(http: Callable[..., httpx.Client]) -> Callable[[Session], openai.Open
 
 @pytest.fixture
 def messages() -> Iterator[Callable[[Session], Any]]:
-    """The official client's `beta.messages`, which asks `/v1/messages?beta=true` as Claude Code does."""
-    import anthropic  # noqa: PLC0415 - 3,000 modules, which every worker would import to collect
-    import httpx2  # noqa: PLC0415 - its client
+    """Return the official client's `beta.messages`, which calls `/v1/messages?beta=true` as Claude Code does."""
+    import anthropic  # noqa: PLC0415 - 3,000 modules, which every worker would import to collect tests
+    import httpx2  # noqa: PLC0415 - the HTTP client of `anthropic`
 
     stack = ExitStack()
 

@@ -1,4 +1,4 @@
-"""A trial's door opens to its own key only, as long as it lives, and nothing of the provider's key comes through."""
+"""A session opens for its own key only, as long as it lives, and the provider's key never gets out."""
 
 from __future__ import annotations
 
@@ -8,33 +8,29 @@ import logging
 import socket
 import stat
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-import httpx
 import pytest
 
 from runner.errors import ConfigError, GatewayError
-from runner.gateway import Gateway, Session, SessionSpec
-from runner.gateway import http as door
+from runner.gateway import Gateway, SessionSpec
+from runner.gateway import http as http_module
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.provider import load_litellm
 from runner.gateway.server import CONNECTIONS, provider_key
 from runner.gateway.trajectory import atif
 from runner.records import Model, Usage
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 OK = Behaviour(text="ok")
 DEEP = b'{"messages": ' + b"[" * 198 + b"]" * 198 + b"}"
-"""One level more than a line of the ledger can hold."""
-CROWDED = b'{"messages": [{"role": "user", "content": [' + b"[0]," * (door.VALUES // 2) + b"0]}]}"
-"""Of 3 MB of these each request stopped the model calls of all trials for ten seconds."""
+"""JSON with one level more than a line of the ledger can hold."""
+CROWDED = b'{"messages": [{"role": "user", "content": [' + b"[0]," * (http_module.VALUES // 2) + b"0]}]}"
+"""3 MB of values. Each such request used to stop the model calls of all trials for ten seconds."""
 
 
 @pytest.mark.parametrize("path", ["chat/completions", "responses"])
@@ -60,7 +56,7 @@ def test_only_its_own_key_opens_a_trial(session: Open, http: Http, canary: str, 
 
 
 def test_an_idle_connection_is_not_closed_on_an_agent_that_is_about_to_use_it(session: Open) -> None:
-    """After commands of five seconds an agent's next call met the end of its connection, and the agent its own."""
+    """A server that closed idle connections first ended agents that ran a command of five seconds between two calls."""
     trial = session("http://127.0.0.1:1")
     agent = HTTPConnection("gateway")
     with socket.socket(socket.AF_UNIX) as agent.sock:
@@ -81,10 +77,10 @@ def test_the_key_is_taken_from_both_headers(session: Open, http: Http) -> None:
 
 
 def test_a_key_is_dead_when_its_trial_ends(session: Open) -> None:
-    """The socket is gone, and a connection that was open before finds the key dead.
+    """The socket is gone, and the key no longer works on an open connection.
 
-    No httpx here: where the server has closed the connection already, as on a busy machine, it would try to open
-    another, and forget to close its socket when it cannot.
+    Not httpx: if the server has closed the connection already, it would try to open another one, fail, and leave its
+    socket open.
     """
     agent = HTTPConnection("gateway")
     agent.auto_open = 0
@@ -112,14 +108,14 @@ def test_a_key_is_dead_when_its_trial_ends(session: Open) -> None:
 
 
 def test_a_body_that_ends_after_its_trial_is_not_served(session: Open) -> None:
-    """The key was looked at before the body was read, so such a call reached the provider and no ledger."""
+    """The key used to be checked only before the body was read: such a call reached the provider and no ledger."""
     body = json.dumps(HELLO).encode()
     with FakeUpstream(OK) as upstream, socket.socket(socket.AF_UNIX) as agent:
         trial = session(upstream.url)
         agent.connect(str(trial.socket_dir / "gateway.sock"))
         head = f"Authorization: Bearer {trial.key}\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n"
         agent.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\n{head}\r\n".encode())
-        assert agent.recv(100).startswith(b"HTTP/1.1 100 ")  # so the body is being read
+        assert agent.recv(100).startswith(b"HTTP/1.1 100 ")  # the body is being read
         agent.sendall(body[:10])
         trial.close()
         agent.sendall(body[10:])
@@ -167,7 +163,7 @@ def test_a_model_without_a_key_sends_none_of_the_environment(
 def test_the_providers_key_is_nowhere(
     session: Open, http: Http, canary: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, model: str
 ) -> None:
-    """Not even when the provider echoes it: in an error, in an answer, in a tool call."""
+    """The provider echoes its key in an error, in an answer and in a tool call."""
     caplog.set_level(logging.DEBUG)
     echoes = [
         Behaviour(status_code=401, message=f"Incorrect API key provided: {canary}"),
@@ -248,14 +244,14 @@ def test_an_agent_that_leaves_in_the_middle_of_its_request(
 
 
 def test_a_body_that_is_too_large(session: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "BODY_BYTES", 1000)
+    monkeypatch.setattr(http_module, "BODY_BYTES", 1000)
     trial = session("http://127.0.0.1:1")
     assert http(trial).post("/v1/chat/completions", content=b" " * 1001).status_code == 413
     assert trial.calls[0].request == {}
 
 
 def test_odd_text_survives_the_ledger(session: Open, http: Http) -> None:
-    """Line separators, and halves of pairs from a provider, must not break a line of the ledger."""
+    """Line separators and halves of surrogate pairs from a provider must not break a line of the ledger."""
     with FakeUpstream(Behaviour(text="a\u2028b\x85c \N{GRINNING FACE}")) as upstream:
         trial = session(upstream.url)
         body = {"messages": [{"role": "user", "content": "x\u2028y \N{GRINNING FACE}"}]}
@@ -273,16 +269,16 @@ def test_sixteen_trials_at_once_stay_apart(session: Open, http: Http) -> None:
         def work(number: int) -> None:
             agent = http(trials[number])
             for turn in range(number % 4 + 1):
-                said = {"messages": [{"role": "user", "content": f"{number} {turn}"}]}
-                assert agent.post("/v1/chat/completions", json=said).status_code == 200
+                body = {"messages": [{"role": "user", "content": f"{number} {turn}"}]}
+                assert agent.post("/v1/chat/completions", json=body).status_code == 200
 
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(work, range(16)))
         assert sum((trial.usage for trial in trials), Usage()) == sum(upstream.served, Usage())
     for number, trial in enumerate(trials):
-        said = [call.request["messages"][0]["content"] for call in trial.calls]
-        assert said == [f"{number} {turn}" for turn in range(number % 4 + 1)]
-        assert trial.usage.output_tokens == 7 * len(said)
+        texts = [call.request["messages"][0]["content"] for call in trial.calls]
+        assert texts == [f"{number} {turn}" for turn in range(number % 4 + 1)]
+        assert trial.usage.output_tokens == 7 * len(texts)
 
 
 def test_a_gateway_that_closes_ends_its_sessions(tmp_path: Path) -> None:
@@ -317,7 +313,7 @@ def test_a_gateway_that_closes_cuts_no_call_of_another(session: Open, http: Http
 def test_a_client_that_falls_out_of_litellms_cache_is_not_closed_under_its_call(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It keeps 200, and closes an older one a quarter of an hour later, unless it sees that it is at work."""
+    """By default litellm keeps 200 clients, and closes an older one after a quarter of an hour unless it is busy."""
     cache = load_litellm().in_memory_llm_clients_cache
     monkeypatch.setattr(cache, "max_size_in_memory", 1)
     monkeypatch.setattr(cache.evicted_client_closer, "_grace_seconds", 0.0)
@@ -333,7 +329,7 @@ def test_a_client_that_falls_out_of_litellms_cache_is_not_closed_under_its_call(
             slow.release()
             assert answer.result().status_code == 200
         assert [call.attempts for call in trial.calls] == [1]
-    gc.collect()  # litellm leaves such clients to the collector, unclosed, which another test would be told
+    gc.collect()  # litellm leaves such clients to the garbage collector, whose warning would reach another test
 
 
 def test_a_gateway_that_is_never_used_costs_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A budget is refused in the API's own shape, before the call is sent, and parallel calls cannot overrun it."""
+"""A budget refuses a call in the API's own form before it is sent, and parallel calls cannot overrun it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import openai
 import pytest
 from pydantic import ValidationError
@@ -22,11 +21,9 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.session import PAUSE_SECONDS
 from runner.records import Budget, Model, Prices, PriceTier, Usage
 from tests.gateway.answering import answering
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 COST = (600 * 2.0 + 400 * 0.5 + 50 * 10.0) / 1e6
 
 
@@ -75,7 +72,7 @@ def test_a_refusal_reaches_the_official_client_at_once(
 
 
 def test_an_agent_that_asks_on_and_on_is_answered_slowly(session: Open, http: Http) -> None:
-    """On all of its connections together: 1,500 lines a second were written on one."""
+    """The pause holds for all connections together. On one connection, 1,500 lines a second were written."""
     trial = session("http://127.0.0.1:1/v1", budget=Budget(turns=0))
     began = time.monotonic()
     with ThreadPoolExecutor(5) as pool:
@@ -111,7 +108,7 @@ def test_an_agent_that_asks_on_and_on_is_answered_slowly(session: Open, http: Ht
 def test_a_picture_of_few_bytes_is_not_read_for_them(
     session: Open, http: Http, path: str, part: dict[str, Any]
 ) -> None:
-    """One of a single colour has 500 bytes and costs what any of its size does: a hundred went past any cap."""
+    """A picture of a single colour has 500 bytes and costs as much as any of its size: a hundred overran every cap."""
     asked = [{"role": "user", "content": [part] * 100}]
     trial = session("http://127.0.0.1:1/v1", budget=Budget(usd=0.5))
     body = {"messages": asked, "input": asked, "max_tokens": 100}
@@ -130,7 +127,7 @@ def test_a_picture_of_few_bytes_is_not_read_for_them(
     ids=["output", "input", "cached", "absurd"],
 )
 def test_a_provider_cannot_pay_back(session: Open, http: Http, counts: dict[str, Any]) -> None:
-    """Fewer tokens than none were a cost below 0, and raised the caps."""
+    """A negative count made a negative cost, and so raised the caps."""
     message = {"role": "assistant", "content": "hi"}
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     usage = {"total_tokens": 0} | counts
@@ -153,7 +150,7 @@ def test_parallel_calls_share_the_turns(session: Open, http: Http) -> None:
 
 
 def test_a_turn_that_failed_upstream_goes_to_the_next_call(session: Open, http: Http) -> None:
-    """What is held by a call under way makes others wait, and is theirs if it comes to nothing."""
+    """The hold of a call under way makes others wait, and is theirs if the call costs nothing."""
     refused = Behaviour(status_code=400, held="answer")
     with FakeUpstream(refused, Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, budget=Budget(turns=1))
@@ -161,14 +158,14 @@ def test_a_turn_that_failed_upstream_goes_to_the_next_call(session: Open, http: 
             first = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
             until(lambda: upstream.requests)
             second = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
-            time.sleep(0.1)  # for it to come, and wait
+            time.sleep(0.1)  # time for it to come, and to wait
             upstream.release()
             assert (first.result().status_code, second.result().status_code) == (400, 200)
     assert trial.refusal is None
 
 
 def test_parallel_calls_cannot_overrun_usd_together(session: Open, http: Http) -> None:
-    """Each call may cost a cent at worst and the budget is a cent: so they go one by one."""
+    """Each call may cost a cent and the budget is a cent, so the calls run one by one."""
     request = HELLO | {"max_tokens": 1000}
     with FakeUpstream(
         Behaviour(text="ok", usage=Usage(input_tokens=10, output_tokens=1000), seconds=0.1)
@@ -207,8 +204,9 @@ CLIPS = [
 def test_output_is_clipped_to_what_usd_are_left(
     session: Open, http: Http, path: str, body: dict[str, Any], field: str, model: str
 ) -> None:
-    """At 10 USD per million, what is left of 0.01 USD after a call of 0.0019 pays for 810 tokens, less the input: half
-    of 15 to 70 bytes at first, and then the 1000 that were counted, at the 2.5 of what goes into a cache.
+    """At first 0.01 USD minus the input (a token for two of 15 to 70 bytes) pays for 994 tokens at 10 USD per million.
+
+    After a call of 0.0019 USD the rest pays for 810, minus the 1000 counted input tokens at 2.5 USD per million.
     """
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, id=model, budget=Budget(usd=0.01), max_output_tokens=9000)
@@ -230,7 +228,7 @@ def test_usd_bound_a_model_that_could_write_more_or_nobody_knows_how_much(sessio
 
 
 def test_too_little_for_an_answer_is_nothing(session: Open, http: Http) -> None:
-    """Bounds of a few tokens make useless answers, and some providers refuse them."""
+    """An answer of a few tokens is useless, and some providers refuse such a bound."""
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         for budget in (Budget(output_tokens=65), Budget(usd=COST + 15 * 10e-6)):
             trial = session(upstream.url, budget=budget, name=f"{budget.usd}")
@@ -243,7 +241,7 @@ def test_too_little_for_an_answer_is_nothing(session: Open, http: Http) -> None:
     "budget", [Budget(input_tokens=2500), Budget(usd=0.0075), Budget(output_tokens=60)], ids=str
 )
 def test_parallel_calls_cannot_overrun_together(session: Open, http: Http, budget: Budget) -> None:
-    """Each reads 1000 tokens, 2000 at worst, and may write as it likes: each waits for the one before it."""
+    """Each call reads 1000 tokens, at worst 2000, and has no bound on output: each waits for the one before it."""
     body = {"messages": [{"role": "user", "content": "words " * 650}]}
     usage = Usage(input_tokens=1000, output_tokens=50)
     with FakeUpstream(Behaviour(text="ok", usage=usage, seconds=0.1)) as upstream:
@@ -258,7 +256,7 @@ def test_parallel_calls_cannot_overrun_together(session: Open, http: Http, budge
 
 @pytest.mark.parametrize("budget", [Budget(usd=0.05), Budget(input_tokens=40_000)], ids=str)
 def test_input_that_may_cost_more_than_is_left_is_not_sent(session: Open, http: Http, budget: Budget) -> None:
-    """100 kB, 50k tokens at worst for 0.13 USD, were sent at a cap of 0.05; a smaller call is served after it."""
+    """A request of 100 kB (0.13 USD at worst) was sent at a cap of 0.05. A smaller one is still served."""
     long = {"messages": [{"role": "user", "content": "words " * 17_000}]}
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, budget=budget)
@@ -269,7 +267,7 @@ def test_input_that_may_cost_more_than_is_left_is_not_sent(session: Open, http: 
 
 
 def test_a_long_conversation_is_not_refused_far_below_its_cap(session: Open, http: Http) -> None:
-    """Of what was counted the worst case is the count: only what is new may be a token in two bytes."""
+    """The worst case of tokens that were counted is their count: only new bytes count as a token in two."""
     first = {"role": "user", "content": "words " * 17_000}
     answered = [first, {"role": "assistant", "content": "ok"}, {"role": "user", "content": "more " * 200}]
     usage = Usage(input_tokens=25_000, cache_hit_tokens=24_000, output_tokens=10)
@@ -284,7 +282,7 @@ def test_a_long_conversation_is_not_refused_far_below_its_cap(session: Open, htt
 
 
 def test_what_is_only_as_long_as_what_was_counted_is_new(session: Open, http: Http) -> None:
-    """Else an agent could have blanks counted, of which hundreds are a token, and then send words."""
+    """Otherwise an agent could have blanks counted, of which hundreds are one token, and then send words."""
     blank, words = (
         {"messages": [{"role": "user", "content": text * 13_000}]} for text in (" " * 8, "new words ")
     )
@@ -295,30 +293,30 @@ def test_what_is_only_as_long_as_what_was_counted_is_new(session: Open, http: Ht
 
 
 WORDS = "words " * 17_000
-HI, SAID = {"role": "user", "content": "hi"}, {"role": "user", "content": WORDS}
+HI, LONG = {"role": "user", "content": "hi"}, {"role": "user", "content": WORDS}
 TOOL = {"type": "function", "function": {"name": "shell"}}
 UNREAD = {
-    "in a field that is dropped": ({"messages": [HI], "x": [SAID]}, {"messages": [HI, SAID]}),
+    "in a field that is dropped": ({"messages": [HI], "x": [LONG]}, {"messages": [HI, LONG]}),
     "in a part's field that means nothing": (
         {"messages": [HI | {"content_": WORDS}]},
-        {"messages": [SAID]},
+        {"messages": [LONG]},
     ),
-    "among the tools": ({"messages": [HI], "tools": [TOOL | SAID]}, {"messages": [TOOL | SAID]}),
-    "once": ({"messages": [SAID]}, {"messages": [SAID] * 3}),
+    "among the tools": ({"messages": [HI], "tools": [TOOL | LONG]}, {"messages": [TOOL | LONG]}),
+    "once": ({"messages": [LONG]}, {"messages": [LONG] * 3}),
     "with a setting that leaves it out": (
-        {"messages": [SAID], "thinking": {"type": "disabled"}},
-        {"messages": [SAID]},
+        {"messages": [LONG], "thinking": {"type": "disabled"}},
+        {"messages": [LONG]},
     ),
     "in a field that comes again": (
-        f'{{"messages": [{json.dumps(SAID)}], "messages": [{json.dumps(HI)}]}}',
-        f'{{"messages": [{json.dumps(SAID)}], "messagez": [{json.dumps(HI)}]}}',
+        f'{{"messages": [{json.dumps(LONG)}], "messages": [{json.dumps(HI)}]}}',
+        f'{{"messages": [{json.dumps(LONG)}], "messagez": [{json.dumps(HI)}]}}',
     ),
 }
 
 
 @pytest.mark.parametrize("case", UNREAD)
 def test_a_text_that_was_counted_where_it_is_not_read_is_new(session: Open, http: Http, case: str) -> None:
-    """Calls were admitted with next to nothing of what they came to, so that parallel ones could overrun together."""
+    """Calls were admitted with too small a hold, so that parallel ones could overrun the budget together."""
     first, second = (one if isinstance(one, str) else json.dumps(one) for one in UNREAD[case])
     with FakeUpstream(Behaviour(text="ok", usage=Usage(input_tokens=10, output_tokens=1))) as upstream:
         trial = session(upstream.url, budget=Budget(usd=0.5))
@@ -329,7 +327,7 @@ def test_a_text_that_was_counted_where_it_is_not_read_is_new(session: Open, http
 
 
 def test_a_bound_without_end_is_none(session: Open, http: Http) -> None:
-    """A number of 400 digits was an error of the gateway; one of 60 bits is taken for no bound."""
+    """A number of 400 digits made the gateway fail; one of 60 bits counts as no bound."""
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, budget=Budget(output_tokens=100))
         answers = [
@@ -370,7 +368,7 @@ def test_the_deadline_starts_with_the_first_call(session: Open, http: Http) -> N
 def test_a_try_that_may_have_been_charged_is_counted_before_the_next(
     session: Open, http: Http, model: str
 ) -> None:
-    """An answer that is cut off on its way was paid for, perhaps: with its worst case the budget is spent."""
+    """An answer that is cut off may have been charged: with its worst case the budget is spent."""
     request = HELLO | {"max_tokens": 1000}
     with FakeUpstream(Behaviour(cut=True)) as upstream:
         trial = session(upstream.url, id=model, budget=Budget(usd=0.01))
@@ -392,7 +390,7 @@ def test_a_try_that_was_refused_costs_nothing(session: Open, http: Http) -> None
 
 
 def test_what_is_left_shrinks_from_try_to_try(session: Open, http: Http) -> None:
-    """The second try may not write what the first may have written; it is a turn of the provider's, not the trial's."""
+    """The second try may not write as much as the first may have written. Only the provider counts two turns."""
     with FakeUpstream(Behaviour(cut=True), Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, budget=Budget(output_tokens=100, turns=1))
         assert http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 60}).status_code == 200
@@ -406,7 +404,7 @@ def test_what_is_left_shrinks_from_try_to_try(session: Open, http: Http) -> None
 def test_an_answer_without_usage_still_counts_against_the_caps(
     session: Open, http: Http, budget: Budget
 ) -> None:
-    """Its cost is unknown, not 0, and each cap charges what it might have been."""
+    """Its cost is unknown, not 0, and each cap counts its worst case."""
     with FakeUpstream(Behaviour(text="ok", usage=None)) as upstream:
         trial = session(upstream.url, budget=budget)
         answers = [
@@ -440,7 +438,7 @@ ODD_ANSWERS: dict[str, dict[str, Any]] = {
 def test_counts_that_are_no_numbers_leak_no_hold_and_lose_no_spend(
     session: Open, http: Http, path: str, model: str
 ) -> None:
-    """Reading them raised before the call was settled: its hold stayed, and what it cost was forgotten."""
+    """Reading such counts failed before the call was settled: its hold remained, and its cost was lost."""
     body: dict[str, Any] = {"input": "x"} if path == "/v1/responses" else HELLO
     bound = "max_output_tokens" if path == "/v1/responses" else "max_tokens"
     with answering(lambda at: {"id": "x", "model": "x", "usage": COUNTS} | ODD_ANSWERS[at]) as url:
@@ -467,7 +465,7 @@ def test_a_cap_in_usd_needs_prices(session: Open) -> None:
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens", "n"])
 def test_a_models_parameters_cannot_undo_the_clip(name: str) -> None:
-    """They are written over the request, and so over what was left of the budget."""
+    """A model's parameters override the request, and so the rest of the budget."""
     with pytest.raises(ValidationError, match=r"set model\.max_output_tokens"):
         Model(name="m", params={name: 5000})
 
@@ -502,9 +500,9 @@ def test_a_try_that_was_cut_off_is_charged_all_that_it_held_and_what_is_known_of
         model = Model(name="m", prices=Prices(input=1.0, output=10.0, tiers=(long,)))
         meter = Meter(Budget(usd=1.0), model, None)
         first = await _admitted(meter, output_tokens=40)
-        known = Usage(input_tokens=30, output_tokens=4)
-        assert meter.abandon(first, known, turn=True) == pytest.approx((30 + 4 * 10) / 1e6)
-        assert meter.usage == known
+        seen = Usage(input_tokens=30, output_tokens=4)
+        assert meter.abandon(first, seen, turn=True) == pytest.approx((30 + 4 * 10) / 1e6)
+        assert meter.usage == seen
         assert meter.cost_usd == pytest.approx(70e-6)
         assert meter.charged == pytest.approx(
             {"usd": (100 + 40 * 10) / 1e6, "input_tokens": 100, "output_tokens": 40, "turns": 1}
@@ -536,7 +534,8 @@ def test_the_deadline_moves_on_by_all_that_was_waited_and_overlaps_count_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [50.0]
-    monkeypatch.setattr("runner.gateway.budget.time", SimpleNamespace(monotonic=lambda: now[0]))
+    for module in ("budget", "limits"):
+        monkeypatch.setattr(f"runner.gateway.{module}.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     async def story() -> None:
         meter = Meter(Budget(), Model(name="m"), 10.0)

@@ -1,4 +1,4 @@
-"""A recorded trial is replayed: the same answers for the same requests, a readable difference for others, no keys."""
+"""A recorded trial is replayed: same answers for same requests, a readable difference for others, and no keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from runner.agents.bounds import Nop
@@ -20,11 +19,8 @@ from runner.records import Budget, Model, ModelCall
 from runner.resources import ROOT
 from runner.sweeps.cells import Cell
 from runner.sweeps.store import LEDGER, SHARED
+from tests.gateway.conftest import Http, Json, Open
 from tests.support.records_factory import model_call
-
-Json = dict[str, Any]
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
 
 BEHAVIOURS = (
     Behaviour(calls=(("sh", '{"c": "ls"}'),)),
@@ -39,7 +35,7 @@ FORMS: dict[str, Callable[[str], Json]] = {
 
 
 def _record(session: Open, http: Http, folder: Path, path: str, *texts: str) -> tuple[Path, list[Json]]:
-    """The recording of a trial that says these texts, and the bodies that it was answered."""
+    """Record a trial with these texts. Return its tape and the bodies of its answers."""
     with FakeUpstream(*BEHAVIOURS) as upstream:
         trial = session(upstream.url, name="recorded")
         answers = [http(trial).post(f"/v1/{path}", json=FORMS[path](text)) for text in texts]
@@ -73,7 +69,7 @@ def test_the_same_requests_get_the_same_answers_for_nothing(
 
 
 def test_calls_that_a_trial_shared_are_on_its_tape(session: Open, http: Http, tmp_path: Path) -> None:
-    """Which of several trials asks is a matter of chance, and the one that did may be of another sweep."""
+    """Chance decides which of several trials asks, and that one may belong to another sweep."""
     asker, answered = _record(session, http, tmp_path / "asker", "chat/completions", "one", "failed", "two")
     folder = tmp_path / "trial"
     folder.mkdir()
@@ -121,10 +117,10 @@ def test_another_request_fails_with_the_difference(session: Open, http: Http, tm
     (call,) = trial.calls
     assert call.error is not None
     assert call.error.type == MISMATCH
-    shown = call.error.message.splitlines()
-    changed = [line.replace(" ", "") for line in shown if line[0] in "-+"]
+    difference = call.error.message.splitlines()
+    changed = [line.replace(" ", "") for line in difference if line[0] in "-+"]
     assert changed[2:] == ['-"listall",', '+"listno",']
-    assert "recorded call 0" in shown[1]
+    assert "recorded call 0" in difference[1]
     assert (trial.turns, trial.cost_usd) == (0, 0.0)
 
 
@@ -141,7 +137,7 @@ def test_nearest_answers_as_the_most_similar_request_was_and_says_so(
 
 
 def test_no_key_is_on_a_cassette(session: Open, http: Http, tmp_path: Path, canary: str) -> None:
-    """Not the provider's, which an upstream echoes; not the trial's, which an agent shows to its model."""
+    """Neither the provider's key, which an upstream echoes, nor the trial's, which an agent shows to its model."""
     with FakeUpstream(
         Behaviour(text=f"You sent {canary}."), Behaviour(status_code=400, message=canary)
     ) as upstream:
@@ -159,7 +155,7 @@ def test_no_key_is_on_a_cassette(session: Open, http: Http, tmp_path: Path, cana
         assert canary.encode() not in content
         assert trial.key.encode() not in content
         assert b"OPENAI_API_KEY=[key]" in content
-    # A replay has another key, and is the same request.
+    # A replay has another key, but the request counts as the same.
     again = _replay(session, tmp_path / "tapes/1.jsonl", path=tmp_path)
     asked = FORMS["chat/completions"](f"env says OPENAI_API_KEY={again.key}")
     assert http(again).post("/v1/chat/completions", json=asked).status_code == 200
@@ -233,7 +229,7 @@ def test_another_recording_is_another_model(tmp_path: Path) -> None:
     model = Model(name="cassette", backend="cassette", path=tmp_path)
     with pytest.raises(ConfigError, match="there is no recording in"):
         sealed(model)
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         sealed(model.model_copy(update={"path": tmp_path / "none"}))
     _write(tape(tmp_path, "c", "t", 1), model_call())
     before = sealed(model)
@@ -246,5 +242,5 @@ def test_a_file_that_is_no_recording_is_named(session: Open, tmp_path: Path) -> 
     wrong = tmp_path / "a/b/1.jsonl"
     wrong.parent.mkdir(parents=True)
     wrong.write_text(json.dumps({"index": 0}) + "\n")
-    with pytest.raises(ConfigError, match=r"1\.jsonl is no recording: Field required"):
+    with pytest.raises(ConfigError, match=r"1\.jsonl is not a recording: Field required"):
         _replay(session, wrong)

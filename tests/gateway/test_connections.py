@@ -1,4 +1,4 @@
-"""The connections beneath litellm: which failure may have cost something, by which way, and how many are made."""
+"""Connections beneath litellm: the failures that may have been charged, their route, and their number."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ import socket
 import ssl
 import struct
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 from typing import ClassVar
 
-import httpx
 import pytest
 
-from runner.gateway import Session, provider
+from runner.gateway import provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.provider import load_litellm
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
 
 
@@ -46,7 +43,7 @@ class _Resetting(BaseHTTPRequestHandler):
 
 
 class _Stalling(BaseHTTPRequestHandler):
-    """A provider that begins an answer, and says when its client has left."""
+    """A provider that begins an answer, and reports when its client has left."""
 
     begun: ClassVar[Event]
     left: ClassVar[Event]
@@ -63,7 +60,7 @@ class _Stalling(BaseHTTPRequestHandler):
 
 
 class _Proxy(BaseHTTPRequestHandler):
-    """An HTTP proxy that answers for whoever is asked."""
+    """An HTTP proxy that answers in place of every host."""
 
     asked: ClassVar[list[str]] = []
 
@@ -91,12 +88,12 @@ def _serving(handler: type[BaseHTTPRequestHandler], certificate: Path | None = N
 
 @pytest.fixture(scope="module")
 def self_signed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that nobody vouches for, with its key."""
+    """Make a self-signed certificate for 127.0.0.1, with its key."""
     file = tmp_path_factory.mktemp("tls") / "both.pem"
     key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=x -addext subjectAltName=IP:127.0.0.1"
     command = ["openssl", "req", "-x509", *key.split(), "-keyout", str(file)]
-    made = subprocess.run(command, check=True, capture_output=True)
-    file.write_bytes(file.read_bytes() + made.stdout)
+    certificate_file = subprocess.run(command, check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + certificate_file.stdout)
     return file
 
 
@@ -104,7 +101,7 @@ def self_signed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_connection_that_is_reset_after_the_request_may_have_been_charged(
     session: Open, http: Http, model: str
 ) -> None:
-    """To litellm's transport that is a connection that was never made."""
+    """The transport of litellm reports such a reset as a connection that was never made."""
     with _serving(_Resetting) as url:
         trial = session(url, id=model)
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 502
@@ -135,20 +132,20 @@ def test_providers_are_reached_through_the_proxy_that_the_environment_names(
 @pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
 @pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])
 def test_a_deadline_makes_no_client_for_every_call(session: Open, http: Http, model: str, path: str) -> None:
-    """What was left of it was part of the name that litellm keeps a client by."""
-    kept = load_litellm().in_memory_llm_clients_cache.cache_dict
+    """The time left was part of the name under which litellm caches a client."""
+    cache = load_litellm().in_memory_llm_clients_cache.cache_dict
     with FakeUpstream(Behaviour(text="ok")) as upstream:
-        trial, known = session(upstream.url, id=model, seconds=60), []
+        trial, clients = session(upstream.url, id=model, seconds=60), []
         for _ in range(2):
             body = HELLO | {"input": "hello", "max_tokens": 100}
             assert http(trial).post(f"/v1/{path}", json=body).status_code == 200
-            known.append(set(kept))
-    assert known[0] == known[1]
+            clients.append(set(cache))
+    assert clients[0] == clients[1]
 
 
 @pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])
 def test_an_agent_that_hangs_up_in_the_middle_of_an_answer_ends_it(session: Open, model: str) -> None:
-    """Its connection is closed, whatever client holds it, and what the answer may have cost is kept."""
+    """The connection is closed, whatever client holds it, and the possible cost of the answer is counted."""
     _Stalling.begun, _Stalling.left = Event(), Event()
     content = json.dumps(HELLO | {"max_tokens": 100})
     with _serving(_Stalling) as url, socket.socket(socket.AF_UNIX) as agent:
@@ -170,10 +167,10 @@ def test_a_provider_without_a_certificate_gets_no_key(
     session: Open, http: Http, model: str, self_signed: Path
 ) -> None:
     with _serving(_Proxy, self_signed) as url:
-        heard = len(_Proxy.asked)
+        before = len(_Proxy.asked)
         trial = session(url, id=model)
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 502
-        assert len(_Proxy.asked) == heard
+        assert len(_Proxy.asked) == before
     (call,) = trial.calls
     assert (call.attempts, call.lost) == (provider.ATTEMPTS, 0)
     assert call.error is not None

@@ -6,7 +6,6 @@ import json
 import math
 import socket
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -18,17 +17,15 @@ import pytest
 import yaml
 
 from runner.gateway import Session, provider
-from runner.gateway import http as door
+from runner.gateway import http as http_module
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ExecResult, Status, Usage
 from runner.resources import CONF
 from runner.trials.outcome import ending
 from tests.gateway.answering import answering
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 OK, TOO_LATE = Behaviour(text="ok"), Behaviour(text="too late", held="answer")
 BODIES: dict[str, dict[str, Any]] = {"chat/completions": HELLO, "responses": {"input": "hello"}}
 PATHS = ("chat/completions", "responses", "messages")
@@ -37,7 +34,7 @@ PROVIDED = [
     for file in sorted((CONF / "model").glob("*.yaml"))
     if yaml.safe_load(file.read_text()).get("backend", "provider") == "provider"
 ]
-"""Every shipped model that somebody provides."""
+"""Every shipped model of a provider."""
 PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
 
 
@@ -45,7 +42,7 @@ PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
     monkeypatch.setattr(
-        door, "PING_SECONDS", 600.0
+        http_module, "PING_SECONDS", 600.0
     )  # a busy machine's failure came after a ping, and so in a 200
 
 
@@ -54,7 +51,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_passes_is_tried_again_and_by_nobody_but_us(
     session: Open, http: Http, file: Path, path: str
 ) -> None:
-    """Of every shipped model: litellm, and the clients beneath it, would repeat some of it unseen."""
+    """Every shipped model is tested: litellm and the clients beneath it would repeat some requests unseen."""
     failures = [Behaviour(status_code=503), Behaviour(status_code=429, retry_after=0), Behaviour(cut=True)]
     with FakeUpstream(*failures, OK) as upstream:
         origin = (file.stem, path) == ("minimax", "messages")  # where litellm appends the whole path itself
@@ -79,10 +76,10 @@ def test_a_retry_after_is_obeyed(session: Open, http: Http, model: str) -> None:
 
 
 def test_a_retry_after_may_be_a_date(session: Open, http: Http) -> None:
-    """It was read as 0, so that a provider was asked again before it wanted to be."""
+    """A date was read as 0, so that a provider was asked again too early."""
     date = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=3)
-    told = Behaviour(status_code=429, retry_after=format_datetime(date, usegmt=True))
-    with FakeUpstream(told, OK) as upstream:
+    busy = Behaviour(status_code=429, retry_after=format_datetime(date, usegmt=True))
+    with FakeUpstream(busy, OK) as upstream:
         assert http(session(upstream.url)).post("/v1/chat/completions", json=HELLO).status_code == 200
         assert datetime.now(UTC) >= date
 
@@ -97,7 +94,7 @@ def test_a_retry_after_that_says_nothing_is_no_wait(session: Open, http: Http, a
 
 @pytest.mark.parametrize("absurd", ["1e9", "inf", "86400", "Fri, 01 Jan 2100 00:00:00 GMT"])
 def test_a_trial_without_a_deadline_is_not_asleep_for_ever(session: Open, http: Http, absurd: str) -> None:
-    """A Retry-After of years would have been waited for, with nobody to see why."""
+    """A Retry-After of years would have been obeyed, and nobody could see why."""
     with FakeUpstream(Behaviour(status_code=429, retry_after=absurd)) as upstream:
         answer = http(session(upstream.url)).post("/v1/chat/completions", json=HELLO)
         assert (answer.status_code, len(upstream.requests)) == (502, 1)
@@ -161,7 +158,7 @@ def test_a_context_that_is_too_long_is_said_in_the_word_that_agents_know(session
 def test_a_slow_answer_is_pinged(
     session: Open, http: Http, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "PING_SECONDS", 0.1)
+    monkeypatch.setattr(http_module, "PING_SECONDS", 0.1)
     with (
         FakeUpstream(Behaviour(text="worth it", held="answer")) as upstream,
         http(session(upstream.url)).stream(
@@ -180,7 +177,7 @@ def test_a_slow_answer_is_pinged(
 def test_a_failure_after_the_headers_is_an_event(
     session: Open, http: Http, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "PING_SECONDS", 0.05)
+    monkeypatch.setattr(http_module, "PING_SECONDS", 0.05)
     with FakeUpstream(Behaviour(status_code=400, held="answer")) as upstream:
         trial = session(upstream.url)
         with http(trial).stream("POST", f"/v1/{path}", json=BODIES[path] | {"stream": True}) as got:
@@ -194,13 +191,13 @@ def test_a_failure_after_the_headers_is_an_event(
 
 
 def _hang_up(trial: Session, upstream: FakeUpstream, body: dict[str, Any]) -> None:
-    """Ask, and leave when the provider has heard."""
-    heard, content = len(upstream.requests), json.dumps(body)
+    """Call, and leave once the provider has the request."""
+    before, content = len(upstream.requests), json.dumps(body)
     head = f"authorization: Bearer {trial.key}\r\nhost: x\r\ncontent-length: {len(content)}"
     with socket.socket(socket.AF_UNIX) as agent:
         agent.connect(str(trial.socket_dir / "gateway.sock"))
         agent.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}\r\n\r\n{content}".encode())
-        until(lambda: len(upstream.requests) > heard)
+        until(lambda: len(upstream.requests) > before)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -217,7 +214,7 @@ def test_an_agent_that_hangs_up_stops_the_provider(session: Open, *, stream: boo
 
 
 def test_an_agent_that_always_hangs_up_does_not_spend_without_end(session: Open, http: Http) -> None:
-    """The provider has worked, and may charge, although nobody waited: the caps count what each call held."""
+    """The provider has worked and may charge although nobody waited: the caps count each call's hold."""
     with FakeUpstream(TOO_LATE) as upstream:
         trial = session(upstream.url, budget=Budget(turns=2))
         for _ in range(2):
@@ -262,7 +259,7 @@ def test_a_request_that_is_wrong_in_many_ways_is_answered_and_recorded(session: 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_part_whose_type_is_no_text_is_on_the_ledger(session: Open, http: Http, path: str) -> None:
-    """The look at a request for what cannot be served failed off the ledger, and the agent got no JSON."""
+    """A failure while a request was checked did not reach the ledger, and the agent got no JSON."""
     odd = [{"role": "user", "content": [{"type": []}]}]
     with FakeUpstream(OK) as upstream:
         trial = session(upstream.url)
@@ -276,8 +273,8 @@ def test_a_part_whose_type_is_no_text_is_on_the_ledger(session: Open, http: Http
 
 @pytest.mark.parametrize("model", PROVIDERS)
 def test_an_answer_with_a_number_without_end_is_one(session: Open, http: Http, model: str) -> None:
-    """The agent got an error that no client reads, of a call that the ledger has as answered."""
-    token = {"token": "a", "logprob": -math.inf, "top_logprobs": []}  # as JSON of many libraries has it
+    """The agent got an error in no known format, for a call that the ledger had as answered."""
+    token = {"token": "a", "logprob": -math.inf, "top_logprobs": []}  # as many JSON libraries write it
     message = {"role": "assistant", "content": "ok"}
     choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": {"content": [token]}}
     counts = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
@@ -293,7 +290,7 @@ def test_an_answer_with_a_number_without_end_is_one(session: Open, http: Http, m
 def test_a_model_that_cannot_be_asked_at_all_is_not_the_agents_fault(
     session: Open, http: Http, path: str
 ) -> None:
-    """Nothing is sent here either, but the shortest request would not be: what is wrong is the model's settings."""
+    """Here the shortest request is not sent either, so the model's settings are at fault."""
     trial = session("http://127.0.0.1:9/v1", id="no-such-provider/x")
     body = HELLO | {"input": "hello", "max_tokens": 100}
     assert http(trial).post(f"/v1/{path}", json=body).status_code >= 400

@@ -60,7 +60,7 @@ def test_a_line_cut_by_a_crash_does_not_spoil_the_next(tmp_path: Path) -> None:
 def test_requests_without_an_answer_are_not_kept_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An agent whose budget was spent wrote 36 MB a second."""
+    """An agent with a spent budget wrote 36 MB a second."""
     monkeypatch.setattr(module, "UNANSWERED_BYTES", 5000)
     answered = _call(0).model_copy(update={"request": {"text": "x" * 9000}, "response": {"text": "y"}})
     refused = _call(0).model_copy(update={"request": {"text": "x" * 2000}, "refused": "usd"})

@@ -1,4 +1,4 @@
-"""A ledger on a full disk: a call that does not fit is an error, and spoils no other."""
+"""A ledger on a full disk: a call that does not fit raises an error and does not damage others."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ print(*(call.index for call in ledger.calls()))
 
 
 def test_a_call_that_a_full_disk_cuts_is_an_error_and_the_next_one_whole(tmp_path: Path) -> None:
-    """Half a line was no error; with the next one glued to it both were lost, and the trial could not be recorded."""
+    """Half a line raised no error; the next line was appended to it, both were lost, and so was the trial's record."""
     root = Path(__file__).parents[2]
-    said = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", SCRIPT, tmp_path / "ledger"],
         cwd=root,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert said.stdout.splitlines() == ["refused: File too large", "0 2"]
+    assert ended.stdout.splitlines() == ["refused: File too large", "0 2"]

@@ -1,4 +1,4 @@
-"""Limits on calls across trials: they are kept, waited for in order, and no time of the agent's."""
+"""Limits on calls across trials are obeyed, in order, and the time of waiting is not the agent's."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ import pytest
 from runner.gateway import Gateway, Session, SessionSpec, limits, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, CallLimits, Model, Prices
+from tests.gateway.conftest import Json
 from tests.support.waiting import until
 
-Json = dict[str, Any]
 Trials = Callable[..., tuple[Gateway, list[Session]]]
 HELLO: Json = {"messages": [{"role": "user", "content": "hello"}]}
 OK, HELD = Behaviour(text="ok"), Behaviour(text="ok", held="answer")
 NO_TIME = 2.0
-"""Seconds that are none on a slow and busy machine."""
+"""Longest wait that counts as none on a slow and busy machine, in seconds."""
 
 
 @pytest.fixture
 def trials(tmp_path: Path) -> Iterator[Trials]:
-    """A gateway of its own with limits, and a session at it for each model id."""
+    """Start gateways with limits and a session for each model id; they end with the test."""
     with ExitStack() as stack:
 
         def start(url: str, ids: list[str], seconds: Sequence[float | None] = (), **given: Any) -> Any:
@@ -63,7 +63,7 @@ def _ask(session: Session) -> int:
 
 
 def _ask_all(sessions: list[Session], meanwhile: Callable[[], None] = lambda: None) -> None:
-    """All at once, and all are answered."""
+    """Call from all sessions at once, and check that all calls are answered."""
     with ThreadPoolExecutor(len(sessions)) as pool:
         answers = [pool.submit(_ask, session) for session in sessions]
         meanwhile()
@@ -80,7 +80,7 @@ def _ask_all(sessions: list[Session], meanwhile: Callable[[], None] = lambda: No
     ],
 )
 def test_concurrency_is_kept_over_trials_and_per_provider(trials: Trials, given: Json, most: int) -> None:
-    """Two trials of each of two providers; no answer before as many calls are under way as may be."""
+    """Two trials of two providers each; no call is answered before the limit of calls is under way."""
     with FakeUpstream(OK, HELD) as upstream:
 
         def meanwhile() -> None:
@@ -127,7 +127,7 @@ def test_a_retry_takes_its_turn_like_any_request(trials: Trials, monkeypatch: py
 
 
 def test_waiting_is_no_time_of_the_trials(trials: Trials) -> None:
-    """One at a time, and the first call takes longer than what the others' trials have."""
+    """One call at a time, and the first takes longer than the deadline of the others' trials."""
     with FakeUpstream(HELD) as upstream:
         gateway, sessions = trials(
             upstream.url, ["openai/x"] * 6, seconds=(None, *[NO_TIME] * 5), concurrency=1
@@ -159,8 +159,8 @@ def test_time_at_the_provider_is_the_trials_all_the_same(trials: Trials) -> None
 def test_a_deadline_while_litellm_makes_the_request_leaves_no_coroutine_behind(
     trials: Trials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would be a warning on the user's terminal, and in any other test that is under way: so CI once failed."""
-    made = Event()
+    """Otherwise a warning appears on the user's terminal and in any other test under way. It once failed CI."""
+    created = Event()
     with FakeUpstream(OK) as upstream:
         _, (session,) = trials(upstream.url, ["openai/x"], seconds=(0.5,))
         make = litellm.main.completion
@@ -170,14 +170,14 @@ def test_a_deadline_while_litellm_makes_the_request_leaves_no_coroutine_behind(
             try:
                 return make(*args, **given)
             finally:
-                made.set()
+                created.set()
 
         monkeypatch.setattr(litellm.main, "completion", slow)
         assert _ask(session) == 403
-        assert made.wait(60)
+        assert created.wait(60)
         assert not upstream.requests
     assert session.refusal == "deadline"
-    gc.collect()  # where an error would arise that pytest gives to this test
+    gc.collect()  # an error would be raised here, and pytest would assign it to this test
 
 
 def test_an_agent_that_leaves_the_queue_takes_no_place(trials: Trials) -> None:

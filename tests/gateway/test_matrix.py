@@ -1,24 +1,18 @@
-"""Every API with every kind of provider: a conversation with parallel tool calls is intact, or the loss is named."""
+"""A conversation with parallel tool calls is intact between every API and every provider, or its loss is named."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-import httpx
 import pytest
 
-from runner.gateway import Session
 from runner.gateway.api import Api
 from runner.gateway.chat import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.messages import Messages
 from runner.gateway.responses import Responses
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-Json = dict[str, Any]
+from tests.gateway.conftest import Http, Json, Open
 
 LS, PWD = '{"command": "ls"}', '{"command": "pwd"}'
 ANSWERS = {
@@ -54,18 +48,18 @@ def _chat() -> Json:
 
 
 def _responses() -> Json:
-    """As codex sends it."""
+    """Return a request like codex's."""
     calls = [
         {"type": "function_call", "call_id": key, "name": "shell", "arguments": text}
         for key, text in (("t1", LS), ("t2", PWD))
     ]
-    said = [{"type": "output_text", "text": "Two."}]
+    content = [{"type": "output_text", "text": "Two."}]
     return {
         "instructions": "Be good.",
         "input": [
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]},
             {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm."}]},
-            {"type": "message", "role": "assistant", "content": said},
+            {"type": "message", "role": "assistant", "content": content},
             *calls,
             {"type": "function_call_output", "call_id": "t1", "output": "No such file."},
             {"type": "function_call_output", "call_id": "t2", "output": "/work"},
@@ -81,7 +75,7 @@ def _responses() -> Json:
 
 
 def _messages() -> Json:
-    """As Claude Code sends it."""
+    """Return a request like Claude Code's."""
     cached = {"cache_control": {"type": "ephemeral"}}
     calls = [
         {"type": "tool_use", "id": key, "name": "shell", "input": json.loads(text)}
@@ -155,8 +149,8 @@ def test_a_conversation_is_carried(
     for call, behaviour in zip(trial.calls, ANSWERS.values(), strict=True):
         assert set(call.dropped) == DROPPED[name, provider]
         assert ("Hm." in json.dumps(sent)) == ("reasoning items" not in call.dropped)
-        made = [(tool.name, tool.arguments) for tool in api.tool_calls(call.response or {})]
-        assert made == list(behaviour.calls)
+        calls = [(tool.name, tool.arguments) for tool in api.tool_calls(call.response or {})]
+        assert calls == list(behaviour.calls)
         assert api.text(call.response or {}) == behaviour.text
         assert api.reasoning(call.response or {}) == behaviour.reasoning
         assert call.usage == behaviour.usage
@@ -198,7 +192,7 @@ USED = [ASKED, {"role": "assistant", "content": [MADE]}, {"role": "user", "conte
 def test_what_is_cached_costs_what_the_price_list_says(
     session: Open, http: Http, path: str, body: Json
 ) -> None:
-    """Of caches that live an hour the price list knows no rate: they cost 60 % more than was counted."""
+    """The price list has no rate for caches that live an hour: they cost 60 % more than was counted."""
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, id="anthropic/claude-sonnet-4-6")
         assert http(trial).post(f"/v1/{path}", json=body | {"max_tokens": 100}).status_code == 200

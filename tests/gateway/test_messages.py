@@ -1,23 +1,20 @@
-"""Anthropic's Messages as its official client sees them, whatever API the provider speaks."""
+"""Anthropic's Messages API through its official client, whatever API the provider speaks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 
 from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import tool_calls
 from runner.records import Budget, Usage
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
+from tests.gateway.conftest import Http, Open
 
 PROVIDERS = ["anthropic/x", "openai/x", "zai/x", "deepseek/x"]
-"""Speaks it; through Responses; through chat; speaks it at an address of its own."""
+"""A provider of this API; one of Responses; one of chat; one of this API at its own address."""
 USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
 COST = (600 * 2.0 + 400 * 0.5 + 50 * 10.0) / 1e6
 PARALLEL = Behaviour(

@@ -1,4 +1,4 @@
-"""The shipped models: complete, within the bounds of the pinned map."""
+"""The shipped models are complete and within the bounds of the pinned price map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES = sorted((CONF / "model").glob("*.yaml"))
 
 @pytest.fixture(scope="module")
 def price_map() -> dict[str, Any]:
-    """The map that the pinned litellm carries, read without importing it."""
+    """Read the pinned litellm's map without importing litellm."""
     spec = find_spec("litellm")
     assert spec is not None
     assert spec.origin is not None

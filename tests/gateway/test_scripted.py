@@ -1,14 +1,11 @@
-"""The scripted model plays its policy over the wire of each API, to any agent's tools, and says what it is."""
+"""The scripted model plays its policy through each API, with any agent's tools, and labels its answers."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from runner.errors import ConfigError
@@ -16,10 +13,7 @@ from runner.gateway import Session
 from runner.gateway.scripted import SUBMIT, Policy, Script, Turn, answer, load
 from runner.gateway.trajectory import tool_calls
 from runner.records import Usage
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-Json = dict[str, Any]
+from tests.gateway.conftest import Http, Json, Open
 
 POLICY = """
 name: greeter
@@ -82,7 +76,7 @@ def test_a_chat_agent_is_led_through_the_policy(
 def test_a_responses_agent_is_led_through_the_same_policy(
     session: Open, http: Http, model: Json, *, stream: bool
 ) -> None:
-    """Its tool is called exec_command, as codex has it, and its items come back as codex sends them."""
+    """The tool is called exec_command, and its items come back in codex's form."""
     tool: Json = {"type": "function", "name": "exec_command"}
     tool["parameters"] = {"type": "object", "properties": {"cmd": TEXT}, "required": ["cmd"]}
     trial = session(**model)
@@ -98,10 +92,10 @@ def test_a_responses_agent_is_led_through_the_same_policy(
             "stream": stream,
         }
         assert http(trial).post("/v1/responses", json=body).status_code == 200
-        made = tool_calls(trial.calls[-1])
-        commands.append([json.loads(call.arguments)["cmd"] for call in made])
+        calls = tool_calls(trial.calls[-1])
+        commands.append([json.loads(call.arguments)["cmd"] for call in calls])
         items += (trial.calls[-1].response or {})["output"]
-        items += [{"type": "function_call_output", "call_id": call.id, "output": "ok"} for call in made]
+        items += [{"type": "function_call_output", "call_id": call.id, "output": "ok"} for call in calls]
     assert commands == [["ls -la"], ["echo hello > a.txt", "echo hello > b.txt"], []]
     _sums_agree(trial)
 
@@ -110,7 +104,7 @@ def test_a_responses_agent_is_led_through_the_same_policy(
 def test_a_messages_agent_is_led_through_the_same_policy(
     session: Open, http: Http, model: Json, *, stream: bool
 ) -> None:
-    """Its tool is called Bash and stands among others with text arguments, as in Claude Code."""
+    """The tool is called Bash and stands among others with text arguments, as in Claude Code."""
     read: Json = {"name": "Read", "input_schema": {"type": "object", "properties": {"file_path": TEXT}}}
     bash: Json = {"name": "Bash"}
     bash["input_schema"] = {"type": "object", "properties": {"command": TEXT}, "required": ["command"]}
@@ -127,10 +121,10 @@ def test_a_messages_agent_is_led_through_the_same_policy(
             "stream": stream,
         }
         assert http(trial).post("/v1/messages?beta=true", json=body).status_code == 200
-        made = tool_calls(trial.calls[-1])
-        commands.append([json.loads(call.arguments)["command"] for call in made])
+        calls = tool_calls(trial.calls[-1])
+        commands.append([json.loads(call.arguments)["command"] for call in calls])
         messages.append({"role": "assistant", "content": (trial.calls[-1].response or {})["content"]})
-        results = [{"type": "tool_result", "tool_use_id": call.id, "content": "ok"} for call in made]
+        results = [{"type": "tool_result", "tool_use_id": call.id, "content": "ok"} for call in calls]
         messages.append({"role": "user", "content": results})
     assert commands == [["ls -la"], ["echo hello > a.txt", "echo hello > b.txt"], []]
     assert "tools:web_search_20250305" in trial.calls[0].dropped
@@ -138,7 +132,7 @@ def test_a_messages_agent_is_led_through_the_same_policy(
 
 
 def _sums_agree(trial: Session) -> None:
-    """The ledger has what was served, priced, and labelled as what it is."""
+    """Check that usage and cost are the sums of the ledger, whose calls are all labelled as scripted."""
     calls = trial.calls
     assert all(call.scripted for call in calls)
     assert trial.usage == sum((call.usage for call in calls if call.usage), Usage())
@@ -199,7 +193,7 @@ def _sums_agree(trial: Session) -> None:
     ids=lambda value: value["function"]["name"] if "function" in value else "",
 )
 def test_each_agents_shell_is_understood(tool: Json, arguments: Json) -> None:
-    (call,) = _made(_play([tool, FINISH], []))
+    (call,) = _calls(_play([tool, FINISH], []))
     assert call["name"] == tool["function"]["name"]
     assert json.loads(call["arguments"]) == arguments
 
@@ -210,13 +204,13 @@ def _play(tools: list[Json], messages: list[Json], task: str = "other") -> Json:
     return dict(choice["message"], finish_reason=choice["finish_reason"])
 
 
-def _made(message: Json) -> list[Json]:
+def _calls(message: Json) -> list[Json]:
     return [call["function"] for call in message.get("tool_calls", ())]
 
 
 def test_the_known_shell_is_preferred_to_other_tools_with_commands() -> None:
     others = [_tool("editor", {"command": TEXT}, "command"), BASH]
-    assert _made(_play(others, []))[0]["name"] == "bash"
+    assert _calls(_play(others, []))[0]["name"] == "bash"
 
 
 def test_without_a_shell_it_says_so() -> None:
@@ -236,21 +230,21 @@ ENDED: Json = {"role": "assistant", "tool_calls": [{"id": "call_1_0"}]}
 
 def test_it_ends_in_plain_words() -> None:
     message = _play([BASH], DONE)
-    assert _made(message) == []
+    assert _calls(message) == []
     assert message["content"].endswith("Over.")
 
 
 def test_it_ends_with_finish_where_that_is_offered() -> None:
-    (call,) = _made(_play([BASH, FINISH], DONE))
+    (call,) = _calls(_play([BASH, FINISH], DONE))
     assert call == {"name": "finish", "arguments": json.dumps({"message": "Over."})}
-    assert _made(_play([BASH, FINISH], [*DONE, ENDED])) == []
+    assert _calls(_play([BASH, FINISH], [*DONE, ENDED])) == []
 
 
 def test_it_ends_as_the_prompt_of_mini_swe_agent_asks() -> None:
     asked = [{"role": "system", "content": f"Submit with echo {SUBMIT}."}, *DONE]
-    (call,) = _made(_play([BASH], asked))
+    (call,) = _calls(_play([BASH], asked))
     assert json.loads(call["arguments"])["command"] == f"echo {SUBMIT}"
-    assert _made(_play([BASH], [*asked, ENDED])) == []
+    assert _calls(_play([BASH], [*asked, ENDED])) == []
 
 
 def test_it_is_deterministic() -> None:
@@ -267,7 +261,7 @@ def test_it_is_deterministic() -> None:
         ("name: x\ndefault: [{run: ls, tools: [ls]}]\n", "a turn has"),
         ("name: x\ndefault: [{say: done}, {run: ls}]\n", "only the last turn"),
         ("default: []\n", "name: Field required"),
-        ("name: [\n", "is no YAML"),
+        ("name: [\n", "is not YAML"),
         ("", "is wrong at file"),
     ],
 )

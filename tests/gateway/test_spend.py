@@ -1,20 +1,18 @@
-"""What a ledger sums up to is what its session counted, however its calls ended."""
+"""The sum of a ledger equals the session's count, however its calls ended."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
 from shutil import copytree
 
-import httpx
 import pytest
 
-from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.sweeps.store import ledger_spend
+from tests.gateway.conftest import Http, Open
 from tests.gateway.test_matrix import APIS
 from tests.support.waiting import until
 
@@ -23,9 +21,9 @@ WORDS = Behaviour(text="One two three four five six seven.")
 
 @pytest.mark.parametrize(("name", "model"), [("messages", "anthropic/x"), ("chat", "openai/x")])
 def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
-    session: Callable[..., Session], http: Callable[..., httpx.Client], name: str, model: str
+    session: Open, http: Http, name: str, model: str
 ) -> None:
-    """A repetition takes it from there: what had been counted of a broken stream was gone."""
+    """A retry starts from that count. The tokens of a broken stream used to be lost."""
     path, body = APIS[name][0].path, APIS[name][1]() | {"model": "any", "stream": True}
     with FakeUpstream(WORDS, WORDS.model_copy(update={"held": "end"})) as upstream:
         trial = session(upstream.url, id=model, stream="through")
@@ -41,9 +39,9 @@ def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
 
 
 def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(
-    session: Callable[..., Session], http: Callable[..., httpx.Client], tmp_path: Path
+    session: Open, http: Http, tmp_path: Path
 ) -> None:
-    """A runner that is killed leaves what is copied here."""
+    """The copy of the ledger is what a killed runner leaves."""
     path, body = APIS["chat"][0].path, APIS["chat"][1]() | {"model": "any"}
     held = Behaviour(text="worth it", held="answer")
     with FakeUpstream(WORDS, held) as upstream, ThreadPoolExecutor(1) as pool:
@@ -63,16 +61,14 @@ def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(
     assert [file.name for file in trial.spec.ledger.parent.iterdir()] == ["ledger.jsonl"]
 
 
-def test_a_session_knows_that_a_call_could_not_be_written_down(
-    session: Callable[..., Session], http: Callable[..., httpx.Client]
-) -> None:
-    """The agent was told of an error of the gateway's, ended of it, and had failed."""
+def test_a_session_knows_that_a_call_could_not_be_written_down(session: Open, http: Http) -> None:
+    """The agent got an error of the gateway's, ended, and had failed."""
     path, body = APIS["chat"][0].path, APIS["chat"][1]() | {"model": "any"}
     with FakeUpstream(WORDS) as upstream:
         trial = session(upstream.url)
         http(trial).post(path, json=body).raise_for_status()
         assert trial.unwritten is None
         with Path("/dev/full").open("wb") as full:
-            os.dup2(full.fileno(), trial._ledger._file.fileno())  # the disk beneath it
+            os.dup2(full.fileno(), trial._ledger._file.fileno())  # the disk beneath the ledger
         assert http(trial).post(path, json=body).status_code == HTTPStatus.INTERNAL_SERVER_ERROR
         assert trial.unwritten

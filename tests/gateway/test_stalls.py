@@ -1,10 +1,9 @@
-"""What one trial asks for holds up no other, and time in which the gateway stood still is nobody's."""
+"""No trial holds up another, and the time of a stalled gateway counts against nobody."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import enumerate as threads
 from typing import Any
@@ -12,16 +11,14 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.gateway import Gateway, Session, provider
-from runner.gateway import session as door
+from runner.gateway import Gateway, provider
+from runner.gateway import session as session_module
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Usage
+from tests.gateway.conftest import HELLO, Http, Open
 from tests.gateway.test_matrix import APIS, SPEAKS
 from tests.support.waiting import until
 
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 STALL_SECONDS = 1.5
 
 
@@ -37,7 +34,7 @@ def _lanes() -> int:
 def test_a_gateway_that_stands_still_takes_no_time_of_a_trial(
     gateway: Gateway, session: Open, http: Http
 ) -> None:
-    """The deadline passed meanwhile, and struck before anything else was done."""
+    """A deadline passed during the stall, and its timer ran before anything else."""
     with FakeUpstream(Behaviour(text="worth it", held="answer")) as upstream, ThreadPoolExecutor(1) as pool:
         trial = session(upstream.url, seconds=STALL_SECONDS)
         asking = pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO)
@@ -68,14 +65,14 @@ def test_a_trial_that_asks_nothing_meanwhile_is_given_nothing(
 def test_a_large_call_is_that_of_any_other(
     session: Open, http: Http, name: str, model: str, stream: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Same ledger, same answer, same events; its lane ends with the trial."""
+    """Same ledger, same answer, same events; the lane ends with the trial."""
     api, request = APIS[name]
     failing = Behaviour(status_code=503)
     lines: list[Any] = []
     answers: list[Any] = []
     lanes = _lanes()
     for large in (False, True):
-        monkeypatch.setattr(door, "LARGE_VALUES", 1 if large else 1_000)
+        monkeypatch.setattr(session_module, "LARGE_VALUES", 1 if large else 1_000)
         with FakeUpstream(failing, Behaviour(text="One two.", calls=(("shell", "{}"),))) as upstream:
             trial = session(upstream.url, id=model, stream=stream, name=str(large), budget=Budget(turns=1))
             posts = [
@@ -98,7 +95,7 @@ def test_a_large_call_is_that_of_any_other(
 def test_an_agent_that_hangs_up_on_a_large_call_stops_the_provider(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "LARGE_VALUES", 1)
+    monkeypatch.setattr(session_module, "LARGE_VALUES", 1)
     with FakeUpstream(Behaviour(text="too late", held="answer")) as upstream:
         trial = session(upstream.url)
         agent = http(trial)
@@ -114,7 +111,7 @@ def test_an_agent_that_hangs_up_on_a_large_call_stops_the_provider(
 def test_the_end_of_a_trial_cancels_its_large_calls(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "LARGE_VALUES", 1)
+    monkeypatch.setattr(session_module, "LARGE_VALUES", 1)
     with FakeUpstream(Behaviour(text="too late", held="answer")) as upstream, ThreadPoolExecutor(3) as pool:
         trial = session(upstream.url)
         posts = [pool.submit(http(trial).post, "/v1/chat/completions", json=HELLO) for _ in range(3)]
@@ -164,10 +161,10 @@ BIG: dict[str, Any] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")  # aiohttp's, of its own loop
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")  # aiohttp's, about its own loop
 @pytest.mark.parametrize("attack", BIG)
 def test_a_quiet_trial_is_answered_while_another_attacks(session: Open, http: Http, attack: str) -> None:
-    """It is answered before the attacker's call is, which held the one loop for seconds."""
+    """The neighbour is answered before the attacker's call, which used to block the one loop for seconds."""
     with FakeUpstream(Behaviour(text="ok")) as upstream, ThreadPoolExecutor(1) as pool:
         attacker, quiet = session(upstream.url, name="attacker"), session(upstream.url, name="quiet")
         agent = http(quiet)
@@ -190,7 +187,7 @@ def test_a_quiet_trial_is_answered_while_another_attacks(session: Open, http: Ht
 def test_to_hang_up_on_a_call_without_a_bound_is_not_free(
     session: Open, http: Http, fields: dict[str, int], worst: int
 ) -> None:
-    """Ten such calls, worth 2 USD, counted 0.0005 for `sweep_budget`."""
+    """Ten such calls, worth 2 USD, counted only 0.0005 for `sweep_budget`."""
     with FakeUpstream(Behaviour(text="too late", held="answer")) as upstream:
         trial = session(upstream.url, **fields)
         with pytest.raises(httpx.ReadTimeout):

@@ -1,4 +1,4 @@
-"""Streams that pass through: as they come, metered as if collected, and honest about where they broke off."""
+"""Streams that are passed on: at once, metered like collected answers, and honest about where they broke off."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 from runner.gateway import Session, provider
-from runner.gateway import http as door
+from runner.gateway import http as http_module
 from runner.gateway.chat import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ModelCall, Usage
+from tests.gateway.conftest import Http, Json, Open
 from tests.gateway.test_matrix import ANSWERS, APIS, SPEAKS
 from tests.gateway.test_wire import CHAT_TOOLS
 from tests.support.waiting import until
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-Json = dict[str, Any]
 
 LONG = Behaviour(text="One two three four five six seven.")
 UNENDED = LONG.model_copy(update={"held": "end"})
@@ -31,7 +27,7 @@ NATIVE = [
     if APIS[name][0].name in [a.name for a in apis]
 ]
 BRIDGED = [(name, model) for model in SPEAKS for name in APIS if (name, model) not in NATIVE]
-SAID: dict[str, Callable[[Json], str]] = {
+TEXT_OF: dict[str, Callable[[Json], str]] = {
     "chat": lambda one: "".join(choice["delta"].get("content") or "" for choice in one.get("choices", ())),
     "responses": lambda one: one["delta"] if one["type"] == "response.output_text.delta" else "",
     "messages": lambda one: one["delta"].get("text", "") if one["type"] == "content_block_delta" else "",
@@ -53,8 +49,8 @@ def _data(lines: Iterator[str]) -> Iterator[Json]:
             yield json.loads(line.removeprefix("data: "))
 
 
-def _told(call: ModelCall) -> Json:
-    """What the ledger says of a call, without when it was and how it came."""
+def _comparable(call: ModelCall) -> Json:
+    """Return a call on the ledger without its times and its way of delivery."""
     return call.model_dump(exclude={"started_at", "latency_seconds", "index", "dropped"})
 
 
@@ -65,12 +61,12 @@ def test_the_first_token_is_there_before_the_last(session: Open, http: Http, nam
         trial = session(upstream.url, id=model, stream="through")
         with http(trial).stream("POST", api.path, json=_asked(name)) as answer:
             events = _data(answer.iter_lines())
-            first = next(one for one in events if SAID[name](one))
-            assert (SAID[name](first), upstream.ended, trial.calls) == ("One ", 0, ())
+            first = next(one for one in events if TEXT_OF[name](one))
+            assert (TEXT_OF[name](first), upstream.ended, trial.calls) == ("One ", 0, ())
             upstream.release()
             rest = list(events)
         assert upstream.ended == 1
-    assert SAID[name](first) + "".join(map(SAID[name], rest)) == LONG.text
+    assert TEXT_OF[name](first) + "".join(map(TEXT_OF[name], rest)) == LONG.text
     assert trial.calls[0].usage == LONG.usage
     assert "stream" not in trial.calls[0].dropped
 
@@ -84,7 +80,7 @@ def test_the_ledger_is_that_of_a_collected_call(session: Open, http: Http, name:
             trial = session(upstream.url, id=model, stream=stream, name=stream)
             for _ in ANSWERS:
                 assert http(trial).post(api.path, json=_asked(name)).status_code == 200
-        lines.append([_told(call) for call in trial.calls])
+        lines.append([_comparable(call) for call in trial.calls])
         assert trial.usage == sum(upstream.served, Usage())
     assert lines[0] == lines[1]
 
@@ -96,12 +92,12 @@ def test_a_bridged_call_is_collected_and_says_so(session: Open, http: Http, name
         trial = session(upstream.url, id=model, stream="through")
         answer = http(trial).post(api.path, json=_asked(name))
         assert not upstream.requests[0].get("stream")
-    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     assert "stream" in trial.calls[0].dropped
 
 
 def test_counts_come_to_those_who_asked_for_them(session: Open, http: Http) -> None:
-    """We ask for them always, else the ledger would have none."""
+    """The gateway always asks for the counts, or the ledger would have none."""
     with FakeUpstream(Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, stream="through")
         for wanted in (False, True):
@@ -116,7 +112,7 @@ def test_the_official_clients_read_what_passes_through(
     session: Open, client: Callable[[Session], Any], messages: Callable[[Session], Any]
 ) -> None:
     asked = [{"role": "user", "content": "x"}]
-    made = [json.loads(arguments) for _, arguments in ANSWERS["parallel calls"].calls]
+    expected = [json.loads(arguments) for _, arguments in ANSWERS["parallel calls"].calls]
     with FakeUpstream(ANSWERS["parallel calls"]) as upstream:
         openai = client(session(upstream.url, stream="through"))
         with openai.chat.completions.stream(model="any", messages=asked, tools=CHAT_TOOLS) as chat:
@@ -126,16 +122,16 @@ def test_the_official_clients_read_what_passes_through(
         claude = session(upstream.url, id="anthropic/claude-sonnet-4-6", stream="through", name="claude")
         with messages(claude).stream(model="any", max_tokens=9, messages=asked) as message:
             blocks = message.get_final_message().content
-    assert [json.loads(call.function.arguments) for call in calls] == made
-    assert [json.loads(item.arguments) for item in response.output[2:]] == made
+    assert [json.loads(call.function.arguments) for call in calls] == expected
+    assert [json.loads(item.arguments) for item in response.output[2:]] == expected
     assert response.output_text == blocks[1].text == "Said."
     assert (blocks[0].thinking, blocks[0].signature) == ("Thought.", "signed_2")
-    assert [block.input for block in blocks[2:]] == made
+    assert [block.input for block in blocks[2:]] == expected
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 def test_a_stream_that_breaks_off_ends_in_an_error(session: Open, http: Http, name: str, model: str) -> None:
-    """No second try, since the agent has seen the first; the caps count the most that it may have cost."""
+    """There is no second try, since the agent has seen the first. The caps count its worst case."""
     api = APIS[name][0]
     with FakeUpstream(LONG.model_copy(update={"cut_after": 6})) as upstream:
         trial = session(upstream.url, id=model, stream="through", budget=Budget(output_tokens=20, turns=2))
@@ -151,8 +147,8 @@ def test_a_stream_that_breaks_off_ends_in_an_error(session: Open, http: Http, na
     (call,) = trial.calls
     assert (call.status_code, call.attempts, call.lost, call.response) == (502, 1, 1, None)
     assert call.cut
-    known = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=1) if name == "messages" else None
-    assert (call.usage, trial.usage) == (known, known or Usage())
+    counted = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=1) if name == "messages" else None
+    assert (call.usage, trial.usage) == (counted, counted or Usage())
     assert http(trial).post(api.path, json=_asked(name)).status_code == 403
     assert trial.refusal == "output_tokens"
 
@@ -164,23 +160,23 @@ def test_a_stream_that_never_began_is_tried_again(session: Open, http: Http, nam
         trial = session(upstream.url, id=model, stream="through")
         answer = http(trial).post(APIS[name][0].path, json=_asked(name))
         assert len(upstream.requests) == 3
-    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     (call,) = trial.calls
     assert (call.attempts, call.lost, call.usage) == (3, 1, upstream.served[-1])
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 def test_an_error_in_a_stream_is_an_error(session: Open, http: Http, name: str, model: str) -> None:
-    """Providers that are overloaded say so in an event, after the status 200."""
+    """Overloaded providers report that in an event, after the status 200."""
     with FakeUpstream(Behaviour(error_after=0), Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, id=model, stream="through")
         answer = http(trial).post(APIS[name][0].path, json=_asked(name))
-    assert "Said." in "".join(map(SAID[name], _data(iter(answer.text.splitlines()))))
+    assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     assert trial.calls[0].attempts == 2
 
 
 def test_a_response_that_failed_is_no_answer(session: Open, http: Http) -> None:
-    """It was recorded as an answer, with status 200 and a turn."""
+    """Such a stream was recorded as an answer, with status 200 and a turn."""
     failed = Behaviour(text="One two.", error_after=4, failed=True, message="Out of order.")
     with FakeUpstream(failed) as upstream:
         trial = session(upstream.url, stream="through")
@@ -193,7 +189,7 @@ def test_a_response_that_failed_is_no_answer(session: Open, http: Http) -> None:
 
 
 def test_parallel_calls_without_numbers_stay_apart() -> None:
-    """Their arguments were run together in one call."""
+    """Their arguments were joined in one call."""
     stream = Chat().stream({})
     for id_, piece in (("a", "{"), (None, "}"), ("b", "[]")):
         call = {"function": {"arguments": piece}} | ({"id": id_} if id_ else {})
@@ -242,7 +238,7 @@ def test_a_spent_budget_is_refused_before_a_stream_begins(session: Open, http: H
 def test_there_are_pings_before_the_first_token(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "PING_SECONDS", 0.1)
+    monkeypatch.setattr(http_module, "PING_SECONDS", 0.1)
     with FakeUpstream(Behaviour(text="Said.", held="answer")) as upstream:
         trial = session(upstream.url, id="anthropic/claude-sonnet-4-6", stream="through")
         with http(trial).stream("POST", "/v1/messages", json=_asked("messages")) as answer:

@@ -6,18 +6,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 from pydantic import ValidationError
 
-from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import atif, tool_calls
 from runner.trials.behaviour import terminal_use
 from tests.gateway.answering import answering
 from tests.gateway.atif import Trajectory
-
-Json = dict[str, Any]
+from tests.gateway.conftest import Http, Json, Open
 
 BEHAVIOURS = (
     Behaviour(
@@ -29,12 +26,12 @@ BEHAVIOURS = (
 
 
 def _chat(results: list[tuple[str, str]]) -> Json:
-    made = [
+    calls = [
         {"id": key, "type": "function", "function": {"name": "sh", "arguments": "{}"}} for key, _ in results
     ]
     messages: list[Json] = [{"role": "user", "content": "go"}]
     if results:
-        messages.append({"role": "assistant", "content": "Two looks.", "tool_calls": made})
+        messages.append({"role": "assistant", "content": "Two looks.", "tool_calls": calls})
     messages += [
         {"role": "tool", "tool_call_id": key, "content": [{"type": "text", "text": text}]}
         for key, text in results
@@ -52,14 +49,14 @@ def _responses(results: list[tuple[str, str]]) -> Json:
 
 
 def _messages(results: list[tuple[str, str]]) -> Json:
-    made = [{"type": "tool_use", "id": key, "name": "sh", "input": {}} for key, _ in results]
+    calls = [{"type": "tool_use", "id": key, "name": "sh", "input": {}} for key, _ in results]
     answers = [
         {"type": "tool_result", "tool_use_id": key, "content": [{"type": "text", "text": text}]}
         for key, text in results
     ]
     messages: list[Json] = [{"role": "user", "content": "go"}]
     if results:
-        messages += [{"role": "assistant", "content": made}, {"role": "user", "content": answers}]
+        messages += [{"role": "assistant", "content": calls}, {"role": "user", "content": answers}]
     return {"messages": messages, "max_tokens": 100}
 
 
@@ -68,8 +65,8 @@ def _messages(results: list[tuple[str, str]]) -> Json:
 )
 @pytest.mark.parametrize("model", ["openai/x", "zai/x", "anthropic/x"])
 def test_a_trajectory(
-    session: Callable[..., Session],
-    http: Callable[..., httpx.Client],
+    session: Open,
+    http: Http,
     model: str,
     path: str,
     body: Callable[[list[tuple[str, str]]], Json],
@@ -79,8 +76,8 @@ def test_a_trajectory(
         agent = http(trial)
         agent.post(f"/v1/{path}", json=body([]))
         agent.post(f"/v1/{path}", json=body([]))
-        made = tool_calls(trial.calls[0])
-        agent.post(f"/v1/{path}", json=body([(made[0].id, "a.txt"), (made[1].id, "/work")]))
+        calls = tool_calls(trial.calls[0])
+        agent.post(f"/v1/{path}", json=body([(calls[0].id, "a.txt"), (calls[1].id, "/work")]))
     document = atif(trial.calls, agent="codex", version="1.0", session_id="s", instruction="Please go.")
     Trajectory.model_validate_json(json.dumps(document, allow_nan=False))
     assert document["schema_version"] == "ATIF-v1.8"
@@ -91,8 +88,8 @@ def test_a_trajectory(
     assert second["reasoning_content"] == "I must look."
     assert [call["arguments"] for call in second["tool_calls"]] == [{"c": "ls"}, {"c": "pwd"}]
     assert second["observation"]["results"] == [
-        {"source_call_id": made[0].id, "content": "a.txt"},
-        {"source_call_id": made[1].id, "content": "/work"},
+        {"source_call_id": calls[0].id, "content": "a.txt"},
+        {"source_call_id": calls[1].id, "content": "/work"},
     ]
     assert second["metrics"] == {
         "prompt_tokens": 1000,
@@ -121,7 +118,7 @@ def test_a_rollout_without_calls_is_its_instruction() -> None:
 
 
 def _broken(document: Json, *path: str | int, value: object) -> Json:
-    """The document with one thing in it wrong."""
+    """Return the document with one error in it."""
     copied: Any = json.loads(json.dumps(document))
     place = copied
     for key in path[:-1]:
@@ -159,9 +156,9 @@ def test_the_validator_sees_what_is_wrong(path: tuple[str | int, ...], value: ob
     ids=["null for a name", "bottomless", "no name"],
 )
 def test_a_tool_call_that_makes_no_sense_is_on_the_record(
-    session: Callable[..., Session], http: Callable[..., httpx.Client], path: str, answer: Json
+    session: Open, http: Http, path: str, answer: Json
 ) -> None:
-    """What is made of calls is made when a trial is over, where whatever failed ended the whole sweep."""
+    """Trajectories are built at the end of a trial, where a failure ended the whole sweep."""
     message = {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "type": "function"} | answer]}
     body = {
         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
@@ -171,7 +168,7 @@ def test_a_tool_call_that_makes_no_sense_is_on_the_record(
         trial = session(url)
         asked = {"messages": [{"role": "user", "content": "x"}], "input": "x"}
         assert http(trial).post(f"/v1/{path}", json=asked).status_code == 200
-    (made,) = tool_calls(trial.calls[0])
-    terminal_use([made], ["execute"])
+    (calls,) = tool_calls(trial.calls[0])
+    terminal_use([calls], ["execute"])
     document = atif(trial.calls, agent="a", version="1", session_id="s", instruction="i")
     Trajectory.model_validate_json(json.dumps(document, allow_nan=False))

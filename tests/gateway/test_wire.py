@@ -1,4 +1,4 @@
-"""The official client sees each API as its provider would show it, whatever API the provider speaks."""
+"""The official client sees each API in its own form, whatever API the provider speaks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from runner.gateway import Session
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.gateway.trajectory import tool_calls
 from runner.records import ToolCall, Usage
+from tests.gateway.conftest import Http, Open
 
-Open = Callable[..., Session]
 Client = Callable[[Session], Any]  # openai.OpenAI, whose unions of dozens of types fit no test
 
 USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
@@ -23,7 +23,7 @@ SHELL = {"type": "object", "properties": {"command": {"type": "string"}}, "requi
 CHAT_TOOLS = [{"type": "function", "function": {"name": "shell", "parameters": SHELL}}]
 RESPONSES_TOOLS = [{"type": "function", "name": "shell", "parameters": SHELL, "strict": False}]
 PROVIDERS = ["openai/x", "zai/x", "deepseek/x"]
-"""Speaks both APIs; chat only through OpenAI's client; chat only through litellm's own."""
+"""A provider of both APIs; one of chat through OpenAI's client; one of chat through litellm's own."""
 HELLO = [{"role": "user", "content": "hello"}]
 
 
@@ -149,8 +149,8 @@ def test_a_codex_conversation_reaches_a_chat_only_provider_whole(session: Open, 
     )
 
 
-def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Callable[..., httpx.Client]) -> None:
-    """Every argument of litellm that a request could smuggle in stays out, above all where the key is sent."""
+def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Http) -> None:
+    """No argument of litellm's can be smuggled in through a request, above all not the address for the key."""
     with FakeUpstream(Behaviour(text="ok")) as upstream, FakeUpstream(Behaviour(text="stolen")) as thief:
         trial = session(upstream.url, params={"temperature": 0.25})
         smuggled = {
@@ -188,9 +188,7 @@ def test_an_agent_cannot_steer_the_provider_call(session: Open, http: Callable[.
         ("chat/completions", {}),
     ],
 )
-def test_what_cannot_be_served_is_said(
-    session: Open, http: Callable[..., httpx.Client], path: str, body: dict[str, Any]
-) -> None:
+def test_what_cannot_be_served_is_said(session: Open, http: Http, path: str, body: dict[str, Any]) -> None:
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url)
         text = httpx.Request("POST", "http://x", json=body).content.replace(

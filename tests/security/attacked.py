@@ -1,4 +1,4 @@
-"""A gateway in front of a fake provider, and what a request of an agent's comes to."""
+"""A gateway in front of a fake provider, and the outcome of an agent's requests."""
 
 from __future__ import annotations
 
@@ -24,51 +24,51 @@ Json = dict[str, Any]
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 PROVIDERS = ("openai/x", "zai/x", "anthropic/x")
-"""Speaks chat and responses; chat only; messages only."""
+"""A provider of chat and responses; one of chat; one of messages."""
 SPEAKS = {"chat": "openai/x", "responses": "openai/x", "messages": "anthropic/x"}
-"""A provider of each API itself, to which litellm carries a request with the least change."""
-SAID = {"role": "user", "content": "hello"}
+"""API -> a provider of this API, to which litellm passes a request with the least change."""
+HELLO = {"role": "user", "content": "hello"}
 PLAIN: dict[str, Json] = {
-    "chat": {"messages": [SAID]},
-    "responses": {"input": [SAID]},
-    "messages": {"messages": [SAID], "max_tokens": 100},
+    "chat": {"messages": [HELLO]},
+    "responses": {"input": [HELLO]},
+    "messages": {"messages": [HELLO], "max_tokens": 100},
 }
-"""A request of each API that nothing is wrong with."""
+"""API -> a proper request."""
 
 
 def asked(api: str, part: Any, **fields: Any) -> Json:
-    """A request with this part in what the user says."""
+    """Return a request with this part in the user's message."""
     name = "input" if api == "responses" else "messages"
     return PLAIN[api] | {name: [{"role": "user", "content": [part]}]} | fields
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a request."""
+    """The outcome of a request."""
 
     status: int
     answer: Json
-    """Empty for a stream."""
+    """Answer to the agent; empty for a stream."""
     sent: list[Json]
-    """What the provider got of it."""
+    """Requests at the provider."""
     seconds: float
-    """Of the processor, for the gateway, the provider and the agent together: the machine may be busy."""
+    """CPU time of gateway, provider and agent together, since the machine may be busy."""
     call: ModelCall
 
     @property
     def text(self) -> str:
-        """What the provider got, as text."""
+        """The requests at the provider, as text."""
         return json.dumps(self.sent, ensure_ascii=False)
 
     @property
     def judged(self) -> bool:
-        """Whether a trial that ends with this call is judged."""
+        """Return whether a trial that ends with this call is judged."""
         done = ExecResult(exit_code=0, stdout="", stderr="", seconds=1.0)
         return ending(done, [self.call], None, None)[0] is not Status.INFRA_INVALID
 
 
 class Attacked:
-    """Trials to attack: one for each kind of provider, all at one gateway and in front of one fake."""
+    """Trials to attack, one for each kind of provider, all at one gateway and in front of one fake."""
 
     def __init__(self, gateway: Gateway, upstream: FakeUpstream, folder: Path, stack: ExitStack) -> None:
         self._upstream, self._trials = upstream, {}
@@ -85,7 +85,7 @@ class Attacked:
             self._trials[provider] = ledger, stack.enter_context(client)
 
     def ask(self, api: str, body: Json | bytes, provider: str | None = None, **headers: str) -> Outcome:
-        """Send a request and see what becomes of it."""
+        """Send a request and return its outcome."""
         ledger, client = self._trials[provider or SPEAKS[api]]
         end, before, began = ledger.stat().st_size, len(self._upstream.requests), time.process_time()
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -94,13 +94,13 @@ class Attacked:
         with ledger.open("rb") as file:
             file.seek(end)
             call = ModelCall.model_validate_json(file.read())
-        said = {} if "event-stream" in answer.headers["content-type"] else answer.json()
-        return Outcome(answer.status_code, said, self._upstream.requests[before:], seconds, call)
+        received = {} if "event-stream" in answer.headers["content-type"] else answer.json()
+        return Outcome(answer.status_code, received, self._upstream.requests[before:], seconds, call)
 
 
 @contextmanager
 def attacked() -> Iterator[Attacked]:
-    """Opens a gateway and its trials."""
+    """Open a gateway and its trials."""
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(module, "PAUSE_SECONDS", 0.0)  # hundreds of refusals

@@ -1,4 +1,4 @@
-"""A provider that answers with whatever bytes a test wants, from the first of the status line on, and then hangs up."""
+"""A provider that answers with any bytes, from the status line on, and then hangs up."""
 
 from __future__ import annotations
 
@@ -10,66 +10,60 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from runner.gateway import fake_stream
-from runner.gateway.fake_upstream import Behaviour, body
+from runner.gateway.fake_upstream import STREAMS, Behaviour, body
 
 TRUTH = Behaviour(text="The truth.")
-STREAMS: dict[str, Callable[..., Iterator[bytes]]] = {
-    "chat": fake_stream.chat,
-    "responses": fake_stream.responses,
-    "messages": fake_stream.messages,
-}
 LONGEST_DRIP_SECONDS = 5.0
 
 
 class Answer:
-    """Bytes to send, and how."""
+    """The bytes of an answer, and the time before each piece."""
 
     def __init__(self, head: bytes, *pieces: bytes, seconds: float = 0.0) -> None:
-        """`seconds` pass before each of the `pieces`; the last one is repeated for ever where they do."""
+        """`seconds` pass before each of the `pieces`, and then the last one is repeated."""
         self.head, self.pieces, self.seconds = head, pieces, seconds
 
 
 Lie = Answer | Callable[[str], Answer]
-"""An answer, or what makes one for an API."""
+"""An answer, or a function that makes one for an API."""
 
 
 def response(
     content: bytes, status: str = "200 OK", kind: str = "application/json", **headers: str
 ) -> Answer:
-    """A response as HTTP has it."""
-    given = {"content-type": kind, "content-length": str(len(content)), "connection": "close"}
-    lines = [f"{name.replace('_', '-')}: {value}\r\n" for name, value in (given | headers).items()]
+    """Return an HTTP response."""
+    standard = {"content-type": kind, "content-length": str(len(content)), "connection": "close"}
+    lines = [f"{name.replace('_', '-')}: {value}\r\n" for name, value in (standard | headers).items()]
     return Answer(f"HTTP/1.1 {status}\r\n{''.join(lines)}\r\n".encode(), content)
 
 
 def stream(*events: bytes) -> Answer:
-    """A stream of events, which ends with its connection."""
+    """Return a stream of events, which ends with its connection."""
     return Answer(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n", b"".join(events)
     )
 
 
 def true_events(api: str, request: dict[str, Any]) -> list[bytes]:
-    """A whole answer in events."""
+    """Return a true answer in events."""
     return list(STREAMS[api](request, body(api, TRUTH)))
 
 
 class Liar:
-    """Sends each of `lies` once, in order, and then the truth for ever."""
+    """A provider that sends each of `lies` once, in order, and then the truth."""
 
-    def __init__(self, *lies: Lie, for_ever: bool = False) -> None:
-        self.lies, self.for_ever = lies, for_ever
+    def __init__(self, *lies: Lie, forever: bool = False) -> None:
+        self.lies, self.forever = lies, forever
         self.requests: list[tuple[str, str]] = []
-        """Path and whole head of each."""
+        """Path and head of each request."""
         self.url = ""
 
     def answer(self, path: str, head: str, request: dict[str, Any]) -> Answer:
-        """What this request is answered with."""
+        """Return the answer to a request."""
         number = len(self.requests)
         self.requests.append((path, head))
         api = next(name for name in ("chat", "responses", "messages") if f"/{name}" in path)
-        if number < len(self.lies) or self.for_ever:
+        if number < len(self.lies) or self.forever:
             lie = self.lies[min(number, len(self.lies) - 1)]
             return lie if isinstance(lie, Answer) else lie(api)
         if request.get("stream"):
@@ -78,9 +72,9 @@ class Liar:
 
 
 @contextmanager
-def lying(*lies: Lie, for_ever: bool = False) -> Iterator[Liar]:
-    """A liar that listens."""
-    liar = Liar(*lies, for_ever=for_ever)
+def lying(*lies: Lie, forever: bool = False) -> Iterator[Liar]:
+    """Serve a liar."""
+    liar = Liar(*lies, forever=forever)
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -109,7 +103,7 @@ def lying(*lies: Lie, for_ever: bool = False) -> Iterator[Liar]:
                     time.sleep(answer.seconds)
                     self.wfile.write(answer.pieces[-1])
             except OSError:
-                return  # it was hung up on, as it deserves
+                return  # the gateway hung up
 
     class Server(socketserver.ThreadingTCPServer):
         daemon_threads, block_on_close, allow_reuse_address = True, False, True

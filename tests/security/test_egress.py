@@ -28,7 +28,7 @@ from tests.support.waiting import until
 
 
 class Site(BaseHTTPRequestHandler):
-    """Says what it was asked."""
+    """A handler that echoes its request."""
 
     protocol_version = "HTTP/1.1"
 
@@ -47,7 +47,7 @@ class Site(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """A web site on this machine; its port is let through."""
+    """Serve a web site on this machine, whose port is allowed."""
     with serving(Site) as port:
         monkeypatch.setattr(module, "PORTS", {port})
         yield port
@@ -64,7 +64,7 @@ def proxy(tmp_path: Path) -> Iterator[Callable[..., Egress]]:
 
 
 def ask(proxy: Egress, request: str, *, as_it_is: bool = False) -> str:
-    """Everything that comes back for a request, whose lines are ended as they must be."""
+    """Send a request with correct line ends, and return the whole reply."""
     lines = request if as_it_is else request.replace("\n", "\r\n")
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(20)
@@ -151,7 +151,7 @@ def test_a_header_that_can_be_read_in_several_ways_is_refused(
 
 
 def test_the_host_that_was_checked_is_the_host_that_is_named(proxy: Callable[..., Egress], site: int) -> None:
-    """Else one allowed host of many at an address would open all of them, and none of it be on the record."""
+    """Otherwise one allowed host of many at an address would open all of them, uncounted."""
     head = f"GET http://localhost:{site}/ HTTP/1.1\nhOST: other.example\nHost: another.example"
     assert ask(proxy("localhost"), head).endswith(f"/ localhost:{site} None")
 
@@ -167,7 +167,7 @@ def test_a_second_request_on_a_connection_has_no_answer(proxy: Callable[..., Egr
 def test_an_answer_that_comes_before_the_requests_end_arrives(
     proxy: Callable[..., Egress], monkeypatch: pytest.MonkeyPatch, head: str
 ) -> None:
-    """The agent heard of a broken connection instead, in 197 of 200 large uploads that a host refused."""
+    """The agent got a broken connection instead, in 197 of 200 large uploads that a host refused."""
     with socket.create_server(("127.0.0.1", 0)) as host:
         port = host.getsockname()[1]
         monkeypatch.setattr(module, "PORTS", {port})
@@ -232,7 +232,7 @@ def test_an_allowed_name_that_is_bound_to_the_inside_is_refused(
 def test_of_several_addresses_only_those_outside_are_tried(
     proxy: Callable[..., Egress], site: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The site is at the one that is not."""
+    """The site is at the address that is not public."""
     server = proxy("*.example", reachable=lambda address: str(address) == "127.0.0.9")
     resolve = socket.getaddrinfo
     monkeypatch.setattr(
@@ -247,7 +247,7 @@ def test_of_several_addresses_only_those_outside_are_tried(
 
 
 def test_a_redirect_inside_is_passed_on_and_leads_nowhere(proxy: Callable[..., Egress], site: int) -> None:
-    """Whoever follows it asks again, and is checked again."""
+    """The client that follows it asks again, and is checked again."""
     server = proxy("localhost", reachable=lambda address: str(address) in ("127.0.0.1", "::1"))
     answer = ask(server, f"GET http://localhost:{site}/redirect HTTP/1.1\nHost: x")
     (location,) = (line[10:] for line in answer.split("\r\n") if line.startswith("Location: "))
@@ -255,7 +255,7 @@ def test_a_redirect_inside_is_passed_on_and_leads_nowhere(proxy: Callable[..., E
 
 
 def test_a_name_that_leads_to_this_machine_is_refused_though_allowed(proxy: Callable[..., Egress]) -> None:
-    """What a name resolves to is the world's to choose, and it can choose us."""
+    """Others choose the address of a name, and can choose this machine's."""
     names = ("localhost", socket.gethostname().lower())
     server = proxy(*names, reachable=outside)
     for name in names:
@@ -266,7 +266,7 @@ def test_a_name_that_leads_to_this_machine_is_refused_though_allowed(proxy: Call
 def test_the_name_is_resolved_once_and_the_checked_address_is_used(
     proxy: Callable[..., Egress], site: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name server that answers differently the second time gets no second question."""
+    """A name server that answers differently the second time is not asked a second time."""
     asked = []
     resolve = socket.getaddrinfo
 
@@ -315,7 +315,7 @@ def test_private_addresses_are_not_outside(address: str) -> None:
 
 
 def test_this_machines_public_address_is_not_outside_either() -> None:
-    """Services here listen on it, too."""
+    """Services of this machine listen on it, too."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("198.51.100.1", 9))
         own = probe.getsockname()[0]
@@ -338,7 +338,7 @@ def test_this_machines_public_address_is_not_outside_either() -> None:
         ("2001:db8::5", True),
         ("a.example.net.other.example", False),
         ("example.org.other.example", False),
-        ("*.example.net", True),  # a name like another: it has no address
+        ("*.example.net", True),  # a name like others, without an address
         ("198.51.100.0/24", True),
     ],
 )

@@ -1,6 +1,4 @@
-"""An address counts as outside only if it is of the public internet and stands for no other, in every version of Python
-that this runs on.
-"""
+"""An address is outside only if it is public and does not stand for another one, in every supported Python version."""
 
 from __future__ import annotations
 
@@ -79,7 +77,7 @@ def test_what_is_not_of_the_public_internet_is_not_outside(address: str) -> None
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_what_is_of_the_public_internet_is_outside(address: str) -> None:
-    """Right beside the others, too."""
+    """The networks right beside these are public."""
     assert is_public(ipaddress.ip_address(address))
 
 

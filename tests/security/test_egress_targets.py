@@ -1,7 +1,6 @@
-"""What a request at the proxy asks for can be read in one way only; that is checked, counted and connected to.
+"""A request at the proxy has exactly one reading, whose target is checked, counted and connected to.
 
-Servers and proxies differ in how they read odd requests: an attacker writes what one takes for an allowed host and the
-other for another.
+Servers and proxies read odd requests differently: one may find an allowed host where the other finds another.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ import pytest
 
 from runner.gateway import egress as module
 from runner.gateway.egress import Egress
-from runner.gateway.server import SOCKET
+from runner.gateway.sockets import GATEWAY_SOCKET
 from tests.support.serving import serving
 
 GOOD, EVIL = "good.example", "evil.example"
 
 
 class Site(BaseHTTPRequestHandler):
-    """Says all that it was asked on one connection."""
+    """A handler that returns all requests of a connection."""
 
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        said = (
+        reply = (
             f"{self.command} {self.path} {self.headers.get_all('Host')} {body!r} {self.headers['Upgrade']};"
         )
         self.send_response(200)
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(reply)))
         self.end_headers()
-        self.wfile.write(said.encode())
-        self.close_connection = False  # as a server that does not care for `Connection: close`
+        self.wfile.write(reply.encode())
+        self.close_connection = False  # like a server that ignores `Connection: close`
 
     def do_GET(self) -> None:
         self.do_POST()
@@ -55,7 +54,7 @@ def site() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def proxy(site: int) -> Iterator[Egress]:
-    """Lets through to one host, at whatever address; each name is an address of this machine."""
+    """Open a proxy to one allowed host, at any address; each name is an address of this machine."""
     resolve = socket.getaddrinfo
 
     def here(_: str, port: int, **options: int) -> object:
@@ -70,7 +69,7 @@ def proxy(site: int) -> Iterator[Egress]:
 
 
 def ask(proxy: Egress, request: bytes, *, ends: bool = True) -> str:
-    """Everything that comes back; with `ends`, nothing more is sent."""
+    """Return the whole reply; with `ends`, end the sending side first."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(20)
         client.connect(str(proxy.folder / "egress.sock"))
@@ -244,7 +243,7 @@ def test_a_first_line_that_can_be_read_in_several_ways_is_refused(proxy: Egress,
     ids=ascii,
 )
 def test_a_body_whose_end_is_a_matter_of_opinion_is_refused(proxy: Egress, site: int, fields: str) -> None:
-    """Else a second request hides in it, for another host at the same address."""
+    """Otherwise a second request could hide in the body, for another host at the same address."""
     head = f"POST http://good.example:{site}/ HTTP/1.1\r\n{fields}\r\n\r\n".encode("latin-1")
     answer = ask(proxy, head + b"0\r\n\r\nGET /hidden HTTP/1.1\r\nHost: evil.example\r\n\r\n")
     assert answer.startswith(("HTTP/1.1 400 ", "HTTP/1.1 411 ")), answer
@@ -286,7 +285,7 @@ def test_nothing_follows_a_request(proxy: Egress, site: int, request_: bytes, an
     ],
 )
 def test_the_host_header_says_nothing(proxy: Egress, site: int, host: str) -> None:
-    """What was asked for in the first line stands in its place."""
+    """The host in the first line replaces it."""
     answer = ask(proxy, f"GET http://good.example:{site}/ HTTP/1.1\r\n{host}\r\n\r\n".encode())
     assert f"['good.example:{site}']" in answer
     assert "evil" not in answer
@@ -313,18 +312,18 @@ def test_a_path_arrives_as_it_is(proxy: Egress, site: int, path: str) -> None:
 
 
 def test_a_body_in_chunks_still_reaches_the_trials_own_gateway(proxy: Egress) -> None:
-    """It speaks to nobody else, and some clients send their questions so."""
+    """The name server answers nobody else, and some clients send their questions so."""
     body = b"4\r\nbody\r\n0\r\n\r\n"
     with socket.socket(socket.AF_UNIX) as gateway:
-        gateway.bind(str(proxy.folder / SOCKET))
+        gateway.bind(str(proxy.folder / GATEWAY_SOCKET))
         gateway.listen()
         gateway.settimeout(20)
-        heard = []
+        received = []
 
         def serve() -> None:
             connection, _ = gateway.accept()
             with connection:
-                heard.append(b"".join(iter(lambda: connection.recv(65_536), b"")))
+                received.append(b"".join(iter(lambda: connection.recv(65_536), b"")))
 
         thread = Thread(target=serve, daemon=True)
         thread.start()
@@ -333,4 +332,4 @@ def test_a_body_in_chunks_still_reaches_the_trials_own_gateway(proxy: Egress) ->
             b"POST http://127.0.0.1:4180/v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body,
         )
         thread.join(20)
-    assert heard[0].endswith(body)
+    assert received[0].endswith(body)

@@ -1,8 +1,7 @@
-"""Nothing at an address, no file and no state at the provider gets into a model call: whatever an agent wants its model
-to see is inside the request, or the request is refused.
+"""Nothing at an address, no file and no state at the provider gets into a model call.
 
-Whoever fetched an address for an agent would be its way out of the sandbox, and what lies at the provider is on no
-ledger, in no cassette and in no price.
+A request contains everything that the model sees, or it is refused. Fetching an address for an agent would be a way out
+of the sandbox, and data at the provider is on no ledger, in no cassette and in no price.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pytest
 from tests.security.attacked import PLAIN, PROVIDERS, Attacked, Json, asked, attacked
 
 LEAK = "leak.example"
-"""Stands in everything that must not reach a provider."""
+"""A text in everything that must not reach a provider."""
 PIXEL = "data:image/png;base64,eA=="
 PDF = "data:application/pdf;base64,eA=="
 SPELLINGS = {
@@ -84,7 +83,7 @@ MEDIA: dict[str, tuple[str, Callable[[str], Json]]] = {
         },
     ),
 }
-"""A part of a message that may hold media, of an address."""
+"""Place -> its API, and a function from an address to a part with media."""
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +106,7 @@ def test_media_by_an_address_are_refused_however_it_is_spelled(
 
 URL = f"https://{LEAK}"
 PLACES: dict[str, tuple[str, Any]] = {
-    # Parts of the API's own that the provider would fetch or look up.
+    # Parts that the provider would fetch or look up.
     "chat: file by its id": ("chat", {"type": "file", "file": {"file_id": LEAK}}),
     "chat: file by its id beside data": ("chat", {"type": "file", "file": {"file_data": PDF, "file_id": LEAK}}),
     "chat: file by its address": ("chat", {"type": "file", "file": {"file_data": PDF, "file_url": URL}}),
@@ -290,25 +289,25 @@ def test_state_at_the_provider_is_refused(trials: Attacked, field: str) -> None:
 
 @pytest.mark.parametrize("asked_for", [True, False, None, ...])
 def test_nothing_is_stored_at_the_provider(trials: Attacked, asked_for: object) -> None:
-    """Its default is to store, so that a later call could lean on what no request shows."""
+    """The API stores by default, so that a later call could depend on something that no request shows."""
     body = PLAIN["responses"] | ({} if asked_for is ... else {"store": asked_for})
     outcome = trials.ask("responses", body)
     assert [sent["store"] for sent in outcome.sent] == [False]
     assert outcome.call.dropped == (("store",) if asked_for is True else ())
 
 
-def said(**fields: Any) -> Json:
-    """A chat whose first message has more fields."""
+def with_fields(**fields: Any) -> Json:
+    """Return a chat request with further fields in its first message."""
     return {"messages": [PLAIN["chat"]["messages"][0] | fields]}
 
 
 IGNORED: dict[str, tuple[str, Json]] = {
-    "images on a message": ("chat", said(images=[URL])),
+    "images on a message": ("chat", with_fields(images=[URL])),
     "audio of an earlier answer": (
         "chat",
         {"messages": [{"role": "assistant", "content": "x", "audio": {"id": LEAK}}]},
     ),
-    "attachments of a message": ("chat", said(attachments=[{"file_id": LEAK}])),
+    "attachments of a message": ("chat", with_fields(attachments=[{"file_id": LEAK}])),
     "citations of an answer": (
         "messages",
         asked("messages", {"type": "text", "text": "x", "citations": [{"url": URL}]}),
@@ -370,11 +369,11 @@ INLINE: dict[str, tuple[str, Json, str]] = {
 
 @pytest.mark.parametrize("case", INLINE)
 def test_what_is_inside_the_request_arrives(trials: Attacked, case: str) -> None:
-    """The other side of all of the above."""
-    api, part, shown = INLINE[case]
+    """Media inside the request are passed on."""
+    api, part, expected = INLINE[case]
     outcome = trials.ask(api, asked(api, part))
     assert (outcome.status, outcome.call.dropped) == (200, ())
-    assert shown in outcome.text
+    assert expected in outcome.text
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

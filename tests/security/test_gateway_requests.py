@@ -1,8 +1,8 @@
-"""What an agent sends wrong is its own error, said at once: no request makes the gateway fail, is tried again, holds
-anybody up, or voids the trial that it comes from.
+"""A wrong request is the agent's error, answered at once: it cannot make the gateway fail, be retried, hold up other
+trials, or void its own.
 
-A trial whose last call fails on our side is run again, with a full budget: an agent that is about to lose would ask for
-that.
+A trial whose last call fails on our side is repeated with a full budget, which an agent that is about to lose would
+like.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runner.gateway.http import APIS, CHAT
 from tests.security.attacked import PLAIN, PROVIDERS, Attacked, Json, Outcome, attacked
 
 SECONDS = 2.0
-"""Longer than any answer may take."""
+"""A time in seconds that is longer than any answer may take."""
 LONG = 1_500_000
 VALUES: dict[str, bytes] = {
     "null": b"null",
@@ -71,9 +71,9 @@ OURS = {
     "max_output_tokens",
     "metadata",
 }
-"""Fields that the gateway answers for, or drops."""
+"""Fields that the gateway handles itself, or drops."""
 HERE = "@here@"
-"""Stands for the odd value in a request."""
+"""Placeholder for the odd value in a request."""
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,eA=="}}
 FUNCTION = {"name": "x", "description": "d", "parameters": {"type": "object", "properties": {}}}
 CALL = {"id": "t", "index": 0, "type": "function", "function": {"name": "x", "arguments": "{}"}}
@@ -85,7 +85,7 @@ RESULT = {
     "cache_control": {"type": "ephemeral"},
 }
 USED = {"type": "tool_use", "id": "t", "name": "x", "input": {}, "cache_control": {"type": "ephemeral"}}
-TOLD = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
+TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
 SOURCE = {"type": "base64", "media_type": "image/png", "data": "eA=="}
 WHOLE: dict[str, Json] = {
     "chat": {
@@ -145,7 +145,7 @@ WHOLE: dict[str, Json] = {
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image", "source": SOURCE}]},
             {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}, USED]},
-            {"role": "user", "content": [TOLD | {"is_error": False}]},
+            {"role": "user", "content": [TOOL_RESULT | {"is_error": False}]},
         ],
         "system": [{"type": "text", "text": "Be good.", "cache_control": {"type": "ephemeral"}}],
         "tools": [{"name": "x", "description": "d", "input_schema": {"type": "object"}, "type": "custom"}],
@@ -162,7 +162,7 @@ WHOLE: dict[str, Json] = {
 
 
 def paths(value: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
-    """Where in a request something stands."""
+    """Yield the path of every value in a request."""
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         yield (*before, key)
         if isinstance(inner, dict | list):
@@ -170,7 +170,7 @@ def paths(value: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
 
 
 def replaced(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
-    """The same request with something else at a place."""
+    """Return the request with another value at a path."""
     if not path:
         return new
     copy = value.copy()
@@ -179,7 +179,7 @@ def replaced(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
 
 
 def odd(api: str, path: tuple[str | int, ...], value: bytes) -> bytes:
-    """A whole request with an odd value at a place."""
+    """Return the bytes of a request with an odd value at a path."""
     return json.dumps(replaced(WHOLE[api], path, HERE)).encode().replace(f'"{HERE}"'.encode(), value)
 
 
@@ -193,7 +193,7 @@ def trials() -> Iterator[Attacked]:
 
 
 def check(outcome: Outcome) -> None:
-    """That a request was answered as it should be, whatever it was."""
+    """Check that the answer is proper, whatever the request."""
     assert outcome.status in (200, 400, 413), outcome.answer
     assert len(outcome.sent) == (outcome.status == 200), "sent once, if at all"
     assert outcome.call.attempts == len(outcome.sent), "and not tried again"
@@ -206,14 +206,14 @@ def check(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 def test_what_agents_send_is_passed_on_whole(api: Api) -> None:
-    """The other side of all of the below."""
+    """This is the counterpart of all tests below."""
     body = {name: value for name, value in WHOLE[api.name].items() if name not in OURS}
     accepted = api.accept(WHOLE[api.name])
     assert accepted.fields == body
     assert set(accepted.dropped) <= {"metadata"}
 
 
-KNOWN: dict[str, tuple[str, bytes]] = {
+ATTACKS: dict[str, tuple[str, bytes]] = {
     "a format that is searched for secrets": ("chat", odd("chat", ("response_format",), VALUES["long text"])),
     "a tool whose type is a list": ("chat", odd("chat", ("tools",), b'[{"type":["x"]}]')),
     "content that is a number": ("chat", odd("chat", ("messages", 1, "content"), b"5")),
@@ -255,11 +255,11 @@ KNOWN: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("case", KNOWN)
+@pytest.mark.parametrize("case", ATTACKS)
 def test_what_once_made_the_gateway_fail_is_the_agents_error(
     trials: Attacked, case: str, provider: str
 ) -> None:
-    api, body = KNOWN[case]
+    api, body = ATTACKS[case]
     outcome = trials.ask(api, body, provider)
     check(outcome)
     assert len(outcome.call.dropped) <= 100
@@ -272,7 +272,7 @@ CASES = [
     for number, (api, path) in enumerate(FIELDS)
     for value in list(VALUES)[number % 9 :: 3 if len(path) == 1 else 9]
 ]
-"""Every field with some of the values, in turn: all with all of them are 7,000 requests."""
+"""Every field with some of the values in turn: all combinations are 7,000 requests."""
 
 
 @pytest.mark.parametrize(("api", "path", "value"), CASES)
@@ -288,7 +288,7 @@ def test_an_odd_value_is_the_agents_error_at_once(
 def test_requests_with_several_odd_values_are_the_agents_error(
     trials: Attacked, api: str, provider: str
 ) -> None:
-    """Values move to where others stand, fields vanish, and odd ones come."""
+    """Values replace others, fields vanish, and odd ones are added."""
     chance = random.Random(f"{api} {provider}")  # the same requests each time
     places = list(paths(WHOLE[api]))
     small = [value for value in VALUES.values() if len(value) < 10_000]
@@ -301,7 +301,7 @@ def test_requests_with_several_odd_values_are_the_agents_error(
                     value = value[key]
                 body = replaced(body, path, value)
             except (AttributeError, IndexError, KeyError, TypeError):
-                continue  # an earlier change has taken the place away
+                continue  # an earlier change has removed the place
         content = json.dumps(body).encode()
         if chance.random() < 0.5:
             content = content.replace(b'"x"', chance.choice(small), 1)
@@ -382,7 +382,7 @@ UNSENDABLE: dict[str, tuple[str, Json]] = {
 
 @pytest.mark.parametrize("case", UNSENDABLE)
 def test_what_litellm_cannot_send_is_the_agents_error_at_once(trials: Attacked, case: str) -> None:
-    """Of sound shape, and still nothing that can be made a request to this provider."""
+    """Their form is correct, but they cannot be translated for this provider."""
     api, body = UNSENDABLE[case]
     outcome = trials.ask(api, body, "anthropic/x")
     check(outcome)
@@ -424,13 +424,13 @@ FULL: dict[str, Json] = {
 
 @pytest.mark.parametrize("case", FULL)
 def test_the_largest_requests_are_looked_at_in_no_time(case: str) -> None:
-    """The loop that looks serves every trial. Of time on the processor, since the machine may be busy."""
+    """The loop that checks requests serves every trial. Measured in CPU time, since the machine may be busy."""
     began = time.thread_time()
     CHAT.accept(FULL[case])
     assert time.thread_time() - began < 0.3
 
 
 def test_the_names_of_what_is_left_out_are_short_and_can_be_shown(trials: Attacked) -> None:
-    """They are the agent's, and stand in the ledger and on a terminal."""
+    """Names of the agent's choosing stand in the ledger and on a terminal."""
     outcome = trials.ask("chat", PLAIN["chat"] | {"\x1b]0;x\x07": 1, "é\u202e": 2, "\u0000" * 100_000: 3})
     assert outcome.call.dropped == ("??", "?" * 64, "?]0;x?")

@@ -1,6 +1,4 @@
-"""No tool of the provider's is offered or chosen, no schema leads out of its request, and no cache is kept for longer
-than is priced.
-"""
+"""No provider's own tool is offered or chosen, no schema leads out of its request, and no cache outlives its price."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ def test_a_tool_of_the_providers_is_left_out(trials: Attacked, tool: str) -> Non
 
 
 SOLD = ["$web_search", "$", "a b", "", "x" * 300, "web\nsearch", "поиск", "-rm", "a$b"]
-"""Moonshot charges for its search, which is asked for as a function of this name."""
+"""Moonshot charges for its search, which is a function of this name."""
 
 
 @pytest.mark.parametrize("name", SOLD)

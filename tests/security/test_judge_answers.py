@@ -1,4 +1,4 @@
-"""Attacks on the judges' answers: what comes from a candidate's side may be anything, and is its failure at worst.
+"""Attacks on the judges' answers: the candidate's side may send anything, and at worst fails its trial.
 
 A trial that is about to be lost must not end as one that could not be judged.
 """
@@ -57,7 +57,7 @@ VALUES = {
     "an object": "{}",
     "depth": DEEP,
 }
-"""JSON, or what Python takes for it, in the place of another value."""
+"""JSON, or what Python accepts as JSON, in place of another value."""
 LINES = {
     "nothing": b"",
     "a blank": b" ",
@@ -76,7 +76,7 @@ LINES = {
     "a byte order": b"\xef\xbb\xbf{}",
     "UTF-16": '{"event": "end"}'.encode("utf-16"),
 }
-"""Lines that are no answer of anybody's."""
+"""Lines that no judge writes."""
 
 
 # --- cases ------------------------------------------------------------------------------------------------------------
@@ -109,13 +109,13 @@ RESULT: dict[str, Any] = {
 TEXTS = ("stdout", "stderr", "path", "digest", "text")
 
 
-def with_value(given: dict[str, Any], field: str, value: str) -> str:
-    """The object as JSON, with this text in the place of a field's value."""
-    return json.dumps({**given, field: "PLACE"}).replace('"PLACE"', value)
+def with_value(whole: dict[str, Any], field: str, value: str) -> str:
+    """Return the object as JSON, with this text in place of a field's value."""
+    return json.dumps({**whole, field: "PLACE"}).replace('"PLACE"', value)
 
 
 def judged(result: CaseResult) -> Verdict | dict[str, float]:
-    """What becomes of a case with this result: the figures, none of which may be anything but a number."""
+    """Judge a case with this result, and check that all figures are numbers."""
     rules = metric.Rules("paper", 0.8, compare_modes=True)
     case = Case(command_class="t", command="x")
     good = CaseResult(exit_code=0, stdout="y", seconds=0.01, cpu_seconds=0.01, how="overlay")
@@ -139,7 +139,7 @@ def test_a_line_that_is_not_a_result_is_a_supervisor_that_died(line: bytes) -> N
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 @pytest.mark.parametrize("field", [*RESULT, *(f"change {name}" for name in CHANGE)])
 def test_no_value_of_a_result_stops_the_judge(field: str, value: str) -> None:
-    """Either it makes the answer none, or it is judged as any other."""
+    """The value either makes the answer invalid, or is judged like any other."""
     if field.startswith("change "):
         change = with_value(CHANGE, field.removeprefix("change "), value)
         answer = json.dumps({**RESULT, "changes": ["PLACE"]}).replace('"PLACE"', change)
@@ -186,7 +186,7 @@ for line in sys.stdin:
     if shape == "complains": sys.stderr.write("x" * 30_000_000); print("{}")
     print({"good": good, "twice": good + chr(10) + good, "late": good[:-1]}.get(shape, shape), flush=True)
 """
-"""Stands in the supervisor's place; a case's command says what it does."""
+"""A program in place of the supervisor, which follows the command of a case."""
 LOST = (
     "ends",
     "is killed",
@@ -202,7 +202,7 @@ LOST = (
 
 @pytest.fixture(scope="module")
 def taken() -> Iterator[CaseBox]:
-    """A side whose supervisors are somebody else's."""
+    """Open a side whose supervisors are replaced by `EVIL`."""
     sandboxes = prepared()
     image = sandboxes.image(Environment(image=base.tag()))
     genuine = launch.command
@@ -210,7 +210,7 @@ def taken() -> Iterator[CaseBox]:
         patch.setattr(
             launch,
             "command",
-            lambda *given: [PYTHON, "-c", EVIL] if given[0] == "serve" else genuine(*given),
+            lambda *arguments: [PYTHON, "-c", EVIL] if arguments[0] == "serve" else genuine(*arguments),
         )
         with sandboxes.cases(CaseSide(name="taken", image=image, limits=LIMITS, how="overlay")) as box:
             yield box
@@ -260,16 +260,16 @@ REPORTS: dict[str, dict[str, Any]] = {
 }
 
 
-def verdict_of(told: str, into: Path, suite: Suite = SUITE) -> Verdict:
-    """As the verifier makes it of what `launch.py` passed on."""
-    reported = only_of(read_reports(told, len(suite.commands)), {"/workspace/t.py"})
+def verdict_of(output: str, into: Path, suite: Suite = SUITE) -> Verdict:
+    """Return the verifier's verdict on the output of `launch.py`."""
+    reported = only_of(read_reports(output, len(suite.commands)), {"/workspace/t.py"})
     return verifier._verdict(suite, reported, into, "")
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_a_line_that_is_not_a_report_changes_nothing(line: bytes, tmp_path: Path) -> None:
-    told = f"{line.decode(errors='replace')}\n{json.dumps(PASSED)}\n{line.decode(errors='replace')}"
-    assert verdict_of(told, tmp_path).reward == 0.5
+    output = f"{line.decode(errors='replace')}\n{json.dumps(PASSED)}\n{line.decode(errors='replace')}"
+    assert verdict_of(output, tmp_path).reward == 0.5
 
 
 @pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
@@ -280,23 +280,23 @@ def test_no_value_of_a_report_voids_a_trial(
     event: str, field: str, value: str | None, tmp_path: Path
 ) -> None:
     report = dict(REPORTS[event])
-    told = (
+    output = (
         with_value(report, field, value)
         if value
         else json.dumps({**report, field: ...}, default=lambda _: {})
     )
     if value is None:
         del report[field]
-        told = json.dumps(report)
-    verdict = verdict_of(f"{told}\n{json.dumps(PASSED | {'id': 't.py::b'})}", tmp_path)
+        output = json.dumps(report)
+    verdict = verdict_of(f"{output}\n{json.dumps(PASSED | {'id': 't.py::b'})}", tmp_path)
     assert verdict.reward in (0.0, 0.5, 1.0)
     assert verdict.error is None
 
 
 @pytest.mark.parametrize("event", REPORTS)
 def test_a_report_with_a_field_too_many_is_none(event: str, tmp_path: Path) -> None:
-    told = json.dumps(REPORTS[event] | {"reward": 1})
-    verdict = verdict_of(told, tmp_path)
+    output = json.dumps(REPORTS[event] | {"reward": 1})
+    verdict = verdict_of(output, tmp_path)
     assert (verdict.reward, verdict.components["forged"]) == (0.0, 0.0)
 
 
@@ -308,7 +308,7 @@ def test_a_report_of_no_command_of_ours_is_none(event: str, number: int, tmp_pat
 
 
 def test_more_tests_than_are_published_do_not_void_a_trial(tmp_path: Path) -> None:
-    """Where there is no upstream code every test counts, and a candidate can make some up."""
+    """Without upstream code every test counts, and a candidate can add some."""
     made_up = "\n".join(json.dumps(PASSED | {"id": f"t.py::{number}"}) for number in range(9))
     verdict = verdict_of(made_up, tmp_path, SUITE.model_copy(update={"expected": None}))
     assert (verdict.reward, verdict.error, verdict.components["tests_passed"]) == (1.0, None, 9.0)
@@ -316,8 +316,8 @@ def test_more_tests_than_are_published_do_not_void_a_trial(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("cut", [1, 20, 60, 150])
 def test_a_stream_that_breaks_off_keeps_what_it_proved(cut: int, tmp_path: Path) -> None:
-    told = "\n".join(json.dumps(PASSED | {"id": f"t.py::{name}"}) for name in "ab")
-    assert verdict_of(told[: len(told) - cut], tmp_path).reward in (0.0, 0.5)
+    output = "\n".join(json.dumps(PASSED | {"id": f"t.py::{name}"}) for name in "ab")
+    assert verdict_of(output[: len(output) - cut], tmp_path).reward in (0.0, 0.5)
 
 
 # --- reruns -----------------------------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ SESSION: dict[str, Any] = {
     "files": {"/workspace/project/t.py": "0"},
     "plugins": {"/x.py": "0"},
 }
-TOLD: dict[str, dict[str, Any]] = {
+EVENTS: dict[str, dict[str, Any]] = {
     "run": {
         "event": "run",
         "run": 0,
@@ -350,7 +350,7 @@ TRUTH = Truth(outcomes=Outcomes(passed=2, failed=1), origin="here")
 
 
 def measured(watched: Watched, project: Path, *scripts: str) -> float:
-    """The reward for what was watched; every figure on the way is a number."""
+    """Return the reward for the watched results, and check that all figures are numbers."""
     found, refused = readings(watched, project, scripts)
     rerun = Rerun(built=True, readings=found, output=" ".join(refused))
     Rerun.model_validate_json(rerun.model_dump_json())
@@ -360,28 +360,28 @@ def measured(watched: Watched, project: Path, *scripts: str) -> float:
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_a_line_that_the_watcher_did_not_write_is_left_out(line: bytes, tmp_path: Path) -> None:
-    watched = read(f"{line.decode(errors='replace')}\n{json.dumps(TOLD['end'])}")
+    watched = read(f"{line.decode(errors='replace')}\n{json.dumps(EVENTS['end'])}")
     assert (watched.ended, watched.runs, watched.sessions) == (True, (), ())
     assert measured(watched, tmp_path) == 0.0
 
 
 @pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
-@pytest.mark.parametrize(("event", "field"), [(event, field) for event in TOLD for field in TOLD[event]])
+@pytest.mark.parametrize(("event", "field"), [(event, field) for event in EVENTS for field in EVENTS[event]])
 def test_no_value_that_the_watcher_tells_voids_a_trial(
     event: str, field: str, value: str | None, tmp_path: Path
 ) -> None:
-    told = dict(TOLD[event])
+    output = dict(EVENTS[event])
     if value is None:
-        del told[field]
-    line = with_value(told, field, value) if value else json.dumps(told)
-    others = (json.dumps(other) for name, other in TOLD.items() if name != event)
+        del output[field]
+    line = with_value(output, field, value) if value else json.dumps(output)
+    others = (json.dumps(other) for name, other in EVENTS.items() if name != event)
     assert measured(read("\n".join([line, *others])), tmp_path, "true") <= 1.0
 
 
 @pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
 @pytest.mark.parametrize("field", [*SESSION, "path", "rest", "outcome", "digest"])
 def test_no_value_of_a_session_of_pytest_voids_a_trial(field: str, value: str | None, tmp_path: Path) -> None:
-    """The script can speak to the watcher as pytest's plugin does, so all of a session may be its own."""
+    """The script can speak to the watcher as pytest's plugin does, so it can make up a whole session."""
     session = json.dumps(SESSION)
     if field in SESSION:
         session = (
@@ -396,8 +396,8 @@ def test_no_value_of_a_session_of_pytest_voids_a_trial(field: str, value: str | 
         }
         new = {"path": f'{value or "0"}, "a"'}.get(field, value or "")
         session = session.replace(old[field], new, 1)
-    told = json.dumps({"event": "pytest", "body": packed(session.encode())})
-    assert measured(read(f"{told}\n{json.dumps(TOLD['end'])}"), tmp_path) == 0.0
+    output = json.dumps({"event": "pytest", "body": packed(session.encode())})
+    assert measured(read(f"{output}\n{json.dumps(EVENTS['end'])}"), tmp_path) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -415,9 +415,9 @@ def test_no_value_of_a_session_of_pytest_voids_a_trial(field: str, value: str | 
     ],
     ids=["text", "padding", "no zlib", "half", "no UTF-8", "depth", "objects", "a bomb", "half a character"],
 )
-@pytest.mark.parametrize("event", TOLD)
+@pytest.mark.parametrize("event", EVENTS)
 def test_no_body_voids_a_trial(event: str, body: str, tmp_path: Path) -> None:
-    lines = [json.dumps(TOLD["run"]), json.dumps(TOLD[event] | {"body": body}), json.dumps(TOLD["end"])]
+    lines = [json.dumps(EVENTS["run"]), json.dumps(EVENTS[event] | {"body": body}), json.dumps(EVENTS["end"])]
     assert measured(read("\n".join(lines)), tmp_path) <= 1.0
 
 
@@ -441,7 +441,7 @@ PRINTED = {
     "other digits": f"{'-' * 70}\nRan \u0663\u00b2 tests in 1.000s\n\nOK",
     "control characters": "\x1b[" * 3000 + "\x00\x9b",
 }
-"""What a program can print as a result of tests."""
+"""Results of tests as a program can print them."""
 
 
 @pytest.mark.parametrize("printed", PRINTED.values(), ids=PRINTED)
@@ -452,10 +452,10 @@ def test_nothing_that_is_printed_or_stands_in_a_script_voids_a_trial(
     programs = ("python3", "make", "jest", "mocha", "cargo", "mvn", "ctest", "node", "vitest", "prove", "go")
     body = packed(printed.encode() if place == "printed" else b"ok 1\n1..1\n")
     runs = [
-        json.dumps(TOLD["run"] | {"run": number, "argv": [name, "-m", "unittest"], "body": body})
+        json.dumps(EVENTS["run"] | {"run": number, "argv": [name, "-m", "unittest"], "body": body})
         for number, name in enumerate(programs)
     ]
-    watched = read("\n".join([*runs, json.dumps(TOLD["end"])]))
+    watched = read("\n".join([*runs, json.dumps(EVENTS["end"])]))
     assert len(watched.runs) == len(programs)
     assert measured(watched, tmp_path, f"cat <<'END'\n{printed if place == 'script' else ''}\nEND") <= 1.0
 
@@ -476,9 +476,9 @@ def test_nothing_that_an_agent_claims_voids_a_trial(claimed: str) -> None:
 
 
 def test_a_watcher_that_was_brought_to_complain_and_ended_is_no_fault_of_the_engine() -> None:
-    told = '{"event": "run"}\n'
+    output = '{"event": "run"}\n'
     complained = ExecResult(
-        exit_code=137, stdout=told, stderr="x" * (10 << 20), seconds=1, output_bytes=50 << 20
+        exit_code=137, stdout=output, stderr="x" * (10 << 20), seconds=1, output_bytes=50 << 20
     )
     assert not _is_cut(complained)
     small = ExecResult(exit_code=0, stdout="x" * (1 << 20), stderr="", seconds=1, output_bytes=5 << 20)
@@ -501,7 +501,7 @@ pytest = {"ask": "pytest", "session": "s", "root": "/", "tests": {"t.py::a": "pa
 run = {"ask": "run", "program": "/bin/true", "argv": ["make"], "cwd": "/", "env": {}, "umask": 18, "groups": [],
        "limits": {}}
 """
-"""Speaks to the watcher as a shim or pytest's plugin does, and says whatever a test has it say."""
+"""A program that speaks to the watcher like a shim or pytest's plugin, with any text."""
 ASKED = {
     "a name with a zero": "ask(json.dumps({**pytest, 'tests': {'a\\0b::t': 'passed'}}).encode())",
     "an outcome of its own": "ask(json.dumps({**pytest, 'tests': {'t.py::a': {}}}).encode())",

@@ -1,4 +1,4 @@
-"""Names that a sandbox looks up: whatever bytes an agent sends, they are heard as names and answered with none."""
+"""Names that a sandbox looks up: any bytes of an agent are counted as a name and answered with no address."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runner.records import EgressAttempt
 from runner.sandbox.network import HOST
 
 HEAD = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"
-"""Of a query with one question and the wish for recursion."""
+"""Header of a query with one question and the recursion flag."""
 ADDRESS = b"\x00\x01\x00\x01"
 NONE_SUCH, MALFORMED = 3, 1
 
@@ -76,12 +76,12 @@ def test_what_follows_the_question_is_not_answered() -> None:
         b"\x12",
         HEAD,
         query("a.example")[:-1],
-        b"\x12\x34\x81" + query("a.example")[3:],  # an answer, and no question
+        b"\x12\x34\x81" + query("a.example")[3:],  # an answer instead of a question
         HEAD + b"\xc0\x0c" + ADDRESS,  # a pointer to itself
         HEAD + b"\x01a\xc0\x0c" + ADDRESS,
         HEAD + b"\x40" + b"a" * 64 + b"\0" + ADDRESS,  # a label that is too long
         HEAD + b"\x3fcut",
-        HEAD + (b"\x3f" + b"a" * 63) * 4 + b"\0" + ADDRESS,  # a name that is
+        HEAD + (b"\x3f" + b"a" * 63) * 4 + b"\0" + ADDRESS,  # a name that is too long
         HEAD + b"\x01a" * 30_000 + b"\0" + ADDRESS,
     ],
 )
@@ -107,7 +107,7 @@ def test_any_bytes_have_one_short_answer(message: bytes) -> None:
 
 
 def test_questions_are_counted_by_name(server: Egress) -> None:
-    """On one connection after the other, in pieces too."""
+    """The questions come on several connections, some in pieces."""
     before = server.hears_lookups
     with connection(server) as client:
         for message in (query("b.example"), query("A.allowed.example"), os.urandom(3), query("B.example")):
@@ -133,7 +133,7 @@ def test_one_that_hangs_up_takes_nothing_along(server: Egress) -> None:
         with connection(server) as client:
             client.sendall(piece)
     with connection(server) as client:
-        client.sendall(framed(query("a.example")) * 1000)  # and never reads
+        client.sendall(framed(query("a.example")) * 1000)  # it never reads
     with connection(server) as client:
         assert ask(client, query("z.example"))[3] == 0x80 | NONE_SUCH
     assert attempt("z.example") in server.attempts

@@ -1,4 +1,4 @@
-"""A provider that lies: what has not the shape of an answer is its failure, and never the agent's, nor charged."""
+"""A lying provider: what is not an answer is the provider's failure, never the agent's, and is not charged."""
 
 # ruff: noqa: F811 - fixtures of another folder are imported by their names
 from __future__ import annotations
@@ -7,25 +7,19 @@ import gzip
 import json
 import time
 import zlib
-from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
 
 from runner.gateway import Session, answers, provider, wire
-from runner.gateway import http as door
+from runner.gateway import http as http_module
 from runner.gateway.fake_stream import error, failed
 from runner.gateway.fake_upstream import body
 from runner.records import Budget, ExecResult, Status, Usage
 from runner.trials.outcome import ending
-from tests.gateway.conftest import CANARY, canary, gateway, http, session  # noqa: F401 - fixtures
+from tests.gateway.conftest import CANARY, Http, Json, Open, canary, gateway, http, session  # noqa: F401 - fixtures
 from tests.gateway.test_matrix import APIS
 from tests.security.lying import TRUTH, Answer, Lie, lying, response, stream, true_events
-
-Open = Callable[..., Session]
-Http = Callable[..., httpx.Client]
-Json = dict[str, Any]
 
 NATIVE = [
     ("chat", "openai/x"),
@@ -35,7 +29,7 @@ NATIVE = [
 ]
 BRIDGED = [("messages", "openai/x"), ("chat", "anthropic/claude-sonnet-4-6"), ("responses", "zai/glm-5")]
 MOST = 200_000
-"""Bytes of an answer, in these tests."""
+"""Limit on the bytes of an answer in these tests."""
 WHOLE = json.dumps(body("chat", TRUTH)).encode()
 PAGE = b"<!doctype html><title>Sign in</title>" + b"<p>Please do.</p>" * 50
 HUGE = b'{"choices": "' + b"x" * (2 * MOST) + b'"}'
@@ -52,7 +46,7 @@ def _bytes(*pieces: bytes) -> Answer:
 
 
 def _without(*names: str) -> Lie:
-    """The truth without what makes it an answer."""
+    """Return the truth without the fields that make it an answer."""
 
     def lie(api: str) -> Answer:
         whole = {key: value for key, value in body(api, TRUTH).items() if key not in names}
@@ -111,7 +105,7 @@ NO_ANSWERS: dict[str, Lie] = {
     "307 to what is no address": response(b"", "307 Temporary Redirect", location="http://[::1"),
     "events nobody asked for": lambda api: stream(*true_events(api, {})),
 }
-"""Name -> what is sent with a status of success, or leads elsewhere. None of it is known to have cost anything."""
+"""Name -> something sent with a status of success or a redirection. None of it is known to have cost anything."""
 SHORT = ["page", "empty object", "broken JSON", "204", "error of Anthropic's"]
 BROKEN: dict[str, Lie] = {
     "length too long": lambda api: response(_true(api), content_length="99999"),
@@ -128,11 +122,11 @@ BROKEN: dict[str, Lie] = {
         seconds=0.05,
     ),
 }
-"""Name -> what breaks off. It may have been written to the end, and is charged to the caps at its worst."""
+"""Name -> something that breaks off. The provider may have written it to the end, so the caps count its worst case."""
 
 
 def _begun(*garbage: bytes) -> Lie:
-    """The beginning of a stream, which the agent sees, and then this."""
+    """Return a stream whose beginning the agent sees, followed by garbage."""
     return lambda api: stream(*true_events(api, {})[:3], *garbage)
 
 
@@ -176,7 +170,7 @@ BROKEN_STREAMS: dict[str, Lie] = {
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.001)
-    monkeypatch.setattr(door, "PING_SECONDS", 600.0)
+    monkeypatch.setattr(http_module, "PING_SECONDS", 600.0)
     monkeypatch.setattr(wire, "ANSWER_BYTES", MOST)
     monkeypatch.setattr(wire, "ANSWER_SECONDS", 0.3)
     monkeypatch.setattr(answers, "ANSWER_VALUES", 20_000)
@@ -187,8 +181,21 @@ def _ask(http: Http, trial: Session, name: str, *, streamed: bool = False) -> ht
     return http(trial).post(api.path, json=request() | {"model": "any", "stream": streamed})
 
 
-def _said(answer: httpx.Response) -> bool:
-    return "truth." in answer.text
+def _says_truth(answer: httpx.Response) -> bool:
+    return answer.status_code == 200 and "truth." in answer.text
+
+
+def _asked_twice(
+    session: Open, http: Http, lie: Lie, name: str, model: str, *, streamed: bool = False
+) -> tuple[Session, int]:
+    """Check that a provider that lies once is asked again. Return the session and its tries that may be charged."""
+    with lying(lie) as liar:
+        trial = session(liar.url, id=model, stream="through" if streamed else "collect")
+        assert _says_truth(_ask(http, trial, name, streamed=streamed))
+        assert len(liar.requests) == 2
+    (call,) = trial.calls
+    assert (call.attempts, call.usage) == (2, TRUTH.usage)
+    return trial, call.lost
 
 
 @pytest.mark.parametrize(
@@ -201,13 +208,8 @@ def _said(answer: httpx.Response) -> bool:
 def test_what_is_not_an_answer_is_tried_again_and_costs_nothing(
     session: Open, http: Http, lie: str, name: str, model: str
 ) -> None:
-    with lying(NO_ANSWERS[lie]) as liar:
-        trial = session(liar.url, id=model)
-        answer = _ask(http, trial, name)
-        assert (answer.status_code, _said(answer)) == (200, True)
-        assert len(liar.requests) == 2
-    (call,) = trial.calls
-    assert (call.attempts, call.lost, call.usage) == (2, 0, TRUTH.usage)
+    trial, lost = _asked_twice(session, http, NO_ANSWERS[lie], name, model)
+    assert lost == 0
     assert trial.charged["usd"] == pytest.approx(trial.cost_usd)
 
 
@@ -216,12 +218,8 @@ def test_what_is_not_an_answer_is_tried_again_and_costs_nothing(
 def test_an_answer_that_breaks_off_is_tried_again_and_charged_at_its_worst(
     session: Open, http: Http, lie: str, name: str, model: str
 ) -> None:
-    with lying(BROKEN[lie]) as liar:
-        trial = session(liar.url, id=model)
-        answer = _ask(http, trial, name)
-        assert (answer.status_code, _said(answer)) == (200, True)
-    (call,) = trial.calls
-    assert (call.attempts, call.lost, call.usage) == (2, 1, TRUTH.usage)
+    trial, lost = _asked_twice(session, http, BROKEN[lie], name, model)
+    assert lost == 1
     assert trial.charged["usd"] > 2 * (trial.cost_usd or 0)
 
 
@@ -230,12 +228,8 @@ def test_an_answer_that_breaks_off_is_tried_again_and_charged_at_its_worst(
 def test_a_stream_of_lies_is_tried_again_and_costs_nothing(
     session: Open, http: Http, lie: str, name: str, model: str
 ) -> None:
-    with lying(NO_STREAMS[lie]) as liar:
-        trial = session(liar.url, id=model, stream="through")
-        answer = _ask(http, trial, name, streamed=True)
-        assert (answer.status_code, _said(answer)) == (200, True)
-    (call,) = trial.calls
-    assert (call.attempts, call.lost, call.usage) == (2, 0, TRUTH.usage)
+    trial, lost = _asked_twice(session, http, NO_STREAMS[lie], name, model, streamed=True)
+    assert lost == 0
     assert trial.charged["usd"] == pytest.approx(trial.cost_usd)
 
 
@@ -261,7 +255,7 @@ def test_lies_in_a_stream_that_has_begun_end_it(
 def test_a_provider_that_always_lies_has_failed_and_not_the_agent(
     session: Open, http: Http, lie: str, name: str, model: str, *, streamed: bool
 ) -> None:
-    with lying(NO_ANSWERS[lie], for_ever=True) as liar:
+    with lying(NO_ANSWERS[lie], forever=True) as liar:
         trial = session(liar.url, id=model, budget=Budget(usd=2.0))
         answer = _ask(http, trial, name, streamed=streamed)
         assert len(liar.requests) == provider.ATTEMPTS
@@ -281,9 +275,9 @@ def test_a_provider_that_always_lies_has_failed_and_not_the_agent(
 def test_a_redirection_to_another_host_is_named_and_not_followed(
     session: Open, http: Http, status: str, name: str, model: str
 ) -> None:
-    with lying(response(b"{}"), for_ever=True) as thief:
+    with lying(response(b"{}"), forever=True) as thief:
         away = response(b"", status, location=thief.url.replace("127.0.0.1", "localhost"))
-        with lying(away, for_ever=True) as liar:
+        with lying(away, forever=True) as liar:
             trial = session(liar.url, id=model)
             assert _ask(http, trial, name).status_code == 502
         assert thief.requests == []
@@ -295,9 +289,9 @@ def test_a_redirection_to_another_host_is_named_and_not_followed(
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 @pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found", "500 Oops", "503 Oops", "599 Oops"])
 def test_a_page_for_an_error_is_cut(session: Open, http: Http, status: str, name: str, model: str) -> None:
-    """Of 10 MB litellm searched all by expressions, on the loop of all trials, for half a minute and more."""
+    """All 10 MB were searched by litellm with expressions, on the loop of all trials, for more than half a minute."""
     page = response(b"<p>No." * 300_000, status, kind="text/html")
-    with lying(page, for_ever=True) as liar:
+    with lying(page, forever=True) as liar:
         trial = session(liar.url, id=model)
         answer = _ask(http, trial, name)
     assert answer.status_code == (502 if status.startswith("5") else int(status[:3]))
@@ -317,7 +311,7 @@ def test_no_half_of_a_key_is_left_where_what_came_is_cut(
     session: Open, http: Http, status: str, offset: int
 ) -> None:
     echo = b"." * offset + CANARY.encode() + b"." * 20_000
-    with lying(response(echo, status, kind="text/plain"), for_ever=True) as liar:
+    with lying(response(echo, status, kind="text/plain"), forever=True) as liar:
         trial = session(liar.url)
         answer = _ask(http, trial, "chat")
     seen = answer.text + trial.calls[0].model_dump_json()
@@ -327,7 +321,7 @@ def test_no_half_of_a_key_is_left_where_what_came_is_cut(
 def test_a_line_of_ten_megabytes_is_read_once(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of its 600 pieces was glued to all before it: half a minute, in which no other trial was served."""
+    """Each of its 600 pieces was appended to a copy of all before it, which stopped all trials for half a minute."""
     monkeypatch.setattr(wire, "ANSWER_BYTES", 32 * 2**20)
     monkeypatch.setattr(wire, "ANSWER_SECONDS", 60.0)
     line = b'data: {"type": "ping", "choices": [], "pad": "' + b"x" * 10_000_000 + b'"}\n\n'
@@ -336,29 +330,29 @@ def test_a_line_of_ten_megabytes_is_read_once(
         began = time.process_time()
         answer = _ask(http, trial, "chat", streamed=True)
         assert time.process_time() - began < 10
-    assert _said(answer)
+    assert _says_truth(answer)
     assert len(liar.requests) == 1
 
 
 @pytest.mark.parametrize("model", ["openai/x", "anthropic/x"])
 def test_what_follows_a_packed_answer_is_not_gathered(session: Open, http: Http, model: str) -> None:
-    """It was added to what had come before, piece by piece: 300 MB kept the loop of all trials busy for minutes."""
+    """The bytes were appended to a copy of all before them: 300 MB blocked the loop of all trials for minutes."""
     name = "messages" if model == "anthropic/x" else "chat"
 
     def lie(api: str) -> Answer:
         head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n\r\n"
         return Answer(head, gzip.compress(_true(api)), *[bytes(2**20)] * 300)
 
-    with lying(lie, for_ever=True) as liar:
+    with lying(lie, forever=True) as liar:
         began = time.process_time()
         answer = _ask(http, session(liar.url, id=model), name)
         assert time.process_time() - began < 2
-    assert (answer.status_code, _said(answer)) == (200, True)
+    assert _says_truth(answer)
 
 
 @pytest.mark.parametrize("name", ["chat", "messages"])
 def test_many_small_pieces_are_not_copied_again_with_each_of_them(name: str) -> None:
-    """Ten megabytes of them kept the loop of all trials busy for minutes."""
+    """Ten megabytes of pieces blocked the loop of all trials for minutes."""
     begun: dict[str, dict[str, object]] = {
         "chat": {"choices": []},
         "messages": {"type": "message_start", "message": {"content": [{"type": "text", "text": ""}]}},
@@ -368,13 +362,13 @@ def test_many_small_pieces_are_not_copied_again_with_each_of_them(name: str) -> 
         "chat": {"choices": [{"index": 0, "delta": {"content": "x" * 100}}]},
         "messages": {"type": "content_block_delta", "index": 0, "delta": delta},
     }
-    came = APIS[name][0].stream({})
-    came.pass_on(begun[name])
+    answer = APIS[name][0].stream({})
+    answer.pass_on(begun[name])
     began = time.process_time()
     for _ in range(40_000):
-        came.pass_on(pieces[name])
+        answer.pass_on(pieces[name])
     assert time.process_time() - began < 5
-    assert APIS[name][0].text(came.answer) == "x" * 4_000_000
+    assert APIS[name][0].text(answer.answer) == "x" * 4_000_000
 
 
 MODELS_ARGUMENTS = {
@@ -413,8 +407,8 @@ def _calling(api: str, arguments: str) -> bytes:
 def test_arguments_that_make_no_sense_are_the_models_and_no_failure_of_its_provider(
     session: Open, http: Http, arguments: str, name: str, model: str
 ) -> None:
-    """A model does what an agent asks it to: four tries, each paid for, and then a trial that was invalid."""
-    with lying(lambda api: response(_calling(api, MODELS_ARGUMENTS[arguments])), for_ever=True) as liar:
+    """A model writes what an agent asks for: four tries were paid, and then the trial was invalid."""
+    with lying(lambda api: response(_calling(api, MODELS_ARGUMENTS[arguments])), forever=True) as liar:
         trial = session(liar.url, id=model)
         answers_of = [_ask(http, trial, name, streamed=streamed) for streamed in (False, True)]
         assert len(liar.requests) == 2
@@ -423,7 +417,7 @@ def test_arguments_that_make_no_sense_are_the_models_and_no_failure_of_its_provi
 
 
 def test_what_a_model_wrote_for_arguments_is_kept(session: Open, http: Http) -> None:
-    with lying(lambda api: response(_calling(api, "rm -rf")), for_ever=True) as liar:
+    with lying(lambda api: response(_calling(api, "rm -rf")), forever=True) as liar:
         answer = _ask(http, session(liar.url, id="zai/x"), "messages").json()
     assert [block["input"] for block in answer["content"] if block["type"] == "tool_use"] == [
         {"malformed_arguments": "rm -rf"}
@@ -459,8 +453,8 @@ def _counting(api: str, written: object) -> bytes:
 def test_what_is_not_a_count_is_charged_at_its_worst(
     session: Open, http: Http, count: str, name: str, model: str
 ) -> None:
-    """Null was taken for 0 and true for 1: below what may have been written."""
-    with lying(lambda api: response(_counting(api, COUNTS[count])), for_ever=True) as liar:
+    """Null was taken for 0 and true for 1, which is less than may have been written."""
+    with lying(lambda api: response(_counting(api, COUNTS[count])), forever=True) as liar:
         trial = session(liar.url, id=model, max_output_tokens=WORST_OUTPUT, budget=Budget(usd=5.0))
         assert _ask(http, trial, name).status_code == 200
     (call,) = trial.calls
@@ -473,15 +467,17 @@ def test_what_is_not_a_count_is_charged_at_its_worst(
 def test_a_streamed_message_whose_last_count_is_none_is_charged_at_its_worst(
     session: Open, http: Http, count: str
 ) -> None:
-    """Its first event counts one token written: what is so far."""
+    """Its first event counts one written token, so far."""
 
     def lie(api: str) -> Answer:
         *rest, last, stop = true_events(api, {})
-        said = last.replace(b'"output_tokens": 50', b'"output_tokens": ' + json.dumps(COUNTS[count]).encode())
-        assert said != last
-        return stream(*rest, said, stop)
+        false = last.replace(
+            b'"output_tokens": 50', b'"output_tokens": ' + json.dumps(COUNTS[count]).encode()
+        )
+        assert false != last
+        return stream(*rest, false, stop)
 
-    with lying(lie, for_ever=True) as liar:
+    with lying(lie, forever=True) as liar:
         trial = session(liar.url, id="anthropic/x", stream="through", max_output_tokens=WORST_OUTPUT)
         assert _ask(http, trial, "messages", streamed=True).status_code == 200
     assert (trial.calls[0].usage, trial.charged["output_tokens"]) == (None, WORST_OUTPUT)
@@ -495,7 +491,7 @@ def test_a_retry_after_of_any_zone_and_year_is_read(zone: str, year: str) -> Non
 
 
 def test_a_retry_after_of_an_enormous_zone_is_no_failure_of_ours(session: Open, http: Http) -> None:
-    """It was an exception of the gateway's own, and the agent got 500."""
+    """The gateway raised an exception, and the agent got 500."""
     busy = response(b"{}", "503 Busy", retry_after="Thu, 01 Jan 2026 00:00:00 +99999999999999")
     with lying(busy) as liar:
         assert _ask(http, session(liar.url), "chat").status_code == 200

@@ -1,6 +1,6 @@
-"""No agent makes a trial invalid that it is about to lose: what it does to its own judgement is worth 0.
+"""No agent can make a trial invalid that it is about to lose: an attack on the judgement is worth 0.
 
-Each of these is a whole trial whose agent (the oracle's script, as root) has not done its task.
+Each test is a whole trial whose agent (the oracle's script, as root) has not done its task.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
         ptrace(13, int(pid), None, ctypes.addressof(registers))
         ptrace(17, int(pid), None, None)
 """
-"""Brings what the container sleeps with to call `exit_group(127)`: so ends one whose image has no `sleep`."""
+"""A shim that makes the container's sleeping process call `exit_group(127)`, as if its image had no `sleep`."""
 SPOILED = {
     "pipes for users": FIFO.format("/etc/passwd") + FIFO.format("/etc/group"),
     "a workspace that is a pipe": "cd /; " + FIFO.format("/app"),
@@ -112,7 +112,7 @@ def test_a_loser_judged_by_its_deliverable_alone_has_lost_as_well(
 def test_a_loser_whose_machine_cannot_collect_has_lost(
     run: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
-    """The task's own commands run in its machine, as root, before it is dead."""
+    """The task's own commands run in its container, as root, while it is alive."""
     monkeypatch.setattr(trial, "COLLECT_SECONDS", 5.0)
     toml = ROOT + '[verifier]\n[[verifier.collect]]\ncommand = "true"\n'
     record = run(act, toml, test="echo 0 > /logs/verifier/reward.txt")

@@ -1,7 +1,7 @@
-"""No agent makes a trial invalid by having its model's provider refuse it.
+"""No agent can make a trial invalid by having its model's provider refuse its calls.
 
-A provider that refuses is ours to answer for where it refuses our own smallest call as well, by the API that the agent
-is configured to speak: no request of an agent's can bring that about.
+A refusal is our failure only if the provider also refuses our own smallest call through the agent's configured API. No
+request of an agent's can cause that.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OK, REFUSES = Behaviour(text="ok"), Behaviour(status_code=403, message="Your pro
 
 
 def asking(api: ApiName, path: str, body: str) -> CliAgent:
-    """An agent that asks once, whatever it is configured to speak."""
+    """Return an agent that calls once, through any API."""
     script, body = (text.replace("{", "{{").replace("}", "}}") for text in (ASK, body))
     argv = ("/opt/assay/python/bin/python3", "-c", script, "{base_url}", "{key}", path, body, "{prompt}")
     return CliAgent(name="asking", version="1", argv=argv, api=api)
@@ -52,14 +52,14 @@ def gateway() -> Iterator[Gateway]:
 
 @pytest.fixture
 def run(tmp_path: Path, gateway: Gateway) -> Callable[..., TrialRecord]:
-    """A trial, which is repeated if that could help; the ledgers stay in `tmp_path`."""
+    """Run a trial, and repeat it if that could help. The ledgers are in `tmp_path`."""
 
     def run(agent: CliAgent, upstream: FakeUpstream) -> TrialRecord:
         make_task(tmp_path / "tasks", "made")
         prices = Prices(input=2.0, output=10.0, cache_hit=0.5)
         model = Model(name="fake", id="openai/x", api_base=upstream.url, prices=prices)
-        made = dataset(tmp_path / "tasks")
-        cell = Cell(agent=agent, model=model, dataset=made, budget=Budget(), attempts=1)
+        tasks = dataset(tmp_path / "tasks")
+        cell = Cell(agent=agent, model=model, dataset=tasks, budget=Budget(), attempts=1)
         sandboxes, store = DockerSandboxes(), Store(tmp_path / "outputs")
         sandboxes.prepare((), print)
         (planned,) = make_plan([cell], sandboxes, lambda _: ()).trials
@@ -93,9 +93,9 @@ def test_a_key_that_is_revoked_midway_is_ours(run: Callable[..., TrialRecord]) -
 @pytest.mark.parametrize(
     ("behaviours", "apis", "ask"),
     [
-        ([OK], ("chat",), RESPONSES),  # an API that it is not configured to speak, and that the server lacks
+        ([OK], ("chat",), RESPONSES),  # an API that is not configured, and that the server does not have
         ([REFUSES, OK], ("chat",), CHAT),  # words that the provider does not serve
-        ([Behaviour(status_code=400), OK], ("chat",), CHAT),  # a request that makes no sense to the provider
+        ([Behaviour(status_code=400), OK], ("chat",), CHAT),  # a request that the provider rejects
         ([Behaviour(status_code=404), OK], ("chat",), CHAT),
     ],
     ids=["another API", "flagged words", "a bad request", "something that is not there"],

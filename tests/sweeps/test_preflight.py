@@ -1,4 +1,4 @@
-"""Models that would refuse a sweep's calls are found before its first trial, for the price of a smallest call."""
+"""Models that would refuse a sweep's calls are found before its first trial, at the price of a smallest call."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def complaint(gateway: Gateway, folder: Path, *asked: Route) -> str:
 
 
 def test_a_wrong_key_spoiled_trial_after_trial_without_a_reason(gateway: Gateway, tmp_path: Path) -> None:
-    """All models that do not answer are named at once, in their providers' words, which do nothing to a terminal."""
+    """All models that do not answer are named at once, in their providers' words without control characters."""
     with FakeUpstream(REFUSED) as wrong, FakeUpstream(Behaviour(text="hello")) as right:
         asked = [route(wrong.url), route(right.url, name="right"), route(wrong.url, name="other")]
-        said = complaint(gateway, tmp_path, *asked)
+        message = complaint(gateway, tmp_path, *asked)
         assert len(wrong.requests) == 2, "once each"
-    first, second, last = said.splitlines()
+    first, second, last = message.splitlines()
     assert first.startswith("model fake (chat) did not answer a smallest call (401): ")
     assert "No such key:\\x1b[2J [key]" in first
     assert first.endswith("Check the key in FAKE_API_KEY, and what it may call.")
@@ -55,9 +55,9 @@ def test_a_server_that_lacks_an_agents_api_is_named_with_what_helps(
 ) -> None:
     with FakeUpstream(Behaviour(text="hello"), apis=("chat",)) as upstream:
         asked = [route(upstream.url, "responses"), *([route(upstream.url)] if answers else [])]
-        said = complaint(gateway, tmp_path, *asked)
-        assert "model fake (responses) did not answer a smallest call (404): " in said
-        assert "choose agents that speak chat, or model.id=custom_openai/x" in said
+        message = complaint(gateway, tmp_path, *asked)
+        assert "model fake (responses) did not answer a smallest call (404): " in message
+        assert "choose agents that speak chat, or model.id=custom_openai/x" in message
         preflight.check([route(upstream.url, "responses", id="custom_openai/x")], gateway, tmp_path, print)
 
 
@@ -74,9 +74,9 @@ def test_a_server_that_is_not_there_is_named_with_its_address(
     gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
-    said = complaint(gateway, tmp_path, route("http://127.0.0.1:9/v1"))
-    assert "(502): " in said
-    assert "Check that http://127.0.0.1:9/v1 can be reached from here" in said
+    message = complaint(gateway, tmp_path, route("http://127.0.0.1:9/v1"))
+    assert "(502): " in message
+    assert "Check that http://127.0.0.1:9/v1 can be reached from here" in message
 
 
 @pytest.mark.parametrize("api", ["chat", "responses", "messages"])
@@ -95,7 +95,7 @@ def test_the_smallest_call_is_metered_and_its_price_shown(
 
 
 def test_a_model_that_must_think_first_is_given_room(gateway: Gateway, tmp_path: Path) -> None:
-    """Some refuse a bound on output that is below what they think."""
+    """Some providers refuse a bound on output that is smaller than their thoughts."""
     with FakeUpstream(Behaviour(status_code=400), Behaviour(text="hello")) as upstream:
         preflight.check([route(upstream.url, max_output_tokens=900)], gateway, tmp_path, print)
         bounds = [

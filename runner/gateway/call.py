@@ -1,0 +1,62 @@
+"""One model call under way, and the answer that its agent gets."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from runner.records import Model, ModelCall, Record, Usage
+
+if TYPE_CHECKING:
+    from runner.gateway.api import Api, Json
+    from runner.gateway.wire import Outlet
+
+
+class Answer(Record):
+    """The answer that an agent gets."""
+
+    status_code: int
+    body: dict[str, object]
+
+
+class Call:
+    """One call under way."""
+
+    task: asyncio.Task[Answer]
+    """Task that serves the call. Cancelling it cancels the call upstream and writes it to the ledger."""
+
+    def __init__(self, api: Api, request: Json, *, index: int, streamed: bool) -> None:
+        self.api, self.request, self.index, self.streamed = api, request, index, streamed
+        self.outlet: Outlet | None = None
+        """Destination of the provider's events; None if the answer is collected first."""
+        self.on_ledger = False
+        self.attempts = self.lost = 0
+        self.waited_seconds = 0.0
+        self.dropped: tuple[str, ...] = ()
+        self.usage: Usage | None = None
+        self.cost_usd: float | None = None
+        self._started_at, self._started = datetime.now(UTC), time.monotonic()
+
+    def ended(self, model: Model, status_code: int, **outcome: Any) -> ModelCall:
+        """Return the call's line on the ledger. `outcome` are further fields of `ModelCall`."""
+        return ModelCall(
+            index=self.index,
+            api=self.api.name,
+            model=model.id,
+            scripted=model.scripted,
+            replayed=model.replayed,
+            started_at=self._started_at,
+            latency_seconds=time.monotonic() - self._started,
+            waited_seconds=self.waited_seconds,
+            streamed=self.streamed,
+            attempts=self.attempts,
+            lost=self.lost,
+            dropped=self.dropped,
+            request=self.request,
+            usage=self.usage,
+            cost_usd=self.cost_usd,
+            status_code=status_code,
+            **outcome,
+        )
