@@ -67,7 +67,7 @@ class Side(NamedTuple):
             raise ConfigError(f"{self.source.name} has no task {', '.join(sorted(absent))} of the core set.")
         return trials[trials["task"].isin(self.tasks)]
 
-    def said(self, outputs: Path) -> dict[str, Any]:
+    def description(self, outputs: Path) -> dict[str, Any]:
         """What it is, for the record."""
         return {
             "source": self.source.name,
@@ -121,17 +121,17 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     cells["difference"] = cells["right"] - cells["left"] if comparable else math.nan
     cells = cells.sort_values("left_rank", kind="stable")
     cells.insert(0, "cell", [" · ".join(map(str, key)) for key in cells.index])
-    said, outputs = _scorings(left, right), left.source.path.parent
+    scorings, outputs = _scorings(left, right), left.source.path.parent
     comparison = Comparison(
         name=_name(left, right, outputs),
-        left=left.said(outputs) | {"scoring": said[0]},
-        right=right.said(outputs) | {"scoring": said[1]},
+        left=left.description(outputs) | {"scoring": scorings[0]},
+        right=right.description(outputs) | {"scoring": scorings[1]},
         agreement=figures(found),
     )
     wide = width()
     row = (str(found.cells), *agreement_words(found))
     agreed = table((Column("cells"), *AGREEMENT), [row], wide, f"{left.name} against {right.name}")
-    notes = [f"Scored by {said[0]}; on the right by {said[1]}."]
+    notes = [f"Scored by {scorings[0]}; on the right by {scorings[1]}."]
     notes += [f"Not all could be said: {found.why}."] if found.why else []
     notes += [f"{side.name}: {line}" for side in (left, right) for line in left_out(side.trials())]
     return (
@@ -147,7 +147,7 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     )
 
 
-def keep(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
+def write_comparison(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
     """Write a comparison into the folder of the sweep on its left; returns the JSON file."""
     path = sweep / COMPARISONS / f"{found.name}.json"
     write_atomically(path, found.model_dump_json(indent=1).encode())
@@ -155,7 +155,7 @@ def keep(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
     return path
 
 
-def kept(sweep: Path, state: str) -> dict[Path, Comparison]:
+def current_comparisons(sweep: Path, state: str) -> dict[Path, Comparison]:
     """File -> what this sweep was compared with, as long as its trials and scoring are still those (`state` is their
     `digest`), and the trials on the right. A right side that is gone contradicts nothing.
     """

@@ -36,10 +36,10 @@ def endings(trials: pd.DataFrame) -> dict[str, Endings]:
     found: dict[str, Endings] = {}
     counts = trials.groupby([trials["cell"], words, flags]).size()
     for key, count in zip(counts.index.to_list(), counts.to_list(), strict=True):
-        cell, word, said = map(str, key)
+        cell, word, texts = map(str, key)
         own = found.setdefault(cell, Endings(Counter(), Counter()))
         own.statuses[word] += count
-        own.flags.update(dict.fromkeys(said.split(), count))
+        own.flags.update(dict.fromkeys(texts.split(), count))
     return found
 
 
@@ -53,5 +53,5 @@ def ending_lines(trials: pd.DataFrame, cells: Iterable[str]) -> Iterator[str]:
         yield "How trials ended, where not all completed or some are flagged:"
     for cell, own in odd.items():
         flags = ", ".join(f"{flag} {count}" for flag, count in own.flags.most_common())
-        said = ", ".join(f"{word} {own.statuses[word]}" for word in STATUSES if own.statuses[word])
-        yield f"  {cell}: {said}{f'; flags: {flags}' if flags else ''}"
+        texts = ", ".join(f"{word} {own.statuses[word]}" for word in STATUSES if own.statuses[word])
+        yield f"  {cell}: {texts}{f'; flags: {flags}' if flags else ''}"

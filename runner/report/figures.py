@@ -219,9 +219,9 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
     panels: list[Axes] = list(figure.subplots(1, len(curves), sharey=True, squeeze=False)[0])
     for axes, (tier, curve) in zip(panels, curves.items(), strict=True):
         for at, (name, line) in reversed(list(enumerate(curve.iterrows()))):
-            told = at < len(LINES)
+            is_named = at < len(LINES)
             look: dict[str, Any] = {"color": FAINT, "marker": "o", "ms": 2.5}
-            if told:
+            if is_named:
                 dashes, point = LINES[at]
                 look = {
                     "color": ACCENT,
@@ -231,7 +231,7 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
                     "mfc": "none",
                     "label": cut(str(name)),
                 }
-            axes.plot(curve.columns, line, lw=1.3, zorder=3 if told else 1, **look)
+            axes.plot(curve.columns, line, lw=1.3, zorder=3 if is_named else 1, **look)
         axes.set(title=tier, xlabel="budget, USD a trial", ylim=(-0.03, 1.03))
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -148,25 +148,25 @@ def _fits(theirs: pd.DataFrame, mapping: Mapping) -> None:
 
 def _complete(mapping: Mapping) -> None:
     """Raises `ConfigError` for what is said twice, and for what must be said and is not."""
-    said = [*mapping.columns, *mapping.constants]
+    given = [*mapping.columns, *mapping.constants]
     if twice := set(mapping.columns) & set(mapping.constants):
         raise ConfigError(f"mapping: {', '.join(sorted(twice))} is both a column and a constant.")
     if taken := set(mapping.components) & {*COLUMNS, "cell", "tokens"}:
         raise ConfigError(
             f"mapping.components: {', '.join(sorted(taken))} is a column of its own; choose another name."
         )
-    if absent := [name for name in NEEDED if name not in said]:
+    if absent := [name for name in NEEDED if name not in given]:
         raise ConfigError(f"mapping: say what {', '.join(absent)} is, as a column or a constant.")
-    if "reward" not in said and "passed" not in said:
+    if "reward" not in given and "passed" not in given:
         raise ConfigError("mapping: say what reward or passed is; without either nothing can be scored.")
 
 
 def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
     """One of their columns by our words and in our units; what is no number stays, for `check` to name its row."""
     words = theirs.astype("string").str.strip()
-    if said := mapping.words.get(name):
+    if meanings := mapping.words.get(name):
         words = words.fillna("")
-        meant = {word: _word(word, said) for word in words.unique()}
+        meant = {word: _word(word, meanings) for word in words.unique()}
         return words.astype(object).map(meant).astype(object)
     values = (words if name in NAMES else theirs).astype(object)
     values = values.mask(words.isin(mapping.missing) | words.isna(), None)
@@ -176,9 +176,9 @@ def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
     return values
 
 
-def _word(word: str, said: Named[str, Any]) -> Any:
+def _word(word: str, meanings: Named[str, Any]) -> Any:
     """What a word means: as listed, as every other, or itself; no word is missing unless that is listed."""
-    return said.get(word, said.get(ANY, word) if word else None)
+    return meanings.get(word, meanings.get(ANY, word) if word else None)
 
 
 def _no_number(values: pd.Series) -> pd.Index:
@@ -208,8 +208,10 @@ def _identity(ours: pd.DataFrame, content: str) -> pd.DataFrame:
     names = ["agent", "model", "dataset", "budget", "task", "attempt", "tier", "category", "language"]
     rows = ours[names].reset_index(drop=True).assign(attempt=ours["attempt"].to_numpy(int))
     order = [*(name for name in NAMES if name != "status"), "attempt"]
-    said = zip(*(rows[name].astype("str").tolist() for name in order), strict=True)
-    keys = [hashlib.sha256("\n".join(["imported", content, *of]).encode()).hexdigest()[:32] for of in said]
+    identities = zip(*(rows[name].astype("str").tolist() for name in order), strict=True)
+    keys = [
+        hashlib.sha256("\n".join(["imported", content, *of]).encode()).hexdigest()[:32] for of in identities
+    ]
     rows.insert(0, "key", keys)
     return rows.assign(cell=ours["cell"].to_numpy())
 

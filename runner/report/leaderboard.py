@@ -23,8 +23,8 @@ from runner.report.verdicts import (
     few_tasks,
     fewer_attempts,
     headline,
+    lead_sentence,
     small_tiers,
-    told_apart,
     unbounded,
     what_counts,
 )
@@ -113,8 +113,8 @@ def leaderboard_text(
         if best := winners(contenders, draws, scoring.confidence, few):
             parts.append(_winners(best, of, width))
             called = {cell: f"{line['agent']} · {model_name(line)}" for cell, line in lines(of).items()}
-            said = (told_apart(best, called, few), not_in_the_running(best, len(contenders)))
-            parts += [line for text in said for line in paragraph(_without_control(text), width)]
+            sentences = (lead_sentence(best, called, few), not_in_the_running(best, len(contenders)))
+            parts += [line for text in sentences for line in paragraph(_without_control(text), width)]
     notes = [f"No room here for {', '.join(left_off)}: leaderboard.csv has all columns."] if left_off else []
     notes += _notes(trials, cells, scoring)
     return "\n".join([*parts, *(line for note in notes for line in paragraph(_without_control(note), width))])

@@ -96,7 +96,7 @@ def write_report(found: Findings) -> Path:
     """
     folder = found.folder / "report"
     with figures.style():
-        chapters = [_shown(chapter, folder) for chapter in chapters_of(found)]
+        chapters = [_rendered(chapter, folder) for chapter in chapters_of(found)]
     blocks = [block for chapter in chapters for section in chapter["sections"] for block in section["blocks"]]
     pictures = {name: of for block in blocks if isinstance(block, Drawn) for name, of in block.files.items()}
     for name, content in {**pictures, "index.html": _html(found, chapters).encode()}.items():
@@ -143,7 +143,7 @@ def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
     )
 
 
-def _shown(chapter: Chapter, folder: Path) -> dict[str, Any]:
+def _rendered(chapter: Chapter, folder: Path) -> dict[str, Any]:
     """A chapter for the template, its pictures drawn for `folder`."""
     sections = [
         {

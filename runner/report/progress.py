@@ -69,10 +69,10 @@ class Progress:
         self._seconds: list[float] = []
         self._ended: Counter[str] = Counter()
         self._usd, self._unpriced = 0.0, 0
-        self._said = 0
+        self._reported = 0
         self._doing: tuple[str, ...] = ()
         self._over = Event()
-        self._beat = Thread(target=self._say_now_and_then, name="progress", daemon=True)
+        self._beat = Thread(target=self._report_regularly, name="progress", daemon=True)
         columns: list[ProgressColumn] = [TimeElapsedColumn(), _Line(self._fitting)]
         if self.console.width >= WIDE:
             columns.insert(0, BarColumn(BAR))
@@ -126,8 +126,8 @@ class Progress:
             self._unpriced += record.cost_usd is None
             done = self._ended.total()
             self._bar.update(self._line, completed=done)
-            if self.quiet and (done == self.total or done - self._said >= STEP * self.total):
-                self._say()
+            if self.quiet and (done == self.total or done - self._reported >= STEP * self.total):
+                self._report()
 
     @contextmanager
     def making(self, key: str, how: str, image: str) -> Iterator[None]:
@@ -196,14 +196,14 @@ class Progress:
             if trial := self._running.get(key):
                 self._running[key] = trial._replace(phase=phase, image=image)
 
-    def _say(self) -> None:
-        self._said = self._ended.total()
+    def _report(self) -> None:
+        self._reported = self._ended.total()
         self.note(self.summary())
 
-    def _say_now_and_then(self) -> None:
+    def _report_regularly(self) -> None:
         while not self._over.wait(SILENCE_SECONDS):
             with self._lock:
-                self._say()
+                self._report()
 
 
 class _Line(ProgressColumn):

@@ -62,11 +62,11 @@ def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> st
         dict(leaves(scoring.model_dump(exclude={"labels"}))) for scoring in (plan.scoring, asked)
     )
     changed = [key for key in before | after if before.get(key) != after.get(key)]
-    said = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
+    changes = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
     now = sweep_file.read(sweep)  # the records took a while, in which its sweep may have started again
     sweep_file.write(sweep, now.model_copy(update={"scoring": asked}))
     (sweep / "projected.json").unlink(missing_ok=True)  # the stamp of tables that are no longer right
-    return f"Scored anew: {said or 'other labels'}."
+    return f"Scored anew: {changes or 'other labels'}."
 
 
 def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
@@ -94,8 +94,8 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     called = cell_names(trials)
 
     def text(wide: int) -> str:
-        said = [_text(dataset, parts[dataset], agreements[dataset], called, wide) for dataset in parts]
-        return "\n".join([*said, *(line for each in left_out(planned) for line in paragraph(each, wide))])
+        texts = [_text(dataset, parts[dataset], agreements[dataset], called, wide) for dataset in parts]
+        return "\n".join([*texts, *(line for each in left_out(planned) for line in paragraph(each, wide))])
 
     found = {
         "base": names[0],
@@ -111,7 +111,7 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     return f"{text(width())}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
 
 
-def ranked_anew(sweep: Path, state: str) -> list[Path]:
+def current_ranking(sweep: Path, state: str) -> list[Path]:
     """`SENSITIVITY` of this sweep, if there is one and the sweep's trials and scoring are still those: `state` is their
     `digest`.
     """
@@ -124,12 +124,12 @@ def labels(scorings: Sequence[Scoring]) -> list[str]:
     """A name for each, unlike the others': its `title`, with the keys that differ between scorings of that title."""
     values = [dict(leaves(scoring.model_dump(exclude=_IN_TITLE))) for scoring in scorings]
     titles = [scoring.title for scoring in scorings]
-    said = []
+    names = []
     for name, own in zip(titles, values, strict=True):
         rivals = [of for of, other in zip(values, titles, strict=True) if other == name]
         varied = [key for key in own if any(of.get(key) != own[key] for of in rivals)]
-        said.append(" ".join([name, *(f"{key}={own[key]}" for key in varied)]))
-    return said
+        names.append(" ".join([name, *(f"{key}={own[key]}" for key in varied)]))
+    return names
 
 
 def figures(found: Agreement) -> dict[str, Any]:

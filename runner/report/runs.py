@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from metrics.table import valid
-from runner.report.comparison import COMPARISONS, Comparison, kept
+from runner.report.comparison import COMPARISONS, Comparison, current_comparisons
 from runner.report.criteria import not_in_the_running, verdict, winners
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import lines
 from runner.report.projections import REPORT, TABLES, load_trials
-from runner.report.rescoring import ranked_anew
+from runner.report.rescoring import current_ranking
 from runner.report.sources import digest
-from runner.report.verdicts import small_tiers, told_apart
+from runner.report.verdicts import lead_sentence, small_tiers
 from runner.report.wording import MARKS, agent_name, model_name
 from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
@@ -90,8 +90,8 @@ class TrackedRun(NamedTuple):
     def digest(self) -> str:
         """Of all that is logged. A trajectory is as old as its record, which `trials` shows."""
         files = sorted(f"{folder}/{path.name}" for path, folder in self.files.items())
-        said = [LAYOUT, self.name, self.params, self.metrics, self.tags, files, self.trials.to_csv()]
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        logged = [LAYOUT, self.name, self.params, self.metrics, self.tags, files, self.trials.to_csv()]
+        return hashlib.sha256(json.dumps(logged, sort_keys=True).encode()).hexdigest()
 
 
 def tracked_runs(sweep: Path, trajectories: str) -> list[TrackedRun]:
@@ -147,7 +147,7 @@ def _sweep(found: Findings) -> TrackedRun:
     plan, trials, sweep = found.plan, found.trials, found.folder
     refused = trials["reason"].str.startswith("refused: ")
     state = digest(trials, plan.scoring)
-    compared, anew = kept(sweep, state), ranked_anew(sweep, state)
+    compared, ranking = current_comparisons(sweep, state), current_ranking(sweep, state)
     metrics, missing = _finite(
         {
             "cells": trials["cell"].nunique(),
@@ -159,10 +159,10 @@ def _sweep(found: Findings) -> TrackedRun:
             **_agreements(compared),
         }
     )
-    files = [*(sweep / name for name in (*TABLES, sweep_file.NAME, "config.yaml")), *anew]
+    files = [*(sweep / name for name in (*TABLES, sweep_file.NAME, "config.yaml")), *ranking]
     pairs = [file.with_suffix(ending) for file in compared for ending in (".json", ".csv")]
     report = sorted((sweep / REPORT.parent).glob("*"))
-    contents = {"assay.rescored": _content(anew[0])} if anew else {}
+    contents = {"assay.rescored": _content(ranking[0])} if ranking else {}
     contents |= {"assay.report": _content(sweep / REPORT)} if report else {}
     return TrackedRun(
         identity="",
@@ -198,12 +198,12 @@ def _best(found: Findings) -> dict[str, str]:
             criterion = winner.criterion.replace("/", "_per_")
             tags[f"assay.best.{criterion}"].append(f"{cells}: {winner.value}, {lead}")
             tags["mlflow.note.content"].append(f"* {winner.criterion}: {cells}, {winner.value} ({lead})")
-        if said := told_apart(best, found.names, few):
-            tags["mlflow.note.content"].append(f"\n{said}")
+        if sentence := lead_sentence(best, found.names, few):
+            tags["mlflow.note.content"].append(f"\n{sentence}")
         if absent := not_in_the_running(best, len(of.contenders)):
             tags["mlflow.note.content"].append(f"\n{absent}")
     tags["mlflow.note.content"].append("\nThe report: *Artifacts*, `report/index.html`.")
-    return {tag: "\n".join(said)[:5000] for tag, said in tags.items()}
+    return {tag: "\n".join(texts)[:5000] for tag, texts in tags.items()}
 
 
 def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
@@ -259,15 +259,15 @@ def _marks(trials: pd.DataFrame) -> dict[str, str]:
 def _finite(metrics: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
     """Metrics that a store can hold, and for the others a tag that says why they are missing."""
     values = {name: float(value) for name, value in metrics.items()}
-    kept = {name: round(value, 6) for name, value in values.items() if math.isfinite(value)}
+    finite = {name: round(value, 6) for name, value in values.items() if math.isfinite(value)}
     missing = {
         f"assay.missing.{name}": "infinite: no pass"
         if math.isinf(value)
         else "unknown: no price, or no valid trial"
         for name, value in values.items()
-        if name not in kept
+        if name not in finite
     }
-    return kept, missing
+    return finite, missing
 
 
 def _trajectories(trials: pd.DataFrame, store: Store, which: str) -> dict[Path, str | None]:

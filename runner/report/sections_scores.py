@@ -23,8 +23,8 @@ from runner.report.verdicts import (
     bounded,
     few_tasks,
     headline,
+    lead_sentence,
     small_tiers,
-    told_apart,
     unbounded,
     what_counts,
 )
@@ -92,8 +92,8 @@ def four_criteria(found: Findings) -> Section | None:
     if (rivals := len(found.contenders)) > 2:  # noqa: PLR2004 - two have one lead between them
         note += f" That is not corrected for the choice of the best among {rivals} cells; the pairs further down are."
     absent = not_in_the_running(best, rivals)
-    said = [Text(text)] if (text := told_apart(best, names, few)) else []
-    return Section("criteria", verdict(best), [*said, table, Text(f"{note} {absent}".strip())])
+    sentence = [Text(text)] if (text := lead_sentence(best, names, few)) else []
+    return Section("criteria", verdict(best), [*sentence, table, Text(f"{note} {absent}".strip())])
 
 
 def leaderboard(found: Findings) -> Section:
@@ -270,11 +270,11 @@ def heat_map(found: Findings) -> Section | None:
     scores = table.pivot_table(index="agent", columns="column", values="AMS", aggfunc="max", dropna=False)
     best = [scores.max(axis=axis).sort_values(ascending=False, kind="stable").index for axis in (1, 0)]
     scores = scores.loc[best[0], best[1]]
-    said = "; ".join(f"{names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())
+    scores_text = "; ".join(f"{names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())
     picture = Picture(
         "heat_map",
         f"AMS (0 to 1) of {len(cells)} cells; the best agent of each model is outlined.",
-        f"Heat map of AMS by agent and model: {said}.",
+        f"Heat map of AMS by agent and model: {scores_text}.",
         partial(figures.heat_map, scores),
     )
     return Section("heat-map", "Agent × model", [picture])
@@ -289,8 +289,8 @@ def cost_quality(found: Findings) -> Section | None:
     points = points.assign(
         mark=points["mark"].mask(~exact, "≥" + points["mark"]), price=points["usd_per_pass_least"]
     )
-    shown = points[~points["price"].isin([math.inf]) & points["price"].notna()]
-    if shown.empty:
+    placed = points[~points["price"].isin([math.inf]) & points["price"].notna()]
+    if placed.empty:
         return None
     names, leaders = found.names, points[points["front"]].sort_values("usd_per_pass")
     best = "; ".join(
@@ -299,22 +299,22 @@ def cost_quality(found: Findings) -> Section | None:
     )
     picture = Picture(
         "cost_quality",
-        f"Pass rate over planned tasks against USD per pass, {len(shown)} of {len(cells)} cells; numbers are ranks in "
+        f"Pass rate over planned tasks against USD per pass, {len(placed)} of {len(cells)} cells; numbers are ranks in "
         "the leaderboard. Filled: on the Pareto front. Dotted: medians of the cells shown."
         + (
             ""
-            if exact[shown.index].all()
+            if exact[placed.index].all()
             else " ≥: at the least that its price can be, as some costs are unknown."
         ),
         f"Scatter of cost and quality. On the Pareto front, cheapest first: {best or 'none'}.",
-        partial(figures.cost_quality, shown.assign(usd_per_pass=shown["price"])[list(_POINT)]),
+        partial(figures.cost_quality, placed.assign(usd_per_pass=placed["price"])[list(_POINT)]),
     )
-    said = (
+    sentence = (
         f"Pareto front, cheapest first: {best}."
         if best
         else "No price is known whole: there is no Pareto front."
     )
-    blocks: list[Block] = [picture, Text(said)]
-    if left := [names[cell] for cell in points.index.difference(shown.index)]:
+    blocks: list[Block] = [picture, Text(sentence)]
+    if left := [names[cell] for cell in points.index.difference(placed.index)]:
         blocks.append(Text(f"Not shown, for want of a pass or of a price: {'; '.join(left)}."))
     return Section("cost-quality", "Cost and quality", blocks)

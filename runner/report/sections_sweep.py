@@ -71,8 +71,8 @@ def audit(found: Findings) -> Section | None:
              Value(line["reason"] or "-", line["reason"]), figure(line["cost_usd"], usd)]
             for line in spoiled.sort_values("cost_usd", ascending=False).head(_AUDITED).to_dict("records")
         ]  # fmt: skip
-        shown = f", {len(rows)} of them shown" if len(rows) < len(spoiled) else ""
-        caption = f"{len(spoiled)} of {len(found.trials)} trials{shown}; they spent {usd(known)} USD{more}"
+        part = f", {len(rows)} of them shown" if len(rows) < len(spoiled) else ""
+        caption = f"{len(spoiled)} of {len(found.trials)} trials{part}; they spent {usd(known)} USD{more}"
         blocks.append(Table(caption, columns, rows))
     held = found.trials["reason"].str.startswith("not run: ")
     labels = kinds.mask(kinds.eq("not run") & held, found.trials["reason"])
@@ -83,8 +83,8 @@ def audit(found: Findings) -> Section | None:
             f"{task}: {reason.removeprefix('refused: ')}" if kind == "refused" else task
             for task, reason in zip(tasks["task"], tasks["reason"], strict=True)
         )
-        said = f"{len(of)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."
-        blocks.append(Text(f"{said} {why}" if why else said))
+        sentence = f"{len(of)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."
+        blocks.append(Text(f"{sentence} {why}" if why else sentence))
     return Section("audit", "Invalid trials", blocks)
 
 

@@ -27,14 +27,14 @@ def pairs(found: Findings) -> Section | None:
     if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
         return None
     by = headline(found.contenders)
-    said = "AMS" if by == "AMS" else "pass rate"
+    measure = "AMS" if by == "AMS" else "pass rate"
     few = bool(small_tiers(found.trials, found.scoring))
     leads = pairwise(rivals, by, found.scoring.confidence)
     names = found.names
     columns = (
-        Column("better", f"of the two, by {said} on these tasks", text=True),
+        Column("better", f"of the two, by {measure} on these tasks", text=True),
         Column("other", text=True),
-        Column("lead", f"difference of their {said}"),
+        Column("lead", f"difference of their {measure}"),
         Column(
             "low",
             f"end of the lead's {found.scoring.confidence:.0%} interval, both on the same resampled tasks",
@@ -61,7 +61,7 @@ def pairs(found: Findings) -> Section | None:
              figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), figure(line["p_joint"], ".3g"),
              Value(word, word)]
         )  # fmt: skip
-    table = Table(f"{said[0].upper()}{said[1:]} of {len(leads)} pairs, surest first", columns, rows)
+    table = Table(f"{measure[0].upper()}{measure[1:]} of {len(leads)} pairs, surest first", columns, rows)
     note = Text(
         f"No Holm p can be below {_least(found.scoring, len(leads)):.3g} with "
         f"{found.scoring.resamples} resamples, so the joint p decides: a step-down against the largest "
@@ -103,14 +103,14 @@ def pass_profile(found: Findings) -> Section | None:
     passes = pd.DataFrame(
         {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in planned}, index=names
     )
-    said = "; ".join(
+    passes_text = "; ".join(
         f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {count}" for tier, count in planned.items())
         for name, line in zip(names, passes.to_dict("records"), strict=True)
     )
     picture = Picture(
         "pass_profile",
         "Tasks passed, by tier, of those planned; best first.",
-        f"Bars of passes by tier. {said}.",
+        f"Bars of passes by tier. {passes_text}.",
         partial(figures.pass_profile, passes, planned),
     )
     return Section("profile", "Passes by tier", [picture])
@@ -124,11 +124,11 @@ def budgets(found: Findings) -> Section | None:
     if not curves:
         return None
     names = found.names
-    told = min(len(cells), len(figures.LINES))
+    named = min(len(cells), len(figures.LINES))
     picture = Picture(
         "budgets",
         "Mean reward over the tier's planned tasks when a trial dearer than the budget, or of unknown cost, counts 0 "
-        f"(CBQ, eq. 3), at the scoring's budgets. Named: the {told} best of {len(cells)}.",
+        f"(CBQ, eq. 3), at the scoring's budgets. Named: the {named} best of {len(cells)}.",
         "Curves of quality against budget; their values are in the table beneath.",
         partial(figures.budget_curves, {name: curve.rename(index=names) for name, curve in curves.items()}),
     )

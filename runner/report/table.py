@@ -72,7 +72,7 @@ def trials_table(
 
 def never_run(identity: pd.DataFrame) -> pd.DataFrame:
     """The rows of `trials_table` of trials without records; `identity` has the fields of `TrialName` and `cell`."""
-    said: dict[str, Any] = {
+    missing: dict[str, Any] = {
         "scripted": False,
         "replayed": False,
         "ran": False,
@@ -81,7 +81,7 @@ def never_run(identity: pd.DataFrame) -> pd.DataFrame:
         "reason": "not run",
         **dict.fromkeys((*_TYPES, "started_at", "finished_at")),
     }
-    table = identity.assign(**said)
+    table = identity.assign(**missing)
     moments = {name: pd.to_datetime(table[name], utc=True) for name in ("started_at", "finished_at")}
     return table.assign(**moments).astype(_TYPES)
 

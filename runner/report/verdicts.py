@@ -109,7 +109,7 @@ def bound_text(cell: Mapping[Any, Any], name: str, style: Any) -> str:
     return f">={number(least, style)}" if math.isnan(value) and math.isfinite(least) else number(value, style)
 
 
-def told_apart(found: Sequence[Winner], names: Mapping[str, str], few: Sequence[str]) -> str:
+def lead_sentence(found: Sequence[Winner], names: Mapping[str, str], few: Sequence[str]) -> str:
     """A sentence on who cannot be told apart from the best, by AMS or else by passes; empty without a rival."""
     by = {winner.criterion: winner for winner in found}
     winner = by.get("AMS") or by.get("passes")

@@ -10,14 +10,14 @@ from metrics.table import valid
 
 LIVE, PROGRAMS, UNKNOWN = "verified_live", "programs_changed", "programs_unknown"
 NO_VERDICT, DIFFER = "no_verdict", "verdicts_differ"
-TOLD = (LIVE, PROGRAMS, UNKNOWN, NO_VERDICT, DIFFER, "artifacts_left_out")
+CONDITIONS = (LIVE, PROGRAMS, UNKNOWN, NO_VERDICT, DIFFER, "artifacts_left_out")
 """Flags of a trial that say how far its verdict reaches."""
 
 
 def has(trials: pd.DataFrame, *flags: str) -> pd.Series[bool]:
     """Which trials have one of these flags; none of an import, which says nothing of them."""
-    said = trials["flags"] if "flags" in trials else pd.Series("", trials.index)
-    return said.fillna("").map(lambda own: not set(flags).isdisjoint(own.split())).astype(bool)
+    flags_of = trials["flags"] if "flags" in trials else pd.Series("", trials.index)
+    return flags_of.fillna("").map(lambda own: not set(flags).isdisjoint(own.split())).astype(bool)
 
 
 def passes(trials: pd.DataFrame) -> pd.Series[bool]:

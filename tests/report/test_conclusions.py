@@ -15,7 +15,7 @@ from runner.report.findings import Findings
 from runner.report.leaderboard import cell_scores, leaderboard_text
 from runner.report.page import chapters_of, write_report
 from runner.report.table import trials_table
-from runner.report.verdicts import small_tiers, told_apart, what_counts
+from runner.report.verdicts import lead_sentence, small_tiers, what_counts
 from tests.report.conftest import findings
 from tests.report.plans import SCORING, record, row
 
@@ -113,7 +113,7 @@ def test_a_lead_from_one_task_a_tier_was_clear(tmp_path: Path, tasks: int, clear
     pairs = next(section for section in chapters(found) if section.name == "pairs")
     decided = {line[-1].text for line in pairs.blocks[0].rows}
     assert decided == {"yes" if clear == "yes" else "too few tasks"}
-    said = told_apart(best, found.names, few)
+    said = lead_sentence(best, found.names, few)
     assert ("is told apart from the other" if clear == "yes" else "too few tasks to tell it apart") in said
 
 

@@ -21,7 +21,7 @@ from runner.jobs.report import Report as ReportJob
 from runner.records import ErrorInfo, PlannedRow, Prices, PriceTier, Status, TrialRecord
 from runner.report import figures
 from runner.report.blocks import Picture, Table
-from runner.report.comparison import Side, compare, keep
+from runner.report.comparison import Side, compare, write_comparison
 from runner.report.findings import Findings
 from runner.report.page import chapters_of
 from runner.report.projections import write_projections
@@ -381,7 +381,7 @@ def test_what_other_jobs_found_is_shown_as_long_as_it_is_of_these_trials(tmp_pat
     sweep = write_sweep(tmp_path, planned, records)
     source = read_source("quickstart", tmp_path)
     compared, cells, _ = compare(Side(source, "AMS", SCORING), Side(source, "passes", SCORING))
-    keep(sweep, compared, cells)
+    write_comparison(sweep, compared, cells)
     compare_scorings(sweep, [SCORING.model_copy(update={"alpha": 0.9})])
     names, said = drawn(findings(sweep, planned, records))
     assert {"agreement", "sensitivity"} <= names

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from runner.agents.bounds import Nop, Oracle
-from runner.benchmarks.project_setup.dataset import TASK
+from runner.benchmarks.project_setup.dataset import ORIGIN, TASK
 from runner.benchmarks.project_setup.deliverables import Truth
 from runner.benchmarks.project_setup.projects import Project
-from runner.benchmarks.project_setup.truth import ORIGIN
 from runner.benchmarks.project_setup.verifier import measured_in
 from runner.gateway import Gateway
 from runner.protocols import Agent

@@ -68,8 +68,8 @@ def files(found: Findings) -> Section | None:
         for at, name in found.names.items()
         if at in counts and at in found.contenders.index
     ]
-    shown = [(name, values) for name, values in [(_HUMAN, counts[None]), *own] if len(values)]
-    if not shown:
+    sizes = [(name, values) for name, values in [(_HUMAN, counts[None]), *own] if len(values)]
+    if not sizes:
         return None
     columns = [
         Column("whose", text=True),
@@ -79,14 +79,14 @@ def files(found: Findings) -> Section | None:
     rows = [
         [Value(name, float(at)), figure(len(values), ".0f"),
          *(figure(float(end), ".3g") for end in np.quantile(values, (0, 0.25, 0.5, 0.75, 1)))]
-        for at, (name, values) in enumerate(shown)
+        for at, (name, values) in enumerate(sizes)
     ]  # fmt: skip
     picture = Picture(
         "tool_files",
         "Files of each workspace: dots, with median and quartiles; hidden files and dependencies do not count. The "
         f"axis ends at {figures_tools.MOST_FILES}: a star says what has more.",
         "Distributions of the number of files; their quartiles are in the table beneath.",
-        partial(figures_tools.files, shown),
+        partial(figures_tools.files, sizes),
     )
     blocks: list[Block] = [picture, Table("Files of a tool", columns, rows), *_structure(found)]
     if not len(counts[None]):

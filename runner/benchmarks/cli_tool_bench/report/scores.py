@@ -95,8 +95,8 @@ def languages(found: Findings) -> Section:
     table = _by(found, values, "language", score)
     blocks: list[Block] = [table]
     if len(found.contenders):
-        shown = values.reindex(found.contenders.index).rename(index=found.names)
-        draw = partial(figures.languages, shown)
+        scores = values.reindex(found.contenders.index).rename(index=found.names)
+        draw = partial(figures.languages, scores)
         alt = "Bars of the score by language; their values are in the table beneath."
         blocks.insert(0, Picture("tool_languages", f"{table.caption}; best AMS first.", alt, draw))
     return Section("tool-languages", "Tools: by language", blocks)

@@ -78,13 +78,13 @@ def rounds(found: Findings) -> Section | None:
         return None
     table = nl2repo.overall(found.trials, found.scoring.attempts)
     tiers = [name for name in ("tier easy", "tier medium", "tier hard", "tier unknown") if name in table]
-    shown = (
+    points = (
         cells[["agent", "model"]]
         .assign(turns=limits.astype(float))
         .join(table[["score", *tiers]])
         .dropna(subset="turns")
     )
-    shown = shown.sort_values(["agent", "model", "turns"])
+    points = points.sort_values(["agent", "model", "turns"])
     columns = [
         AGENT,
         MODEL,
@@ -96,13 +96,13 @@ def rounds(found: Findings) -> Section | None:
         [Value(str(row["agent"]), str(row["agent"])), Value(str(row["model"]), str(row["model"])),
          figure(float(row["turns"]), ".0f"), figure(float(row["score"]), ".1%"),
          *(figure(float(row[tier]), ".1%") for tier in tiers)]
-        for row in shown.to_dict("records")
+        for row in points.to_dict("records")
     ]  # fmt: skip
     picture = Picture(
         "suite_rounds",
         "Score against the most turns that a trial may use, a line a tier; one panel an agent and model.",
         "Lines of the score against the limit on turns; their values are in the table beneath.",
-        partial(figures.rounds, shown, tiers),
+        partial(figures.rounds, points, tiers),
     )
     return Section(
         "suite-rounds",
