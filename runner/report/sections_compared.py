@@ -1,4 +1,4 @@
-"""Sections on what other jobs made of the sweep: comparisons, and other scorings of the same trials."""
+"""Sections on results of other jobs: comparisons, and other scorings of the same trials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOP = {True: "same", False: "differs", None: "-"}
 
 
 def agreement(found: Findings) -> Section | None:
-    """What `job=compare` found with this sweep on the left."""
+    """Show the results of `job=compare` with this sweep on the left."""
     compared = list(current_comparisons(found.folder, digest(found.trials, found.scoring)).values())
     if not compared:
         return None
@@ -56,7 +56,7 @@ def _side(side: Mapping[str, Any]) -> Value:
 
 
 def sensitivity(found: Findings) -> Section | None:
-    """What `job=sensitivity` found: where the cells stand under other scorings."""
+    """Show the result of `job=sensitivity`: ranks of the cells under other scorings."""
     files = current_ranking(found.folder, digest(found.trials, found.scoring))
     if not files:
         return None

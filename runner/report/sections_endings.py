@@ -10,7 +10,7 @@ from runner.report.sections_scores import AGENT, MODEL, about
 
 
 def how_trials_ended(found: Findings) -> Section:
-    """Statuses and flags, a row a cell."""
+    """Show statuses and flags, a row for each cell."""
     by_cell = endings(found.trials)
     statuses = [word for word in STATUSES if any(own.statuses[word] for own in by_cell.values())]
     flags = sorted({flag for own in by_cell.values() for flag in own.flags})

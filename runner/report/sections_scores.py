@@ -1,4 +1,4 @@
-"""Sections on who is better: criteria, leaderboard, tiers, agents on one model, cost against quality."""
+"""Sections on which cells are better: criteria, leaderboard, tiers, agents on one model, cost against quality."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ AGENT, MODEL = Column("agent", text=True), Column("model", text=True)
 
 
 def about(cell: Mapping[str, Any], found: Findings) -> tuple[Value, Value]:
-    """The first two entries of a row about a cell: agent, with the budget where there are several, and model."""
+    """Return the first two entries of a row about a cell: agent, with the budget where there are several, and model."""
     agent, model = agent_name(cell), model_name(cell)
     beneath = f"budget {cell['budget']}" if found.several_budgets else ""
     return Value(agent, agent, beneath), Value(model, model)
 
 
 def figure(value: float, style: str | Callable[[float], str] = ".3f", beneath: str = "") -> Value:
-    """A number that sorts as one; missing is a dash and sorts last."""
+    """Return an entry that sorts as a number; a missing one is a dash and sorts last."""
     return Value(number(value, style), None if math.isnan(value) else float(value), beneath)
 
 
@@ -70,7 +70,7 @@ def cell_table(caption: str, measures: Sequence[Measure], values: pd.DataFrame, 
 
 
 def four_criteria(found: Findings) -> Section | None:
-    """The best cell by each criterion, and whether its lead is larger than its interval."""
+    """Show the best cell by each criterion, and whether its lead is clear."""
     few = small_tiers(found.trials, found.scoring).get(found.dataset, ())
     best = winners(found.contenders, found.draws, found.scoring.confidence, few)
     if not best:
@@ -97,7 +97,7 @@ def four_criteria(found: Findings) -> Section | None:
 
 
 def leaderboard(found: Findings) -> Section:
-    """Every cell with its intervals."""
+    """Show every cell with its intervals."""
     scoring, cells = found.scoring, found.cells
     scored = headline(cells) == "AMS"
     counted = what_counts(found.trials, scoring.attempts)
@@ -169,7 +169,7 @@ def _leader(cell: Mapping[str, Any], found: Findings, *, scored: bool) -> list[V
 
 
 def tiers(found: Findings) -> Section | None:
-    """What makes up each cell's AMS."""
+    """Show the parts of each cell's AMS."""
     planned = found.tiers["tasks"].groupby("tier", sort=False).max()
     known = [tier for tier in found.scoring.tiers if planned[tier]]
     if not known:  # the scoring knows none of the tasks' tiers
@@ -206,7 +206,7 @@ def tiers(found: Findings) -> Section | None:
 
 
 def _part(own: Mapping[str, Any], part: str) -> Value:
-    """A part of a tier's score: a bound where some costs are unknown, nothing where all are."""
+    """Return a part of a tier's score: a bound where some costs are unknown, a dash where all are."""
     if part == "SR" or not own["unpriced"]:
         return figure(own[part])
     if own["unpriced"] >= own["valid"]:
@@ -216,7 +216,7 @@ def _part(own: Mapping[str, Any], part: str) -> Value:
 
 
 def same_model(found: Findings) -> Section | None:
-    """What the agent makes of it, model by model."""
+    """Compare the agents on each model."""
     cells = found.contenders
     spread = delta_best(cells)
     if spread.empty or spread["agents"].max() < 2:  # noqa: PLR2004 - one agent alone has no rival
@@ -243,7 +243,7 @@ def same_model(found: Findings) -> Section | None:
 
 
 def _gaps(found: Findings) -> Table:
-    """Each cell's distance to the best agent of its model."""
+    """Return a table of each cell's distance to the best agent of its model."""
     cells = found.contenders
     gaps = gap_to_best(cells)
     rows = [
@@ -256,7 +256,7 @@ def _gaps(found: Findings) -> Table:
 
 
 def heat_map(found: Findings) -> Section | None:
-    """AMS of agent × model, the best agent of each model outlined."""
+    """Show AMS of agent × model, with the best agent of each model outlined."""
     cells = found.contenders
     if cells["AMS"].isna().all():
         return None
@@ -281,7 +281,7 @@ def heat_map(found: Findings) -> Section | None:
 
 
 def cost_quality(found: Findings) -> Section | None:
-    """Pass rate against USD per pass."""
+    """Show pass rate against USD per pass."""
     cells = found.contenders
     front = pareto(cells["pass_rate"].to_numpy(float), cells["usd_per_pass"].to_numpy(float))
     points = cells.assign(front=front, mark=cells["rank"].astype(str))

@@ -1,4 +1,4 @@
-"""The section on how verdicts came about."""
+"""The section on conditions of verdicts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from runner.report.sections_scores import AGENT, MODEL, about, figure
 from runner.report.verified import CONDITIONS, DIFFER, LIVE, NO_VERDICT, PROGRAMS, UNKNOWN, has, passes
 
 _LISTED = 200
-"""Trials that are listed; `trials.csv` has them all."""
+"""Number of trials listed; `trials.csv` has them all."""
 
 
 def verification(found: Findings) -> Section | None:
-    """In which machine tests ran, with whose programs, and where a second verdict says otherwise."""
+    """Show in which machine tests ran, with whose programs, and which second verdicts differ."""
     listed = found.trials[has(found.trials, *CONDITIONS)]
     if not len(listed):
         return None
@@ -30,7 +30,7 @@ def verification(found: Findings) -> Section | None:
 
 
 def _of_cells(found: Findings) -> Table:
-    """How many passes and trials of each cell have which condition."""
+    """Return how many passes and trials of each cell have which condition."""
     columns = (
         AGENT,
         MODEL,
@@ -57,7 +57,7 @@ def _of_cells(found: Findings) -> Table:
 
 
 def _of_trials(found: Findings, listed: pd.DataFrame) -> Table:
-    """The trials whose verdict has a condition, with the paths that were changed."""
+    """Return the trials whose verdict has a condition, with the changed paths."""
     columns = (
         AGENT,
         MODEL,

@@ -217,7 +217,7 @@ def test_a_file_without_what_names_a_cell_is_refused_with_the_columns_it_lacks(d
         (("left=full", "core_set=none.yaml"), "job.core_set: "),
         (("left=full",), "full:AMS is on both sides: add right=SWEEP or right=full:METRIC"),
         (("left=full", "right=full", "scoring.alpha=0.6"), "full:AMS is on both sides"),
-        (("left=full", "right=/none/theirs.csv"), "/none/theirs.csv is no file"),
+        (("left=full", "right=/none/theirs.csv"), "/none/theirs.csv is not a file"),
         (("lefft=full",), "unknown key 'lefft'. Did you mean 'left'?"),
     ],
 )
