@@ -49,7 +49,7 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     `fewer`, the tasks with fewer than the k attempts of pass@k; `trials` planned, `invalid`
     among them (never run or refused included); `spend_usd` of all trials, invalid ones and retries included, and
     `unpriced`, the trials whose spend is unknown and so not in it (NaN where that is all that ran); `judge_usd`, what
-    judge models are known to have charged for verdicts, which is no part of it, and `judge_unpriced`, the trials of
+    judge models are known to have charged for verdicts, which `spend_usd` leaves out, and `judge_unpriced`, the trials of
     ours where that is unknown. `draws` are those of the same trials, drawn here if there are none.
     """
     cells = trials.groupby("cell")[_CELL].first()
@@ -254,7 +254,7 @@ def rate_span(cell: Mapping[Any, Any]) -> str:
 def judged(cells: pd.DataFrame) -> str:
     """Return a sentence on what judge models were paid for verdicts; empty if none was."""
     paid = judges_spend(cells)
-    return f" Judge models took {paid} USD more, which are no cell's." if paid else ""
+    return f" Judge models took {paid} USD more, which belong to no cell." if paid else ""
 
 
 def judges_spend(cells: pd.DataFrame) -> str:

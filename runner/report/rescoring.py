@@ -48,8 +48,8 @@ def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> st
     """Make the requested scoring, if any, the sweep's own; return the changes for people.
 
     `asked_of` returns the requested scorings of a sweep with a given scoring. Raises `ConfigError` when the folder
-    holds no sweep, and `TableError` when its tasks are not those of the tiers file or have too many attempts to choose from;
-    then nothing is changed.
+    holds no sweep, and `TableError` when its tasks are not those of the tiers file or have too many attempts to choose
+    from; then nothing is changed.
     """
     if not (wanted := asked_of(sweep_file.read(sweep).scoring)):
         return ""

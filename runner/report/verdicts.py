@@ -83,7 +83,7 @@ def unbounded(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
     if few := int(cells["fewer"].sum()):
         yield (
             f"{attempts}: {few} of {int(cells['planned'].sum())} tasks of cells have fewer valid attempts. There the "
-            "pass rate is a lower bound, and AMS (~) is no bound: attempts that are missing cost nothing."
+            "pass rate is a lower bound, and AMS (~) is not a bound: missing attempts cost nothing."
         )
 
 

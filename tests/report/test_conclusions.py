@@ -165,7 +165,7 @@ def test_too_few_attempts_for_pass_at_k_were_called_a_lower_bound(tmp_path: Path
     """AMS rose in 7 of 13 cells when attempts were taken away, since those cost nothing; the page did not say it."""
     plan = cells(attempts=1, codex=lambda n: n < 5)
     text, page = text_of(plan, rule("pass@3")), page_of(tmp_path, plan, rule("pass@3"))
-    said = "fewer valid attempts. There the pass rate is a lower bound, and AMS (~) is no bound"
+    said = "fewer valid attempts. There the pass rate is a lower bound, and AMS (~) is not a bound"
     assert said in text
     assert said in page
     assert "~0." in text

@@ -349,7 +349,7 @@ def test_what_judges_charged_is_said_apart_from_what_cells_spent(tmp_path: Path)
     asked = {key: each.model_copy(update={"judge_usd": 0.5}) for key, each in records.items()}
     sweep = write_sweep(tmp_path, planned, asked)
     said = " ".join(write_projections(sweep, tmp_path).split())
-    assert "included: 0.09 USD. Judge models took 3.00 USD more, which are no cell's." in said
+    assert "included: 0.09 USD. Judge models took 3.00 USD more, which belong to no cell." in said
     page = " ".join(Elements((sweep / "report/index.html").read_text()).text.split())
     assert "USD of judges 3.00" in page or "3.00 USD of judges" in page
     for run in tracked_runs(sweep, "none"):

@@ -74,7 +74,7 @@ def rounds(found: Findings) -> Section | None:
     """Show the score by the limit on turns (Figure 9), from budgets named `turns_<n>`."""
     cells = found.contenders
     limits = cells["budget"].str.extract(_TURNS, expand=False)
-    if limits.nunique() < 2:  # noqa: PLR2004 - one limit is no curve
+    if limits.nunique() < 2:  # noqa: PLR2004 - one limit does not make a curve
         return None
     table = nl2repo.overall(found.trials, found.scoring.attempts)
     tiers = [name for name in ("tier easy", "tier medium", "tier hard", "tier unknown") if name in table]

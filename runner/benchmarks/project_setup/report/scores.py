@@ -88,7 +88,7 @@ def _distances(found: Findings) -> list[Table]:
         Measure("total deviation, %", "total_deviation", ".1f",
                 "differences of all three / tests of the truth; always defined"),
         Measure("undefined", "undefined", ".0f",
-                "trials with a number above 0 where the truth is 0; it is no part of their deviation"),
+                "trials with a number above 0 where the truth is 0, which their deviation leaves out"),
     ]  # fmt: skip
     table = cell_table("How far off the truth", measures, execution.distances(found.trials), found)
     return [table] if table.rows else []
@@ -145,7 +145,7 @@ def ablation(found: Findings) -> Section | None:
     """Show the paper's Table 3: the agent, and its variants that lack a part."""
     cells = found.contenders
     cells = cells[cells["agent"].str.startswith(WHOLE)]
-    if cells["agent"].nunique() < 2:  # noqa: PLR2004 - one alone is no comparison
+    if cells["agent"].nunique() < 2:  # noqa: PLR2004 - one alone cannot be compared
         return None
     values = lines(_values(found))
     rows = [
