@@ -42,15 +42,15 @@ _CELL = ["agent", "model", "dataset", "budget", *MARKS]
 def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = None) -> pd.DataFrame:
     """Return the figures of each cell, best first within its dataset; index `cell`.
 
-    Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks than the others; `rank` (1 is
-    best, NA for bounds and cells of other tasks, which do not compete and come last, and without any valid trial);
-    those of `metrics.table.summary`; `AMS`, `AMS_most` and `why` they are missing; `<statistic>_low` and `_high`
-    (bootstrap over tasks) and `wilson_low` and `_high` of the pass rate (NaN where several attempts at a task count);
-    `fewer`, the tasks with fewer than the k attempts of pass@k; `trials` planned, `invalid`
-    among them (never run or refused included); `spend_usd` of all trials, invalid ones and retries included, and
-    `unpriced`, the trials whose spend is unknown and so not in it (NaN where that is all that ran); `judge_usd`, what
-    judge models are known to have charged for verdicts, which `spend_usd` leaves out, and `judge_unpriced`, the trials of
-    ours where that is unknown. `draws` are those of the same trials, drawn here if there are none.
+    Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks than the others; `rank` (1 is best;
+    NA for bounds, cells of other tasks, and cells without a valid trial); those of `metrics.table.summary`; `AMS`,
+    `AMS_most` and `why` they are missing; `<statistic>_low` and `_high` (bootstrap over tasks); `wilson_low` and `_high`
+    of the pass rate (NaN where several attempts at a task count); `fewer`, the tasks with fewer than k attempts for
+    pass@k; `trials` planned, and `invalid` among them (never run or refused included); `spend_usd` of all trials,
+    invalid ones and retries included, and `unpriced`, the trials of unknown spend, which it leaves out (NaN where all
+    that ran are unpriced); `judge_usd`, what judge models charged for verdicts, which `spend_usd` leaves out, and
+    `judge_unpriced`, the trials of ours where that is unknown. `draws` are those of the same trials; without them, they
+    are drawn here.
     """
     cells = trials.groupby("cell")[_CELL].first()
     cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
