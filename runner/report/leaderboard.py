@@ -42,9 +42,9 @@ _CELL = ["agent", "model", "dataset", "budget", *MARKS]
 def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = None) -> pd.DataFrame:
     """Return the figures of each cell, best first within its dataset; index `cell`.
 
-    Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks than the others; `rank` (1 is best;
+    Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks; `rank` (1 is best;
     NA for bounds, cells of other tasks, and cells without a valid trial); those of `metrics.table.summary`; `AMS`,
-    `AMS_most` and `why` they are missing; `<statistic>_low` and `_high` (bootstrap over tasks); `wilson_low` and `_high`
+    `AMS_most` and `why` they are missing; `<statistic>_low` and `_high` (bootstrap); `wilson_low` and `_high`
     of the pass rate (NaN where several attempts at a task count); `fewer`, the tasks with fewer than k attempts for
     pass@k; `trials` planned, and `invalid` among them (never run or refused included); `spend_usd` of all trials,
     invalid ones and retries included, and `unpriced`, the trials of unknown spend, which it leaves out (NaN where all
