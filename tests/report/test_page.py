@@ -286,14 +286,14 @@ def test_job_report_writes_the_page_and_the_tables_and_says_where(
 ) -> None:
     sweep = write_sweep(tmp_path, *sweep_of_four())
     asked: Any = SimpleNamespace(
-        settings=SimpleNamespace(outputs=tmp_path, name=sweep.name), rescorings=lambda _: ()
+        settings=SimpleNamespace(outputs=tmp_path, name=sweep.name, folder=sweep), rescorings=lambda _: ()
     )
     assert ReportJob().run(asked) == 0
     said = capsys.readouterr().out
     assert str(sweep / "report" / "index.html") in said
     assert f"alpha {SCORING.alpha:g}" in (sweep / "report" / "index.html").read_text()
     assert (sweep / "leaderboard.csv").exists()
-    asked.settings.name = "quickstrat"
+    asked.settings.folder = tmp_path / "quickstrat"
     with pytest.raises(ConfigError, match="quickstart"):
         ReportJob().run(asked)
 
