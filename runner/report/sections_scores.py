@@ -312,7 +312,7 @@ def cost_quality(found: Findings) -> Section | None:
     sentence = (
         f"Pareto front, cheapest first: {best}."
         if best
-        else "No cell's price is completely known, so there is no Pareto front."
+        else "There is no Pareto front, because no price is completely known."
     )
     blocks: list[Block] = [picture, Text(sentence)]
     if left := [names[cell] for cell in points.index.difference(placed.index)]:

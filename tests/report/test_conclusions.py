@@ -101,7 +101,7 @@ def test_one_unknown_cost_took_a_criterion_and_a_picture_from_all(tmp_path: Path
     assert "USD/pass codex >=0.012" in text.replace("scripted_careful (scripted) ", "")
     assert 'id="cost-quality"' in page
     assert "≥: at the least that its price can be" in page
-    assert "No cell's price is completely known, so there is no Pareto front." in page
+    assert "There is no Pareto front, because no price is completely known." in page
 
 
 @pytest.mark.parametrize(("tasks", "clear"), [(1, "few"), (9, "few"), (10, "yes"), (30, "yes")])
