@@ -31,7 +31,7 @@ class Compare(Job):
 
         Raises `ConfigError` for a side or metric that does not exist, and `TableError` for trials that cannot be scored.
         """
-        from runner.report.comparison import compare, keep  # noqa: PLC0415 - brings pandas
+        from runner.report.comparison import compare, write_comparison  # noqa: PLC0415 - brings pandas
         from runner.report.projections import write_projections  # noqa: PLC0415 - and matplotlib
 
         left = self._side(self.left, sweep)
@@ -51,7 +51,7 @@ class Compare(Job):
             )
         found, cells, text = compare(left, right)
         print(text)
-        print(f"Kept in {keep(left.source.folder, found, cells)}")
+        print(f"Kept in {write_comparison(left.source.folder, found, cells)}")
         write_projections(left.source.folder, left.source.folder.parent)  # its report shows it
         print(sweep.settings.tracker.log(left.source.folder))
         return 0

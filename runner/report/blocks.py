@@ -1,7 +1,7 @@
-"""What a report is made of: sections of tables, pictures and text, as plain values.
+"""The parts of a report as plain values: sections of tables, pictures and text.
 
 A section is a function of `Findings` that returns a `Section`, or None where it has nothing to say. It knows neither
-HTML nor files: all text in these values is shown as it is, whatever it holds.
+HTML nor files: the page escapes all text in these values.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ class Value(NamedTuple):
 
     text: str
     order: float | str | None = None
-    """What it sorts by; None is missing and comes last, whichever way."""
+    """Sort key; None is a missing value and comes last in either direction."""
     beneath: str = ""
-    """Smaller, on a second line."""
+    """Smaller text on a second line."""
     strip: tuple[float, float, float] | None = None
     """Low end, value and high end within [0, 1], drawn as a mark on its interval."""
     tone: Literal["", "best", "muted"] = ""
 
 
 class Column(NamedTuple):
-    """A column's head."""
+    """The head of a column."""
 
     title: str
     about: str = ""
-    """What it means and its denominator; shown under the table."""
+    """Meaning and denominator; shown under the table."""
     text: bool = False
-    """Words, so aligned to the left."""
+    """Whether the column holds words, which are aligned to the left."""
 
 
 class Table(NamedTuple):
-    """Rows under heads; the first entry of a row says what the row is about."""
+    """Rows under heads; the first entry of a row names its subject."""
 
     caption: str
     columns: Sequence[Column]
@@ -50,13 +50,13 @@ class Table(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A drawing, made only when it is shown."""
+    """A drawing, made only when it is needed."""
 
     name: str
-    """Of its files, without ending: `[a-z_]+`."""
+    """Name of its files, without ending: `[a-z_]+`."""
     caption: str
     alt: str
-    """What it shows, for who cannot see it."""
+    """Description for readers who cannot see it."""
     draw: Callable[[], Figure]
     template: str = "picture.html"
 
@@ -72,10 +72,10 @@ Block = Table | Picture | Text
 
 
 class Section(NamedTuple):
-    """One heading with what stands beneath it."""
+    """A heading and the blocks beneath it."""
 
     name: str
-    """Of its anchor: `[a-z-]+`."""
+    """Name of its anchor: `[a-z-]+`."""
     title: str
     blocks: Sequence[Block]
 

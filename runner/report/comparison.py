@@ -1,4 +1,4 @@
-"""Two scorings of the same cells: how far they agree (AgentMeter section 5.4), and where each cell stands."""
+"""Agreement of two scorings of the same cells (AgentMeter section 5.4), and the rank of each cell under both."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from runner.terminal.escaping import width
 from runner.terminal.tables import Column, Laid, paragraph, table
 
 COMPARISONS = "comparisons"
-"""In a sweep's folder: what it was compared with, a JSON and a CSV file each."""
+"""Folder within a sweep's, with a JSON and a CSV file for each comparison."""
 METRICS = {**BETTER, "mean_reward": 1, "turns": -1}
-"""What cells can be compared by -> whether more of it is better or worse."""
+"""Metric to compare cells by -> 1 if more of it is better, -1 if it is worse."""
 _SHARES = {"AMS", "pass_rate", "mean_reward"}
 """Metrics in [0, 1], so that a difference between two of them has a meaning."""
 
@@ -44,22 +44,22 @@ class Side(NamedTuple):
     metric: str
     scoring: Scoring
     tasks: frozenset[str] | None = None
-    """Only these; None: all."""
+    """Tasks that count; None: all."""
 
     @property
     def name(self) -> str:
-        """For people and for files."""
+        """Name for people and for files."""
         return (
             f"{self.source.name}:{self.metric}{'' if self.tasks is None else f' on {len(self.tasks)} tasks'}"
         )
 
     def where(self, outputs: Path) -> Path:
-        """Its source: a sweep in `outputs` by its folder's name, so that `outputs` may be moved."""
+        """Return the path of its source, relative for a sweep in `outputs`, so that `outputs` may be moved."""
         path = self.source.path
         return path.relative_to(outputs) if path.is_relative_to(outputs) else path
 
     def trials(self) -> pd.DataFrame:
-        """Those of the tasks in question, bounds included, with the tiers of the scoring. Raises `ConfigError`."""
+        """Return the trials of its tasks, bounds included, with the tiers of the scoring. Raises `ConfigError`."""
         trials = labelled(self.source.trials, self.scoring)
         if self.tasks is None:
             return trials
@@ -67,8 +67,8 @@ class Side(NamedTuple):
             raise ConfigError(f"{self.source.name} has no task {', '.join(sorted(absent))} of the core set.")
         return trials[trials["task"].isin(self.tasks)]
 
-    def said(self, outputs: Path) -> dict[str, Any]:
-        """What it is, for the record."""
+    def description(self, outputs: Path) -> dict[str, Any]:
+        """Return what identifies this side, for the record."""
         return {
             "source": self.source.name,
             "metric": self.metric,
@@ -80,18 +80,18 @@ class Side(NamedTuple):
 
 
 class Comparison(Record):
-    """What `job=compare` found: a file in the folder of the sweep on the left, of which tracked runs are made."""
+    """The result of `job=compare`: a file in the folder of the sweep on the left, which tracked runs show."""
 
     name: str
-    """Of the file, and of the metrics' family."""
+    """Name of the file, and of the family of tracked metrics."""
     left: dict[str, Any]
     right: dict[str, Any]
     agreement: dict[str, Any]
-    """Fields of `metrics.ranking.Agreement`; None where there is no such number."""
+    """Fields of `metrics.ranking.Agreement`; None where a number is undefined."""
 
 
 def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
-    """The agreement of two sides, one row a cell, and both for people.
+    """Return the agreement of two sides, a table with a row for each cell, and the text of both.
 
     Columns of the rows: `cell`, `left`, `left_rank`, `right`, `right_rank` (1 is best; missing where a side has no such
     cell) and `difference`, right less left, missing where the metrics have different units.
@@ -121,17 +121,17 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     cells["difference"] = cells["right"] - cells["left"] if comparable else math.nan
     cells = cells.sort_values("left_rank", kind="stable")
     cells.insert(0, "cell", [" · ".join(map(str, key)) for key in cells.index])
-    said, outputs = _scorings(left, right), left.source.path.parent
+    scorings, outputs = _scorings(left, right), left.source.path.parent
     comparison = Comparison(
         name=_name(left, right, outputs),
-        left=left.said(outputs) | {"scoring": said[0]},
-        right=right.said(outputs) | {"scoring": said[1]},
+        left=left.description(outputs) | {"scoring": scorings[0]},
+        right=right.description(outputs) | {"scoring": scorings[1]},
         agreement=figures(found),
     )
     wide = width()
     row = (str(found.cells), *agreement_words(found))
     agreed = table((Column("cells"), *AGREEMENT), [row], wide, f"{left.name} against {right.name}")
-    notes = [f"Scored by {said[0]}; on the right by {said[1]}."]
+    notes = [f"Scored by {scorings[0]}; on the right by {scorings[1]}."]
     notes += [f"Not all could be said: {found.why}."] if found.why else []
     notes += [f"{side.name}: {line}" for side in (left, right) for line in left_out(side.trials())]
     return (
@@ -147,17 +147,19 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     )
 
 
-def keep(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
-    """Write a comparison into the folder of the sweep on its left; returns the JSON file."""
+def write_comparison(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
+    """Write a comparison into the folder of the sweep on its left; return the JSON file."""
     path = sweep / COMPARISONS / f"{found.name}.json"
     write_atomically(path, found.model_dump_json(indent=1).encode())
     write_atomically(path.with_suffix(".csv"), to_csv(cells, index=False).encode())
     return path
 
 
-def kept(sweep: Path, state: str) -> dict[Path, Comparison]:
-    """File -> what this sweep was compared with, as long as its trials and scoring are still those (`state` is their
-    `digest`), and the trials on the right. A right side that is gone contradicts nothing.
+def current_comparisons(sweep: Path, state: str) -> dict[Path, Comparison]:
+    """Return the comparisons of this sweep that still hold, by file.
+
+    A comparison holds while the trials and the scoring on the left have the digest `state`, and the trials on the right
+    are unchanged or gone.
     """
     files = sorted((sweep / COMPARISONS).glob("*.json"))
     found = {file: Comparison.model_validate_json(file.read_bytes()) for file in files}
@@ -167,20 +169,18 @@ def kept(sweep: Path, state: str) -> dict[Path, Comparison]:
 
 
 def _stands(found: Comparison, sweep: Path) -> bool:
-    """Whether the right side's trials are still those that were compared."""
-    path = sweep.parent / found.right["path"]  # which an absolute one replaces
+    """Return whether the trials on the right are unchanged or gone."""
+    path = sweep.parent / found.right["path"]  # an absolute path stays as it is
     if not path.exists():
         return True
     try:
         return bool(read_source(str(path), sweep.parent).digest == found.right["trials"])
-    except (ConfigError, TableError):  # what can no longer be read is no longer that
+    except (ConfigError, TableError):  # unreadable trials are not those that were compared
         return False
 
 
 def _scorings(left: Side, right: Side) -> list[str]:
-    """What people call the two sides' scorings: each with its alpha, and with every key that tells it from another of
-    its title.
-    """
+    """Return names for the two scorings: each has its alpha, and the keys that differ if the titles are the same."""
     scorings = [left.scoring, right.scoring]
     return [
         name if "alpha=" in name else f"{name} alpha={scoring.alpha:g}"
@@ -189,8 +189,9 @@ def _scorings(left: Side, right: Side) -> list[str]:
 
 
 def _name(left: Side, right: Side, outputs: Path) -> str:
-    """Of the file: with a digest where the right side is scored otherwise, on fewer tasks, or lies where its name alone
-    does not lead to it.
+    """Return the name of the file.
+
+    It has a digest where the right side is scored differently, has fewer tasks, or cannot be found by its name alone.
     """
     name, where = f"{left.metric}_vs_{right.name}", str(right.where(outputs))
     place = [] if where == right.source.name else [where]
@@ -203,7 +204,7 @@ def _name(left: Side, right: Side, outputs: Path) -> str:
 
 
 def _cells(side: Side) -> pd.DataFrame:
-    """Agent, model, dataset, budget and `score` of each cell that competes."""
+    """Return agent, model, dataset, budget and `score` of each cell that competes."""
     if side.metric not in METRICS:
         raise ConfigError(f"no metric '{side.metric}'. {suggest(side.metric, METRICS)}")
     trials = check(contenders(side.trials()), side.scoring if side.metric == "AMS" else None, columns=AXES)
@@ -233,5 +234,5 @@ def _table(cells: pd.DataFrame, left: Side, right: Side, wide: int) -> Laid:
 
 
 def _slug(words: str) -> str:
-    """As MLflow and file systems take it."""
+    """Return a name that MLflow and file systems accept."""
     return re.sub(r"[^\w.-]+", "_", words)[:150]

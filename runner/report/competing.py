@@ -1,4 +1,4 @@
-"""Who competes with whom: one rule for criteria, pairs, pictures and jobs (docs/metrics.md, Which cells compare)."""
+"""The rule by which cells compete, for criteria, pairs, pictures and jobs (docs/metrics.md, Which cells compare)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from metrics.errors import listed
 from metrics.table import other_tasks
 
 BOUNDS = ("oracle", "nop")
-"""Agents that bound a dataset and compete with nobody."""
+"""Agents that bound a dataset and do not compete."""
 
 
 def without_bounds(trials: pd.DataFrame) -> pd.DataFrame:
-    """Trials of everybody else; a table without a column `agent` has no bounds."""
+    """Return the trials of all other agents; a table without a column `agent` has no bounds."""
     return trials[~trials["agent"].isin(BOUNDS)] if "agent" in trials else trials
 
 
 def contenders(trials: pd.DataFrame) -> pd.DataFrame:
-    """Trials of the cells that are compared: no bounds, and none that planned other tasks than the others."""
+    """Return the trials of the cells that are compared: no bounds, and no cell that planned other tasks."""
     rows = without_bounds(trials)
     return rows[~rows["cell"].isin(other_tasks(rows))]
 
 
 def left_out(trials: pd.DataFrame) -> Iterator[str]:
-    """A line that names the cells that planned other tasks than the others, if there are any."""
+    """Yield a line that names the cells that planned other tasks than the others, if there are any."""
     rows = without_bounds(trials)
     if odd := other_tasks(rows):
         yield (

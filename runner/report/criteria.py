@@ -1,4 +1,4 @@
-"""Four criteria and their winners, for the terminal and the page alike."""
+"""Four criteria and their winners, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ _SAID: dict[str, tuple[str, str | Callable[[float], str]]] = {
     "usd_per_pass": ("USD/pass", usd),
     "AMS": ("AMS", ".3f"),
 }
-"""Criterion -> what people call it, and how its values are written."""
+"""Criterion -> its title, and how its values are written."""
 _OF_SUCCESS = ("passes", "AMS")
 _NUMBERS = ("no", "one", "two", "three", "four")
 
 
 class Winner(NamedTuple):
-    """The best by one criterion; cells are indices of the table that they were found in."""
+    """The best cells by one criterion, by their index in the table of cells."""
 
     criterion: str
     best: tuple[str, ...]
-    """More than one is a tie."""
+    """Cells; several are tied."""
     value: str
     runner_up: str | None
     lead: str
-    """Over the runner-up, in the criterion's unit."""
+    """Lead over the runner-up, in the criterion's unit."""
     interval: str
     clear: str
-    """Whether the best is told apart from all others: yes, no, tie, few (too few tasks), or - without a rival."""
+    """Whether the best can be told apart from all others: yes, no, tie, few (too few tasks), or - without a rival."""
     unknown: int
-    """Contenders without a value, such as a price; they are not in the running."""
+    """Number of contenders without a value, such as a price; they cannot win."""
     alike: tuple[str, ...] = ()
-    """Those that cannot be told apart from the best."""
+    """Cells that cannot be told apart from the best."""
     rivals: int = 0
-    """Contenders with a value, less the best one."""
+    """Number of contenders with a value, without the best one."""
 
 
 def winners(
     contenders: pd.DataFrame, draws: Draws, confidence: float, few: Sequence[str] = ()
 ) -> list[Winner]:
-    """The best of `contenders` (those of `cell_scores` that have a rank, of one dataset) by each criterion that any
-    cell has a finite value of; where that is no pass, or an AMS of 0, nobody wins by it. Where tiers have too `few`
-    tasks nothing is clear.
+    """Return the best of `contenders` by each criterion for which a cell has a finite value.
+
+    `contenders` are the cells of one dataset that have a rank in `cell_scores`. Nobody wins without a pass, or with an
+    AMS of 0. Where some tiers have too `few` tasks, no lead is clear.
     """
     if contenders.empty:
         return []
@@ -64,7 +65,7 @@ def winners(
 
 
 def verdict(found: Sequence[Winner]) -> str:
-    """The fewest cells that win by every criterion between them; who ties wins with whoever else does."""
+    """Return a headline with the smallest number of cells that win all criteria between them; tied cells all win."""
     if not found:
         return "No winner"
     cells = {cell for winner in found for cell in winner.best}
@@ -78,7 +79,7 @@ def verdict(found: Sequence[Winner]) -> str:
 
 
 def not_in_the_running(found: Sequence[Winner], contenders: int) -> str:
-    """A sentence for each criterion that some of so many contenders have no value of; empty where all have all."""
+    """Return a sentence for each criterion for which some of the contenders have no value; empty if all have all."""
     return " ".join(
         f"By {each.criterion}, {each.unknown} of {contenders} cells are not in the running, as theirs is unknown."
         for each in found

@@ -1,9 +1,10 @@
-"""Tables as CSV: what a stranger named is never a formula where people open them, nor a control sequence.
+"""Tables as CSV files in which no text is a formula or a control sequence.
 
-A text that a spreadsheet would take for a formula gets an apostrophe in front, unless it is a number; one that has
-apostrophes before such a sign gets one more, so that `read_cell` gives back what was. What follows a semicolon is
-treated alike: where a comma is the decimal sign, spreadsheets split lines there. Control characters become escapes
-(`runner.terminal.escaping.one_line`) and stay so. Parquet and JSON hold texts as they are.
+Names in tables are other people's. A text that a spreadsheet would read as a formula gets an apostrophe in front,
+unless it is a number. A text that already has apostrophes before such a sign gets one more, so that `read_cell`
+restores the original. The same goes for text after a semicolon, because spreadsheets split lines there where the comma
+is the decimal sign. Control characters become escapes (`runner.terminal.escaping.one_line`), which are not undone. Parquet and
+JSON hold texts unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)|[+
 
 
 def cell(value: Any) -> Any:
-    """A value as it is written: texts harmless, anything else unchanged."""
+    """Return a value as it is written: a text made harmless, anything else unchanged."""
     if not isinstance(value, str):
         return value
     text = one_line(value)
@@ -30,12 +31,12 @@ def cell(value: Any) -> Any:
 
 
 def read_cell(value: Any) -> Any:
-    """What was written as this by `cell`."""
+    """Return the value that `cell` wrote like this."""
     return _WRITTEN.sub(r"\1", value) if isinstance(value, str) else value
 
 
 def to_csv(table: pd.DataFrame, *, index: bool) -> str:
-    """The text of a CSV file."""
+    """Return the text of a CSV file."""
     harmless = table.copy()
     for at, dtype in enumerate(table.dtypes):
         if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype):
@@ -52,5 +53,5 @@ def to_csv(table: pd.DataFrame, *, index: bool) -> str:
 
 
 def read_texts(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of texts, as `pandas.read_csv(dtype=str)` gives it, with the texts that `to_csv` was given."""
+    """Return a table that `pandas.read_csv(dtype=str)` read, with the texts that `to_csv` was given."""
     return table.map(read_cell).rename(columns=read_cell)

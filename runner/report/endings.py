@@ -1,4 +1,4 @@
-"""How trials ended: statuses and flags by cell, for the terminal and the page alike."""
+"""How trials ended: statuses and flags by cell, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -12,46 +12,44 @@ STATUSES = (
     *("completed", "agent_error", "timeout", "budget_exceeded"),
     *("infra_invalid", "cancelled", "not run", "refused"),
 )
-"""As records have them, and those of trials without one."""
+"""Statuses of records, and those of trials without a record."""
 
 
 class Endings(NamedTuple):
-    """Of one cell."""
+    """How the trials of one cell ended."""
 
     statuses: Counter[str]
     flags: Counter[str]
-    """Flag -> trials that have it."""
+    """Flag -> number of trials that have it."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether every trial that could run ended by itself, and with nothing to be said of it."""
+        """Whether every trial that could run ended by itself and has no flag."""
         return not self.flags and set(self.statuses) <= {"completed", "refused"}
 
 
 def endings(trials: pd.DataFrame) -> dict[str, Endings]:
-    """How the planned trials of each cell ended, by the cell's name."""
+    """Return how the planned trials of each cell ended, by the cell's name."""
     refused = trials["reason"].str.startswith("refused: ")
     words = trials["status"].mask(~trials["ran"], "not run").mask(~trials["ran"] & refused, "refused")
     flags = trials["flags"].fillna("") if "flags" in trials else pd.Series("", index=trials.index)
     found: dict[str, Endings] = {}
     counts = trials.groupby([trials["cell"], words, flags]).size()
     for key, count in zip(counts.index.to_list(), counts.to_list(), strict=True):
-        cell, word, said = map(str, key)
+        cell, word, texts = map(str, key)
         own = found.setdefault(cell, Endings(Counter(), Counter()))
         own.statuses[word] += count
-        own.flags.update(dict.fromkeys(said.split(), count))
+        own.flags.update(dict.fromkeys(texts.split(), count))
     return found
 
 
 def ending_lines(trials: pd.DataFrame, cells: Iterable[str]) -> Iterator[str]:
-    """A line for each of these cells of which not all trials ended by themselves, or some have flags; none if there is
-    none.
-    """
+    """Yield a line for each of these cells in which some trial did not end by itself or has a flag."""
     found = endings(trials)
     odd = {cell: found[cell] for cell in cells if not found[cell].is_plain}
     if odd:
         yield "How trials ended, where not all completed or some are flagged:"
     for cell, own in odd.items():
         flags = ", ".join(f"{flag} {count}" for flag, count in own.flags.most_common())
-        said = ", ".join(f"{word} {own.statuses[word]}" for word in STATUSES if own.statuses[word])
-        yield f"  {cell}: {said}{f'; flags: {flags}' if flags else ''}"
+        texts = ", ".join(f"{word} {own.statuses[word]}" for word in STATUSES if own.statuses[word])
+        yield f"  {cell}: {texts}{f'; flags: {flags}' if flags else ''}"

@@ -1,7 +1,7 @@
-"""Pictures of a sweep, each a matplotlib figure of plain tables; and how a figure becomes SVG and PNG.
+"""Pictures of a sweep as matplotlib figures of plain tables, and their conversion to SVG and PNG.
 
-Drawn in a few named colours only. Inside the page those become the page's own (`INLINE`), so that a picture follows
-it into the dark and onto paper. The same records give the same bytes.
+Pictures use a few named colours only. Within the page these become the page's own (`INLINE`), so that a picture follows
+its dark and print styles. The same records give the same bytes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ INLINE = {
     ACCENT: "var(--accent)",
     PAPER: "var(--paper)",
 }
-"""Colour of a drawing -> the page's own."""
+"""Colour of a drawing -> the page's own colour."""
 LINES = (("-", "o"), ((0, (5, 1.5)), "s"), ((0, (1, 1)), "^"), ((0, (6, 1.5, 1, 1.5)), "D"))
-"""Dashes and points that tell lines apart without colour."""
+"""Dashes and markers that distinguish lines without colour."""
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: small, sharp, and read by who cannot see it
     "svg.hashsalt": "assay",
@@ -59,19 +59,19 @@ _NARROW = 13
 _LONGEST = 46
 """Characters of a name in a picture; tables have it whole."""
 _THIN = 0.03
-"""Share of the axis that a piece of a bar needs to have its size written in it."""
+"""Smallest piece of a bar that has its size written in it, as a share of the axis."""
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """In which figures are made and written; names in scripts that the font lacks become boxes, in PNG only."""
+    """Make and write figures within this context. Letters that the font lacks become boxes, in PNG only."""
     with rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield
 
 
 def settle(figure: Figure) -> None:
-    """Lay it out once, for both of its files."""
+    """Lay a figure out once, for both of its files."""
     engine = figure.get_layout_engine()
     if engine:
         engine.execute(figure)
@@ -79,21 +79,21 @@ def settle(figure: Figure) -> None:
 
 
 def svg(figure: Figure) -> str:
-    """The drawing as a file of its own."""
+    """Return the drawing as an SVG file."""
     written = io.StringIO()
     figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
     return written.getvalue()
 
 
 def png(figure: Figure) -> bytes:
-    """The drawing as pixels, for slides."""
+    """Return the drawing as a PNG file, for slides."""
     written = io.BytesIO()
     figure.savefig(written, format="png", dpi=160, metadata={"Software": None})
     return written.getvalue()
 
 
 def inline(text: str, name: str) -> str:
-    """An SVG file's text as an element of a page: no prologue, no style sheet; the page's colours, ids of its own."""
+    """Return an SVG file as an element of a page: without prologue and style sheet, with the page's colours and ids."""
     body = text[text.index("<svg") :]
     body = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", body, flags=re.DOTALL)
     body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
@@ -109,7 +109,7 @@ def inline(text: str, name: str) -> str:
 
 
 def heat_map(scores: pd.DataFrame) -> Figure:
-    """AMS of each agent (rows) with each model (columns); the best agent of each model is outlined.
+    """Draw AMS of each agent (rows) with each model (columns); the best agent of each model is outlined.
 
     `scores` has a column a model and a row an agent; NaN where the pair was not run or has no score.
     """
@@ -140,7 +140,7 @@ def heat_map(scores: pd.DataFrame) -> Figure:
 
 
 def cost_quality(points: pd.DataFrame) -> Figure:
-    """Pass rate against USD per pass; columns `usd_per_pass`, `pass_rate`, `mark` (shown), `front` (bool).
+    """Draw pass rate against USD per pass; columns `usd_per_pass`, `pass_rate`, `mark` (shown), `front` (bool).
 
     The line is the Pareto front, the dotted lines the medians that make the quadrants. Costs are on a log scale where
     they span more than a factor of ten and none is 0.
@@ -203,7 +203,7 @@ def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, mo
 
 
 def pass_profile(passes: pd.DataFrame, planned: Mapping[str, int]) -> Figure:
-    """Passes of each cell (rows, best first), one bar piece a tier (columns), of the tasks `planned` of each tier."""
+    """Draw passes of each cell (rows, best first) with a piece for each tier (columns), of the tasks `planned`."""
     labels = [f"{tier} (of {planned[tier]})" for tier in passes.columns]
     figure = stacked(passes, labels, "tasks passed", "g", sum(planned.values()))
     figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -211,17 +211,17 @@ def pass_profile(passes: pd.DataFrame, planned: Mapping[str, int]) -> Figure:
 
 
 def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
-    """CBQ (eq. 3) against budget, a panel a tier; each has a column a budget and a row a cell, best first.
+    """Draw CBQ (eq. 3) against budget, with a panel for each tier: a column a budget, a row a cell, best first.
 
-    The first of the cells are told apart by dashes and points; the rest are faint.
+    The first cells differ by dashes and markers; the others are faint.
     """
     figure = Figure(figsize=(7.2, 3.1), layout="constrained")
     panels: list[Axes] = list(figure.subplots(1, len(curves), sharey=True, squeeze=False)[0])
     for axes, (tier, curve) in zip(panels, curves.items(), strict=True):
         for at, (name, line) in reversed(list(enumerate(curve.iterrows()))):
-            told = at < len(LINES)
+            is_named = at < len(LINES)
             look: dict[str, Any] = {"color": FAINT, "marker": "o", "ms": 2.5}
-            if told:
+            if is_named:
                 dashes, point = LINES[at]
                 look = {
                     "color": ACCENT,
@@ -231,7 +231,7 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
                     "mfc": "none",
                     "label": cut(str(name)),
                 }
-            axes.plot(curve.columns, line, lw=1.3, zorder=3 if told else 1, **look)
+            axes.plot(curve.columns, line, lw=1.3, zorder=3 if is_named else 1, **look)
         axes.set(title=tier, xlabel="budget, USD a trial", ylim=(-0.03, 1.03))
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -242,7 +242,7 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def transitions(tables: dict[str, pd.DataFrame]) -> Figure:
-    """A panel a cell: share of the calls of a kind (rows) that another follows (columns)."""
+    """Draw a panel for each cell: the share of calls of a kind (rows) that another kind (columns) follows."""
     across = min(len(tables), 2)
     down = -(-len(tables) // across)
     figure = Figure(figsize=(7.2, 0.4 + 3.2 * down), layout="constrained")
@@ -267,6 +267,6 @@ def transitions(tables: dict[str, pd.DataFrame]) -> Figure:
 
 
 def cut(name: str) -> str:
-    """Long names lose their middle: what a model is, or a budget, stands at the end."""
+    """Shorten a long name in its middle, because its end says which model or budget it is."""
     name, half = name.translate(CONTROL), _LONGEST // 2
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"

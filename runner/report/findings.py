@@ -1,4 +1,4 @@
-"""Everything that is said of a sweep, worked out once and handed to whoever says it."""
+"""The figures of a sweep, computed once for the terminal, the page and the tracked runs."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from runner.sweeps.sweep_file import SweepFile
 
 
 class Findings(NamedTuple):
-    """A sweep with its figures; `cells`, `tiers` and `trials` as their makers describe them."""
+    """A sweep with its figures."""
 
     plan: SweepFile
     folder: Path
-    """The sweep's own, where other jobs leave what they found."""
+    """Folder of the sweep, where other jobs leave their results."""
     trials: pd.DataFrame
     cells: pd.DataFrame
-    """`cell_scores`: best first, those that do not compete last."""
+    """Result of `cell_scores`: best first, those that do not compete last."""
     tiers: pd.DataFrame
-    """`metrics.ams.tier_scores`."""
+    """Result of `metrics.ams.tier_scores`."""
     draws: Draws
     ran: Mapping[str, Any]
     """Content of `lock.json`: versions and digests."""
 
     @property
     def scoring(self) -> Scoring:
-        """How trials became scores."""
+        """Scoring of the sweep."""
         return self.plan.scoring
 
     @property
     def contenders(self) -> pd.DataFrame:
-        """Cells that compete, best first: all but the bounds and those of other tasks."""
+        """Cells that compete, best first: no bounds and no cells of other tasks."""
         return self.cells[self.cells["rank"].notna()]
 
     @property
@@ -55,7 +55,7 @@ class Findings(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """The dataset of `by_dataset`'s; of several, the first one's name."""
+        """Name of the dataset; of several, the first."""
         return str(self.trials["dataset"].iloc[0])
 
     @property
@@ -65,11 +65,11 @@ class Findings(NamedTuple):
 
     @property
     def names(self) -> dict[str, str]:
-        """Cell -> what people call it, in the order of `cells`."""
+        """Cell -> its name for people, in the order of `cells`."""
         return {cell: cell_name(of, budget=self.several_budgets) for cell, of in lines(self.cells).items()}
 
     def by_dataset(self) -> list[tuple[str, Findings]]:
-        """The same of each dataset alone, by name: cells of different datasets are never compared."""
+        """Return the findings of each dataset alone, by name: cells of different datasets are never compared."""
         return [(str(name), self._of(set(of.index))) for name, of in self.cells.groupby("dataset")]
 
     def _of(self, cells: set[str]) -> Findings:
@@ -81,7 +81,7 @@ class Findings(NamedTuple):
 
 
 def find(plan: SweepFile, folder: Path, trials: pd.DataFrame, ran: Mapping[str, Any]) -> Findings:
-    """Work it all out. `trials` is `trials_table`'s."""
+    """Compute the findings of a sweep; `trials` is the result of `trials_table`."""
     draws = bootstrap(trials, plan.scoring)
     return Findings(
         plan,

@@ -1,4 +1,4 @@
-"""Somebody else's trials as a sweep of ours: by a mapping of columns, words and units, and with nothing made up."""
+"""Import of other people's trials as a sweep, by a mapping of columns, words and units. Nothing is invented."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from runner.sweeps.sweep_file import IMPORTED, Imported, SweepFile
 NAMES = ("agent", "model", "dataset", "budget", "task", "tier", "category", "language", "status")
 OTHERS = ("attempt", "reward", "passed", "started_at", "finished_at", "reason")
 COLUMNS = (*NAMES, *OTHERS, *AMOUNTS)
-"""What a column, or a constant, may be said to be."""
+"""Names that a mapping may give to a column or a constant."""
 DEFAULTS = {
     "budget": "default",
     "attempt": 1,
@@ -34,19 +34,19 @@ DEFAULTS = {
     "category": "unknown",
     "language": "unknown",
 }
-"""Of what need not be said."""
+"""Values of columns that a mapping may leave out."""
 NEEDED = ("agent", "model", "dataset", "task", "status")
 ANY = "*"
-"""In `words`: every word that is not listed."""
+"""Key in `words` for every word that is not listed."""
 
 
 class Mapping(Record):
-    """What the columns of a foreign table mean."""
+    """The meaning of a foreign table's columns."""
 
     columns: dict[str, str] = Field(min_length=1)
     """Ours -> theirs."""
     constants: dict[str, str | int | float | bool] = {}
-    """Ours -> the same for all rows."""
+    """Ours -> one value for all rows."""
     words: dict[str, dict[str, str | int | float | bool | None]] = {}
     """Ours -> their word -> our value (null: missing); `*` is every other word. A word that is not listed stays."""
     per_unit: dict[str, PositiveFloat] = {}
@@ -54,7 +54,7 @@ class Mapping(Record):
     components: dict[str, str] = {}
     """Figures of a verifier beside the reward: name -> their column."""
     missing: tuple[str, ...] = ("-", *MISSING)
-    """Their words for nothing, in any column but those with `words`."""
+    """Their words for a missing value, in columns without `words`."""
     pass_threshold: float = 1.0
     """Where no column is `passed`: a reward that reaches this is a pass. Where none is `reward`: a pass is 1."""
     planned: Literal["rows", "grid"] = "rows"
@@ -63,10 +63,10 @@ class Mapping(Record):
 
 
 def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -> tuple[SweepFile, int]:
-    """Write the folder of a sweep with a table's trials; returns what it is, and how many planned trials the table
-    lacks.
+    """Write the folder of a sweep with a table's trials; return its plan and the number of planned trials that the
+    table lacks.
 
-    `imported.parquet` has the trials in our columns, `sweep.json` what they are from. Raises `ConfigError` for a
+    `imported.parquet` has the trials in our columns, `sweep.json` their origin. Raises `ConfigError` for a
     mapping that does not fit the table and `TableError` for rows (numbered from 1) that cannot be scored; nothing is
     written then.
     """
@@ -95,7 +95,7 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
 
 
 def file_digest(file: Path) -> str:
-    """SHA-256 of a file's content. Raises `ConfigError` when it cannot be read."""
+    """Return the SHA-256 of a file's content. Raises `ConfigError` when it cannot be read."""
     try:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
@@ -103,7 +103,7 @@ def file_digest(file: Path) -> str:
 
 
 def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
-    """Their table in our columns, every value as they have it but for words and units. Raises `ConfigError`."""
+    """Return their table in our columns, with only words and units changed. Raises `ConfigError`."""
     _fits(theirs, mapping)
     _complete(mapping)
     ours = pd.DataFrame(DEFAULTS | mapping.constants, index=theirs.index)
@@ -130,7 +130,7 @@ def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
 
 
 def _fits(theirs: pd.DataFrame, mapping: Mapping) -> None:
-    """Raises `ConfigError` for names that one of the sides does not have."""
+    """Raise `ConfigError` for names that one of the sides does not have."""
     for part in ("columns", "constants", "words", "per_unit"):
         for name in getattr(mapping, part):
             if name not in COLUMNS:
@@ -147,26 +147,26 @@ def _fits(theirs: pd.DataFrame, mapping: Mapping) -> None:
 
 
 def _complete(mapping: Mapping) -> None:
-    """Raises `ConfigError` for what is said twice, and for what must be said and is not."""
-    said = [*mapping.columns, *mapping.constants]
+    """Raise `ConfigError` for names that are given twice, and for required ones that are missing."""
+    given = [*mapping.columns, *mapping.constants]
     if twice := set(mapping.columns) & set(mapping.constants):
         raise ConfigError(f"mapping: {', '.join(sorted(twice))} is both a column and a constant.")
     if taken := set(mapping.components) & {*COLUMNS, "cell", "tokens"}:
         raise ConfigError(
             f"mapping.components: {', '.join(sorted(taken))} is a column of its own; choose another name."
         )
-    if absent := [name for name in NEEDED if name not in said]:
+    if absent := [name for name in NEEDED if name not in given]:
         raise ConfigError(f"mapping: say what {', '.join(absent)} is, as a column or a constant.")
-    if "reward" not in said and "passed" not in said:
+    if "reward" not in given and "passed" not in given:
         raise ConfigError("mapping: say what reward or passed is; without either nothing can be scored.")
 
 
 def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
-    """One of their columns by our words and in our units; what is no number stays, for `check` to name its row."""
+    """Return a column in our words and units. What is not a number stays, for `check` to name its row."""
     words = theirs.astype("string").str.strip()
-    if said := mapping.words.get(name):
+    if meanings := mapping.words.get(name):
         words = words.fillna("")
-        meant = {word: _word(word, said) for word in words.unique()}
+        meant = {word: _word(word, meanings) for word in words.unique()}
         return words.astype(object).map(meant).astype(object)
     values = (words if name in NAMES else theirs).astype(object)
     values = values.mask(words.isin(mapping.missing) | words.isna(), None)
@@ -176,9 +176,9 @@ def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
     return values
 
 
-def _word(word: str, said: Named[str, Any]) -> Any:
-    """What a word means: as listed, as every other, or itself; no word is missing unless that is listed."""
-    return said.get(word, said.get(ANY, word) if word else None)
+def _word(word: str, meanings: Named[str, Any]) -> Any:
+    """Return the meaning of a word: as listed, as for `*`, or itself. An empty word is missing unless it is listed."""
+    return meanings.get(word, meanings.get(ANY, word) if word else None)
 
 
 def _no_number(values: pd.Series) -> pd.Index:
@@ -186,7 +186,7 @@ def _no_number(values: pd.Series) -> pd.Index:
 
 
 def _with_reward(ours: pd.DataFrame, threshold: float) -> pd.DataFrame:
-    """The one of `reward` and `passed` that the table lacks, from the other; missing stays missing."""
+    """Add `reward` or `passed` where the table lacks it, from the other; missing values stay missing."""
     if "passed" not in ours:
         reward = pd.to_numeric(ours["reward"], errors="coerce")
         return ours.assign(passed=(reward >= threshold).astype("boolean").mask(reward.isna()))
@@ -196,26 +196,29 @@ def _with_reward(ours: pd.DataFrame, threshold: float) -> pd.DataFrame:
 
 
 def _with_tokens(ours: pd.DataFrame) -> pd.DataFrame:
-    """`tokens` = input + output where the table has these and no total."""
+    """Add `tokens` = input + output where the table has these and no total."""
     parts = [pd.to_numeric(ours[name], errors="coerce") for name in ("input_tokens", "output_tokens")]
     return ours.assign(tokens=parts[0] + parts[1]) if ours["tokens"].isna().all() else ours
 
 
 def _identity(ours: pd.DataFrame, content: str) -> pd.DataFrame:
-    """What each row's trial is. Its key digests that and the content that it is from, so that only what is read twice
-    has one key, and not another trial of the same cell and task.
+    """Return the identity of each row's trial, with its key.
+
+    The key also digests the imported content: another import has other keys for the same cells and tasks.
     """
     names = ["agent", "model", "dataset", "budget", "task", "attempt", "tier", "category", "language"]
     rows = ours[names].reset_index(drop=True).assign(attempt=ours["attempt"].to_numpy(int))
     order = [*(name for name in NAMES if name != "status"), "attempt"]
-    said = zip(*(rows[name].astype("str").tolist() for name in order), strict=True)
-    keys = [hashlib.sha256("\n".join(["imported", content, *of]).encode()).hexdigest()[:32] for of in said]
+    identities = zip(*(rows[name].astype("str").tolist() for name in order), strict=True)
+    keys = [
+        hashlib.sha256("\n".join(["imported", content, *of]).encode()).hexdigest()[:32] for of in identities
+    ]
     rows.insert(0, "key", keys)
     return rows.assign(cell=ours["cell"].to_numpy())
 
 
 def _absent(ours: pd.DataFrame) -> pd.DataFrame:
-    """What each cell lacks of the tasks that its dataset has in any cell, as its first attempt."""
+    """Return the tasks of its dataset that each cell lacks, as first attempts."""
     cells = ours.drop_duplicates("cell")[["cell", "agent", "model", "dataset", "budget"]]
     tasks = ours.drop_duplicates(["dataset", "task"])[["dataset", "task", "tier", "category", "language"]]
     grid = cells.merge(tasks, on="dataset").assign(attempt=1)
@@ -224,7 +227,7 @@ def _absent(ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def _filled(empty: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """The table of planned trials with what is known of them, and its own types."""
+    """Return the table of planned trials with their known values, in its own types."""
     known = ours.drop(columns=["cell", "attempt", *(name for name in NAMES if name != "status")])
     known = known.set_axis(empty.index)
     for name in known:

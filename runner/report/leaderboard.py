@@ -1,4 +1,4 @@
-"""One line per cell: the same figures for the terminal, `leaderboard.csv` and the tracked runs."""
+"""The leaderboard, a line for each cell: its figures, and its text for the terminal."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from runner.report.verdicts import (
     few_tasks,
     fewer_attempts,
     headline,
+    lead_sentence,
     small_tiers,
-    told_apart,
     unbounded,
     what_counts,
 )
@@ -33,30 +33,30 @@ from runner.terminal.escaping import WIDTH
 from runner.terminal.tables import Column, Laid, paragraph, table
 
 _SHOWN = 5
-"""Reasons listed of each kind; the rest is in `trials.csv`."""
+"""Number of reasons listed of each kind; the others are in `trials.csv`."""
 _LONG = 3 * WIDTH
-"""Characters of a reason, whose end is what says what to do; that of a build that failed has thousands."""
+"""Longest reason, in characters: the output of a failed build has thousands."""
 _CELL = ["agent", "model", "dataset", "budget", *MARKS]
 
 
 def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = None) -> pd.DataFrame:
-    """Everything that is said of each cell, best first within its dataset; index `cell`.
+    """Return the figures of each cell, best first within its dataset; index `cell`.
 
-    Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks than the others; `rank` (1 is
-    best, NA for bounds and cells of other tasks, which do not compete and come last, and without any valid trial);
-    those of `metrics.table.summary`; `AMS`, `AMS_most` and `why` they are missing; `<statistic>_low` and `_high`
-    (bootstrap over tasks) and `wilson_low` and `_high` of the pass rate (NaN where several attempts at a task count);
-    `fewer`, the tasks with fewer than the k attempts of pass@k; `trials` planned, `invalid`
-    among them (never run or refused included); `spend_usd` of all trials, invalid ones and retries included, and
-    `unpriced`, the trials whose spend is unknown and so not in it (NaN where that is all that ran); `judge_usd`, what
-    judge models are known to have charged for verdicts, which is no part of it, and `judge_unpriced`, the trials of
-    ours where that is unknown. `draws` are those of the same trials, drawn here if there are none.
+    Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks; `rank` (1 is best;
+    NA for bounds, cells of other tasks, and cells without a valid trial); those of `metrics.table.summary`; `AMS`,
+    `AMS_most` and `why` they are missing; `<statistic>_low` and `_high` (bootstrap); `wilson_low` and `_high`
+    of the pass rate (NaN where several attempts at a task count); `fewer`, the tasks with fewer than k attempts for
+    pass@k; `trials` planned, and `invalid` among them (never run or refused included); `spend_usd` of all trials,
+    invalid ones and retries included, and `unpriced`, the trials of unknown spend, which it leaves out (NaN where all
+    that ran are unpriced); `judge_usd`, what judge models charged for verdicts, which `spend_usd` leaves out, and
+    `judge_unpriced`, the trials of ours where that is unknown. `draws` are those of the same trials; without them, they
+    are drawn here.
     """
     cells = trials.groupby("cell")[_CELL].first()
     cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
     cells = cells.join(intervals(draws or bootstrap(trials, scoring), scoring.confidence))
     sizes = trials.groupby(["cell", "task"]).size().groupby("cell").max()
-    whole = (sizes == 1) | (scoring.attempts == "latest_completed")  # Wilson's is of counts, not of fractions
+    whole = (sizes == 1) | (scoring.attempts == "latest_completed")  # Wilson's interval needs counts
     counts = zip(cells["passes"], cells["planned"].where(whole, 0), strict=True)
     ends = [wilson(*pair, scoring.confidence) for pair in counts]
     cells[["wilson_low", "wilson_high"]] = pd.DataFrame(ends, index=cells.index)
@@ -78,13 +78,14 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
 
 
 def lines(frame: pd.DataFrame) -> dict[Any, dict[str, Any]]:
-    """Rows of a table by index, in its order, as plain values."""
+    """Return the rows of a table by index, in its order, as plain values."""
     return frame.to_dict("index")  # type: ignore[return-value]  # columns of ours are called by strings
 
 
 def _ranked(cells: pd.DataFrame) -> pd.DataFrame:
-    """By AMS, then passes, then USD per pass, then name; who competes, then who has no valid trial, then cells of other
-    tasks, then bounds.
+    """Sort by AMS, passes, USD per pass and name, and add `rank`.
+
+    Cells that compete come first; then those without a valid trial, those of other tasks, and bounds.
     """
     order = ["dataset", "bound", "other_tasks", "idle", "AMS", "passes", "usd_per_pass", "cell"]
     rising = [True, True, True, True, False, False, True, True]
@@ -97,9 +98,9 @@ def _ranked(cells: pd.DataFrame) -> pd.DataFrame:
 def leaderboard_text(
     trials: pd.DataFrame, cells: pd.DataFrame, draws: Draws, scoring: Scoring, width: int = WIDTH
 ) -> str:
-    """Plain text for lines of this width: per dataset its cells and its winners, then what must be known to read it.
+    """Return the leaderboard as text of this width: the cells and winners of each dataset, then notes.
 
-    `cells` is `cell_scores`'s, `draws` those of the same trials.
+    `cells` is the result of `cell_scores`; `draws` are those of the same trials.
     """
     parts: list[str] = []
     small = small_tiers(trials, scoring)
@@ -113,15 +114,15 @@ def leaderboard_text(
         if best := winners(contenders, draws, scoring.confidence, few):
             parts.append(_winners(best, of, width))
             called = {cell: f"{line['agent']} · {model_name(line)}" for cell, line in lines(of).items()}
-            said = (told_apart(best, called, few), not_in_the_running(best, len(contenders)))
-            parts += [line for text in said for line in paragraph(_without_control(text), width)]
+            sentences = (lead_sentence(best, called, few), not_in_the_running(best, len(contenders)))
+            parts += [line for text in sentences for line in paragraph(_without_control(text), width)]
     notes = [f"No room here for {', '.join(left_off)}: leaderboard.csv has all columns."] if left_off else []
     notes += _notes(trials, cells, scoring)
     return "\n".join([*parts, *(line for note in notes for line in paragraph(_without_control(note), width))])
 
 
 def _without_control(text: str) -> str:
-    """A text without what would steer a terminal."""
+    """Return a text without control characters."""
     return text.translate(CONTROL)
 
 
@@ -138,11 +139,11 @@ _COLUMNS = (
     Column("USD\nspent", leaves=4),
     Column("turns", leaves=1),
 )
-"""Of the leaderboard. Who it is, its scores with their intervals and its price never leave."""
+"""Columns of the leaderboard. Names, scores with their intervals, and prices are never left out."""
 
 
 def _table(title: str, cells: pd.DataFrame, width: int) -> Laid:
-    """Each cell on two lines: figures, and beneath them what qualifies them."""
+    """Return a table with two lines for each cell: figures, and beneath them their intervals and marks."""
     scored = headline(cells) == "AMS"
     columns = [column for column in _COLUMNS if scored or column.head != "AMS"]
     budgets = len(set(cells["budget"])) > 1
@@ -177,7 +178,7 @@ _OF_WINNERS = (
 
 
 def _winners(best: Sequence[Winner], cells: pd.DataFrame, width: int) -> str:
-    """Who is best by what, by how much, and whether that is more than chance; each name on two lines."""
+    """Return a table of the winners by each criterion, with their leads."""
     names = {cell: f"{of['agent']}\n{model_name(of)}" for cell, of in lines(cells).items()}
     rows = []
     for winner in best:
@@ -192,7 +193,7 @@ def _winners(best: Sequence[Winner], cells: pd.DataFrame, width: int) -> str:
 
 
 def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
-    """What a reader needs beneath the table."""
+    """Yield the notes beneath the table."""
     kind = "Wilson" if cells["wilson_low"].notna().any() else "bootstrap"
     if cells["AMS"].notna().any():
         yield (
@@ -241,7 +242,7 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
 
 
 def rate_span(cell: Mapping[Any, Any]) -> str:
-    """The interval of the pass rate: Wilson's, or that over tasks where passes may be fractions."""
+    """Return the interval of the pass rate: Wilson's, or the bootstrap's where passes may be fractions."""
     names = (
         ("pass_rate_low", "pass_rate_high")
         if math.isnan(cell["wilson_low"])
@@ -251,13 +252,13 @@ def rate_span(cell: Mapping[Any, Any]) -> str:
 
 
 def judged(cells: pd.DataFrame) -> str:
-    """A sentence when judge models were paid for verdicts; empty if none was."""
+    """Return a sentence on what judge models were paid for verdicts; empty if none was."""
     paid = judges_spend(cells)
-    return f" Judge models took {paid} USD more, which are no cell's." if paid else ""
+    return f" Judge models took {paid} USD more, which belong to no cell." if paid else ""
 
 
 def judges_spend(cells: pd.DataFrame) -> str:
-    """USD of judge models, `>=` where some of it is unknown; empty if none was paid."""
+    """Return USD of judge models, `>=` where some of it is unknown; empty if none was paid."""
     paid, unknown = float(cells["judge_usd"].sum()), int(cells["judge_unpriced"].sum())
     return f"{'>=' if unknown else ''}{usd(paid)}" if paid or unknown else ""
 

@@ -1,7 +1,7 @@
-"""The report of a sweep: one HTML page that needs nothing but itself, and its pictures as files beside it.
+"""The report of a sweep: one self-contained HTML page, and its pictures as files beside it.
 
-Sections are a list: another kind of result is another function in it. All text goes through Jinja's escaping, since
-names of tasks and agents and messages of errors are other people's; the page may run one script, its own.
+Each section is a function in a list. Jinja escapes all text, since names of tasks and agents and messages of errors are
+other people's. The page may run one script, its own.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ WHOLE: tuple[SectionMaker, ...] = (
 
 
 class Chapter(NamedTuple):
-    """What is said of one dataset, or of the whole sweep."""
+    """The sections of one dataset, or of the whole sweep."""
 
     title: str
     about: str
-    """A few words beside the title."""
+    """Words beside the title."""
     suffix: str
-    """Of its anchors and pictures, so that those of two datasets differ."""
+    """Suffix of its anchors and pictures, so that those of two datasets differ."""
     sections: list[Section]
 
 
 class Drawn(NamedTuple):
-    """A picture as the page takes it."""
+    """A picture that has been drawn for the page."""
 
     name: str
     caption: str
@@ -89,14 +89,14 @@ class Drawn(NamedTuple):
 
 
 def write_report(found: Findings) -> Path:
-    """Write `report/index.html` and its pictures into the sweep's folder; returns the page.
+    """Write `report/index.html` and its pictures into the sweep's folder; return the page.
 
-    The same findings give the same bytes. Pictures of an earlier report that are no longer made are removed. Raises
-    `OutputsError` when it cannot be written.
+    The same findings give the same bytes. Other pictures of an earlier report are removed. Raises `OutputsError` when
+    a file cannot be written.
     """
     folder = found.folder / "report"
     with figures.style():
-        chapters = [_shown(chapter, folder) for chapter in chapters_of(found)]
+        chapters = [_rendered(chapter, folder) for chapter in chapters_of(found)]
     blocks = [block for chapter in chapters for section in chapter["sections"] for block in section["blocks"]]
     pictures = {name: of for block in blocks if isinstance(block, Drawn) for name, of in block.files.items()}
     for name, content in {**pictures, "index.html": _html(found, chapters).encode()}.items():
@@ -143,8 +143,8 @@ def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
     )
 
 
-def _shown(chapter: Chapter, folder: Path) -> dict[str, Any]:
-    """A chapter for the template, its pictures drawn for `folder`."""
+def _rendered(chapter: Chapter, folder: Path) -> dict[str, Any]:
+    """Return a chapter for the template, with its pictures drawn for `folder`."""
     sections = [
         {
             "anchor": f"{section.name}{chapter.suffix}",
@@ -160,21 +160,21 @@ def _shown(chapter: Chapter, folder: Path) -> dict[str, Any]:
 
 
 def _drawn(picture: Picture, suffix: str, folder: Path) -> Drawn:
-    """Its pixels are drawn anew only where its lines are not those of the last report, as most are not."""
+    """Draw a picture. Its PNG file is drawn again only if the lines differ from those of the last report."""
     name = f"{picture.name}{suffix}"
     figure = picture.draw()
     figures.settle(figure)
     text = figures.svg(figure)
     vector, pixels = folder / f"{name}.svg", folder / f"{name}.png"
     same = pixels.exists() and vector.exists() and vector.read_bytes() == text.encode()
-    # Pixels are written first: a report that is cut off in between leaves lines of old, and so is drawn again.
+    # The PNG comes first: a report that is cut off in between leaves the old SVG, and so is drawn again.
     files = {pixels.name: pixels.read_bytes() if same else figures.png(figure), vector.name: text.encode()}
     markup = Markup(figures.inline(text, name))  # noqa: S704 - matplotlib escaped what it drew
     return Drawn(name, picture.caption, picture.alt, markup, files, picture.template)
 
 
 def _facts(found: Findings) -> list[tuple[str, str]]:
-    """The few figures at the top: what, and how much of it."""
+    """Return the figures at the top of the page, each with its title."""
     trials, cells = found.trials, found.cells
     ran = int(trials["ran"].sum())
     spent = spend(float(cells["spend_usd"].sum()), int(cells["unpriced"].sum()), ran)

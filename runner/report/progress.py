@@ -1,4 +1,4 @@
-"""How far a sweep is: a live line in a terminal, a line now and then anywhere else."""
+"""The progress of a sweep: a live line in a terminal, a line from time to time anywhere else."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from runner.terminal.escaping import console as terminal
 from runner.terminal.escaping import one_line, printable, step
 
 STEP = 0.1
-"""Share of the trials after which a quiet display says something."""
+"""Share of the trials after which a quiet display prints a line."""
 SILENCE_SECONDS = 30.0
-"""It says something after so long in any case, so that nobody takes the job for dead."""
+"""Longest time without a line, so that nobody takes the job for dead."""
 WIDE = 100
-"""Columns of a terminal from which on there is room for a bar."""
+"""Columns of the narrowest terminal with a bar."""
 BAR, CLOCK = 20, 8
-"""Columns of the bar, and of the time that has passed with the space behind it."""
+"""Columns of the bar, and of the elapsed time with the space behind it."""
 SHORTEST_NAME = 8
-"""Characters of a name below which it says nothing."""
+"""Fewest characters of a name that are worth showing."""
 REFRESHES = 4
-"""A second, in a terminal."""
+"""Refreshes per second in a terminal."""
 PHASES = {
     "environment": "starting",
     "agent": "agent",
     "collect": "collecting",
     "verify": "tests",
 }
-"""Phase of a trial -> the word for it."""
+"""Phase of a trial -> its word for people."""
 
 
 class _Running(NamedTuple):
@@ -48,7 +48,7 @@ class _Running(NamedTuple):
     since: float
     phase: str
     image: str = ""
-    """What is being made for it just now."""
+    """Image that is being made for it; empty if none is."""
 
 
 class Progress:
@@ -57,22 +57,22 @@ class Progress:
     def __init__(
         self, total: int, console: Console | None = None, waiting: Callable[[], int] = lambda: 0
     ) -> None:
-        """`waiting` tells how many trials wait for the limits on model calls just now."""
+        """`waiting` returns how many trials wait for the limits on model calls."""
         self.total = total
         self._waiting = waiting
         self.console = console or terminal()
         self.quiet = not self.console.is_terminal or os.environ.get("CI", "").lower() in ("1", "true")
-        # Guards changes. What is drawn is read without it: rich draws while it holds a lock of its own.
+        # Guards changes. Drawing reads without it, because rich draws while it holds a lock of its own.
         self._lock = RLock()
         self._running: dict[str, _Running] = {}
         self._at_once = 0
         self._seconds: list[float] = []
         self._ended: Counter[str] = Counter()
         self._usd, self._unpriced = 0.0, 0
-        self._said = 0
+        self._reported = 0
         self._doing: tuple[str, ...] = ()
         self._over = Event()
-        self._beat = Thread(target=self._say_now_and_then, name="progress", daemon=True)
+        self._beat = Thread(target=self._report_regularly, name="progress", daemon=True)
         columns: list[ProgressColumn] = [TimeElapsedColumn(), _Line(self._fitting)]
         if self.console.width >= WIDE:
             columns.insert(0, BarColumn(BAR))
@@ -92,33 +92,33 @@ class Progress:
         self._bar.stop()
 
     def close(self) -> None:
-        """Leave the terminal as it was, when nothing more is to be shown."""
+        """End the display and leave the terminal as it was."""
         self._bar.stop()
 
     def expect(self, total: int) -> None:
-        """Change how many trials there are: some turned out to be refused."""
+        """Change the number of trials, as some turned out to be refused."""
         with self._lock:
             self.total = total
             self._bar.update(self._line, total=total)
 
     def started(self, key: str, name: str) -> None:
-        """A trial begins; `name` says which, to people."""
+        """Count a trial that starts; `name` is for people."""
         with self._lock:
             self._running[key] = _Running(name, monotonic(), PHASES["environment"])
             self._at_once = max(self._at_once, len(self._running))
 
     def entered(self, key: str, phase: str) -> None:
-        """A running trial enters a phase, as its record names them."""
+        """Move a running trial to a phase of its record."""
         self._mark(key, PHASES.get(phase, phase))
 
     def left(self, key: str) -> None:
-        """A trial no longer runs, whether or not there is a record of it."""
+        """Count a trial that no longer runs, with or without a record."""
         with self._lock:
             if running := self._running.pop(key, None):
                 self._seconds.append(monotonic() - running.since)
 
     def ended(self, record: TrialRecord) -> None:
-        """The record of a trial is here, however it ended."""
+        """Count the record of a trial."""
         with self._lock:
             self.left(record.key)
             self._ended[_kind(record)] += 1
@@ -126,12 +126,12 @@ class Progress:
             self._unpriced += record.cost_usd is None
             done = self._ended.total()
             self._bar.update(self._line, completed=done)
-            if self.quiet and (done == self.total or done - self._said >= STEP * self.total):
-                self._say()
+            if self.quiet and (done == self.total or done - self._reported >= STEP * self.total):
+                self._report()
 
     @contextmanager
     def making(self, key: str, how: str, image: str) -> Iterator[None]:
-        """The image of a running trial is being made, `how` being "building" or "pulling"; its end is noted."""
+        """Show that the image of a running trial is being made (`how`: "building" or "pulling"), and note its end."""
         self._mark(key, how, image)
         try:
             with step(self.note, how, image, is_begin_said=self.quiet):
@@ -140,29 +140,29 @@ class Progress:
             self._mark(key, PHASES["environment"])
 
     def doing(self, text: str) -> None:
-        """Say what is being done before trials run, in the line too; with an empty text it is over."""
+        """Show what is being done before trials run; an empty text ends it."""
         self._doing = (text,) if text else ()
         if self.quiet and text:
             self.note(f"{text[:1].upper()}{text[1:]}")
 
     def note(self, text: str) -> None:
-        """Say something that stays on the screen."""
+        """Print a line that stays on the screen."""
         self.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     @property
     def phases(self) -> Mapping[str, int]:
-        """Word for a phase -> number of trials that are in it."""
+        """Word for a phase -> number of trials in it."""
         return Counter(trial.phase for trial in self._trials())
 
     def summary(self) -> str:
-        """All that is known, in one line: first what matters most."""
+        """Return all figures in one line, the most important first."""
         return ", ".join((*self._figures(), *self._details()))
 
     def _trials(self) -> tuple[_Running, ...]:
         return tuple(self._running.values())
 
     def _figures(self) -> tuple[str, ...]:
-        """Done of all, USD, and the time that is left: what is never cut."""
+        """Return the figures that are never cut: trials done, USD and the time left."""
         done, now = self._ended.total(), monotonic()
         running = [now - trial.since for trial in self._trials()]
         waiting = max(0, self.total - done - len(running))
@@ -171,7 +171,7 @@ class Progress:
         return tuple(filter(None, (f"{done}/{self.total} done", usd, left)))
 
     def _details(self) -> tuple[str, ...]:
-        """What is left out first where there is no room: the last of it."""
+        """Return the other figures; the last are left out first where there is no room."""
         phases = self.phases
         running = f"{sum(phases.values())} running"
         if phases:
@@ -184,7 +184,7 @@ class Progress:
         return (*(() if phases else self._doing), running, *kinds, *limits)
 
     def _fitting(self) -> str:
-        """The line for this terminal. Where there is room it says which image is being made, or what began last."""
+        """Return the line for this terminal, with the image that is being made or the trial that began last."""
         width = self.console.width
         used = CLOCK + (BAR + 1 if width >= WIDE else 0)
         trials = sorted(self._trials(), key=lambda trial: bool(trial.image))
@@ -196,18 +196,18 @@ class Progress:
             if trial := self._running.get(key):
                 self._running[key] = trial._replace(phase=phase, image=image)
 
-    def _say(self) -> None:
-        self._said = self._ended.total()
+    def _report(self) -> None:
+        self._reported = self._ended.total()
         self.note(self.summary())
 
-    def _say_now_and_then(self) -> None:
+    def _report_regularly(self) -> None:
         while not self._over.wait(SILENCE_SECONDS):
             with self._lock:
-                self._say()
+                self._report()
 
 
 class _Line(ProgressColumn):
-    """The text of the live line, made anew whenever it is drawn: time passes though nothing ends."""
+    """The text of the live line, made anew for each drawing, since time passes between events."""
 
     max_refresh = 1 / REFRESHES
 
@@ -221,9 +221,9 @@ class _Line(ProgressColumn):
 
 
 def fitted(figures: tuple[str, ...], details: tuple[str, ...], name: str, width: int) -> str:
-    """Join the figures, as many details as there is room for, and what there is room for of the name.
+    """Join the figures, as many details as fit, and as much of the name as fits.
 
-    What a detail has in parentheses comes after all details.
+    Parentheses of details are added only where all details fit.
     """
     parts = list(figures)
     whole = {}

@@ -1,4 +1,4 @@
-"""What is rebuilt from the records at any time: the sweep's tables on disk."""
+"""The tables and the report of a sweep, which can be rebuilt from its records at any time."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from runner.terminal.tables import paragraph
 TABLES = ("trials.csv", "trials.parquet", "leaderboard.csv", "lock.json", "leaderboard.txt")
 """Files of a sweep's folder that are projections; `sweep.json` and `config.yaml` are not."""
 REPORT = Path("report", "index.html")
-"""The page for people, its pictures beside it."""
+"""The report page within a sweep's folder, with its pictures beside it."""
 
 OF_A_TASK = ("task", "environment", "image")
-"""Digests of a record that are its task's; the others are its cell's, but for the snapshots of single trials."""
+"""Digests of a record that belong to its task; the others belong to its cell."""
 
 
 def load_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, pd.DataFrame]:
-    """The plan and the trials table of a sweep's folder, tiers as its scoring has them.
+    """Return the plan and the trials table of a sweep's folder, with the tiers of its scoring.
 
     Raises `ConfigError`, and `TableError` for tasks that the scoring's tiers file does not know.
     """
@@ -41,7 +41,7 @@ def load_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, pd.DataFrame]:
 
 
 def write_projections(sweep: Path, outputs: Path) -> str:
-    """Write `TABLES` and the report into the sweep's folder; returns the leaderboard, as wide as standard output is.
+    """Write `TABLES` and the report into the sweep's folder; return the leaderboard, as wide as standard output.
 
     Raises `ConfigError` when the folder holds no readable plan, `OutputsError` when it cannot be written, and
     `TableError` for tasks that the scoring's tiers file does not know.
@@ -49,8 +49,8 @@ def write_projections(sweep: Path, outputs: Path) -> str:
     with uncollected():
         from runner.report.page import write_report  # noqa: PLC0415 - brings matplotlib, and only here it draws
 
-    sweep_file.read(sweep)  # else there is no folder to lock
-    with exclusive(sweep):  # of two at once, who reads last writes last
+    sweep_file.read(sweep)  # raises if there is no folder to lock
+    with exclusive(sweep):  # of two runners, the one that reads last writes last
         plan, records, trials = sweep_trials(sweep, outputs)
         trials = labelled(trials, plan.scoring)
         found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
@@ -68,13 +68,13 @@ def write_projections(sweep: Path, outputs: Path) -> str:
 
 
 def leaderboard(sweep: Path, outputs: Path) -> str:
-    """What `write_projections` returns, and nothing is written. Raises as it does."""
+    """Return the leaderboard without writing anything. Raises as `write_projections`."""
     plan, _, trials = sweep_trials(sweep, outputs)
     return _text(find(plan, sweep, labelled(trials, plan.scoring), {}), outputs, width())
 
 
 def _text(found: Findings, outputs: Path, wide: int) -> str:
-    """The leaderboard and where everything is. A path stands on a line of its own and is not broken: it is copied."""
+    """Return the leaderboard and the paths of all files, each unbroken on its own line, so that it can be copied."""
     imported = found.plan.imported
     whence = (
         paragraph(f"Imported: {imported.text}.", wide) if imported else [f"Records: {outputs / 'trials'}"]
@@ -90,7 +90,7 @@ def _text(found: Findings, outputs: Path, wide: int) -> str:
 
 
 def what_ran(records: Iterable[TrialRecord]) -> Mapping[str, dict[str, dict[str, list[str]]]]:
-    """Every digest that the records name, by cell and by task; more than one value means that it changed midway."""
+    """Return the digests of the records by cell and by task; several values mean a change during the sweep."""
     seen: dict[str, dict[str, dict[str, set[str]]]] = {"cells": {}, "tasks": {}}
     for record in records:
         for name, digest in record.digests.items():

@@ -1,4 +1,4 @@
-"""One sweep under several scorings: its ranking by each, and how far each agrees with the sweep's own."""
+"""One sweep under several scorings: its ranking by each, and their agreement with the sweep's own."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from runner.terminal.escaping import WIDTH, width
 from runner.terminal.tables import Column, paragraph, table
 
 SENSITIVITY = ("sensitivity.csv", "sensitivity.json", "sensitivity.txt")
-"""Files that `compare_scorings` leaves in a sweep's folder."""
+"""Files that `compare_scorings` writes into a sweep's folder."""
 _IN_TITLE = {"name", "labels", "calibrated"}
-"""Keys of a scoring that its title stands for."""
+"""Keys of a scoring that its title includes."""
 AGREEMENT = (
     Column("Spearman"),
     Column("Kendall", leaves=1),
@@ -35,7 +35,7 @@ AGREEMENT = (
     Column("top 3", leaves=2),
     Column("MAE", leaves=3),
 )
-"""What `agreement_words` says."""
+"""Columns of `agreement_words`."""
 _COLUMNS = (
     Column("scoring", is_name=True),
     *AGREEMENT,
@@ -45,11 +45,11 @@ _COLUMNS = (
 
 
 def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> str:
-    """Make the scoring that was asked for, if one was, the sweep's own; returns what changed, for people. `asked_of`
-    says what that is of a sweep of this scoring.
+    """Make the requested scoring, if any, the sweep's own; return the changes for people.
 
-    Raises `ConfigError` when the folder holds no sweep, and `TableError` when its tasks are not those of the tiers
-    file or have too many attempts to choose from; nothing is changed then.
+    `asked_of` returns the requested scorings of a sweep with a given scoring. Raises `ConfigError` when the folder
+    holds no sweep, and `TableError` when its tasks are not those of the tiers file or have too many attempts to choose
+    from; then nothing is changed.
     """
     if not (wanted := asked_of(sweep_file.read(sweep).scoring)):
         return ""
@@ -62,11 +62,11 @@ def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> st
         dict(leaves(scoring.model_dump(exclude={"labels"}))) for scoring in (plan.scoring, asked)
     )
     changed = [key for key in before | after if before.get(key) != after.get(key)]
-    said = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
-    now = sweep_file.read(sweep)  # the records took a while, in which its sweep may have started again
+    changes = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
+    now = sweep_file.read(sweep)  # the sweep may have started again while records were read
     sweep_file.write(sweep, now.model_copy(update={"scoring": asked}))
-    (sweep / "projected.json").unlink(missing_ok=True)  # the stamp of tables that are no longer right
-    return f"Scored anew: {said or 'other labels'}."
+    (sweep / "projected.json").unlink(missing_ok=True)  # the tables are outdated
+    return f"Scored anew: {changes or 'other labels'}."
 
 
 def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
@@ -94,8 +94,8 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     called = cell_names(trials)
 
     def text(wide: int) -> str:
-        said = [_text(dataset, parts[dataset], agreements[dataset], called, wide) for dataset in parts]
-        return "\n".join([*said, *(line for each in left_out(planned) for line in paragraph(each, wide))])
+        texts = [_text(dataset, parts[dataset], agreements[dataset], called, wide) for dataset in parts]
+        return "\n".join([*texts, *(line for each in left_out(planned) for line in paragraph(each, wide))])
 
     found = {
         "base": names[0],
@@ -111,47 +111,45 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     return f"{text(width())}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
 
 
-def ranked_anew(sweep: Path, state: str) -> list[Path]:
-    """`SENSITIVITY` of this sweep, if there is one and the sweep's trials and scoring are still those: `state` is their
-    `digest`.
-    """
+def current_ranking(sweep: Path, state: str) -> list[Path]:
+    """Return the files `SENSITIVITY` of this sweep; none if its trials and scoring do not have the digest `state`."""
     files = [sweep / name for name in SENSITIVITY]
     fresh = files[1].exists() and json.loads(files[1].read_bytes())["digest"] == state
     return files if fresh else []
 
 
 def labels(scorings: Sequence[Scoring]) -> list[str]:
-    """A name for each, unlike the others': its `title`, with the keys that differ between scorings of that title."""
+    """Return distinct names: the title of each, with the keys that differ between scorings of that title."""
     values = [dict(leaves(scoring.model_dump(exclude=_IN_TITLE))) for scoring in scorings]
     titles = [scoring.title for scoring in scorings]
-    said = []
+    names = []
     for name, own in zip(titles, values, strict=True):
         rivals = [of for of, other in zip(values, titles, strict=True) if other == name]
         varied = [key for key in own if any(of.get(key) != own[key] for of in rivals)]
-        said.append(" ".join([name, *(f"{key}={own[key]}" for key in varied)]))
-    return said
+        names.append(" ".join([name, *(f"{key}={own[key]}" for key in varied)]))
+    return names
 
 
 def figures(found: Agreement) -> dict[str, Any]:
-    """An agreement as JSON has it: no NaN, null instead."""
+    """Return an agreement for JSON: None instead of NaN."""
     return {key: None if value != value else value for key, value in found._asdict().items()}  # noqa: PLR0124 - NaN
 
 
 def agreement_words(found: Agreement) -> list[str]:
-    """Spearman, Kendall, the two about the top, and MAE, for people."""
+    """Return Spearman, Kendall, both agreements at the top, and MAE, for people."""
     tops = ["-" if top is None else "same" if top else "differs" for top in (found.top1, found.topk)]
     return [number(found.spearman, ".3f"), number(found.kendall, ".3f"), *tops, number(found.mae, ".4f")]
 
 
 def cell_names(trials: pd.DataFrame) -> dict[str, str]:
-    """Cell -> what people call it within its dataset: its budget too where there are several."""
+    """Return names of cells within their dataset, with the budget where there are several."""
     words = ["agent", "model", *(["budget"] if len(set(trials["budget"])) > 1 else [])]
     cells = trials.groupby("cell")[words].first()
     return {str(cell): " · ".join(map(str, of)) for cell, of in cells.iterrows()}
 
 
 def _scores(trials: pd.DataFrame, scoring: Scoring) -> pd.Series[float]:
-    """AMS by cell."""
+    """Return AMS by cell."""
     rows = check(labelled(trials, scoring), scoring)
     return ams(tier_scores(rows, scoring), scoring)["AMS"]
 
@@ -174,7 +172,7 @@ def _text(
     called: dict[str, str],
     wide: int,
 ) -> str:
-    """How each scoring agrees with the first, and where each cell stands by the first and by all."""
+    """Return the agreement of each scoring with the first, and the ranks of each cell."""
     ranks = pd.DataFrame({name: _ranks(of) for name, of in scores.items()})
     base = next(iter(scores))
     agreements = []

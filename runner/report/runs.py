@@ -1,4 +1,4 @@
-"""What the tracked runs of a sweep should be, from its folder alone; `runner.tracking.mlflow` makes a store agree."""
+"""The tracked runs that a sweep should have, from its folder alone; `runner.tracking.mlflow` brings a store up to date."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from metrics.table import valid
-from runner.report.comparison import COMPARISONS, Comparison, kept
+from runner.report.comparison import COMPARISONS, Comparison, current_comparisons
 from runner.report.criteria import not_in_the_running, verdict, winners
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import lines
 from runner.report.projections import REPORT, TABLES, load_trials
-from runner.report.rescoring import ranked_anew
+from runner.report.rescoring import current_ranking
 from runner.report.sources import digest
-from runner.report.verdicts import small_tiers, told_apart
+from runner.report.verdicts import lead_sentence, small_tiers
 from runner.report.wording import MARKS, agent_name, model_name
 from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import SweepFile
 
 LAYOUT = 2
-"""Raised when runs that are logged already are to be written anew."""
+"""Version of the layout. It is raised when logged runs must be written again."""
 COLUMNS = (
     "task",
     "outcome",
@@ -40,7 +40,7 @@ COLUMNS = (
     "turns",
     "reason",
 )
-"""Of `trials.json`; MLflow joins runs by the first and compares them by the second."""
+"""Columns of `trials.json`; MLflow joins runs by the first and compares them by the second."""
 
 _HEADLINES = {
     "AMS": "AMS",
@@ -55,7 +55,7 @@ _HEADLINES = {
     "coverage": "coverage",
     "invalid": "invalid",
 }
-"""Metric -> column of `cell_scores`. Without prefix, so that MLflow shows them first."""
+"""Metric -> column of `cell_scores`. They have no prefix, so that MLflow shows them first."""
 _APART = ("unpriced", "judge_usd", "judge_unpriced")
 _INTERVALS = ("AMS", "pass_rate", "usd_per_pass", "wilson")
 _LEADS = {
@@ -65,37 +65,37 @@ _LEADS = {
     "tie": "a tie",
     "-": "no rival",
 }
-"""Of `Winner.clear`."""
+"""Value of `Winner.clear` -> words for it."""
 _TIER_PARTS = ("SR", "CostAUBQC", "EFR", "TierScore")
 
 
 class TrackedRun(NamedTuple):
-    """One run of the sweep as it should be."""
+    """A run of the sweep as it should be tracked."""
 
     identity: str
-    """Name of the cell; empty for the sweep's own run."""
+    """Name of the cell; empty for the run of the sweep itself."""
     name: str
     params: dict[str, str]
     metrics: dict[str, float]
-    """Finite, with six decimals: MLflow's UI does not round. The tables have them all."""
+    """Finite values, with six decimals because MLflow's UI does not round. The tables have all decimals."""
     tags: dict[str, str]
-    """`assay.missing.<metric>` says why a metric is not there."""
+    """Tags; `assay.missing.<metric>` says why a metric is absent."""
     files: dict[Path, str | None]
     """Host file -> artifact folder."""
     trials: pd.DataFrame
     started: int
-    """Milliseconds since 1970; of the first trial."""
+    """Start of the first trial, in milliseconds since 1970."""
     ended: int
 
     def digest(self) -> str:
-        """Of all that is logged. A trajectory is as old as its record, which `trials` shows."""
+        """Return a digest of all that is logged; a trajectory is as old as its record in `trials`."""
         files = sorted(f"{folder}/{path.name}" for path, folder in self.files.items())
-        said = [LAYOUT, self.name, self.params, self.metrics, self.tags, files, self.trials.to_csv()]
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        logged = [LAYOUT, self.name, self.params, self.metrics, self.tags, files, self.trials.to_csv()]
+        return hashlib.sha256(json.dumps(logged, sort_keys=True).encode()).hexdigest()
 
 
 def tracked_runs(sweep: Path, trajectories: str) -> list[TrackedRun]:
-    """The runs of the sweep in this folder: each of its cells, best first, and the sweep itself.
+    """Return the runs of the sweep in this folder: its cells, best first, and the sweep itself.
 
     `trajectories`: all, failed or none. Raises `ConfigError` when the folder holds no readable sweep.
     """
@@ -138,16 +138,16 @@ def _cells(found: Findings, store: Store, trajectories: str) -> Iterator[Tracked
 
 
 def _kind(cell: Mapping[str, Any]) -> str:
-    """`cell` for those that compete, which the saved view shows."""
+    """Return the kind of a cell; the saved view shows `cell`, those that compete."""
     return "bound" if cell["bound"] else "other_tasks" if cell["other_tasks"] else "cell"
 
 
 def _sweep(found: Findings) -> TrackedRun:
-    """What belongs to the whole: plan, configuration, leaderboard, report, all trials."""
+    """Return the run of the sweep itself: plan, configuration, leaderboard, report and all trials."""
     plan, trials, sweep = found.plan, found.trials, found.folder
     refused = trials["reason"].str.startswith("refused: ")
     state = digest(trials, plan.scoring)
-    compared, anew = kept(sweep, state), ranked_anew(sweep, state)
+    compared, ranking = current_comparisons(sweep, state), current_ranking(sweep, state)
     metrics, missing = _finite(
         {
             "cells": trials["cell"].nunique(),
@@ -159,10 +159,10 @@ def _sweep(found: Findings) -> TrackedRun:
             **_agreements(compared),
         }
     )
-    files = [*(sweep / name for name in (*TABLES, sweep_file.NAME, "config.yaml")), *anew]
+    files = [*(sweep / name for name in (*TABLES, sweep_file.NAME, "config.yaml")), *ranking]
     pairs = [file.with_suffix(ending) for file in compared for ending in (".json", ".csv")]
     report = sorted((sweep / REPORT.parent).glob("*"))
-    contents = {"assay.rescored": _content(anew[0])} if anew else {}
+    contents = {"assay.rescored": _content(ranking[0])} if ranking else {}
     contents |= {"assay.report": _content(sweep / REPORT)} if report else {}
     return TrackedRun(
         identity="",
@@ -179,14 +179,12 @@ def _sweep(found: Findings) -> TrackedRun:
 
 
 def _content(file: Path) -> str:
-    """Beginning of a digest, so that a run with another content is replaced."""
+    """Return the beginning of a digest, so that a run with another content is replaced."""
     return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
 def _best(found: Findings) -> dict[str, str]:
-    """The winners by each criterion as tags, `assay.best.<criterion>`, and as the description that MLflow shows of the
-    run; a dataset after another.
-    """
+    """Return the winners by each criterion as tags `assay.best.<criterion>`, and as the run's description in MLflow."""
     tags: defaultdict[str, list[str]] = defaultdict(list)
     for name, of in found.by_dataset():
         few = small_tiers(of.trials, found.scoring).get(name, ())
@@ -198,16 +196,16 @@ def _best(found: Findings) -> dict[str, str]:
             criterion = winner.criterion.replace("/", "_per_")
             tags[f"assay.best.{criterion}"].append(f"{cells}: {winner.value}, {lead}")
             tags["mlflow.note.content"].append(f"* {winner.criterion}: {cells}, {winner.value} ({lead})")
-        if said := told_apart(best, found.names, few):
-            tags["mlflow.note.content"].append(f"\n{said}")
+        if sentence := lead_sentence(best, found.names, few):
+            tags["mlflow.note.content"].append(f"\n{sentence}")
         if absent := not_in_the_running(best, len(of.contenders)):
             tags["mlflow.note.content"].append(f"\n{absent}")
     tags["mlflow.note.content"].append("\nThe report: *Artifacts*, `report/index.html`.")
-    return {tag: "\n".join(said)[:5000] for tag, said in tags.items()}
+    return {tag: "\n".join(texts)[:5000] for tag, texts in tags.items()}
 
 
 def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
-    """`agreement_<comparison>/<figure>`; what is missing is left out, and the comparison's file says why."""
+    """Return `agreement_<comparison>/<figure>`; the file of a comparison says why a figure is absent."""
     return {
         f"agreement_{each.name}/{figure}": float(value)
         for each in compared.values()
@@ -217,9 +215,7 @@ def _agreements(compared: Mapping[Path, Comparison]) -> dict[str, float]:
 
 
 def _apart(figures: Mapping[Any, Any]) -> dict[str, float]:
-    """What is no part of `cost_usd`, where there is any: trials of unknown cost, and what judge models charged; and the
-    most that AMS can be, where unknown costs make that more.
-    """
+    """Return trials of unknown cost, what judge models charged, and the largest possible AMS, where these apply."""
     apart = {name: figures[name] for name in _APART if figures[name]}
     return apart | (
         {"AMS_most": figures["AMS_most"]} if figures.get("AMS_most", 0) > figures.get("AMS", 0) else {}
@@ -231,7 +227,7 @@ def _headlines(figures: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _families(plan: SweepFile, figures: Mapping[str, Any], tiers: pd.DataFrame) -> dict[str, float]:
-    """Metrics that MLflow groups by the part before the slash."""
+    """Return metrics that MLflow groups by the part before the slash."""
     names = [f"{name}_{end}" for name in _INTERVALS for end in ("low", "high")]
     intervals = {f"interval/{name}": figures[name] for name in names}
     parts = {
@@ -241,7 +237,7 @@ def _families(plan: SweepFile, figures: Mapping[str, Any], tiers: pd.DataFrame) 
 
 
 def _shared(plan: SweepFile) -> dict[str, str]:
-    """Parameters that all runs of a sweep have in common."""
+    """Return the parameters that all runs of a sweep have in common."""
     versions = {f"version/{name}": version for name, version in plan.versions.items()}
     imported = {"imported": plan.imported.text} if plan.imported else {}
     rules = {
@@ -257,21 +253,21 @@ def _marks(trials: pd.DataFrame) -> dict[str, str]:
 
 
 def _finite(metrics: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
-    """Metrics that a store can hold, and for the others a tag that says why they are missing."""
+    """Return the finite metrics, and for each of the others a tag that says why it is missing."""
     values = {name: float(value) for name, value in metrics.items()}
-    kept = {name: round(value, 6) for name, value in values.items() if math.isfinite(value)}
+    finite = {name: round(value, 6) for name, value in values.items() if math.isfinite(value)}
     missing = {
         f"assay.missing.{name}": "infinite: no pass"
         if math.isinf(value)
         else "unknown: no price, or no valid trial"
         for name, value in values.items()
-        if name not in kept
+        if name not in finite
     }
-    return kept, missing
+    return finite, missing
 
 
 def _trajectories(trials: pd.DataFrame, store: Store, which: str) -> dict[Path, str | None]:
-    """Trajectory files that exist, each with its artifact folder `trajectories/<task>/<attempt>`."""
+    """Return the trajectory files that exist, each with its artifact folder `trajectories/<task>/<attempt>`."""
     passed = trials["passed"].fillna(value=False)
     wanted = {"all": trials, "failed": trials[~passed], "none": trials[:0]}[which]
     places = {
@@ -282,7 +278,7 @@ def _trajectories(trials: pd.DataFrame, store: Store, which: str) -> dict[Path, 
 
 
 def _times(plan: SweepFile, trials: pd.DataFrame) -> dict[str, int]:
-    """From the first trial's start to the last one's end; the plan's own time if none ran."""
+    """Return the start of the first trial and the end of the last; the time of the plan if none ran."""
     ran = trials["started_at"].notna().any()
     started = trials["started_at"].min() if ran else plan.created
     ended = trials["finished_at"].max() if ran else plan.created

@@ -1,4 +1,4 @@
-"""Sections on how agents work, from the gateway's record (NL2Repo-Bench, section 4.3), of any sweep with models."""
+"""Sections on how agents work, from the gateway's record (NL2Repo-Bench, section 4.3), for any sweep with models."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MEANING = {
 
 
 of_recorded = where(behaviour.recorded)
-"""The same section, only where tool calls were recorded by kind."""
+"""Decorator: the section needs tool calls that were recorded by kind."""
 
 
 @of_recorded
 def turns(found: Findings) -> Section:
-    """Turns and endings (Table 6, Figure 5)."""
+    """Show turns and endings (Table 6, Figure 5)."""
     ended = behaviour.endings(found.trials)[["early_stop", "non_finish"]]
     values = behaviour.turns(found.trials, found.scoring.attempts).join(ended)
     measures = [
@@ -49,7 +49,7 @@ def turns(found: Findings) -> Section:
 
 @of_recorded
 def tools(found: Findings) -> Section:
-    """Tool calls by kind and their correlation with the score (Tables 5, 7)."""
+    """Show tool calls by kind and their correlation with the score (Tables 5, 7)."""
     each = "calls of this kind, mean of a valid trial; so for every kind"
     measures = [
         Measure("trials", "trials", ".0f", "valid ones"),
@@ -69,7 +69,7 @@ def tools(found: Findings) -> Section:
 
 @of_recorded
 def workflow(found: Findings) -> Section:
-    """Transitions between kinds of tools, and three patterns (section 4.3.6)."""
+    """Show transitions between kinds of tools, and three patterns (section 4.3.6)."""
     table, names = behaviour.transitions(found.trials), found.names
     values = behaviour.patterns(found.trials)
     order = [cell for cell in found.cells.index if cell in values.index]

@@ -1,4 +1,4 @@
-"""Sections on what other jobs made of the sweep: comparisons, and other scorings of the same trials."""
+"""Sections on results of other jobs: comparisons, and other scorings of the same trials."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from runner.report.blocks import Column, Section, Table, Text, Value
-from runner.report.comparison import kept
+from runner.report.comparison import current_comparisons
 from runner.report.csv_cells import read_cell
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.rescoring import ranked_anew
+from runner.report.rescoring import current_ranking
 from runner.report.sections_scores import AGENT, MODEL, about, figure
 from runner.report.sources import digest
 from runner.report.wording import number
@@ -23,8 +23,8 @@ _TOP = {True: "same", False: "differs", None: "-"}
 
 
 def agreement(found: Findings) -> Section | None:
-    """What `job=compare` found with this sweep on the left."""
-    compared = list(kept(found.folder, digest(found.trials, found.scoring)).values())
+    """Show the results of `job=compare` with this sweep on the left."""
+    compared = list(current_comparisons(found.folder, digest(found.trials, found.scoring)).values())
     if not compared:
         return None
     columns = (
@@ -56,8 +56,8 @@ def _side(side: Mapping[str, Any]) -> Value:
 
 
 def sensitivity(found: Findings) -> Section | None:
-    """What `job=sensitivity` found: where the cells stand under other scorings."""
-    files = ranked_anew(found.folder, digest(found.trials, found.scoring))
+    """Show the result of `job=sensitivity`: ranks of the cells under other scorings."""
+    files = current_ranking(found.folder, digest(found.trials, found.scoring))
     if not files:
         return None
     table = pd.read_csv(files[0], dtype={"cell": str, "scoring": str})

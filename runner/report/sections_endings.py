@@ -10,16 +10,16 @@ from runner.report.sections_scores import AGENT, MODEL, about
 
 
 def how_trials_ended(found: Findings) -> Section:
-    """Statuses and flags, a row a cell."""
+    """Show statuses and flags, a row for each cell."""
     by_cell = endings(found.trials)
-    shown = [word for word in STATUSES if any(own.statuses[word] for own in by_cell.values())]
+    statuses = [word for word in STATUSES if any(own.statuses[word] for own in by_cell.values())]
     flags = sorted({flag for own in by_cell.values() for flag in own.flags})
     columns = (
         AGENT,
         MODEL,
         *(
             Column(word, "trials that ended so, of all planned" if not at else "")
-            for at, word in enumerate(shown)
+            for at, word in enumerate(statuses)
         ),
         *(
             Column(flag, "trials with this flag, whatever their status" if not at else "")
@@ -27,7 +27,7 @@ def how_trials_ended(found: Findings) -> Section:
         ),
     )
     rows = [
-        [*about(cell, found), *(_count(by_cell[name].statuses[word]) for word in shown),
+        [*about(cell, found), *(_count(by_cell[name].statuses[word]) for word in statuses),
          *(_count(by_cell[name].flags[flag]) for flag in flags)]
         for name, cell in lines(found.cells).items()
     ]  # fmt: skip

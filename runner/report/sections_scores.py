@@ -1,4 +1,4 @@
-"""Sections on who is better: criteria, leaderboard, tiers, agents on one model, cost against quality."""
+"""Sections on which cells are better: criteria, leaderboard, tiers, agents on one model, cost against quality."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from runner.report.verdicts import (
     bounded,
     few_tasks,
     headline,
+    lead_sentence,
     small_tiers,
-    told_apart,
     unbounded,
     what_counts,
 )
@@ -36,14 +36,14 @@ AGENT, MODEL = Column("agent", text=True), Column("model", text=True)
 
 
 def about(cell: Mapping[str, Any], found: Findings) -> tuple[Value, Value]:
-    """The first two entries of a row about a cell: agent, with the budget where there are several, and model."""
+    """Return the first two entries of a row about a cell: agent, with the budget where there are several, and model."""
     agent, model = agent_name(cell), model_name(cell)
     beneath = f"budget {cell['budget']}" if found.several_budgets else ""
     return Value(agent, agent, beneath), Value(model, model)
 
 
 def figure(value: float, style: str | Callable[[float], str] = ".3f", beneath: str = "") -> Value:
-    """A number that sorts as one; missing is a dash and sorts last."""
+    """Return an entry that sorts as a number; a missing one is a dash and sorts last."""
     return Value(number(value, style), None if math.isnan(value) else float(value), beneath)
 
 
@@ -70,7 +70,7 @@ def cell_table(caption: str, measures: Sequence[Measure], values: pd.DataFrame, 
 
 
 def four_criteria(found: Findings) -> Section | None:
-    """The best cell by each criterion, and whether its lead is larger than its interval."""
+    """Show the best cell by each criterion, and whether its lead is clear."""
     few = small_tiers(found.trials, found.scoring).get(found.dataset, ())
     best = winners(found.contenders, found.draws, found.scoring.confidence, few)
     if not best:
@@ -92,12 +92,12 @@ def four_criteria(found: Findings) -> Section | None:
     if (rivals := len(found.contenders)) > 2:  # noqa: PLR2004 - two have one lead between them
         note += f" That is not corrected for the choice of the best among {rivals} cells; the pairs further down are."
     absent = not_in_the_running(best, rivals)
-    said = [Text(text)] if (text := told_apart(best, names, few)) else []
-    return Section("criteria", verdict(best), [*said, table, Text(f"{note} {absent}".strip())])
+    sentence = [Text(text)] if (text := lead_sentence(best, names, few)) else []
+    return Section("criteria", verdict(best), [*sentence, table, Text(f"{note} {absent}".strip())])
 
 
 def leaderboard(found: Findings) -> Section:
-    """Every cell with its intervals."""
+    """Show every cell with its intervals."""
     scoring, cells = found.scoring, found.cells
     scored = headline(cells) == "AMS"
     counted = what_counts(found.trials, scoring.attempts)
@@ -169,7 +169,7 @@ def _leader(cell: Mapping[str, Any], found: Findings, *, scored: bool) -> list[V
 
 
 def tiers(found: Findings) -> Section | None:
-    """What makes up each cell's AMS."""
+    """Show the parts of each cell's AMS."""
     planned = found.tiers["tasks"].groupby("tier", sort=False).max()
     known = [tier for tier in found.scoring.tiers if planned[tier]]
     if not known:  # the scoring knows none of the tasks' tiers
@@ -206,7 +206,7 @@ def tiers(found: Findings) -> Section | None:
 
 
 def _part(own: Mapping[str, Any], part: str) -> Value:
-    """A part of a tier's score: a bound where some costs are unknown, nothing where all are."""
+    """Return a part of a tier's score: a bound where some costs are unknown, a dash where all are."""
     if part == "SR" or not own["unpriced"]:
         return figure(own[part])
     if own["unpriced"] >= own["valid"]:
@@ -216,7 +216,7 @@ def _part(own: Mapping[str, Any], part: str) -> Value:
 
 
 def same_model(found: Findings) -> Section | None:
-    """What the agent makes of it, model by model."""
+    """Compare the agents on each model."""
     cells = found.contenders
     spread = delta_best(cells)
     if spread.empty or spread["agents"].max() < 2:  # noqa: PLR2004 - one agent alone has no rival
@@ -243,7 +243,7 @@ def same_model(found: Findings) -> Section | None:
 
 
 def _gaps(found: Findings) -> Table:
-    """Each cell's distance to the best agent of its model."""
+    """Return a table of each cell's distance to the best agent of its model."""
     cells = found.contenders
     gaps = gap_to_best(cells)
     rows = [
@@ -256,7 +256,7 @@ def _gaps(found: Findings) -> Table:
 
 
 def heat_map(found: Findings) -> Section | None:
-    """AMS of agent × model, the best agent of each model outlined."""
+    """Show AMS of agent × model, with the best agent of each model outlined."""
     cells = found.contenders
     if cells["AMS"].isna().all():
         return None
@@ -270,18 +270,18 @@ def heat_map(found: Findings) -> Section | None:
     scores = table.pivot_table(index="agent", columns="column", values="AMS", aggfunc="max", dropna=False)
     best = [scores.max(axis=axis).sort_values(ascending=False, kind="stable").index for axis in (1, 0)]
     scores = scores.loc[best[0], best[1]]
-    said = "; ".join(f"{names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())
+    scores_text = "; ".join(f"{names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())
     picture = Picture(
         "heat_map",
         f"AMS (0 to 1) of {len(cells)} cells; the best agent of each model is outlined.",
-        f"Heat map of AMS by agent and model: {said}.",
+        f"Heat map of AMS by agent and model: {scores_text}.",
         partial(figures.heat_map, scores),
     )
     return Section("heat-map", "Agent × model", [picture])
 
 
 def cost_quality(found: Findings) -> Section | None:
-    """Pass rate against USD per pass."""
+    """Show pass rate against USD per pass."""
     cells = found.contenders
     front = pareto(cells["pass_rate"].to_numpy(float), cells["usd_per_pass"].to_numpy(float))
     points = cells.assign(front=front, mark=cells["rank"].astype(str))
@@ -289,8 +289,8 @@ def cost_quality(found: Findings) -> Section | None:
     points = points.assign(
         mark=points["mark"].mask(~exact, "≥" + points["mark"]), price=points["usd_per_pass_least"]
     )
-    shown = points[~points["price"].isin([math.inf]) & points["price"].notna()]
-    if shown.empty:
+    placed = points[~points["price"].isin([math.inf]) & points["price"].notna()]
+    if placed.empty:
         return None
     names, leaders = found.names, points[points["front"]].sort_values("usd_per_pass")
     best = "; ".join(
@@ -299,22 +299,22 @@ def cost_quality(found: Findings) -> Section | None:
     )
     picture = Picture(
         "cost_quality",
-        f"Pass rate over planned tasks against USD per pass, {len(shown)} of {len(cells)} cells; numbers are ranks in "
+        f"Pass rate over planned tasks against USD per pass, {len(placed)} of {len(cells)} cells; numbers are ranks in "
         "the leaderboard. Filled: on the Pareto front. Dotted: medians of the cells shown."
         + (
             ""
-            if exact[shown.index].all()
+            if exact[placed.index].all()
             else " ≥: at the least that its price can be, as some costs are unknown."
         ),
         f"Scatter of cost and quality. On the Pareto front, cheapest first: {best or 'none'}.",
-        partial(figures.cost_quality, shown.assign(usd_per_pass=shown["price"])[list(_POINT)]),
+        partial(figures.cost_quality, placed.assign(usd_per_pass=placed["price"])[list(_POINT)]),
     )
-    said = (
+    sentence = (
         f"Pareto front, cheapest first: {best}."
         if best
-        else "No price is known whole: there is no Pareto front."
+        else "There is no Pareto front, because no price is completely known."
     )
-    blocks: list[Block] = [picture, Text(said)]
-    if left := [names[cell] for cell in points.index.difference(shown.index)]:
+    blocks: list[Block] = [picture, Text(sentence)]
+    if left := [names[cell] for cell in points.index.difference(placed.index)]:
         blocks.append(Text(f"Not shown, for want of a pass or of a price: {'; '.join(left)}."))
     return Section("cost-quality", "Cost and quality", blocks)

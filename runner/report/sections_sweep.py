@@ -1,4 +1,4 @@
-"""Sections on what the figures rest on: coverage, invalid trials, and what was run."""
+"""Sections on the basis of the figures: coverage, invalid trials, and what was run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from runner.report.sections_scores import AGENT, MODEL, about, figure
 from runner.report.wording import number, short, usd
 
 _DIGEST = 12
-"""Characters of a digest that are shown; `lock.json` has them whole."""
+"""Characters shown of a digest; `lock.json` has them all."""
 _AUDITED = 200
-"""Invalid trials that are listed; `trials.csv` has them all."""
+"""Number of invalid trials listed; `trials.csv` has them all."""
 
 
 def coverage(found: Findings) -> Section:
-    """How much of the plan there is a verdict on."""
+    """Show how much of the plan has a verdict."""
     columns = (
         AGENT,
         MODEL,
@@ -49,7 +49,7 @@ def coverage(found: Findings) -> Section:
 
 
 def audit(found: Findings) -> Section | None:
-    """Trials that are left out of every conclusion, with reason and spend."""
+    """Show the trials that are left out of every conclusion, with reason and spend."""
     kinds = _kinds(found.trials)
     spoiled = found.trials[kinds == "spoiled"]
     if not len(found.trials[kinds != "valid"]):
@@ -71,8 +71,8 @@ def audit(found: Findings) -> Section | None:
              Value(line["reason"] or "-", line["reason"]), figure(line["cost_usd"], usd)]
             for line in spoiled.sort_values("cost_usd", ascending=False).head(_AUDITED).to_dict("records")
         ]  # fmt: skip
-        shown = f", {len(rows)} of them shown" if len(rows) < len(spoiled) else ""
-        caption = f"{len(spoiled)} of {len(found.trials)} trials{shown}; they spent {usd(known)} USD{more}"
+        part = f", {len(rows)} of them shown" if len(rows) < len(spoiled) else ""
+        caption = f"{len(spoiled)} of {len(found.trials)} trials{part}; they spent {usd(known)} USD{more}"
         blocks.append(Table(caption, columns, rows))
     held = found.trials["reason"].str.startswith("not run: ")
     labels = kinds.mask(kinds.eq("not run") & held, found.trials["reason"])
@@ -83,13 +83,13 @@ def audit(found: Findings) -> Section | None:
             f"{task}: {reason.removeprefix('refused: ')}" if kind == "refused" else task
             for task, reason in zip(tasks["task"], tasks["reason"], strict=True)
         )
-        said = f"{len(of)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."
-        blocks.append(Text(f"{said} {why}" if why else said))
+        sentence = f"{len(of)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."
+        blocks.append(Text(f"{sentence} {why}" if why else sentence))
     return Section("audit", "Invalid trials", blocks)
 
 
 def what_ran(found: Findings) -> Section:
-    """Scoring, versions, prices and digests."""
+    """Show scoring, versions, prices and digests."""
     scoring, plan = found.scoring, found.plan
     facts = {
         "last planned": f"{plan.created:%Y-%m-%d %H:%M} UTC",
@@ -119,7 +119,7 @@ def what_ran(found: Findings) -> Section:
 
 
 def _kinds(trials: pd.DataFrame) -> pd.Series[str]:
-    """valid, spoiled, refused or not run."""
+    """Return the kind of each trial: valid, spoiled, refused or not run."""
     kinds = pd.Series("spoiled", index=trials.index, name="kind")
     never = ~trials["ran"]
     refused = trials["reason"].str.startswith("refused: ")
@@ -127,7 +127,7 @@ def _kinds(trials: pd.DataFrame) -> pd.Series[str]:
 
 
 def _prices(cells: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
-    """Snapshots that priced the cells, `name@digest` shortened."""
+    """Return the snapshots that priced the cells, `name@digest` shortened."""
     found = {value for digests in cells.values() for value in digests.get("prices", ()) if value}
     return [
         f"{name} (digest {digest[:_DIGEST]})"
@@ -136,7 +136,7 @@ def _prices(cells: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
 
 
 def _rates(prices: Mapping[str, Prices]) -> Iterator[Table]:
-    """A row a model, and one for each tier of longer calls."""
+    """Yield a table of rates: a row for each model, and one for each tier of longer calls."""
     columns = [
         Column("model", text=True),
         Column(
@@ -160,7 +160,7 @@ def _rates(prices: Mapping[str, Prices]) -> Iterator[Table]:
 
 
 def _digests(title: str, owners: Mapping[str, Mapping[str, Sequence[str]]]) -> Table:
-    """A row an owner, a column a kind of digest."""
+    """Return a table of digests: a row for each owner, a column for each kind."""
     kinds = sorted({kind for digests in owners.values() for kind in digests})
     columns = [Column(title[:-1].lower(), text=True), *(Column(kind, text=True) for kind in kinds)]
     rows = [
@@ -173,7 +173,7 @@ def _digests(title: str, owners: Mapping[str, Mapping[str, Sequence[str]]]) -> T
 
 
 def _shortened(digest: str) -> str:
-    """The beginning of a digest, `name@digest` with its name."""
+    """Return the beginning of a digest, with the name of `name@digest`."""
     name, at, rest = digest.rpartition("@")
     return f"{name}{at}{rest.removeprefix('sha256:')[:_DIGEST]}"
 

@@ -1,4 +1,4 @@
-"""Sections on how it came about: pairs of cells, passes by tier, budgets, effort, attempts, caches."""
+"""Sections behind the scores: pairs of cells, passes by tier, budgets, effort, attempts, caches."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from runner.report.wording import short, usd
 
 
 def pairs(found: Findings) -> Section | None:
-    """Each pair of contenders on the same resampled tasks."""
+    """Compare each pair of contenders on the same resampled tasks."""
     rivals = found.rivals
     if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
         return None
     by = headline(found.contenders)
-    said = "AMS" if by == "AMS" else "pass rate"
+    measure = "AMS" if by == "AMS" else "pass rate"
     few = bool(small_tiers(found.trials, found.scoring))
     leads = pairwise(rivals, by, found.scoring.confidence)
     names = found.names
     columns = (
-        Column("better", f"of the two, by {said} on these tasks", text=True),
+        Column("better", f"of the two, by {measure} on these tasks", text=True),
         Column("other", text=True),
-        Column("lead", f"difference of their {said}"),
+        Column("lead", f"difference of their {measure}"),
         Column(
             "low",
             f"end of the lead's {found.scoring.confidence:.0%} interval, both on the same resampled tasks",
@@ -61,7 +61,7 @@ def pairs(found: Findings) -> Section | None:
              figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), figure(line["p_joint"], ".3g"),
              Value(word, word)]
         )  # fmt: skip
-    table = Table(f"{said[0].upper()}{said[1:]} of {len(leads)} pairs, surest first", columns, rows)
+    table = Table(f"{measure[0].upper()}{measure[1:]} of {len(leads)} pairs, surest first", columns, rows)
     note = Text(
         f"No Holm p can be below {_least(found.scoring, len(leads)):.3g} with "
         f"{found.scoring.resamples} resamples, so the joint p decides: a step-down against the largest "
@@ -71,12 +71,12 @@ def pairs(found: Findings) -> Section | None:
 
 
 def _least(scoring: Scoring, pairs: int) -> float:
-    """The smallest Holm p that there can be for the surest of `pairs`."""
+    """Return the smallest possible Holm p of the surest of `pairs`."""
     return min(2 * pairs / (scoring.resamples + 1), 1.0)
 
 
 def _decided(line: Mapping[Hashable, Any], scoring: Scoring, *, few: bool) -> str:
-    """Of a row of `pairwise`: whether it is decided, or why that cannot be said."""
+    """Return whether a row of `pairwise` is decided, or why that is unknown."""
     limit = 1 - scoring.confidence + 1e-12
     if math.isnan(line["lead"]):
         return "-"
@@ -89,7 +89,7 @@ def _decided(line: Mapping[Hashable, Any], scoring: Scoring, *, few: bool) -> st
 
 
 def pass_profile(found: Findings) -> Section | None:
-    """Which tiers the passes come from."""
+    """Show which tiers the passes come from."""
     cells = found.contenders
     if cells.empty:
         return None
@@ -103,32 +103,32 @@ def pass_profile(found: Findings) -> Section | None:
     passes = pd.DataFrame(
         {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in planned}, index=names
     )
-    said = "; ".join(
+    passes_text = "; ".join(
         f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {count}" for tier, count in planned.items())
         for name, line in zip(names, passes.to_dict("records"), strict=True)
     )
     picture = Picture(
         "pass_profile",
         "Tasks passed, by tier, of those planned; best first.",
-        f"Bars of passes by tier. {said}.",
+        f"Bars of passes by tier. {passes_text}.",
         partial(figures.pass_profile, passes, planned),
     )
     return Section("profile", "Passes by tier", [picture])
 
 
 def budgets(found: Findings) -> Section | None:
-    """Quality within a budget, tier by tier."""
+    """Show quality within a budget, tier by tier."""
     cells = found.contenders[found.contenders["unpriced"] < found.contenders["ran"]]
     curves = {name: _curve(found, name, cells) for name in found.scoring.tiers}
     curves = {name: curve for name, curve in curves.items() if len(curve)}
     if not curves:
         return None
     names = found.names
-    told = min(len(cells), len(figures.LINES))
+    named = min(len(cells), len(figures.LINES))
     picture = Picture(
         "budgets",
         "Mean reward over the tier's planned tasks when a trial dearer than the budget, or of unknown cost, counts 0 "
-        f"(CBQ, eq. 3), at the scoring's budgets. Named: the {told} best of {len(cells)}.",
+        f"(CBQ, eq. 3), at the scoring's budgets. Named: the {named} best of {len(cells)}.",
         "Curves of quality against budget; their values are in the table beneath.",
         partial(figures.budget_curves, {name: curve.rename(index=names) for name, curve in curves.items()}),
     )
@@ -144,7 +144,7 @@ def budgets(found: Findings) -> Section | None:
 
 
 def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
-    """CBQ at the tier's budgets; a row for each of `cells`, best first, none where the tier has no tasks."""
+    """Return CBQ at the tier's budgets, a row for each of `cells`, best first; empty if the tier has no tasks."""
     budgets = tuple(
         dict.fromkeys(found.scoring.tiers[tier].budgets)
     )  # two quantiles of cost may be one amount
@@ -154,7 +154,7 @@ def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def effort(found: Findings) -> Section | None:
-    """What passes and failures took (the paper's Table 5)."""
+    """Show what passes and failures took (the paper's Table 5)."""
     taken = lines(effort_of_outcomes(found.trials[found.trials["cell"].isin(found.contenders.index)]))
     if not taken:
         return None
@@ -184,7 +184,7 @@ def effort(found: Findings) -> Section | None:
 
 
 def attempts(found: Findings) -> Section | None:
-    """How much repeated trials of the same tasks differ."""
+    """Show how much repeated trials of the same tasks differ."""
     spread = lines(over_attempts(found.trials, found.scoring))
     if max(own["attempts"] for own in spread.values()) < 2:  # noqa: PLR2004 - one attempt varies in nothing
         return None
@@ -213,7 +213,7 @@ def attempts(found: Findings) -> Section | None:
 
 
 def _pass_curve(found: Findings) -> Table:
-    """What more attempts would pass."""
+    """Return a table of pass@k, which more attempts would reach."""
     curve = pass_curve(found.trials, int(found.trials["attempt"].nunique()))
     about_k = (
         "chance that k of a task's valid attempts hold a pass, mean over planned tasks; a lower bound where fewer "
@@ -233,7 +233,7 @@ def _pass_curve(found: Findings) -> Table:
 
 
 def caches(found: Findings) -> Section | None:
-    """Where the input tokens came from, and what that saved."""
+    """Show where the input tokens came from, and what caches saved."""
     prices = found.plan.prices
     per_token = {name: [of.input, of.output] for name, of in prices.items()}
     rates = pd.DataFrame.from_dict(per_token, orient="index", columns=["p_in", "p_out"], dtype=float) / 1e6

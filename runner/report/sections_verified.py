@@ -1,4 +1,4 @@
-"""The section on how verdicts came about."""
+"""The section on conditions of verdicts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from runner.report.blocks import Column, Section, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
-from runner.report.verified import DIFFER, LIVE, NO_VERDICT, PROGRAMS, TOLD, UNKNOWN, has, passes
+from runner.report.verified import CONDITIONS, DIFFER, LIVE, NO_VERDICT, PROGRAMS, UNKNOWN, has, passes
 
 _LISTED = 200
-"""Trials that are listed; `trials.csv` has them all."""
+"""Number of trials listed; `trials.csv` has them all."""
 
 
 def verification(found: Findings) -> Section | None:
-    """In which machine tests ran, with whose programs, and where a second verdict says otherwise."""
-    told = found.trials[has(found.trials, *TOLD)]
-    if not len(told):
+    """Show in which machine tests ran, with whose programs, and which second verdicts differ."""
+    listed = found.trials[has(found.trials, *CONDITIONS)]
+    if not len(listed):
         return None
     note = Text(
         "A changed program is information, not a verdict: an agent that installs a package changes some. A second "
@@ -25,12 +25,12 @@ def verification(found: Findings) -> Section | None:
         "laid over it, without what the agent changed in system paths."
     )
     return Section(
-        "verification", "How verdicts came about", [_of_cells(found), _of_trials(found, told), note]
+        "verification", "How verdicts came about", [_of_cells(found), _of_trials(found, listed), note]
     )
 
 
 def _of_cells(found: Findings) -> Table:
-    """How many passes and trials of each cell have which condition."""
+    """Return how many passes and trials of each cell have which condition."""
     columns = (
         AGENT,
         MODEL,
@@ -56,8 +56,8 @@ def _of_cells(found: Findings) -> Table:
     return Table("How verdicts came about", columns, rows)
 
 
-def _of_trials(found: Findings, told: pd.DataFrame) -> Table:
-    """The trials whose verdict has a condition, with the paths that were changed."""
+def _of_trials(found: Findings, listed: pd.DataFrame) -> Table:
+    """Return the trials whose verdict has a condition, with the changed paths."""
     columns = (
         AGENT,
         MODEL,
@@ -78,9 +78,9 @@ def _of_trials(found: Findings, told: pd.DataFrame) -> Table:
         [*about(cells[line["cell"]], found), *(Value(str(line[name]), line[name]) for name in ("task", "attempt")),
          Value(line["verified"] or "-", line["verified"]), figure(line["reward"], "g"),
          figure(line["second_reward"], "g"),
-         Value(" ".join(flag for flag in line["flags"].split() if flag in TOLD)),
+         Value(" ".join(flag for flag in line["flags"].split() if flag in CONDITIONS)),
          Value("; ".join(filter(None, (line["changed_programs"], line["reason"]))) or "-")]
-        for line in told.head(_LISTED).to_dict("records")
+        for line in listed.head(_LISTED).to_dict("records")
     ]  # fmt: skip
-    shown = f", {len(rows)} of them shown" if len(rows) < len(told) else ""
-    return Table(f"{len(told)} trials whose verdict has a condition{shown}", columns, rows)
+    part = f", {len(rows)} of them shown" if len(rows) < len(listed) else ""
+    return Table(f"{len(listed)} trials whose verdict has a condition{part}", columns, rows)

@@ -1,4 +1,4 @@
-"""Where trials come from: a sweep's folder, with records or imported, or a table that somebody else made."""
+"""Sources of trials: a sweep's folder, with records or imported, or a table of somebody else."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from runner.sweeps.sweep_file import IMPORTED, SweepFile
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Every word as it stands, `NA` and nothing at all included: what means missing, the reader's caller says.
+    """Read a CSV file as texts, `NA` and empty ones included; the caller decides which are missing values.
 
-    Raises `ValueError` for rows longer than the head, whose columns pandas would shift, and for two columns of one
-    name, of which it would call the second another.
+    Raises `ValueError` for rows longer than the head, whose columns pandas would shift, and for two columns of the same
+    name, of which it would rename the second.
     """
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
     head = pd.read_csv(path, dtype=str, header=None, nrows=1).iloc[0].dropna()
@@ -41,45 +41,47 @@ MISSING = (
     *("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>"),
     *("NaN", "nan", "-NaN", "-nan", "null", "NULL", "None"),
 )
-"""Words of a file for nothing, where no mapping says what its words mean."""
+"""Words for a missing value in a file without a mapping."""
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     ".csv": _read_csv,
     ".parquet": pd.read_parquet,
     ".json": lambda path: pd.read_json(path, dtype=False),
 }
-"""Ending of a file of trials -> what reads it, as it stands: a task named 007 is not 7. JSON is an array of objects."""
+"""Ending of a file of trials -> its reader, which converts nothing: a task may be named 007. JSON is an array of
+objects."""
 
 
 class Source(NamedTuple):
-    """Trials, and where they are from."""
+    """Trials and their origin."""
 
     name: str
-    """Of the sweep or the file."""
+    """Name of the sweep or the file."""
     path: Path
     """The sweep's folder, or the file."""
     folder: Path | None
-    """The sweep's; None for a file."""
+    """Folder of the sweep; None for a file."""
     scoring: Scoring | None
-    """The sweep's own; None for a file."""
+    """Scoring of the sweep; None for a file."""
     trials: pd.DataFrame
-    """As the records or the file have them: tiers are the tasks' own."""
+    """Trials of the records or the file, with the tasks' own tiers."""
 
     @property
     def digest(self) -> str:
-        """Of the trials, rows and columns in their order."""
+        """Digest of the trials, rows and columns in their order."""
         return digest(self.trials)
 
 
 def digest(trials: pd.DataFrame, scoring: Scoring | None = None) -> str:
-    """SHA-256 of a table, rows and columns in their order, and of the scoring, which decides what is made of it."""
+    """Return the SHA-256 of a table, rows and columns in their order, and of the scoring."""
     rows = pd.util.hash_pandas_object(trials, index=False).to_numpy()
     rest = json.dumps([list(trials), scoring.model_dump(mode="json") if scoring else None])
     return hashlib.sha256(rows.tobytes() + rest.encode()).hexdigest()
 
 
 def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, TrialRecord], pd.DataFrame]:
-    """The plan of a sweep's folder, its records by key (none of an imported one), and its trials with the tasks' own
-    tiers, numbered from 1 as `trials.csv` lists them. Raises `ConfigError`.
+    """Return the plan of a sweep's folder, its records by key, and its trials, numbered from 1 as in `trials.csv`.
+
+    The tiers are the tasks' own. An imported sweep has no records. Raises `ConfigError`.
     """
     plan = sweep_file.read(sweep)
     if plan.imported:
@@ -93,12 +95,12 @@ def sweep_trials(sweep: Path, outputs: Path) -> tuple[SweepFile, dict[str, Trial
 
 
 def labelled(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
-    """Trials with the tiers that a tiers file fixed, if one did. Raises `TableError` naming the tasks that it lacks."""
+    """Return trials with the tiers of the tiers file, if there is one. Raises `TableError` for tasks that it lacks."""
     return relabel(trials, scoring.labels) if scoring.labels else trials
 
 
 def read_source(word: str, outputs: Path) -> Source:
-    """Trials of a sweep in `outputs`, of a sweep's folder elsewhere, or of a CSV, Parquet or JSON file.
+    """Read trials of a sweep in `outputs`, of a sweep's folder elsewhere, or of a CSV, Parquet or JSON file.
 
     Raises `ConfigError` when there is no such thing, and `TableError` when the table cannot be scored.
     """
@@ -110,7 +112,7 @@ def read_source(word: str, outputs: Path) -> Source:
         return Source(plan.name, folder, folder, plan.scoring, trials)
     if not path.is_file():
         if path.suffix in READERS:
-            raise ConfigError(f"{path} is no file, and {outputs} has no sweep of that name.")
+            raise ConfigError(f"{path} is not a file, and {outputs} has no sweep of that name.")
         sweep_file.read(outputs / word)  # names the sweeps that there are
     trials = read_table(path)
     trials = trials.mask(trials.isin(MISSING))
@@ -120,18 +122,18 @@ def read_source(word: str, outputs: Path) -> Source:
 
 
 def cells_of(trials: pd.DataFrame) -> pd.Series[str]:
-    """Name of each row's cell; a part that is missing is left out, for `check` to name."""
+    """Return the name of each row's cell; a missing part is left out, for `check` to name."""
     parts = trials[list(AXES)].astype("string").fillna("")
     return parts[AXES[0]].str.cat(parts[list(AXES[1:])], sep=CELL_SEPARATOR)
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A file as a table, one row a trial, numbered from 1. Raises `ConfigError` when it cannot be read, and
+    """Read a file as a table, one row a trial, numbered from 1. Raises `ConfigError` when it cannot be read, and
     `TableError` when it has no trial.
     """
     reader = READERS.get(path.suffix)
     if reader is None:
-        raise ConfigError(f"{path} is no table. {suggest(path.suffix, READERS)}")
+        raise ConfigError(f"{path} is not a table. {suggest(path.suffix, READERS)}")
     try:
         table = reader(path)
     except (OSError, ValueError) as error:
@@ -142,5 +144,5 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def _numbered(trials: pd.DataFrame) -> pd.DataFrame:
-    """As people count rows."""
+    """Number rows from 1."""
     return trials.set_axis(range(1, len(trials) + 1))

@@ -1,4 +1,4 @@
-"""From plan and records to the trials table that `metrics/` reads: one row per *planned* trial, run or not."""
+"""The trials table that `metrics/` reads, from plan and records: one row per *planned* trial, run or not."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TYPES = {
         "float64",
     ),
 }
-"""Columns that are missing in some rows, with a type that can say so in any file format."""
+"""Columns with missing values, and types that represent them in any file format."""
 
 
 def trials_table(
@@ -51,7 +51,7 @@ def trials_table(
     records: Mapping[str, TrialRecord],
     not_started: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """One row per planned trial, in the plan's order.
+    """Return one row per planned trial, in the plan's order.
 
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
     `ran` (whether it has a record), `outcome` and `reason` (for people), `flags`, the four token counts,
@@ -63,7 +63,7 @@ def trials_table(
     `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason, and why if it is in
-    `not_started`. What is missing is NA, never 0. `planned` must not be empty.
+    `not_started`. Missing values are NA, never 0. `planned` must not be empty.
     """
     table = pd.DataFrame([_row(row, records.get(row.key), not_started.get(row.key)) for row in planned])
     moments = {name: pd.to_datetime(table[name], utc=True) for name in ("started_at", "finished_at")}
@@ -71,8 +71,8 @@ def trials_table(
 
 
 def never_run(identity: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `trials_table` of trials without records; `identity` has the fields of `TrialName` and `cell`."""
-    said: dict[str, Any] = {
+    """Return rows of `trials_table` for trials without records; `identity` has the fields of `TrialName` and `cell`."""
+    missing: dict[str, Any] = {
         "scripted": False,
         "replayed": False,
         "ran": False,
@@ -81,14 +81,14 @@ def never_run(identity: pd.DataFrame) -> pd.DataFrame:
         "reason": "not run",
         **dict.fromkeys((*_TYPES, "started_at", "finished_at")),
     }
-    table = identity.assign(**said)
+    table = identity.assign(**missing)
     moments = {name: pd.to_datetime(table[name], utc=True) for name in ("started_at", "finished_at")}
     return table.assign(**moments).astype(_TYPES)
 
 
 def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | None) -> dict[str, Any]:
     identity = planned.model_dump(exclude={"refused"})
-    if record is None or planned.refused:  # refused since: what it measured counts no more
+    if record is None or planned.refused:  # refused since then: its measurements no longer count
         never = f"not run: {not_started}" if not_started else "not run"
         reason = f"refused: {planned.refused}" if planned.refused else never
         outcome = reason if planned.refused else "not run"
@@ -110,7 +110,7 @@ def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | Non
 
 
 def _measured(record: TrialRecord) -> dict[str, Any]:
-    """What the record says, as columns."""
+    """Return the measurements of a record, as columns."""
     usage = record.usage
     retried = [retry.cost_usd for retry in record.retries]
     return {
@@ -147,7 +147,7 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
 
 
 def _verified(verdict: Verdict | None) -> dict[str, Any]:
-    """How a verdict came about, as columns."""
+    """Return how a verdict came about, as columns."""
     again, programs = (verdict.again, verdict.programs) if verdict else (None, None)
     more = f"; and {programs.count - len(programs.paths)} more" if programs and programs.count else ""
     listed = programs is not None and programs.count is not None and programs.count > len(programs.paths)
@@ -159,14 +159,14 @@ def _verified(verdict: Verdict | None) -> dict[str, Any]:
 
 
 def _total(difference: OwnUsage | None) -> int | None:
-    """Input and output together; None as soon as the agent does not say one of them."""
+    """Return input and output together; None if the agent does not report one of them."""
     if difference is None or difference.input_tokens is None or difference.output_tokens is None:
         return None
     return difference.input_tokens + difference.output_tokens
 
 
 def _outcome(record: TrialRecord) -> str:
-    """One word or two for a person: passed, failed, and how it ended unless that was by itself."""
+    """Return a word or two for people: passed or failed, and the status unless it is completed."""
     if record.passed is None:
         return record.status.value
     word = "passed" if record.passed else "failed"
@@ -174,6 +174,6 @@ def _outcome(record: TrialRecord) -> str:
 
 
 def _reason(record: TrialRecord) -> str:
-    """Why it did not end well, in one line; empty if it did."""
+    """Return the error in one line; empty if there is none."""
     error = record.error or (record.verdict.error if record.verdict else None)
     return f"{error.type}: {' '.join(error.message.split())}" if error else ""

@@ -1,8 +1,8 @@
-"""How much longer a sweep takes, estimated from trials that ended and from those that still run. Pure.
+"""Estimate of the time that a sweep still takes, from trials that ended and from those that still run.
 
-A trial that runs is an observation too: it takes at least as long as it has run. Without it the trials that happen to
-end first, which are the short ones, would stand for all. So the durations are estimated as survival times are, with the
-estimator of Kaplan and Meier: running trials are censored observations.
+A running trial is an observation too: it takes at least as long as it has run. Without it the trials that end first,
+which are the short ones, would stand for all. So durations are estimated like survival times, with the estimator of
+Kaplan and Meier: running trials are censored observations.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from itertools import accumulate
 from typing import NamedTuple
 
 FEWEST = 3
-"""Trials that must have ended before anything is estimated, and as many as run at once."""
+"""Fewest trials that must have ended before there is an estimate; it also takes as many as run at once."""
 SPREAD = 1.645
-"""Standard deviations on either side of the estimate: nine of ten normal values lie within. Durations are skewed, and
+"""Standard deviations on either side of the estimate. Nine of ten normal values lie within; durations are skewed, and
 about four of five ranges hold the truth."""
 _SECOND, _MINUTE, _HOUR = 1, 60, 3600
 _STEPS = {"s": 10, "min": _MINUTE, "h": _HOUR / 2}
-"""Unit of a range -> to how many seconds its ends are rounded."""
+"""Unit of a range -> seconds to which its ends are rounded."""
 
 
 class Left(NamedTuple):
-    """Seconds that are left, between two ends."""
+    """Range of the time left, in seconds."""
 
     low: float
     high: float | None
-    """None where nothing that ended took as long as something that runs: it may take any time."""
+    """None where some trial has run for longer than all that ended: it may take any time."""
 
 
 class Durations:
-    """Estimated distribution of how long a trial takes."""
+    """Estimated distribution of a trial's duration."""
 
     def __init__(self, ended: Sequence[float], running: Sequence[float]) -> None:
-        """`ended` are durations, of which there must be one; `running` are those so far of trials that run."""
+        """`ended` holds at least one duration, `running` the durations so far of trials that run."""
         observed = sorted([(seconds, 0) for seconds in ended] + [(seconds, 1) for seconds in running])
         self._times, self._weights = [], []
         alive = 1.0
@@ -45,17 +45,17 @@ class Durations:
                 self._times.append(seconds)
                 self._weights.append(dying)
                 alive -= dying
-        # What outlived all that ended took at least as long as the longest of them.
+        # A trial that outlived all others took at least as long as the longest of them.
         self._weights[-1] += alive
         self._sums = [self._tails(power) for power in range(3)]
 
     def _tails(self, power: int) -> list[float]:
-        """Weighted sum of the times' powers from each time on."""
+        """Return the weighted sums of the times' powers from each time on."""
         terms = [w * t**power for t, w in zip(self._times, self._weights, strict=True)]
         return [*accumulate(reversed(terms))][::-1]
 
     def beyond(self, seconds: float) -> tuple[float, float] | None:
-        """Mean and variance of what is left to a trial that has run for so long; None if none is known to take it."""
+        """Return mean and variance of the time left to a trial after so many seconds; None if none ran for longer."""
         first = bisect_right(self._times, seconds)
         if first == len(self._times):
             return None
@@ -65,10 +65,10 @@ class Durations:
 
 
 def time_left(ended: Sequence[float], running: Sequence[float], waiting: int, at_once: int) -> Left | None:
-    """Estimate from durations in seconds; None while too little is known.
+    """Estimate the time left from durations in seconds; return None while too little is known.
 
-    `ended` trials took so long, `running` ones have run for so long, `waiting` ones have not begun; `at_once` run at a
-    time.
+    `ended` holds durations, `running` durations so far, `waiting` the number of trials that have not begun; `at_once`
+    run at a time.
     """
     if len(ended) < max(FEWEST, at_once) or not (running or waiting):
         return None
@@ -85,13 +85,13 @@ def time_left(ended: Sequence[float], running: Sequence[float], waiting: int, at
     if len(known) < len(running):
         return Left(low, None)
     longest = max((rest + SPREAD * math.sqrt(squares) for rest, squares in known), default=0.0)
-    if waiting:  # whoever comes last may be a long one
+    if waiting:  # the last one may be long
         longest = max(longest, mean + SPREAD * math.sqrt(variance))
     return Left(low, max(expected + SPREAD * deviation / side_by_side, longest))
 
 
 def spelled(left: Left | None) -> str:
-    """The estimate as people say it, never more exact than it is; empty where there is nothing to say."""
+    """Return the estimate in words, rounded to its precision; empty if there is none."""
     if left is None or (left.high is None and left.low < _STEPS["s"]):
         return ""
     end = left.low if left.high is None else left.high

@@ -1,4 +1,4 @@
-"""What may be concluded from a leaderboard, in words: what counts, what is bounded, and who is told apart from whom."""
+"""Conclusions from a leaderboard in words: which attempts count, what is a bound, and whose lead is clear."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from runner.report.criteria import Winner
 from runner.report.wording import number
 
 _EXACT = 1e-9
-"""By which two ends differ if they are the same."""
+"""Largest difference of two equal values."""
 
 
 def headline(cells: pd.DataFrame) -> str:
-    """What the cells of a dataset are ranked and paired by: AMS, or the pass rate where no cell has one."""
+    """Return the statistic that ranks and pairs cells: AMS, or the pass rate where no cell has an AMS."""
     return "AMS" if cells["AMS"].notna().any() else "pass_rate"
 
 
 def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> dict[str, list[str]]:
-    """Dataset -> its tiers of too few tasks for anything to be clear, each with their number.
+    """Return the tiers of each dataset with too few tasks for a clear lead, each with their number.
 
-    Those that have weight; where a dataset has none of these, all of its tiers.
+    Only tiers with a weight count; where a dataset has none of these, all of its tiers do.
     """
     tasks = trials.drop_duplicates(["dataset", "task"])
     counted = {name for name, tier in scoring.tiers.items() if tier.weight}
@@ -43,7 +43,7 @@ def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> dict[str, list[str]]:
 
 
 def few_tasks(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
-    """A line when tiers that count have too few tasks for their intervals."""
+    """Yield a line if tiers that count have too few tasks for their intervals."""
     small = small_tiers(trials, scoring)
     if few := [f"{dataset} {tier}" for dataset, tiers in small.items() for tier in tiers]:
         yield (
@@ -53,7 +53,7 @@ def few_tasks(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
 
 
 def what_counts(trials: pd.DataFrame, attempts: str) -> str:
-    """Which of several attempts at a task count; empty where there is one of each."""
+    """Return which of several attempts at a task count; empty if there is one each."""
     most = int(trials.groupby(["cell", "task"]).size().max())
     if most < 2:  # noqa: PLR2004 - several
         return ""
@@ -72,23 +72,23 @@ def what_counts(trials: pd.DataFrame, attempts: str) -> str:
 
 
 def fewer_attempts(trials: pd.DataFrame, attempts: str) -> pd.Series[int]:
-    """Tasks of each cell with fewer than the k valid attempts of `pass@k`; 0 under another rule."""
+    """Return the number of tasks of each cell with fewer than k valid attempts for `pass@k`; 0 under another rule."""
     counts = valid(trials).groupby([trials["cell"], trials["task"]]).sum()
     k = tries(attempts) if attempts.startswith("pass@") else 0
     return (counts < k).astype(int).groupby("cell").sum()
 
 
 def unbounded(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
-    """A line when pass@k has fewer than k valid attempts at some tasks."""
+    """Yield a line if some tasks have fewer than k valid attempts for pass@k."""
     if few := int(cells["fewer"].sum()):
         yield (
             f"{attempts}: {few} of {int(cells['planned'].sum())} tasks of cells have fewer valid attempts. There the "
-            "pass rate is a lower bound, and AMS (~) is no bound: attempts that are missing cost nothing."
+            "pass rate is a lower bound, and AMS (~) is not a bound: missing attempts cost nothing."
         )
 
 
 def bounded(cells: pd.DataFrame) -> Iterator[str]:
-    """A line when costs are unknown and figures therefore bounds."""
+    """Yield a line if unknown costs make some figures bounds."""
     some = int((cells["usd_per_pass"].isna() & cells["usd_per_pass_least"].notna()).sum())
     if some:
         yield (
@@ -98,19 +98,19 @@ def bounded(cells: pd.DataFrame) -> Iterator[str]:
 
 
 def ams_text(cell: Mapping[Any, Any]) -> str:
-    """AMS, `>=` where unknown costs make it the least that it can be, `~` where attempts are missing."""
+    """Return AMS, with `>=` where unknown costs make it a lower bound and `~` where attempts are missing."""
     mark = "~" if cell["fewer"] else ">=" if cell["AMS_most"] > cell["AMS"] + _EXACT else ""
     return f"{mark}{number(cell['AMS'], '.3f')}"
 
 
 def bound_text(cell: Mapping[Any, Any], name: str, style: Any) -> str:
-    """A price per pass, `>=` where a part of it is unknown."""
+    """Return a price per pass, with `>=` where a part of it is unknown."""
     value, least = cell[name], cell[f"{name}_least"]
     return f">={number(least, style)}" if math.isnan(value) and math.isfinite(least) else number(value, style)
 
 
-def told_apart(found: Sequence[Winner], names: Mapping[str, str], few: Sequence[str]) -> str:
-    """A sentence on who cannot be told apart from the best, by AMS or else by passes; empty without a rival."""
+def lead_sentence(found: Sequence[Winner], names: Mapping[str, str], few: Sequence[str]) -> str:
+    """Return a sentence on the lead of the best, by AMS or else by passes; empty without a rival."""
     by = {winner.criterion: winner for winner in found}
     winner = by.get("AMS") or by.get("passes")
     if winner is None or not winner.rivals:

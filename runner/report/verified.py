@@ -1,4 +1,4 @@
-"""How verdicts came about: in which machine, with whose programs, and what a second one said."""
+"""Conditions of verdicts: the machine, the programs in it, and second verdicts."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from metrics.table import valid
 
 LIVE, PROGRAMS, UNKNOWN = "verified_live", "programs_changed", "programs_unknown"
 NO_VERDICT, DIFFER = "no_verdict", "verdicts_differ"
-TOLD = (LIVE, PROGRAMS, UNKNOWN, NO_VERDICT, DIFFER, "artifacts_left_out")
-"""Flags of a trial that say how far its verdict reaches."""
+CONDITIONS = (LIVE, PROGRAMS, UNKNOWN, NO_VERDICT, DIFFER, "artifacts_left_out")
+"""Flags of a trial that limit its verdict."""
 
 
 def has(trials: pd.DataFrame, *flags: str) -> pd.Series[bool]:
-    """Which trials have one of these flags; none of an import, which says nothing of them."""
-    said = trials["flags"] if "flags" in trials else pd.Series("", trials.index)
-    return said.fillna("").map(lambda own: not set(flags).isdisjoint(own.split())).astype(bool)
+    """Return which trials have one of these flags; none of an import, which has no flags."""
+    flags_of = trials["flags"] if "flags" in trials else pd.Series("", trials.index)
+    return flags_of.fillna("").map(lambda own: not set(flags).isdisjoint(own.split())).astype(bool)
 
 
 def passes(trials: pd.DataFrame) -> pd.Series[bool]:
-    """Which trials count as passed."""
+    """Return which trials count as passed."""
     return valid(trials) & trials["passed"].astype("boolean").fillna(value=False).astype(bool)
 
 
 def notes(trials: pd.DataFrame, most: int) -> Iterator[str]:
-    """Lines beneath a leaderboard; of what goes trial by trial, as many trials as `most`."""
+    """Yield lines beneath a leaderboard, with at most `most` trials of each kind."""
     passed = passes(trials)
     if live := int((passed & has(trials, LIVE)).sum()):
         yield (

@@ -11,7 +11,7 @@ import pytest
 from runner.benchmarks.harbor.dataset import HarborDataset
 from runner.errors import ConfigError
 from runner.records import Scoring
-from runner.report.comparison import Side, compare, keep
+from runner.report.comparison import Side, compare, write_comparison
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
 from runner.report.sources import read_source
@@ -36,7 +36,7 @@ def compared(outputs: Path, left: str, right: str, scoring: Scoring | None = Non
         source = read_source(name, outputs)
         sides.append(Side(source, metric or "AMS", source.scoring or AGENTMETER))
     found, cells, text = compare(sides[0], sides[1]._replace(scoring=scoring or sides[1].scoring))
-    keep(outputs / left.partition(":")[0], found, cells)
+    write_comparison(outputs / left.partition(":")[0], found, cells)
     return text
 
 
@@ -217,7 +217,7 @@ def test_a_file_without_what_names_a_cell_is_refused_with_the_columns_it_lacks(d
         (("left=full", "core_set=none.yaml"), "job.core_set: "),
         (("left=full",), "full:AMS is on both sides: add right=SWEEP or right=full:METRIC"),
         (("left=full", "right=full", "scoring.alpha=0.6"), "full:AMS is on both sides"),
-        (("left=full", "right=/none/theirs.csv"), "/none/theirs.csv is no file"),
+        (("left=full", "right=/none/theirs.csv"), "/none/theirs.csv is not a file"),
         (("lefft=full",), "unknown key 'lefft'. Did you mean 'left'?"),
     ],
 )

@@ -15,7 +15,7 @@ from runner.report.findings import Findings
 from runner.report.leaderboard import cell_scores, leaderboard_text
 from runner.report.page import chapters_of, write_report
 from runner.report.table import trials_table
-from runner.report.verdicts import small_tiers, told_apart, what_counts
+from runner.report.verdicts import lead_sentence, small_tiers, what_counts
 from tests.report.conftest import findings
 from tests.report.plans import SCORING, record, row
 
@@ -101,7 +101,7 @@ def test_one_unknown_cost_took_a_criterion_and_a_picture_from_all(tmp_path: Path
     assert "USD/pass codex >=0.012" in text.replace("scripted_careful (scripted) ", "")
     assert 'id="cost-quality"' in page
     assert "≥: at the least that its price can be" in page
-    assert "No price is known whole: there is no Pareto front." in page
+    assert "There is no Pareto front, because no price is completely known." in page
 
 
 @pytest.mark.parametrize(("tasks", "clear"), [(1, "few"), (9, "few"), (10, "yes"), (30, "yes")])
@@ -113,7 +113,7 @@ def test_a_lead_from_one_task_a_tier_was_clear(tmp_path: Path, tasks: int, clear
     pairs = next(section for section in chapters(found) if section.name == "pairs")
     decided = {line[-1].text for line in pairs.blocks[0].rows}
     assert decided == {"yes" if clear == "yes" else "too few tasks"}
-    said = told_apart(best, found.names, few)
+    said = lead_sentence(best, found.names, few)
     assert ("is told apart from the other" if clear == "yes" else "too few tasks to tell it apart") in said
 
 
@@ -165,7 +165,7 @@ def test_too_few_attempts_for_pass_at_k_were_called_a_lower_bound(tmp_path: Path
     """AMS rose in 7 of 13 cells when attempts were taken away, since those cost nothing; the page did not say it."""
     plan = cells(attempts=1, codex=lambda n: n < 5)
     text, page = text_of(plan, rule("pass@3")), page_of(tmp_path, plan, rule("pass@3"))
-    said = "fewer valid attempts. There the pass rate is a lower bound, and AMS (~) is no bound"
+    said = "fewer valid attempts. There the pass rate is a lower bound, and AMS (~) is not a bound"
     assert said in text
     assert said in page
     assert "~0." in text

@@ -21,7 +21,7 @@ from runner.jobs.report import Report as ReportJob
 from runner.records import ErrorInfo, PlannedRow, Prices, PriceTier, Status, TrialRecord
 from runner.report import figures
 from runner.report.blocks import Picture, Table
-from runner.report.comparison import Side, compare, keep
+from runner.report.comparison import Side, compare, write_comparison
 from runner.report.findings import Findings
 from runner.report.page import chapters_of
 from runner.report.projections import write_projections
@@ -286,14 +286,14 @@ def test_job_report_writes_the_page_and_the_tables_and_says_where(
 ) -> None:
     sweep = write_sweep(tmp_path, *sweep_of_four())
     asked: Any = SimpleNamespace(
-        settings=SimpleNamespace(outputs=tmp_path, name=sweep.name), rescorings=lambda _: ()
+        settings=SimpleNamespace(outputs=tmp_path, name=sweep.name, folder=sweep), rescorings=lambda _: ()
     )
     assert ReportJob().run(asked) == 0
     said = capsys.readouterr().out
     assert str(sweep / "report" / "index.html") in said
     assert f"alpha {SCORING.alpha:g}" in (sweep / "report" / "index.html").read_text()
     assert (sweep / "leaderboard.csv").exists()
-    asked.settings.name = "quickstrat"
+    asked.settings.folder = tmp_path / "quickstrat"
     with pytest.raises(ConfigError, match="quickstart"):
         ReportJob().run(asked)
 
@@ -349,7 +349,7 @@ def test_what_judges_charged_is_said_apart_from_what_cells_spent(tmp_path: Path)
     asked = {key: each.model_copy(update={"judge_usd": 0.5}) for key, each in records.items()}
     sweep = write_sweep(tmp_path, planned, asked)
     said = " ".join(write_projections(sweep, tmp_path).split())
-    assert "included: 0.09 USD. Judge models took 3.00 USD more, which are no cell's." in said
+    assert "included: 0.09 USD. Judge models took 3.00 USD more, which belong to no cell." in said
     page = " ".join(Elements((sweep / "report/index.html").read_text()).text.split())
     assert "USD of judges 3.00" in page or "3.00 USD of judges" in page
     for run in tracked_runs(sweep, "none"):
@@ -381,7 +381,7 @@ def test_what_other_jobs_found_is_shown_as_long_as_it_is_of_these_trials(tmp_pat
     sweep = write_sweep(tmp_path, planned, records)
     source = read_source("quickstart", tmp_path)
     compared, cells, _ = compare(Side(source, "AMS", SCORING), Side(source, "passes", SCORING))
-    keep(sweep, compared, cells)
+    write_comparison(sweep, compared, cells)
     compare_scorings(sweep, [SCORING.model_copy(update={"alpha": 0.9})])
     names, said = drawn(findings(sweep, planned, records))
     assert {"agreement", "sensitivity"} <= names

@@ -14,14 +14,14 @@ from runner.report.figures import ACCENT, FAINT, INK, MUTED, cut
 from runner.report.wording import short
 
 MOST_FILES = 20
-"""Where the axis of files ends, as in the paper's Figure 5; what has more is said in words."""
+"""End of the axis of files, as in the paper's Figure 5; larger workspaces are counted in words."""
 _MARKERS = "os^Dv"
 _PLACES = 100
-"""Of the LOESS line."""
+"""Number of points of the LOESS line."""
 
 
 def languages(scores: pd.DataFrame) -> Figure:
-    """A group of bars a cell (rows, best first), a bar a language (columns); scores in [0, 1]."""
+    """Draw a group of bars for each cell (rows, best first), a bar for each language (columns); scores in [0, 1]."""
     rows, columns = scores.shape
     figure = Figure(figsize=(7.2, 0.9 + (0.16 * columns + 0.14) * rows), layout="constrained")
     axes = figure.add_subplot()
@@ -44,7 +44,7 @@ def languages(scores: pd.DataFrame) -> Figure:
 
 
 def against_lines(points: pd.DataFrame, score: str, *, line: bool) -> Figure:
-    """A panel an agent: `score` of each (cell, task) against `reference_lines` (log), a marker a tier, LOESS dashed."""
+    """Draw a panel for each agent: `score` of each (cell, task) against `reference_lines` (log), LOESS dashed."""
     agents = sorted(points["agent"].unique())
     across = min(len(agents), 2)
     down = -(-len(agents) // across)
@@ -75,8 +75,8 @@ def against_lines(points: pd.DataFrame, score: str, *, line: bool) -> Figure:
 
 
 def quadrants(points: pd.DataFrame, centres: pd.DataFrame) -> Figure:
-    """Trials (`tokens`, `score`) as small dots, the mean of each cell as a cross with its `mark`; dashed: the means of
-    all trials. Tokens are on a log scale where they span more than a factor of ten and none is 0.
+    """Draw trials (`tokens`, `score`) as dots, the mean of each cell as a cross with its `mark`, and the means
+    of all trials dashed. Tokens are on a log scale where they span more than a factor of ten and none is 0.
     """
     figure = Figure(figsize=(7.2, 3.9), layout="constrained")
     axes = figure.add_subplot()
@@ -101,7 +101,7 @@ def quadrants(points: pd.DataFrame, centres: pd.DataFrame) -> Figure:
 
 
 def files(counts: Sequence[tuple[str, np.ndarray]]) -> Figure:
-    """A box a name over its dots: files of each workspace; what has more than `MOST_FILES` is said at the end."""
+    """Draw a box for each name over the dots of its workspaces, by files; those above `MOST_FILES` are counted."""
     figure = Figure(figsize=(7.2, 0.8 + 0.36 * len(counts)))
     figure.set_layout_engine("constrained", rect=(0, 0, 0.98, 1))  # words at its edge are wider in pixels
     axes = figure.add_subplot()

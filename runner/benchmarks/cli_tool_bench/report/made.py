@@ -1,4 +1,4 @@
-"""Sections on CLI-Tool-Bench's tools: what they took, their files, their speed, their robustness, where they fail."""
+"""Sections on CLI-Tool-Bench's tools: their cost, files, speed and robustness, and where they fail."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ of_tools = where(tool_bench.scored)
 
 @of_tools
 def overhead(found: Findings) -> Section | None:
-    """Steps, tokens and USD of a trial (the paper's Table 3); and of its judge, where one was asked."""
+    """Show steps, tokens and USD of a trial (the paper's Table 3), and USD of its judge, if there is one."""
     table = tool_bench.overhead(found.trials)
     measures = [Measure("trials", "trials", ".0f", "valid ones, every attempt: the denominator")]
     for name, title, style, meaning in _OVERHEAD:
@@ -61,15 +61,15 @@ def overhead(found: Findings) -> Section | None:
 
 @of_tools
 def files(found: Findings) -> Section | None:
-    """How many files were written, against the human reference (RQ4, the paper's Figure 5)."""
+    """Show how many files were written, against the human reference (RQ4, the paper's Figure 5)."""
     counts = tool_bench.sizes(found.trials, "files")
     own = [
         (name, counts[at])
         for at, name in found.names.items()
         if at in counts and at in found.contenders.index
     ]
-    shown = [(name, values) for name, values in [(_HUMAN, counts[None]), *own] if len(values)]
-    if not shown:
+    sizes = [(name, values) for name, values in [(_HUMAN, counts[None]), *own] if len(values)]
+    if not sizes:
         return None
     columns = [
         Column("whose", text=True),
@@ -79,14 +79,14 @@ def files(found: Findings) -> Section | None:
     rows = [
         [Value(name, float(at)), figure(len(values), ".0f"),
          *(figure(float(end), ".3g") for end in np.quantile(values, (0, 0.25, 0.5, 0.75, 1)))]
-        for at, (name, values) in enumerate(shown)
+        for at, (name, values) in enumerate(sizes)
     ]  # fmt: skip
     picture = Picture(
         "tool_files",
         "Files of each workspace: dots, with median and quartiles; hidden files and dependencies do not count. The "
         f"axis ends at {figures_tools.MOST_FILES}: a star says what has more.",
         "Distributions of the number of files; their quartiles are in the table beneath.",
-        partial(figures_tools.files, shown),
+        partial(figures_tools.files, sizes),
     )
     blocks: list[Block] = [picture, Table("Files of a tool", columns, rows), *_structure(found)]
     if not len(counts[None]):
@@ -95,7 +95,7 @@ def files(found: Findings) -> Section | None:
 
 
 def _structure(found: Findings) -> list[Block]:
-    """Lines and depth beside the number of files; nothing where nobody measured them."""
+    """Return a table of lines and depth; none if nobody measured them."""
     whose = {None: _HUMAN, **{at: found.names[at] for at in found.contenders.index}}
     lengths, depths = (tool_bench.sizes(found.trials, what) for what in ("lines", "depth"))
     rows = [
@@ -115,14 +115,14 @@ def _structure(found: Findings) -> list[Block]:
 
 
 def _middle_and_end(of: Mapping[str | None, np.ndarray], at: str | None) -> tuple[float, float]:
-    """Median and maximum; NaN of nothing."""
+    """Return median and maximum; NaN if there are no values."""
     values = of.get(at, ())
     return (float(np.median(values)), float(np.max(values))) if len(values) else (nan, nan)
 
 
 @of_tools
 def runtimes(found: Findings) -> Section | None:
-    """How fast the tools are against their references (the paper's Table 4)."""
+    """Show the speed of the tools against their references (the paper's Table 4)."""
     cells = found.contenders
     table = tool_bench.runtimes(found.trials[found.trials["cell"].isin(cells.index)])
     if table.empty:
@@ -149,7 +149,7 @@ def runtimes(found: Findings) -> Section | None:
 
 @of_tools
 def robustness(found: Findings) -> Section | None:
-    """Cases that should succeed, and cases that should fail (section 5.1)."""
+    """Show cases that should succeed, and cases that should fail (section 5.1)."""
     succeeds = "share of the reference's successes in which the tool succeeds too; mean over trials"
     fails = "share of the reference's failures in which the tool fails too, by itself; mean over trials"
     those = "valid ones whose task has such cases: the denominator of the column before"
@@ -165,7 +165,7 @@ def robustness(found: Findings) -> Section | None:
 
 @of_tools
 def funnel(found: Findings) -> Section | None:
-    """In which phase cases ended, cell by cell."""
+    """Show in which phase the cases of each cell ended."""
     counts = tool_bench.funnel(found.trials)
     counts = counts.loc[[at for at in found.cells.index if at in counts.index]]
     counts = counts[counts.sum(axis=1) > 0]

@@ -24,20 +24,20 @@ MEANING = {
 }
 """A task's score is the mean over its command classes of the share of their valid cases (eqs. 3, 4)."""
 _ENOUGH = 4
-"""References of different size that a LOESS line takes."""
+"""Fewest references of different size for a LOESS line."""
 
 of_tools = where(tool_bench.scored)
 """Decorator: the section is of datasets that score tools."""
 
 
 def title(score: str) -> str:
-    """As people call it."""
+    """Return the name of a score for people."""
     return score.replace("_", " ")
 
 
 @of_tools
 def overall(found: Findings) -> Section:
-    """The paper's Table 2, with intervals."""
+    """Show the paper's Table 2, with intervals."""
     names = tool_bench.scored(found.trials)
     scoring = found.scoring
     table = lines(tool_bench.overall(found.trials, scoring, scoring.confidence))
@@ -69,7 +69,7 @@ def overall(found: Findings) -> Section:
 
 
 def _averages(found: Findings, names: tuple[str, ...], table: dict[str, dict[str, float]]) -> list[Block]:
-    """Each model over the agents, each agent over the models; only where there are several, each pair once."""
+    """Return averages of each model over the agents and of each agent over the models, where there are several."""
     cells = found.contenders
     if found.several_budgets or len(cells) < 2:  # noqa: PLR2004 - one alone has no mean
         return []
@@ -89,21 +89,21 @@ def _averages(found: Findings, names: tuple[str, ...], table: dict[str, dict[str
 
 @of_tools
 def languages(found: Findings) -> Section:
-    """Scores by language of the tool (the paper's Figure 2)."""
+    """Show scores by language of the tool (the paper's Figure 2)."""
     score = tool_bench.main_score(found.trials)
     values = tool_bench.by(found.trials, found.scoring.attempts, "language", score)
     table = _by(found, values, "language", score)
     blocks: list[Block] = [table]
     if len(found.contenders):
-        shown = values.reindex(found.contenders.index).rename(index=found.names)
-        draw = partial(figures.languages, shown)
+        scores = values.reindex(found.contenders.index).rename(index=found.names)
+        draw = partial(figures.languages, scores)
         alt = "Bars of the score by language; their values are in the table beneath."
         blocks.insert(0, Picture("tool_languages", f"{table.caption}; best AMS first.", alt, draw))
     return Section("tool-languages", "Tools: by language", blocks)
 
 
 def _by(found: Findings, values: pd.DataFrame, stratum: str, score: str) -> Table:
-    """A row a cell, a column a stratum."""
+    """Return a table with a row for each cell and a column for each stratum."""
     planned = found.trials.drop_duplicates("task")[stratum].value_counts()
     columns = [AGENT, MODEL, *(Column(f"{name} (of {planned[name]})") for name in values.columns)]
     scores = lines(values)
@@ -118,7 +118,7 @@ def _by(found: Findings, values: pd.DataFrame, stratum: str, score: str) -> Tabl
 
 @of_tools
 def against_lines(found: Findings) -> Section | None:
-    """Score against the size of the reference (RQ2, the paper's Figure 3)."""
+    """Show the score against the size of the reference (RQ2, the paper's Figure 3)."""
     score = tool_bench.main_score(found.trials)
     cells = found.contenders
     tasks = tool_bench.task_scores(found.trials, found.scoring.attempts)
@@ -145,7 +145,7 @@ def against_lines(found: Findings) -> Section | None:
 
 @of_tools
 def quadrants(found: Findings) -> Section | None:
-    """Score against tokens (RQ3, the paper's Figure 4)."""
+    """Show the score against tokens (RQ3, the paper's Figure 4)."""
     score, cells = tool_bench.main_score(found.trials), found.contenders
     points = tool_bench.tokens_and_score(found.trials, score)
     points = points[points["cell"].isin(cells.index)]

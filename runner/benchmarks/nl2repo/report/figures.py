@@ -14,9 +14,9 @@ from runner.report.figures import ACCENT, INK, cut
 _MARKERS = "os^D"
 
 
-def rounds(shown: pd.DataFrame, tiers: Sequence[str]) -> Figure:
-    """A panel an agent and model: `score` and each of `tiers` against `turns`; shares in [0, 1]."""
-    groups = list(shown.groupby(["agent", "model"], sort=True))
+def rounds(scores: pd.DataFrame, tiers: Sequence[str]) -> Figure:
+    """Draw a panel for each agent and model: `score` and each of `tiers` against `turns`; shares in [0, 1]."""
+    groups = list(scores.groupby(["agent", "model"], sort=True))
     figure = Figure(figsize=(7.2, 0.5 + 2.4 * len(groups)), layout="constrained")
     panels = figure.subplots(len(groups), 1, sharex=True, sharey=True, squeeze=False).ravel()
     for axes, ((agent, model), own) in zip(panels, groups, strict=True):

@@ -16,7 +16,7 @@ from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 
 REVEALED = "_revealed"
-"""End of the name of a dataset whose agents get the tests; without it, the name of the other one."""
+"""Suffix of the name of a dataset whose agents get the tests."""
 _TURNS = re.compile(r"turns_(\d+)")
 _KINDS = {
     "import": "a module or dependency is missing",
@@ -33,7 +33,7 @@ of_suites = where(nl2repo.scored)
 
 @of_suites
 def scores(found: Findings) -> Section:
-    """The paper's Tables 3 and 4."""
+    """Show the paper's Tables 3 and 4."""
     table = nl2repo.overall(found.trials, found.scoring.attempts)
     values = lines(table)
     blocks: list[Block] = []
@@ -59,7 +59,7 @@ def scores(found: Findings) -> Section:
 
 @of_suites
 def failures(found: Findings) -> Section:
-    """Why tests fail (section 4.3.7)."""
+    """Show why tests fail (section 4.3.7)."""
     measures = [
         Measure("failed", "failed", ".0f", "expected tests that did not pass, over valid trials"),
         Measure("of", "of", ".0f", "tests expected in these trials"),
@@ -71,20 +71,20 @@ def failures(found: Findings) -> Section:
 
 @of_suites
 def rounds(found: Findings) -> Section | None:
-    """Score by the limit on turns (Figure 9): budgets called `turns_<n>`."""
+    """Show the score by the limit on turns (Figure 9), from budgets named `turns_<n>`."""
     cells = found.contenders
     limits = cells["budget"].str.extract(_TURNS, expand=False)
-    if limits.nunique() < 2:  # noqa: PLR2004 - one limit is no curve
+    if limits.nunique() < 2:  # noqa: PLR2004 - one limit does not make a curve
         return None
     table = nl2repo.overall(found.trials, found.scoring.attempts)
     tiers = [name for name in ("tier easy", "tier medium", "tier hard", "tier unknown") if name in table]
-    shown = (
+    points = (
         cells[["agent", "model"]]
         .assign(turns=limits.astype(float))
         .join(table[["score", *tiers]])
         .dropna(subset="turns")
     )
-    shown = shown.sort_values(["agent", "model", "turns"])
+    points = points.sort_values(["agent", "model", "turns"])
     columns = [
         AGENT,
         MODEL,
@@ -96,13 +96,13 @@ def rounds(found: Findings) -> Section | None:
         [Value(str(row["agent"]), str(row["agent"])), Value(str(row["model"]), str(row["model"])),
          figure(float(row["turns"]), ".0f"), figure(float(row["score"]), ".1%"),
          *(figure(float(row[tier]), ".1%") for tier in tiers)]
-        for row in shown.to_dict("records")
+        for row in points.to_dict("records")
     ]  # fmt: skip
     picture = Picture(
         "suite_rounds",
         "Score against the most turns that a trial may use, a line a tier; one panel an agent and model.",
         "Lines of the score against the limit on turns; their values are in the table beneath.",
-        partial(figures.rounds, shown, tiers),
+        partial(figures.rounds, points, tiers),
     )
     return Section(
         "suite-rounds",
@@ -113,7 +113,7 @@ def rounds(found: Findings) -> Section | None:
 
 @of_suites
 def revealed(found: Findings) -> Section | None:
-    """Document alone against document and tests (Table 8); of the whole sweep, since that makes two datasets."""
+    """Compare the document alone with document and tests (Table 8); they are two datasets of the sweep."""
     own = found.cells[~found.cells["bound"]]
     names = {
         name

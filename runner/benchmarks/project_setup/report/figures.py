@@ -1,4 +1,4 @@
-"""Pictures of ExecutionAgent's benchmark: what terminals ran."""
+"""Picture of ExecutionAgent's benchmark: programs that terminals ran."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runner.report.figures import ACCENT, INK, MUTED, cut
 
 
 def programs(shares: pd.DataFrame) -> Figure:
-    """A panel a cell (rows), a bar a program (columns, most frequent first); shares in [0, 1]."""
+    """Draw a panel for each cell (rows) with a bar for each program (columns, most frequent first)."""
     across = min(len(shares), 2)
     down = -(-len(shares) // across)
     tall = 0.5 + 0.17 * len(shares.columns)

@@ -1,4 +1,4 @@
-"""Sections on ExecutionAgent's benchmark: how far projects were brought, in all, one by one and by language."""
+"""Sections on ExecutionAgent's benchmark: projects built and tested, overall, one by one and by language."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_tab
 from runner.report.wording import span, usd
 
 WHOLE = "execution_agent"
-"""Name of the agent whose variants are compared with it; theirs begin with it (Table 3)."""
+"""Name of the whole agent; the names of its variants begin with it (Table 3)."""
 _STEPS = (
     Column(
         "built", "of the projects planned: the image was built, and the project in it; beneath, the interval"
@@ -44,7 +44,7 @@ of_projects = where(execution.scored)
 
 @of_projects
 def effectiveness(found: Findings) -> Section:
-    """The paper's Table 2; deviations, costs and sizes of scripts (its sections 3.2, 3.3, 3.5.3)."""
+    """Show the paper's Table 2; deviations, costs and sizes of scripts (sections 3.2, 3.3, 3.5.3)."""
     values = lines(_values(found))
     rows = [
         [*about(cell, found), *_reached(values[at]), figure(values[at]["usd"], usd),
@@ -63,14 +63,14 @@ def effectiveness(found: Findings) -> Section:
 
 
 def _values(found: Findings) -> pd.DataFrame:
-    """`execution.overall` and `execution.spent`; index cell."""
+    """Return `execution.overall` and `execution.spent`; index cell."""
     scoring = found.scoring
     reached = execution.overall(found.trials, scoring.attempts, scoring.confidence)
     return reached.join(execution.spent(found.trials))
 
 
 def _reached(of: Mapping[str, float]) -> list[Value]:
-    """`STEPS` of a cell: how many of the planned, with the interval of the share."""
+    """Return `STEPS` of a cell: how many of the planned projects, with the interval of the share."""
     return [
         Value(f"{of[step]:.3g}/{of['planned']:g}", of[step] / of["planned"],
               span(of[f"{step}_low"], of[f"{step}_high"], ".0%"))
@@ -88,7 +88,7 @@ def _distances(found: Findings) -> list[Table]:
         Measure("total deviation, %", "total_deviation", ".1f",
                 "differences of all three / tests of the truth; always defined"),
         Measure("undefined", "undefined", ".0f",
-                "trials with a number above 0 where the truth is 0; it is no part of their deviation"),
+                "trials with a number above 0 where the truth is 0, which their deviation leaves out"),
     ]  # fmt: skip
     table = cell_table("How far off the truth", measures, execution.distances(found.trials), found)
     return [table] if table.rows else []
@@ -112,7 +112,7 @@ def _scripts(found: Findings, values: Mapping[str, Mapping[str, float]]) -> Tabl
 
 @of_projects
 def each_project(found: Findings) -> Section:
-    """The paper's Table 1."""
+    """Show the paper's Table 1."""
     table = execution.projects(found.trials).loc[list(found.cells.index)]
     truth, agent = [Column(f"true {name}") for name in OUTCOMES], [Column(name) for name in OUTCOMES]
     columns = [Column("project", text=True), Column("language", text=True), *truth, AGENT, MODEL, *agent]
@@ -128,12 +128,12 @@ def each_project(found: Findings) -> Section:
 
 
 def _numbers(of: Mapping[str, Any], whose: str) -> list[Value]:
-    """Passed, failed and skipped."""
+    """Return passed, failed and skipped."""
     return [figure(of[f"{whose}_{name}"], ".0f") for name in OUTCOMES]
 
 
 def _results(of: Mapping[str, Any]) -> list[Value]:
-    """Those of the agent, or thrice its mark, as the paper has it."""
+    """Return the agent's numbers, or its mark three times as in the paper."""
     if of["mark"] != "":
         return [Value("not run" if pd.isna(of["mark"]) else of["mark"], tone="muted")] * len(OUTCOMES)
     same = all(of[f"agent_{name}"] == of[f"truth_{name}"] for name in OUTCOMES)
@@ -142,10 +142,10 @@ def _results(of: Mapping[str, Any]) -> list[Value]:
 
 @of_projects
 def ablation(found: Findings) -> Section | None:
-    """The paper's Table 3: the agent, and what is left of it without one of its parts."""
+    """Show the paper's Table 3: the agent, and its variants that lack a part."""
     cells = found.contenders
     cells = cells[cells["agent"].str.startswith(WHOLE)]
-    if cells["agent"].nunique() < 2:  # noqa: PLR2004 - one alone is no comparison
+    if cells["agent"].nunique() < 2:  # noqa: PLR2004 - one alone cannot be compared
         return None
     values = lines(_values(found))
     rows = [
@@ -158,7 +158,7 @@ def ablation(found: Findings) -> Section | None:
 
 @of_projects
 def languages(found: Findings) -> Section:
-    """The paper's Figure 8."""
+    """Show the paper's Figure 8."""
     table = execution.by_language(found.trials, found.scoring.attempts).loc[list(found.cells.index)]
     rows = [
         [Value(language, language), *about(found.cells.loc[at], found), figure(of["planned"], ".0f"),

@@ -1,4 +1,4 @@
-"""Section on how projects were set up: what terminals ran, tool calls by kind, phases (ExecutionAgent, section 3.5)."""
+"""Section on the work on projects: terminal commands, tool calls by kind, phases (ExecutionAgent, section 3.5)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _MEANING = dict(
 
 @where(execution.scored)
 def work(found: Findings) -> Section | None:
-    """Whatever was recorded of it."""
+    """Show the parts of the work that were recorded."""
     blocks = [*_programs(found), *_kinds(found), *_phases(found)]
     return Section("projects-work", "Projects: how agents worked", blocks) if blocks else None
 
 
 def _best_first(table: pd.DataFrame, found: Findings) -> pd.DataFrame:
-    """The rows of the cells that have one."""
+    """Return the rows of the cells, best first."""
     return table.loc[[cell for cell in found.cells.index if cell in table.index]]
 
 
 def _programs(found: Findings) -> list[Block]:
-    """Figure 10."""
+    """Return Figure 10 of the paper."""
     shares = _best_first(behaviour.programs(found.trials), found)
     if shares.empty:
         return []
@@ -59,7 +59,7 @@ def _programs(found: Findings) -> list[Block]:
 
 
 def _kinds(found: Findings) -> list[Block]:
-    """Section 3.5.1."""
+    """Return the table of section 3.5.1."""
     if not behaviour.recorded(found.trials):
         return []
     calls = behaviour.tool_calls(found.trials)
@@ -72,7 +72,7 @@ def _kinds(found: Findings) -> list[Block]:
 
 
 def _phases(found: Findings) -> list[Block]:
-    """Section 3.5.2."""
+    """Return picture and table of section 3.5.2."""
     table = _best_first(behaviour.phases(found.trials), found)
     if table.empty:
         return []
