@@ -69,7 +69,7 @@ class Refusal(Record):
         name = "deadline" if self.kind == "deadline" else f"budget of {UNITS[self.kind]}"
         figures = f"{self.spent:.6g} of {self.limit:.6g} {UNITS[self.kind]}"
         if self.spent < self.limit:
-            return f"The rest of this trial's {name} does not cover this call: {figures} spent."
+            return f"The {name} of this trial is spent, and the rest does not cover this call: {figures}."
         return f"The {name} of this trial is spent: {figures}. No further model call is served."
 
 
