@@ -31,7 +31,7 @@ from runner.benchmarks.nl2repo.suite_results import (
     read_reports,
     summary,
 )
-from runner.benchmarks.sources.task_files import sources_digest
+from runner.code_digest import code_digest
 from runner.errors import EngineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import (
     ErrorInfo,
@@ -232,4 +232,4 @@ def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdi
 
 def _judge_digest() -> str:
     """Return the digest of the code that runs inside: another version may judge otherwise."""
-    return sources_digest(Path(pytest_inside.__file__).parent.glob("*.py"))
+    return code_digest(Path(pytest_inside.__file__).parent.glob("*.py"))
