@@ -1,7 +1,7 @@
 # Each target does what its line says and only delegates; `make` alone lists them. All of them can be repeated.
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help run test attack debian-python every-case check lint types fmt bench smoke-llm pictures setup bundles docker browser venv lock clean
+.PHONY: help run test attack other-pythons every-case check lint types fmt bench smoke-llm pictures setup bundles docker browser venv lock clean
 
 help:       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -10,14 +10,14 @@ run: setup  ## set up, then run the quickstart sweep; more with ARGS="fresh=true
 	$(BIN)/python -m runner experiment=quickstart $(ARGS)
 
 test: bundles browser ## set up, then run every test, those of metrics/ to its last branch; some with ARGS="-k gateway"
-	$(BIN)/python -m pytest -n 3 $(or $(ARGS),-raR --reruns 2 --rerun-show-tracebacks --ignore=tests/metrics)
+	$(BIN)/python -m pytest -n 3 $(or $(ARGS),--ignore=tests/metrics)
 	$(if $(ARGS),,$(BIN)/python -m pytest -n 3 tests/metrics --cov)
 
 attack: bundles ## every attack that is kept (tests/security): what agents, candidates, datasets and providers may try
 	$(BIN)/python -m pytest -n 3 tests/security $(ARGS)
 
-debian-python: ## the tests that need neither containers nor a browser, on /usr/bin/python3 where that is 3.11 or newer
-	@.ci/debian-python $(ARGS)
+other-pythons: ## tests without containers or a browser: all on /usr/bin/python3, some on 3.12 and 3.13
+	@ARGS="$(ARGS)" .ci/other-pythons
 
 every-case: setup ## every case of every tool that is shipped, where `make test` runs each tenth; more with ASSAY_CASES=FILE
 	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/benchmarks/cli_tool_bench/test_shipped_tools.py $(ARGS)

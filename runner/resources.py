@@ -18,6 +18,9 @@ CONF = ROOT / "conf"
 
 
 def own_conf() -> Path | None:
-    """Return the user's own options, `conf/` of the current folder; None if it is not there or is the shipped one."""
+    """Return `conf/` of the current folder, which holds the user's own options.
+
+    None if there is none, or if it is the shipped one.
+    """
     folder = Path("conf").absolute()
     return folder if folder.is_dir() and not folder.samefile(CONF) else None
