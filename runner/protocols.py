@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from runner.records.cases import CaseSide
     from runner.sandbox.cases.box import CaseBox
+    from runner.terminal.escaping import Say
 
 Job_contra = TypeVar("Job_contra", contravariant=True)
 
@@ -47,9 +48,6 @@ Ask = Callable[[str, str], str]
 
 Metered and recorded at the gateway, apart from the agent's calls. Raises `JudgeError` when there is no answer.
 """
-
-Say = Callable[[str], None]
-"""Takes a sentence for the user, such as the name of a long step that begins."""
 
 Making = Callable[[str], AbstractContextManager[object]]
 """Opens the context within which an image is made; given how, "pulling" or "building"."""

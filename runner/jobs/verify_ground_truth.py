@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
     from runner.benchmarks.project_setup.dataset import ExecutionBench
-    from runner.protocols import SandboxProvider, Say
+    from runner.protocols import SandboxProvider
+    from runner.terminal.escaping import Say
 
     Check = Callable[[Path, SandboxProvider, Say, list[str]], str]
     """The outcome of the task in a folder for people; why it failed is added to the list."""

@@ -27,10 +27,10 @@ from runner.sweeps import reach_inside
 from runner.sweeps.plan import Plan, identity
 from runner.sweeps.reach_inside import normalised, pieces
 from runner.sweeps.store import write_atomically
-from runner.terminal.escaping import one_line, step
+from runner.terminal.escaping import Say, one_line, step
 
 if TYPE_CHECKING:
-    from runner.protocols import SandboxProvider, Say
+    from runner.protocols import SandboxProvider
     from runner.records import Image, InstalledBundle, Task
     from runner.sweeps.plan import PlannedTrial
 
