@@ -19,7 +19,7 @@ QUIET = {
 
 
 def main(argv: list[str]) -> int:
-    """Run a command and return its exit code: the job's, 2 (mistake of the user), 3 (failure) or 130 (stopped)."""
+    """Run a command and return its exit code: the job's, 2 (mistake of the user), 3 (failure), 130 (stopped)."""
     os.environ.update(QUIET)
     with safe_streams():
         return _ended(argv)

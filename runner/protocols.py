@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from runner.records.cases import Case, CaseResult, CaseSide, How
+    from runner.terminal.escaping import Say
 
 Job_contra = TypeVar("Job_contra", contravariant=True)
 
@@ -46,9 +47,6 @@ Ask = Callable[[str, str], str]
 
 The gateway meters and records the call, apart from the agent's calls. Raises `JudgeError` when there is no answer.
 """
-
-Say = Callable[[str], None]
-"""Function that takes a sentence for the user, such as the name of a long step that begins."""
 
 ImageProgress = Callable[[str], AbstractContextManager[object]]
 """Function that opens the context in which an image is obtained. Its argument is "pulling" or "building"."""

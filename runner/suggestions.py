@@ -1,4 +1,4 @@
-"""What to type instead of a word that does not exist."""
+"""Suggest what to type instead of a word that does not exist."""
 
 from __future__ import annotations
 

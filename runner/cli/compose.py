@@ -18,6 +18,7 @@ from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
+from yaml import YAMLError
 
 from runner.cli import arguments
 from runner.errors import ConfigError
@@ -50,9 +51,9 @@ def compose(words: Sequence[str]) -> list[DictConfig]:
     try:
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             return _cells(overrides, several=arguments.is_multirun(flags))
-    except HydraException as error:
+    except (HydraException, YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(f"{error} {error.__cause__ or ''}".split())
-        raise ConfigError(reason) from error
+        raise ConfigError(f"Hydra cannot compose this: {reason}") from error
     finally:
         ConfigFolders.added = ()
 

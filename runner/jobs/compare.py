@@ -29,7 +29,8 @@ class Compare(Job):
     def run(self, sweep: Sweep) -> int:
         """Compare and return 0.
 
-        Raises `ConfigError` for a side or metric that does not exist, and `TableError` for trials that cannot be scored.
+        Raises `ConfigError` for a side or metric that does not exist, and `TableError` for trials that cannot be
+        scored.
         """
         from runner.report.comparison import compare, write_comparison  # noqa: PLC0415 - brings pandas
         from runner.report.projections import write_projections  # noqa: PLC0415 - and matplotlib

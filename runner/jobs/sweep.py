@@ -28,14 +28,13 @@ from runner.sweeps.refusals import check_trials
 from runner.sweeps.stopping import Stopping
 from runner.sweeps.store import Store, write_atomically
 from runner.sweeps.sweep_file import SweepFile
-from runner.terminal.escaping import one_line, width, wrapped
+from runner.terminal.escaping import Say, one_line, width, wrapped
 from runner.trials.context import TrialContext
 from runner.trials.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from runner.protocols import Say
     from runner.records import InstalledBundle
     from runner.report.progress import Progress
     from runner.sweeps.plan import Plan

@@ -13,7 +13,10 @@ class Track(Job):
     """
 
     def run(self, sweep: Sweep) -> int:
-        """Write both and return 0. Raises `ConfigError` if there is no such sweep, `TrackingError` if the store fails."""
+        """Write both and return 0.
+
+        Raises `ConfigError` if there is no such sweep, and `TrackingError` if the store fails.
+        """
         from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas
         from runner.report.rescoring import rescore  # noqa: PLC0415
 

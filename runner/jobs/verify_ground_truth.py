@@ -13,7 +13,8 @@ from runner.sweeps.cells import Job, Sweep
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runner.protocols import Dataset, SandboxProvider, Say
+    from runner.protocols import Dataset, SandboxProvider
+    from runner.terminal.escaping import Say
 
 
 @runtime_checkable

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from runner.terminal.escaping import one_line
+from runner.terminal.escaping import Say, one_line
 from runner.trials.outcome import REFUSED
 
 if TYPE_CHECKING:
-    from runner.protocols import Say
     from runner.records import TrialRecord
     from runner.sweeps.plan import PlannedTrial
 

@@ -1,4 +1,4 @@
-"""Everything that one command asks for, as frozen objects: cells, what they share, and the job to be done."""
+"""Frozen objects for one command: its cells, the settings that they share, and the job to be done."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME = re.compile(rf"[A-Za-z0-9][\w.+-]{{0,{LONGEST_NAME - 1}}}")
 
 
 class Job(Record):
-    """What a command does (`job=`). Most jobs read what is on disk; a job that does more sets the flags below."""
+    """Base of all jobs (`job=`). Most jobs only read what is on disk; one that does more sets the flags below."""
 
     needs_keys: ClassVar[bool] = False
     """Whether it calls models, so that their API keys must be set."""
@@ -71,7 +71,7 @@ def dataset_key(dataset: Dataset) -> str:
 
 
 class Settings(Record):
-    """What all cells of a sweep share. Nothing here but the sandbox defines a trial."""
+    """Settings that all cells of a sweep share. Nothing here but the sandbox defines a trial."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -114,7 +114,7 @@ class Settings(Record):
 
 
 class Sweep(Record):
-    """Everything that one command asks for."""
+    """Cells, settings and scorings of one command."""
 
     cells: tuple[Cell, ...]
     settings: Settings

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from runner.errors import ConfigError
 from runner.records import PREFLIGHT_SMALLEST, ApiName, Model
-from runner.terminal.escaping import one_line
+from runner.terminal.escaping import Say, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.gateway import Gateway
     from runner.gateway.probing import Probe
-    from runner.protocols import Say
     from runner.sweeps.plan import PlannedTrial
 
 FOLDER: Final = "preflight"

@@ -1,10 +1,10 @@
-"""Find out whether the answer of a task lies in reach of the agent: in its bundle, the runtime, or the task's image.
+"""Find out whether the answer of a task is in reach of the agent: in its bundle, the runtime, or the task's image.
 
-An agent's commands can read its own installation: an unprivileged process cannot be kept from what its parent must read.
-A trial whose answer lies there would measure copying. It is refused before anything is paid for, or flagged with
+An agent's commands can read its own installation: an unprivileged process cannot be kept from what its parent must
+read. A trial whose answer lies there would measure copying. It is refused before anything is paid for, or flagged with
 `dataset.answers_in_reach=flag`. An answer is found by the names of its packages, which locks tell before anything is
-installed, and by the content of its files (`runner.sweeps.reach_inside`). Contents are searched once for each bundle, image and
-answer, and the findings are cached.
+installed, and by the content of its files (`runner.sweeps.reach_inside`). Contents are searched once for each bundle, image
+and answer, and the findings are cached.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from runner.sweeps import reach_inside
 from runner.sweeps.plan import Plan, identity
 from runner.sweeps.reach_inside import normalised, pieces
 from runner.sweeps.store import write_atomically
-from runner.terminal.escaping import one_line, step
+from runner.terminal.escaping import Say, one_line, step
 
 if TYPE_CHECKING:
-    from runner.protocols import SandboxProvider, Say
+    from runner.protocols import SandboxProvider
     from runner.records import Image, InstalledBundle, Task
     from runner.sweeps.plan import PlannedTrial
 

@@ -1,4 +1,4 @@
-r"""Looks for the answers of tasks in folders of a sandbox: by names of packages and by content of files.
+r"""Look for the answers of tasks in folders of a sandbox, by names of packages and by content of files.
 
 Runs in a sandbox, on the `python` runtime (standard library only), and is imported by `runner.sweeps.reach`, so that answers
 and what is searched are cut into the same pieces.
@@ -6,16 +6,15 @@ and what is searched are cut into the same pieces.
     python3 reach_inside.py WANTED.json     {"answers": {KEY: {"packages": {ECOSYSTEM: [NAME]}, "files": [FILE]}},
                                              "parts": {NAME: FOLDER}, "without": [FOLDER]}
                                             FILE: [name, [piece], [literal]], each byte a character
-    prints {PART: {KEY: {"path": .., "what": ..}}}: the first place where an answer was found, and what that is to it
+    prints {PART: {KEY: {"path": .., "what": ..}}}: the first place of an answer, and its relation to the answer
 
 A *piece* is a run of at least `LEAST` characters between quotes, backslashes, braces, `$`, `%`, backquotes and line
 ends, written as such or as `\n`, `\r` and `\t`. Code has the same pieces however it is quoted, also as a string in a
 source map, and what a bundler writes keeps the pieces of its literals. Bytecode without a source is read for its
 constants, and compressed files and git's objects are opened.
 
-Limits: of machine code, only text between control characters is seen, and a copy whose lines and literals were all
-rewritten is another program. Files in archives within archives, in base64, and what git stores as a difference are not
-opened.
+Limits: machine code shows only its text between control characters. A copy whose lines and literals were all rewritten
+is another program. Archives within archives, base64 and what git stores as a difference are not opened.
 """
 
 import bz2
@@ -34,19 +33,19 @@ from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 LEAST = 12
-"""Characters of a piece."""
+"""Shortest piece, in characters."""
 _OUT = rb"\x00-\x1f\x7f\"'`\\{}$%"
 PIECE = re.compile(rb"[^ " + _OUT + rb"][^" + _OUT + rb"]{%d,}" % (LEAST - 1))
 _ESCAPES = (rb"\n", rb"\r", rb"\t")
 CHUNK = 1 << 22
-"""Bytes that are searched at once."""
+"""Size of what is searched at once, in bytes."""
 MOST = 1 << 28
-"""Bytes that are taken out of one compressed file."""
+"""Most that is read out of one compressed file, in bytes."""
 COPIED = 0.6
-"""Share of a file's pieces, or of its literals, in one other file, from which that holds it. Unrelated files of the
-shipped installations and tasks share up to 0.50."""
+"""Share of a file's pieces, or of its literals, that makes another file a copy. Unrelated files of the shipped
+installations and tasks share up to 0.50."""
 FEWEST_PIECES, FEWEST_LITERALS = 20, 4
-"""A file with fewer says nothing."""
+"""Fewest pieces, and literals, by which a file can be recognised."""
 _MANIFESTS = {
     "METADATA": ("pypi", re.compile(rb"^Name: *(\S+)", re.MULTILINE)),
     "PKG-INFO": ("pypi", re.compile(rb"^Name: *(\S+)", re.MULTILINE)),
@@ -56,16 +55,16 @@ _MANIFESTS = {
 }
 _PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _LOOSE = (b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")
-"""First bytes of what zlib packed, as objects of git's."""
+"""First bytes of what zlib packed, such as git's objects."""
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _OFFSET_DELTA, _NAMED_DELTA = 6, 7
-"""Kinds of objects in a pack of git's that are differences to another one."""
+"""Kinds of objects in git's packs that are stored as a difference."""
 _PACK_CHUNK = 1 << 14
 _BROKEN = (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
 def pieces(content: bytes) -> Iterator[bytes]:
-    """Yield the pieces of a text, equal ones as often as they come."""
+    """Yield the pieces of a text, repeated ones too."""
     return (piece for piece in _runs(content) if len(piece) >= LEAST)
 
 
@@ -104,14 +103,14 @@ def _files(root: str, without: set[str]) -> Iterator[str]:
 
 
 def _has_source(folder: str, name: str) -> bool:
-    """Whether this is bytecode of a source that lies beside its folder."""
+    """Tell whether a file is bytecode whose source lies beside its folder."""
     if os.path.basename(folder) != "__pycache__" or not name.endswith(".pyc"):
         return False
     return os.path.isfile(os.path.join(os.path.dirname(folder), f"{name.partition('.')[0]}.py"))
 
 
 class _Sought:
-    """What is looked for, in the form in which one pass over a file finds all of it."""
+    """Index of the answers, by which one pass over a file finds them all."""
 
     def __init__(self, answers: dict[str, Any]) -> None:
         self._names: dict[tuple[str, str], list[str]] = {}
@@ -127,7 +126,7 @@ class _Sought:
         self._pieces = set().union(*(part for _, _, *parts in self._files for part in parts))
 
     def in_file(self, path: str) -> Iterator[tuple[str, str]]:
-        """Yield each answer that a file names as a package or holds, and what the file is to it, in words."""
+        """Yield each answer that a file names as a package or holds, and the relation in words."""
         try:
             with open(path, "rb") as file:
                 start = file.read(CHUNK)
@@ -148,7 +147,7 @@ class _Sought:
                 names = [("npm", str(json.loads(start)["name"]))]
             except (ValueError, LookupError, TypeError, RecursionError):
                 names = []
-        else:  # setuptools once wrote a file where it writes a folder now
+        else:  # older versions of setuptools write a file in place of a folder
             base = "PKG-INFO" if base.endswith(".egg-info") else base
             ecosystem, pattern = _MANIFESTS.get(base, ("", None))
             names = (
@@ -189,7 +188,7 @@ def _chunks(file: Any, start: bytes) -> Iterator[bytes]:
 
 
 def _texts(path: str, file: Any, start: bytes) -> Iterator[Iterable[bytes]]:
-    """Yield the contents of a file that must be read otherwise than as it lies there."""
+    """Yield the contents of a file that has to be unpacked or decoded."""
     try:
         if path.endswith(".pyc") and start[:4] == MAGIC_NUMBER:
             yield ["\n".join(_constants(marshal.loads(start[16:]))).encode(errors="replace")]  # noqa: S302 - in a sandbox
@@ -210,13 +209,13 @@ def _texts(path: str, file: Any, start: bytes) -> Iterator[Iterable[bytes]]:
             for content in _of_pack(memoryview(start + file.read(MOST))):
                 yield [content]
     except (*_BROKEN, TypeError, LookupError):
-        return  # not what it looks like
+        return  # the first bytes were misleading
     finally:
         file.seek(len(start))
 
 
 def _of_pack(pack: memoryview) -> Iterator[bytes]:
-    """Yield the objects in a pack of git's; of one that is stored as a difference, what is new in it."""
+    """Yield the objects in a pack of git's; if one is stored as a difference, only what is new in it."""
     at = 12
     for _ in range(int.from_bytes(pack[8:12])):
         kind = pack[at] >> 4 & 7
@@ -252,5 +251,5 @@ def _constants(code: Any) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as described:
-        print(json.dumps(search(json.load(described))))
+    with open(sys.argv[1], encoding="utf-8") as request:
+        print(json.dumps(search(json.load(request))))

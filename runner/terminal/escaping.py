@@ -12,7 +12,7 @@ import sys
 import textwrap
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
@@ -20,8 +20,8 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from runner.protocols import Say
-
+Say = Callable[[str], None]
+"""Takes a sentence for the user, such as the name of a long step that begins."""
 WIDTH = 100
 """Width of a line outside a terminal, in characters."""
 NARROWEST = 40

@@ -68,6 +68,15 @@ def test_what_cannot_be_composed_is_the_users_to_mend(words: list[str], reason: 
     assert reason in str(refused.value)
 
 
+@pytest.mark.parametrize("content", [b"name: [", b"name: \xff", b"[]", b"defaults: [_gone]"])
+def test_a_base_that_cannot_be_read_is_the_users_to_mend(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "budget").mkdir()
+    (tmp_path / "budget/mine.yaml").write_text("defaults: [_base]\n")
+    (tmp_path / "budget/_base.yaml").write_bytes(content)
+    with pytest.raises(ConfigError, match="Hydra cannot compose this"):
+        compose(["--config-dir", str(tmp_path), "budget=mine"])
+
+
 def test_a_file_that_has_changed_is_read_anew(tmp_path: Path) -> None:
     for attempts in (2, 3):
         preset(tmp_path, attempts)

@@ -27,7 +27,7 @@ from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.comparison import Comparison, known
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References
 from runner.benchmarks.cli_tool_bench.semantic import SemanticJudge, identity
-from runner.benchmarks.sources.task_files import sources_digest
+from runner.code_digest import code_digest
 from runner.errors import MachineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide, How
@@ -347,7 +347,7 @@ def _reference(task: Task) -> Path:
 
 def _engine() -> str:
     """Return the digest of the code that runs cases: another version may see other things."""
-    return sources_digest(Path(inside.__file__).parent.glob("*.py"))
+    return code_digest(Path(inside.__file__).parent.glob("*.py"))
 
 
 def _merged(case: Case) -> Case:

@@ -31,7 +31,7 @@ from runner.benchmarks.nl2repo.suite_results import (
     read_reports,
     summary,
 )
-from runner.benchmarks.sources.task_files import sources_digest
+from runner.code_digest import code_digest
 from runner.errors import ConfigError, MachineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import (
     ErrorInfo,
@@ -222,4 +222,4 @@ def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdi
 
 def _judge_digest() -> str:
     """Return the digest of the programs that run inside: another version may judge differently."""
-    return sources_digest(Path(pytest_inside.__file__).parent.glob("*.py"))
+    return code_digest(Path(pytest_inside.__file__).parent.glob("*.py"))

@@ -26,7 +26,7 @@ from runner.benchmarks.project_setup.deliverables import (
 )
 from runner.benchmarks.project_setup.frameworks.lines import MOST
 from runner.benchmarks.project_setup.rerun import rerun, taken_from
-from runner.benchmarks.sources.task_files import sources_digest
+from runner.code_digest import code_digest
 from runner.errors import VerifierError
 from runner.records import Record, Task, Verdict
 
@@ -66,7 +66,7 @@ class ProjectSetupVerifier(Record):
         here = folder.parent
         readers = (here / "frameworks").glob("*.py")
         judges = (Path(__file__), here / "rerun.py", here / "watched_results.py", Path(deviations.__file__))
-        return {"judge": sources_digest((*folder.rglob("*.py"), *readers, *judges))}
+        return {"judge": code_digest((*folder.rglob("*.py"), *readers, *judges))}
 
     def verify(self, submission: Submission) -> Verdict:
         """See `protocols.Verifier`. Raises `VerifierError` when the truth cannot be read."""

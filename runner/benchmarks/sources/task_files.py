@@ -115,11 +115,6 @@ def digest(content: Any) -> str:
     return f"sha256:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
 
-def sources_digest(files: Iterable[Path]) -> str:
-    """Return the SHA-256 of source files of ours, in the order of their paths: other code may judge otherwise."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
-
-
 def short(digest: str) -> str:
     """Return the beginning of a digest, as the name of a folder in the cache."""
     return digest.removeprefix("sha256:")[:24]

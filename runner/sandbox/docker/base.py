@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
     from docker.models.images import Image as DockerImage
 
-    from runner.protocols import Say
+    from runner.terminal.escaping import Say
 
 
 SUITE = "trixie"

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
-    from runner.protocols import Say
     from runner.records import BundleRecipe
+    from runner.terminal.escaping import Say
 
 
 _SCRIPTS = Path(__file__).parent / "scripts"

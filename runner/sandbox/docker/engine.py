@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from docker import APIClient, DockerClient
     from requests import Response
 
-    from runner.protocols import Say
+    from runner.terminal.escaping import Say
 
 
 LOG = Path("/var/log/assay-dockerd.log")
