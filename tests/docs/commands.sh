@@ -1,5 +1,6 @@
-# Prepended to the commands of a page. `python -m runner` keeps its records in this folder and tracks only where the
-# page says so; where a key is needed, the command is only planned, or composed if it is a job that has no plan.
+# Stands before the commands of a page. `python -m runner` keeps its records in this folder, tracks only where the page
+# says so, and runs two of the quickstart's nine tasks; `make run` runs all. Where a key is needed, the command is only
+# planned, or composed if it is a job without a plan.
 set -euo pipefail
 trap 'echo "line $LINENO failed: $BASH_COMMAND" >&2' ERR
 
