@@ -30,7 +30,7 @@ TITLES = {"runner.records": "Records", "metrics": "Functions of metrics/"}
 Classes = dict[str, tuple[str, ast.ClassDef]]
 
 
-def on_config(config: Any) -> Any:  # noqa: ANN401 - MkDocs' own types are of no use to the runner's type checker
+def on_config(config: Any) -> Any:
     """Add what is found on disk to the navigation."""
     reference = _section(config.nav, "Reference")
     reference.append({"Command line": "reference/cli.md"})
@@ -43,7 +43,7 @@ def on_config(config: Any) -> Any:  # noqa: ANN401 - MkDocs' own types are of no
     return config
 
 
-def on_files(files: Any, config: Any) -> Any:  # noqa: ANN401 - as above
+def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages."""
     from mkdocs.structure.files import File  # noqa: PLC0415 - the site's dependency, and not the runner's
 
