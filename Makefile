@@ -42,7 +42,7 @@ smoke-llm: venv ## a real, tiny language model behind the gateway: that sampled 
 	$(BIN)/python -m tests.smoke.llm
 
 docs: venv   ## the documentation as a site in .cache/site; fails on a broken link
-	$(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 pictures: run browser ## the pictures in docs/, from the quickstart sweep
 	$(BIN)/python docs/make_pictures.py outputs/quickstart
