@@ -24,7 +24,7 @@ DATA = {
 }
 DATA |= {"pricing": ["Pricing"], "config": ["CallLimits", "CallLimit", "SpendLimits"]}
 """Group -> names of the records that hold its keys, where its files name no class."""
-TITLES = {"runner.records": "Records", "metrics": "Functions of metrics/"}
+TITLES = {"runner.records": "Records", "metrics": "Metric functions"}
 """Packages with a page of their own in the reference, beside those under "Python API"."""
 
 Classes = dict[str, tuple[str, ast.ClassDef]]
@@ -152,9 +152,7 @@ def _table(name: str, classes: Classes) -> str:
     head = (
         f"### {name}\n\n`{module}.{name}`: {lead}\n\n| key | type | default | meaning |\n|---|---|---|---|\n"
     )
-    return head + "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
-    )
+    return head + "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _fields(name: str, classes: Classes) -> Iterator[tuple[str, str, str, str]]:
@@ -185,5 +183,5 @@ def _meaning(after: ast.stmt | None) -> str:
         and isinstance(after.value, ast.Constant)
         and isinstance(after.value.value, str)
     ):
-        return " ".join(after.value.value.split())
+        return " ".join(after.value.value.split()).replace("|", "\\|")
     return ""
