@@ -1,5 +1,5 @@
 # Stands before the commands of a page. `python -m runner` keeps its records in this folder, tracks only where the page
-# says so, and runs two of the quickstart's nine tasks; `make run` runs all. Where a key is needed, the command is only
+# says so, and runs one of the quickstart's nine tasks; `make run` runs all. Where a key is needed, the command is only
 # planned, or composed if it is a job without a plan.
 set -euo pipefail
 trap 'echo "line $LINENO failed: $BASH_COMMAND" >&2' ERR
@@ -13,7 +13,7 @@ python() {
   local words=()
   [[ " $* " == *" outputs="* ]] || words+=("outputs=$PWD/outputs")
   [[ " $* " == *" tracker="* ]] || words+=("tracker=${TRACKER:-none}")
-  [[ " $* " != *"experiment=quickstart"* || " $* " == *"dry_run="* ]] || words+=("dataset.include=[logs-to-csv,git-archaeology]")
+  [[ " $* " != *"experiment=quickstart"* || " $* " == *"dry_run="* ]] || words+=("dataset.include=[logs-to-csv]")
   if [ -n "${NEEDS_KEY:-}" ] && [[ " $* " != *" dry_run="* ]]; then
     if [[ " $* " == *" job="* && " $* " != *" job=environment "* ]]; then words+=(--cfg job); else words+=(dry_run=true); fi
   fi

@@ -95,7 +95,6 @@ def run(script: str, folder: Path, **environment: str) -> subprocess.CompletedPr
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
     )
 
 
@@ -106,7 +105,7 @@ def quickstart(folder: Path, common: Path) -> None:
     with exclusive(common / "quickstart.lock"):
         if not made.exists():
             script = f"{PREAMBLE.read_text()}\npython -m runner experiment=quickstart"
-            (common / "first").mkdir()
+            (common / "first").mkdir(exist_ok=True)  # of a test that failed: the sweep resumes
             done = run(script, common / "first")
             assert done.returncode == 0, done.stdout + done.stderr
             (common / "first" / "outputs").rename(made)
@@ -139,6 +138,7 @@ def pages() -> list[object]:
     return [pytest.param(page, id=page, marks=engine if needed[page] else []) for page in PAGES]
 
 
+@pytest.mark.timeout(1800)  # of a page's commands together, on a machine however busy
 @pytest.mark.parametrize("page", pages())
 def test_commands_of_a_page_run(page: str, tmp_path: Path, common: Path) -> None:
     (tmp_path / "tasks").symlink_to(ROOT / "tasks")
