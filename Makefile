@@ -1,7 +1,7 @@
 # Each target does what its line says and only delegates; `make` alone lists them. All of them can be repeated.
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help run test attack other-pythons every-case check lint types fmt bench smoke-llm pictures setup bundles docker browser venv lock clean
+.PHONY: help run test attack other-pythons every-case check lint types fmt bench smoke-llm docs pictures setup bundles docker browser venv lock clean
 
 help:       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -40,6 +40,9 @@ bench: setup ## speed, as ratios from one run
 
 smoke-llm: venv ## a real, tiny language model behind the gateway: that sampled tokens pass it, and nothing else
 	$(BIN)/python -m tests.smoke.llm
+
+docs: venv   ## the documentation as a site in .cache/site; fails on a broken link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 pictures: run browser ## the pictures in docs/, from the quickstart sweep
 	$(BIN)/python docs/make_pictures.py outputs/quickstart
