@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from runner.__main__ import QUIET
 from runner.resources import ROOT
+from tests.support.sweeps import Door
 
 os.environ.update(QUIET)
 os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have one, by which every table would be narrower
@@ -80,3 +81,10 @@ def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
+
+
+@pytest.fixture
+def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Door:
+    """The command line, called from a folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    return Door(tmp_path, monkeypatch, capsys)

@@ -16,10 +16,10 @@ from typing import Any, Union, get_args, get_origin
 
 import yaml
 
-from runner.cli.moved import MOVED
+from runner.cli.moved import present_name
 from runner.errors import ConfigError
 from runner.resources import CONF, own_conf
-from runner.suggestions import suggest
+from runner.terminal.suggestions import suggest
 
 DATA = {
     "model": "runner.records.Model",
@@ -183,13 +183,13 @@ def _defaults() -> dict[str, str]:
 
 
 def target(name: str, where: str) -> type[Any]:
-    """Return the class that `_target_: name` at key `where` names, by an earlier name of its module too.
+    """Return the class that `_target_: name` at key `where` names, by an earlier name too.
 
     Raises `ConfigError` if it cannot be imported.
     """
-    module, _, attribute = name.rpartition(".")
     try:
-        found: type[Any] = getattr(importlib.import_module(MOVED.get(module, module)), attribute)
+        module, _, attribute = present_name(name).rpartition(".")
+        found: type[Any] = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{where}._target_: cannot import '{name}': {error}") from error
     return found

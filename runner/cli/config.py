@@ -27,12 +27,12 @@ from runner.errors import ConfigError
 from runner.protocols import Agent
 from runner.records import AXES, Budget, Judge, Model, Scoring
 from runner.resources import ROOT
-from runner.suggestions import suggest
 from runner.sweeps.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
 from runner.sweeps.pricing import Pricing, priced
 from runner.sweeps.refusals import absent_keys
 from runner.sweeps.tiers import read_tiers
 from runner.sweeps.yaml_files import leaves
+from runner.terminal.suggestions import suggest
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
 

@@ -12,8 +12,8 @@ from runner import __version__
 from runner.cli.arguments import config_folders, groups, keys_at, lineage, options, scalars, target_of
 from runner.errors import ConfigError
 from runner.resources import CONF, own_conf
-from runner.suggestions import suggest
 from runner.terminal.escaping import width, wrapped
+from runner.terminal.suggestions import suggest
 
 INTRODUCTION = """\
 Assay compares coding agents: it runs each agent CLI with each model on each task in a sandbox, judges what is left

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from runner.errors import ConfigError
+from runner.files import write_atomically
 from runner.gateway.api import Api, Json
 from runner.gateway.provider import Reply
 from runner.gateway.shapes import RequestError
-from runner.records import ErrorInfo, Model, ModelCall, provider_name
-from runner.sweeps.store import LEDGER, SHARED, write_atomically
+from runner.records import CELL_SEPARATOR, ErrorInfo, Model, ModelCall, provider_name
+from runner.records.trial_files import LEDGER, SHARED
 
 if TYPE_CHECKING:
     from runner.gateway.wire import Flight
-    from runner.sweeps.cells import Cell
 
 MISMATCH = "CassetteMismatch"
 FORBIDDEN = 403
@@ -80,16 +80,16 @@ def record(folder: Path, into: Path) -> None:
         write_atomically(into, "".join(lines).encode())
 
 
-def find(cell: Cell, task: str, attempt: int) -> Path:
-    """Return the tape that this trial of a cassette model replays.
+def find(model: Model, agent: str, dataset: str, task: str, attempt: int) -> Path:
+    """Return the tape that a trial of this cassette model replays.
 
     Raises `ConfigError` unless exactly one cell in the cassette has one.
     """
-    folder = _folder(cell.model)
+    folder = _folder(model)
     tapes = (tape(place.parent, place.name, task, attempt) for place in (folder, *sorted(folder.iterdir())))
-    found = [path for path in tapes if path.is_file() and _is_alike(path.parents[1].name, cell)]
+    found = [path for path in tapes if path.is_file() and _is_alike(path.parents[1].name, agent, dataset)]
     if not found:
-        raise ConfigError(f"{folder} has no recording of {cell.agent.name} on {task}, attempt {attempt}.")
+        raise ConfigError(f"{folder} has no recording of {agent} on {task}, attempt {attempt}.")
     if len(found) > 1:
         names = ", ".join(path.parents[1].name for path in found)
         raise ConfigError(f"{folder} has recordings of several cells ({names}): let model.path end in one.")
@@ -116,10 +116,10 @@ def _folder(model: Model) -> Path:
     return model.path
 
 
-def _is_alike(name: str, cell: Cell) -> bool:
-    """Return whether a cell's name has the same agent and dataset, with any model and budget."""
-    agent, _, dataset, *_ = [*name.split("·"), "", "", ""]
-    return (agent, dataset) == (cell.agent.name, cell.dataset.name)
+def _is_alike(cell: str, agent: str, dataset: str) -> bool:
+    """Return whether a cell's name has this agent and dataset, with any model and budget."""
+    found = [*cell.split(CELL_SEPARATOR), "", "", ""]
+    return (found[0], found[2]) == (agent, dataset)
 
 
 def _calls(path: Path) -> tuple[ModelCall, ...]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from runner.records import ModelCall
-from runner.sweeps.store import SENT
+from runner.records.trial_files import SENT
 
 UNANSWERED_BYTES = 64 << 20
 """Limit on stored unanswered requests of one session: a refused agent may retry forever, and readers load it all."""

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from runner.cli import arguments
 from runner.errors import ConfigError
+from runner.files import write_atomically
 from runner.records import Model
 from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.pricing import RATES, Entry, Pricing, from_litellm
-from runner.sweeps.store import write_atomically
 
 
 class PriceSnapshot(Job):

@@ -17,18 +17,19 @@ from typing import TYPE_CHECKING, ClassVar
 from runner import __version__
 from runner.cli.config import to_yaml
 from runner.errors import ConfigError, EngineError, TrackingError
+from runner.files import write_atomically
 from runner.records import Prices, SpendLimits, Status, TrialRecord
 from runner.sweeps import preflight, sweep_file
-from runner.sweeps.breaker import Breaker
+from runner.sweeps.answers_in_reach import Reach
 from runner.sweeps.cells import Job, Settings, Sweep, datasets_of
 from runner.sweeps.plan import PlannedTrial, identity, make_plan
 from runner.sweeps.plan_text import plan_text
-from runner.sweeps.reach import Reach
 from runner.sweeps.refusals import check_trials
 from runner.sweeps.stopping import Stopping
-from runner.sweeps.store import Store, write_atomically
+from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import Say, one_line, width, wrapped
+from runner.trials.breaker import Breaker
 from runner.trials.context import TrialContext
 from runner.trials.scratch import scratch_folder
 

@@ -140,7 +140,7 @@ class Task(Record):
     """Solution to look for in the agent's installation. None: nothing about the task is secret."""
     refused: str | None = None
     """Reason why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of its
-    trial (`runner.sweeps.reach`). The plan counts refused tasks."""
+    trial (`runner.sweeps.answers_in_reach`). The plan counts refused tasks."""
     flags: tuple[str, ...] = ()
     """Defects of the published task that were repaired here. They are among the flags of every trial's record."""
 

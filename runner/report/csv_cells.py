@@ -3,7 +3,7 @@
 Names in tables are other people's. A text that a spreadsheet would read as a formula gets an apostrophe in front,
 unless it is a number. A text that already has apostrophes before such a sign gets one more, so that `read_cell`
 restores the original. The same goes for text after a semicolon, because spreadsheets split lines there where the comma
-is the decimal sign. Control characters become escapes (`runner.terminal.escaping.one_line`), which are not undone. Parquet and
+is the decimal sign. Control characters become escapes (`terminal.escaping.one_line`), which are not undone. Parquet and
 JSON hold texts unchanged.
 """
 

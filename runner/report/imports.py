@@ -15,13 +15,13 @@ from metrics.checks import AMOUNTS, MOST_ATTEMPTS, check, flags
 from metrics.errors import TableError
 from runner import __version__
 from runner.errors import ConfigError
+from runner.files import write_atomically
 from runner.records import Record, Scoring
 from runner.report.sources import MISSING, cells_of, read_table
 from runner.report.table import never_run
-from runner.suggestions import suggest
 from runner.sweeps import sweep_file
-from runner.sweeps.store import write_atomically
 from runner.sweeps.sweep_file import IMPORTED, Imported, SweepFile
+from runner.terminal.suggestions import suggest
 
 NAMES = ("agent", "model", "dataset", "budget", "task", "tier", "category", "language", "status")
 OTHERS = ("attempt", "reward", "passed", "started_at", "finished_at", "reason")

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metrics.table import valid
+from runner.files import write_atomically
 from runner.report import (
     figures,
     sections_behaviour,
@@ -31,7 +32,6 @@ from runner.report.blocks import Picture, Section, SectionMaker
 from runner.report.findings import Findings
 from runner.report.leaderboard import judges_spend
 from runner.report.wording import MARKS, spend
-from runner.sweeps.store import write_atomically
 
 SCORES: tuple[SectionMaker, ...] = (
     sections_scores.four_criteria,

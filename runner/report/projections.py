@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from runner.files import write_atomically
 from runner.gateway.heavy_imports import uncollected
 from runner.locks import exclusive
 from runner.records import TrialRecord
@@ -17,7 +18,6 @@ from runner.report.findings import Findings, find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.sources import labelled, sweep_trials
 from runner.sweeps import sweep_file
-from runner.sweeps.store import write_atomically
 from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import WIDTH, width
 from runner.terminal.tables import paragraph

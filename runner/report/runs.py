@@ -1,4 +1,4 @@
-"""The tracked runs that a sweep should have, from its folder alone; `runner.tracking.mlflow` brings a store up to date."""
+"""The tracked runs that a sweep should have, from its folder alone; `tracking.mlflow` brings a store up to date."""
 
 from __future__ import annotations
 

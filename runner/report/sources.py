@@ -16,10 +16,10 @@ from runner.errors import ConfigError
 from runner.records import AXES, CELL_SEPARATOR, Scoring, TrialRecord
 from runner.report.csv_cells import read_texts
 from runner.report.table import trials_table
-from runner.suggestions import suggest
 from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import IMPORTED, SweepFile
+from runner.terminal.suggestions import suggest
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

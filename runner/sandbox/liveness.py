@@ -10,7 +10,7 @@ from docker import APIClient
 from docker.errors import APIError, NotFound
 from requests.exceptions import RequestException
 
-from runner.sandbox.docker import stuck
+from runner.sandbox.docker import unblock
 from runner.sandbox.docker.files import Files
 
 KILLED = 137
@@ -55,7 +55,7 @@ def starts(api: APIClient, created: dict[str, Any]) -> bool:
     else:
         return False
     finally:
-        stuck.remove(api, container)
+        unblock.remove(api, container)
 
 
 def _lives_on(container: str, pid: int) -> bool:

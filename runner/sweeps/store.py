@@ -21,7 +21,6 @@ A try that died with its runner left a ledger and no record. The next `begin` fi
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -33,18 +32,11 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from runner.errors import OutputsError
+from runner.files import no_room, write_atomically
 from runner.locks import exclusive
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
+from runner.records.trial_files import JUDGE_LEDGER, LEDGER, RECORD, SENT
 
-RECORD, LEDGER, JUDGE_LEDGER = "record.json", "ledger.jsonl", "judge.jsonl"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-"""Error numbers of a full disk."""
-SENT = ".sent"
-"""Suffix of the file beside a ledger that lists the calls sent so far. The file is gone when its session ends."""
-PROBE_LEDGER = "probe.jsonl"
-"""Ledger of our own smallest call after a provider's refusal. Not part of the trial's spend."""
-SHARED = "shared.jsonl"
-"""Ledger of other trials' calls whose answers this trial was given; for replays, and nobody's spend."""
 _ASIDE = ("earlier", "superseded")
 """Folders of tries that were moved aside."""
 
@@ -186,33 +178,6 @@ class Store:
         """Raise `OutputsError` once the store is closed."""
         if self._is_closed:
             raise OutputsError(f"{self.outputs} is no longer this runner's; the same command resumes.")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place, flush it to disk and rename it, so that nobody reads half of it.
-
-    Raises `OutputsError` if the disk is full or the folder cannot be written.
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        beside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink()  # a full disk needs the room
-        raise no_room(path, error) from error
-
-
-def no_room(path: Path, error: OSError) -> OutputsError:
-    """Return the error for a disk that is full or cannot be written."""
-    message = (
-        f"Cannot write {path} ({error.strerror}). Make room or mend permissions; the same command resumes."
-    )
-    return OutputsError(message)
 
 
 class Spend(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any, Literal, Self
 from pydantic import ValidationError, model_validator
 
 from runner.errors import ConfigError
+from runner.files import write_atomically
 from runner.records import PlannedRow, Prices, Record, Scoring
-from runner.suggestions import suggest
-from runner.sweeps.store import write_atomically
+from runner.terminal.suggestions import suggest
 
 NAME = "sweep.json"
 IMPORTED = "imported.parquet"

@@ -10,8 +10,8 @@ import yaml
 from pydantic import ValidationError
 
 from runner.errors import ConfigError
+from runner.files import write_atomically
 from runner.records import Record
-from runner.sweeps.store import write_atomically
 
 Kind = TypeVar("Kind", bound=Record)
 

@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from runner.errors import ConfigError, ModelFailed, Stopped
 from runner.records import ExecResult, ExecSpec, ModelCall, ToolCall
+from runner.records.trial_files import LEDGER, SHARED
 from runner.sandbox.inside import EGRESS_PORT, PROXY_ENV, PYTHON, proxied
-from runner.sweeps.store import LEDGER, SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

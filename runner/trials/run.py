@@ -25,11 +25,12 @@ from runner.errors import (
     TaskError,
     WorkspaceTooLarge,
 )
+from runner.files import NO_ROOM, no_room
 from runner.protocols import CollectingVerifier, DrivingAgent, Sandbox, Submission
 from runner.records import ErrorInfo, ExecResult, ExecSpec, SandboxSpec, Status, TrialRecord, Verdict
+from runner.records.trial_files import JUDGE_LEDGER, LEDGER, PROBE_LEDGER
 from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
-from runner.sweeps.store import JUDGE_LEDGER, LEDGER, NO_ROOM, PROBE_LEDGER, no_room
 from runner.terminal.escaping import one_line
 from runner.trials import workspace
 from runner.trials.context import TrialContext, TrialRun
@@ -204,15 +205,16 @@ def _open_session(run: TrialRun) -> Session | None:
     from runner.gateway import SessionSpec  # noqa: PLC0415 - the gateway's libraries load only when a model is used
     from runner.gateway.cassette import find  # noqa: PLC0415
 
-    replayed = trial.cell.model.replayed
+    cell = trial.cell
+    names = cell.agent.name, cell.dataset.name, trial.task.name
     spec = SessionSpec(
         trial=trial.key,
         task=trial.task.name,
-        model=trial.cell.model,
-        budget=trial.cell.budget,
+        model=cell.model,
+        budget=cell.budget,
         seconds=trial.seconds,
         ledger=run.state.folder / LEDGER,
-        cassette=find(trial.cell, trial.task.name, trial.attempt) if replayed else None,
+        cassette=find(cell.model, *names, trial.attempt) if cell.model.replayed else None,
     )
     return run.stack.enter_context(run.context.gateway.open(spec))
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from runner import __version__
 from runner.errors import OutputsError
+from runner.files import write_atomically
 from runner.records import ErrorInfo, PhaseSeconds, Status, TrialRecord, Usage
 from runner.sweeps.plan import identity
-from runner.sweeps.store import write_atomically
 from runner.trials.behaviour import kinds, own_finish, terminal_use
 from runner.trials.outcome import ending
 

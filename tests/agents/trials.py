@@ -14,11 +14,12 @@ from runner.cli.config import build
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, ModelCall, Prices, Record, TrialRecord, Usage
+from runner.records.trial_files import LEDGER
 from runner.resources import CONF
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
-from runner.sweeps.store import LEDGER, Store
+from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tasks_factory import dataset, make_task

@@ -29,7 +29,7 @@ from runner.cli.compose import compose
 from runner.cli.config import load
 from runner.gateway import Gateway
 from runner.records import Budget, Status, TrialRecord
-from runner.sandbox.docker import base, engine
+from runner.sandbox.docker import base_image, engine
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.executors.threads import ThreadExecutor
@@ -105,7 +105,7 @@ def _write_records(plan: Plan, store: Store) -> None:
 def _overhead(folder: Path) -> None:
     """Eight trivial tasks, four at a time, images removed before: ours against the bare calls that judge in place."""
     client = engine.connect()
-    base.ensure(client, print)
+    base_image.ensure(client, print)
     for number in range(TASKS):
         make_task(
             folder / "tasks",
@@ -142,7 +142,7 @@ def _bare(client: DockerClient, tasks: Path) -> None:
     def one(folder: Path) -> None:
         image, _ = client.images.build(
             path=str(folder / "environment"),
-            buildargs={"BASE": base.tag()},
+            buildargs={"BASE": base_image.tag()},
             tag=f"assay-bench:{folder.name}",
             rm=True,
             network_mode="host",

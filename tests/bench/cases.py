@@ -23,7 +23,7 @@ from metrics.differential import Rules
 from runner.benchmarks.cli_tool_bench.reference_runs import References
 from runner.records import Image
 from runner.records.cases import FILES_ROOT, Case, CaseResult, CaseSide
-from runner.sandbox import archive, inside
+from runner.sandbox import inside, tar_streams
 from runner.sandbox.cases.box import DockerCaseBox, stream, stream_pairs
 from runner.sandbox.cases.lane import Lane
 from runner.sandbox.cases.launch import arguments
@@ -205,7 +205,7 @@ def _in_a_container(client: DockerClient, image: Image, case: Case) -> None:
 
 
 def _tar(case: Case) -> bytes:
-    with archive.Packer() as pack:
+    with tar_streams.Packer() as pack:
         pack.directory(FILES_ROOT, 0o777)
         for path, text in case.files.items():
             pack.file(f"{FILES_ROOT}/{path}", text, None)

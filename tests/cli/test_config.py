@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 
 from runner.__main__ import main
-from runner.cli import arguments
+from runner.cli import arguments, moved
 from runner.cli.compose import compose
 from runner.cli.config import build, load, to_yaml
 from runner.errors import ConfigError
@@ -310,7 +310,7 @@ class Nested(Record):
 
 def test_a_class_is_found_by_the_earlier_name_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """Configuration of users names classes, and modules move."""
-    monkeypatch.setattr(arguments, "MOVED", {"runner.earlier": "runner.records"})
+    monkeypatch.setattr(moved, "MOVED", {"runner.earlier": "runner.records"})
     assert build({"_target_": "runner.earlier.Budget"}, "it") == Budget()
 
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from runner.resources import CONF
-from tests.jobs.sweeps import Door
 from tests.support.suite_factory import make_folder
+from tests.support.sweeps import Door
 from tests.support.tasks_factory import make_task
 
 KEYS = ("ANTHROPIC", "DASHSCOPE", "DEEPSEEK", "MINIMAX", "OPENAI", "ZAI")

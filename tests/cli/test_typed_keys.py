@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.jobs.sweeps import AGENTMETER, Door, finished_sweep
+from tests.support.sweeps import AGENTMETER, Door, finished_sweep
 
 
 @pytest.fixture

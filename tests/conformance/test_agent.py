@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from omegaconf import OmegaConf
 
-from runner.benchmarks.project_setup.fake_bench import FakeBench
+from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
 from runner.cli.config import build
 from runner.errors import ModelFailed, Stopped
 from runner.protocols import Agent, CommandAgent, DrivingAgent

@@ -18,7 +18,7 @@ from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.sandbox.cases import launch
 from runner.sandbox.cases.box import stream, stream_pairs
 from runner.sandbox.cases.inside.command import FLOOD_BYTES
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON
 from tests.support.cases_factory import prepared
@@ -58,7 +58,7 @@ def open_box(sandboxes: DockerSandboxes, how: str) -> Iterator[Callable[..., Cas
     with ExitStack() as stack:
 
         def open_box(**changed: object) -> CaseBox:
-            image = sandboxes.image(Environment(image=base.tag()))
+            image = sandboxes.image(Environment(image=base_image.tag()))
             given = {"name": "test", "image": image, "limits": LIMITS, "how": how, **changed}
             return stack.enter_context(sandboxes.cases(CaseSide.model_validate(given)))
 

@@ -18,7 +18,7 @@ import pytest
 from runner.errors import ImageError, WorkspaceTooLarge
 from runner.protocols import Sandbox
 from runner.records import Environment, ExecResult, ExecSpec, SandboxSpec
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.limits import MEGABYTE
@@ -36,12 +36,12 @@ Open = Callable[..., Sandbox]
 def provider(request: pytest.FixtureRequest) -> Provider:
     if request.param == "local":
         return LocalSandboxes(**CAPS)
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     return DockerSandboxes(**CAPS)
 
 
 def opened(provider: Provider, **spec: object) -> AbstractContextManager[Sandbox]:
-    environment = Environment(image=base.tag(), workdir="/workspace")
+    environment = Environment(image=base_image.tag(), workdir="/workspace")
     defaults = {"name": "conformance", "environment": environment, "image": provider.image(environment)}
     return provider.open(SandboxSpec.model_validate(defaults | spec))
 
@@ -105,7 +105,7 @@ def test_the_environment_is_what_is_given_and_nothing_of_ours(
     start: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-host")
-    environment = Environment(image=base.tag(), workdir="/workspace", env={"A": "task", "B": "task"})
+    environment = Environment(image=base_image.tag(), workdir="/workspace", env={"A": "task", "B": "task"})
     printed = shell(start(environment=environment), "env", env={"B": "command"}).stdout.splitlines()
     assert {"A=task", "B=command"} <= set(printed)
     given = {"A", "B", "PATH", "HOME", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "_", "LANG", "ASSAY_ROOT"}
@@ -318,7 +318,7 @@ def test_leaving_removes_everything(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    environment = Environment(image=base.tag(), workdir="/workspace")
+    environment = Environment(image=base_image.tag(), workdir="/workspace")
     spec = SandboxSpec(name="gone", environment=environment, image=provider.image(environment))
     with provider.open(spec) as sandbox:
         image = sandbox.snapshot()

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.arguments import CONF, ROOT
 from runner.locks import exclusive
-from tests.jobs.sweeps import finished_sweep
+from runner.resources import CONF, ROOT
 from tests.support.suite_factory import make_folder
+from tests.support.sweeps import finished_sweep
 
 DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 PREAMBLE = Path(__file__).with_name("commands.sh")

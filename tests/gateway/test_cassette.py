@@ -9,16 +9,12 @@ from typing import Any
 
 import pytest
 
-from runner.agents.bounds import Nop
-from runner.benchmarks.harbor.dataset import HarborDataset
 from runner.errors import ConfigError
 from runner.gateway import Session
 from runner.gateway.cassette import MISMATCH, digest, find, lines, record, sealed, tape
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
-from runner.records import Budget, Model, ModelCall
-from runner.resources import ROOT
-from runner.sweeps.cells import Cell
-from runner.sweeps.store import LEDGER, SHARED
+from runner.records import Model, ModelCall
+from runner.records.trial_files import LEDGER, SHARED
 from tests.gateway.conftest import Http, Json, Open
 from tests.support.records_factory import model_call
 
@@ -201,10 +197,9 @@ def test_bounds_and_names_of_sessions_are_not_compared() -> None:
 # --- which recording --------------------------------------------------------------------------------------------------
 
 
-def _cell(path: Path | None, agent: str = "codex") -> Cell:
-    dataset = HarborDataset(name="d", root=ROOT / "tasks/quickstart")
+def _found(path: Path, attempt: int = 2) -> Path:
     model = Model(name="cassette", backend="cassette", path=path)
-    return Cell(agent=Nop(name=agent), model=model, dataset=dataset, budget=Budget(), attempts=1)
+    return find(model, "codex", "d", "org/greet", attempt)
 
 
 def _write(path: Path, *calls: ModelCall) -> None:
@@ -216,13 +211,13 @@ def test_a_trial_finds_its_recording(tmp_path: Path) -> None:
     ours = tape(tmp_path, "codex·gpt·d·tight", "org/greet", 2)
     for path in (ours, tape(tmp_path, "qwen·gpt·d·tight", "org/greet", 2)):
         _write(path, model_call())
-    assert find(_cell(tmp_path), "org/greet", 2) == ours
-    assert find(_cell(ours.parents[1]), "org/greet", 2) == ours, "model.path may end in one cell"
+    assert _found(tmp_path) == ours
+    assert _found(ours.parents[1]) == ours, "model.path may end in one cell"
     with pytest.raises(ConfigError, match="no recording of codex on org/greet, attempt 1"):
-        find(_cell(tmp_path), "org/greet", 1)
+        _found(tmp_path, attempt=1)
     _write(tape(tmp_path, "codex·glm·d·default", "org/greet", 2), model_call())
     with pytest.raises(ConfigError, match=r"several cells \(codex·glm·d·default, codex·gpt·d·tight\)"):
-        find(_cell(tmp_path), "org/greet", 2)
+        _found(tmp_path)
 
 
 def test_another_recording_is_another_model(tmp_path: Path) -> None:

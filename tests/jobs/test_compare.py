@@ -17,7 +17,7 @@ from runner.report.runs import tracked_runs
 from runner.report.sources import read_source
 from runner.sweeps.core_sets import CoreSetFile
 from runner.sweeps.yaml_files import read_yaml
-from tests.jobs.sweeps import AGENTMETER, AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes
+from tests.support.sweeps import AGENTMETER, AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes
 from tests.support.tasks_factory import make_task
 
 FIGURES = {"cells", "spearman", "kendall", "top1", "topk", "overlap", "mae"}

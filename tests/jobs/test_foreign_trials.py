@@ -15,7 +15,7 @@ from runner.errors import ConfigError
 from runner.jobs.importing import read_mapping
 from runner.report.imports import import_trials
 from runner.report.projections import load_trials
-from tests.jobs.sweeps import AGENTMETER, Door
+from tests.support.sweeps import AGENTMETER, Door
 
 HEAD = ("agent", "model", "task", "tier", "attempt", "passed", "tokens")
 CONSTANTS = {"dataset": "d", "status": "completed"}

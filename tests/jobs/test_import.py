@@ -17,7 +17,7 @@ from runner.report.imports import import_trials
 from runner.report.projections import load_trials
 from runner.report.runs import tracked_runs
 from runner.resources import ROOT
-from tests.jobs.sweeps import AGENTMETER, Door, finished_sweep
+from tests.support.sweeps import AGENTMETER, Door, finished_sweep
 
 EXAMPLE = ROOT / "conf/mapping_example.yaml"
 HEAD = (

@@ -15,8 +15,6 @@ from runner.report.page import write_report
 from runner.report.projections import what_ran
 from runner.report.table import trials_table
 from runner.sweeps.sweep_file import SweepFile
-from tests.benchmarks.cli_tool_bench.tool_sweep import sweep_of_tools
-from tests.benchmarks.project_setup.project_sweep import sweep_of_projects
 from tests.report.plans import SCORING, sweep_of_four
 from tests.support.browser import PROGRAMS, browser
 from tests.support.records_factory import NOON
@@ -50,18 +48,6 @@ def report(tmp_path: Path) -> Report:
 def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a sweep with one trial of each kind of trouble; for tests that only look."""
     return write_report(findings(tmp_path_factory.mktemp("four"), *sweep_of_four()))
-
-
-@pytest.fixture(scope="session")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    """What is found of a sweep of CLI-Tool-Bench; for tests that only look."""
-    return findings(tmp_path_factory.mktemp("tools"), *sweep_of_tools())
-
-
-@pytest.fixture(scope="session")
-def projects(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    """What is found of a sweep of projects to be set up; for tests that only look."""
-    return findings(tmp_path_factory.mktemp("projects"), *sweep_of_projects())
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.records import Environment, ExecResult, ExecSpec, SandboxSpec
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -23,14 +23,14 @@ def limits() -> dict[str, Any]:
 
 @pytest.fixture
 def provider(limits: dict[str, Any]) -> DockerSandboxes:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     return DockerSandboxes(**limits)
 
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[DockerSandbox]:
     """Return one container without special limits, shared by all tests that leave it unchanged."""
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     with ExitStack() as stack:
         yield _start(stack, DockerSandboxes())
 
@@ -43,7 +43,7 @@ def start(provider: DockerSandboxes) -> Iterator[Callable[..., DockerSandbox]]:
 
 
 def _start(stack: ExitStack, provider: DockerSandboxes, **spec: object) -> DockerSandbox:
-    environment = Environment(image=base.tag(), workdir="/workspace")
+    environment = Environment(image=base_image.tag(), workdir="/workspace")
     image = spec.get("image") or provider.image(environment)
     given = {"name": "test", "environment": environment, "user": "root", **spec, "image": image}
     return stack.enter_context(provider.open(SandboxSpec.model_validate(given)))  # type: ignore[return-value]

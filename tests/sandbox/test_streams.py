@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import EngineError
-from runner.sandbox.archive import Owner, Packer, numeric, save
 from runner.sandbox.command_output import Output
-from runner.sandbox.docker.exec_stream import Frames
+from runner.sandbox.docker.command_stream import Frames
 from runner.sandbox.inside import AGENT_DIR
 from runner.sandbox.limits import Caps
+from runner.sandbox.tar_streams import Owner, Packer, numeric, save
 
 
 @given(st.lists(st.tuples(st.booleans(), st.binary(max_size=40))), st.lists(st.integers(1, 30), min_size=1))

@@ -16,7 +16,7 @@ from runner.gateway import Gateway, Session, SessionSpec
 from runner.gateway.egress import Egress
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Environment, ExecResult, ExecSpec, Model, Prices, SandboxSpec
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -90,10 +90,10 @@ def sessions() -> Iterator[Callable[[str], Session]]:
 @pytest.fixture(scope="module", params=["root", "1000"])
 def cell(request: pytest.FixtureRequest, sessions: Callable[[str], Session]) -> Iterator[Cell]:
     """A sandbox as a trial in mode `gateway` has it, once as root and once as nobody in particular."""
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     provider = DockerSandboxes(network="gateway")
     provider.prepare((), print)
-    environment = Environment(image=base.tag(), workdir="/workspace")
+    environment = Environment(image=base_image.tag(), workdir="/workspace")
     mine, other = sessions("mine"), sessions("other")
     with Egress(mine.socket_dir, ()) as egress:
         spec = SandboxSpec(

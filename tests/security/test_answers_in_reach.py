@@ -27,17 +27,17 @@ import pytest
 
 from runner.agents.bounds import Nop, Oracle
 from runner.benchmarks.nl2repo.dataset import SOURCE
+from runner.benchmarks.nl2repo.upstream import Source, fetch_upstream
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
-from runner.benchmarks.sources.upstream import Source, fetch_upstream
 from runner.protocols import CommandAgent
 from runner.records import Answer, Budget, BundleRecipe, Model, PlannedRow, TrialRecord
 from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes
-from runner.sweeps import reach, reach_inside
+from runner.sweeps import answers_in_reach, answers_in_reach_inside
+from runner.sweeps.answers_in_reach import FLAG, Reach
+from runner.sweeps.answers_in_reach_inside import search
 from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import Plan, make_plan
-from runner.sweeps.reach import FLAG, Reach
-from runner.sweeps.reach_inside import search
 from runner.sweeps.yaml_files import read_yaml
 from tests.agents.trials import AGENTS, shipped
 from tests.support.tool_task_factory import make_tool_task, tool_dataset
@@ -112,7 +112,7 @@ def installation(tmp_path: Path) -> Path:
 def found(installation: Path, answer: Answer, *without: Path) -> dict[str, str] | None:
     """What is found of an answer in a folder."""
     wanted = {
-        "answers": {"it": reach._described(answer)},
+        "answers": {"it": answers_in_reach._described(answer)},
         "parts": {"part": str(installation)},
         "without": list(map(str, without)),
     }
@@ -171,7 +171,7 @@ def test_two_tasks_of_one_library_are_both_found(installation: Path) -> None:
     """The name was looked up for the last of them only."""
     text("Name: six", "x.dist-info/METADATA")(installation)
     answers = {
-        key: reach._described(Answer(packages={"pypi": names}))
+        key: answers_in_reach._described(Answer(packages={"pypi": names}))
         for key, names in (("one", ("six", "rich")), ("other", ("six",)))
     }
     found = search({"answers": answers, "parts": {"part": str(installation)}, "without": []})
@@ -305,8 +305,10 @@ HIDDEN: dict[str, Hide] = {
     "in a program, between zeros": data(
         b"\x7fELF\x00" + LIBRARY.encode().replace(b"\n", b"\x00"), "bin/agent"
     ),
-    "at the border of two chunks": text("#\n" * (reach_inside.CHUNK // 2 - 300) + LIBRARY),
-    "behind a long line": data(b"x" * (reach_inside.CHUNK + 7) + b"\n" + LIBRARY.encode(), "cli.js"),
+    "at the border of two chunks": text("#\n" * (answers_in_reach_inside.CHUNK // 2 - 300) + LIBRARY),
+    "behind a long line": data(
+        b"x" * (answers_in_reach_inside.CHUNK + 7) + b"\n" + LIBRARY.encode(), "cli.js"
+    ),
     "source map": escaped("cli.js.map"),
     "UTF-16": data(LIBRARY.encode("utf-16")),
     "git's objects": in_git(packed=False),
@@ -503,8 +505,8 @@ def test_an_npm_lock_is_read_as_npm_does(tmp_path: Path, entry: str, name: str) 
     about = {"version": "1"} | ({"name": "real"} if entry.endswith("alias") else {})
     lock.write_text(json.dumps({"packages": {"": {}, entry: about}}))
     recipe = BundleRecipe(name="x", kind="npm", package="x", version="1", lock=lock)
-    assert reach._locked(recipe, Answer(packages={"npm": (name,)})) == name
-    assert not reach._locked(recipe, Answer(packages={"pypi": (name,)}))
+    assert answers_in_reach._locked(recipe, Answer(packages={"npm": (name,)})) == name
+    assert not answers_in_reach._locked(recipe, Answer(packages={"pypi": (name,)}))
 
 
 @pytest.mark.parametrize(
@@ -514,7 +516,7 @@ def test_a_lock_is_read_with_extras_and_blanks(tmp_path: Path, line: str) -> Non
     lock = tmp_path / "x.lock"
     lock.write_text(f"# six==0\nrich==1\n{line}\n    --hash=sha256:0\n")
     recipe = BundleRecipe(name="x", kind="pypi", package="x", version="1", lock=lock)
-    assert reach._locked(recipe, Answer(packages={"pypi": ("six",)}))
+    assert answers_in_reach._locked(recipe, Answer(packages={"pypi": ("six",)}))
 
 
 def test_a_debian_reference_is_known_by_its_source_package() -> None:

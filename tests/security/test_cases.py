@@ -16,7 +16,7 @@ from runner.protocols import CaseBox
 from runner.records import Environment
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.sandbox.cases.box import DockerCaseBox
-from runner.sandbox.docker import base, engine
+from runner.sandbox.docker import base_image, engine
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON
 from tests.support.cases_factory import prepared
@@ -44,7 +44,7 @@ def sandboxes() -> DockerSandboxes:
 @pytest.fixture(scope="module", params=["overlay", "copy"])
 def sides(request: pytest.FixtureRequest, sandboxes: DockerSandboxes) -> Iterator[tuple[CaseBox, CaseBox]]:
     """A reference and a candidate, at work at the same time."""
-    image = sandboxes.image(Environment(image=base.tag()))
+    image = sandboxes.image(Environment(image=base_image.tag()))
     with ExitStack() as stack:
         boxes = [
             stack.enter_context(
@@ -98,7 +98,7 @@ def test_no_code_of_a_candidates_image_runs_as_the_supervisor(
     """Its installation, which is root's, may have put modules where those of the supervisor are imported from."""
     (tmp_path / "Dockerfile").write_text(TRAP)
     digest = hashlib.sha256(TRAP.encode()).hexdigest()
-    environment = Environment(context=tmp_path, build_args={"BASE": base.tag()}, digest=digest)
+    environment = Environment(context=tmp_path, build_args={"BASE": base_image.tag()}, digest=digest)
     side = CaseSide(name="trap", image=sandboxes.image(environment), how=how)
     with sandboxes.cases(side) as box:
         result = box.run(Case(command_class="t", command="echo mine"))

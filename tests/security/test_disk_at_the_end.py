@@ -14,7 +14,7 @@ from runner.agents.bounds import Oracle
 from runner.errors import SpoiledMachine
 from runner.gateway import Gateway
 from runner.records import Budget, BuildSpec, Environment, ExecSpec, SandboxSpec, Status, TrialRecord
-from runner.sandbox.docker import base, disk
+from runner.sandbox.docker import base_image, disk_usage
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -60,9 +60,9 @@ WITHIN = {
 
 @pytest.fixture
 def sandbox() -> Iterator[DockerSandbox]:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     provider = DockerSandboxes.model_validate(LIMITS)
-    environment = Environment(image=base.tag(), workdir="/workspace")
+    environment = Environment(image=base_image.tag(), workdir="/workspace")
     spec = SandboxSpec(name="full", image=provider.image(environment), environment=environment, user="root")
     with ExitStack() as stack:
         yield stack.enter_context(provider.open(spec))  # type: ignore[misc]
@@ -88,16 +88,16 @@ def test_a_look_that_began_before_the_death_is_not_taken_for_the_last(
     sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list of changes is stored once all processes are dead. An earlier list would lack what was made after it."""
-    measured, dead, measure = Event(), Event(), disk.layer
+    measured, dead, measure = Event(), Event(), disk_usage.layer
 
-    def slow(*of: Any) -> disk.Layer:
+    def slow(*of: Any) -> disk_usage.Layer:
         layer = measure(*of)
         if current_thread().name == "early":
             measured.set()
             dead.wait()
         return layer
 
-    monkeypatch.setattr(disk, "layer", slow)
+    monkeypatch.setattr(disk_usage, "layer", slow)
     early = Thread(target=sandbox.changes, name="early")
     early.start()
     measured.wait()

@@ -11,8 +11,8 @@ from runner.benchmarks.project_setup.rerun import Deliverables, rerun
 from runner.benchmarks.project_setup.watch_inside.watch import Channel
 from runner.benchmarks.project_setup.watched_results import Run, Watched, read
 from runner.records import Environment, Task, VerifierSpec
-from runner.sandbox.docker import base
-from runner.sandbox.docker.builds import remote_addition
+from runner.sandbox.docker import base_image
+from runner.sandbox.docker.agent_builds import remote_addition
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.support.watch_bench import REPORT, TESTS, TRUE, results, watch, write_files
@@ -194,7 +194,7 @@ def test_files_of_the_context_are_added_as_ever() -> None:
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     DockerSandboxes().prepare((), print)
     context = tmp_path_factory.mktemp("attacked")
     write_files(context / "project", TESTS)

@@ -15,7 +15,7 @@ import pytest
 from runner.errors import EngineError, SpoiledMachine
 from runner.records import Environment, ExecSpec, SandboxSpec
 from runner.resources import ROOT
-from runner.sandbox.docker import base, container, files, reaper, stuck
+from runner.sandbox.docker import base_image, container, files, reaper, unblock
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -62,12 +62,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the waits, so that a failing defence does not hold up the tests, too."""
     monkeypatch.setattr(files, "SILENCE_SECONDS", 5.0)
     monkeypatch.setattr(files, "STAT_SECONDS", 5.0)
-    monkeypatch.setattr(stuck, "KILL_SECONDS", 5.0)
+    monkeypatch.setattr(unblock, "KILL_SECONDS", 5.0)
 
 
 def opened(stack: ExitStack) -> DockerSandbox:
     provider = DockerSandboxes()
-    environment = Environment(image=base.tag(), workdir="/workspace")
+    environment = Environment(image=base_image.tag(), workdir="/workspace")
     spec = SandboxSpec(
         name="hostile", image=provider.image(environment), environment=environment, user="root"
     )
@@ -76,7 +76,7 @@ def opened(stack: ExitStack) -> DockerSandbox:
 
 @pytest.fixture
 def sandbox() -> Iterator[DockerSandbox]:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     with ExitStack() as stack:
         yield opened(stack)
 
@@ -139,7 +139,7 @@ def test_a_command_that_the_engine_cannot_start_ends_at_its_deadline(
     """The engine then waits in the container with the container locked: `docker kill` hangs."""
     if as_root and os.geteuid():
         pytest.skip("needs root")
-    monkeypatch.setattr(stuck.os, "geteuid", lambda: 0 if as_root else 1000)  # type: ignore[attr-defined]
+    monkeypatch.setattr(unblock.os, "geteuid", lambda: 0 if as_root else 1000)  # type: ignore[attr-defined]
     bash(sandbox, PLANTS["pipe for passwd"])
     began = time.monotonic()
     result = sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=2))
@@ -200,7 +200,7 @@ def test_a_machine_that_was_broken_still_ends_and_is_read(
 OWNER = """
 import sys
 from runner.records import Environment, ExecSpec, SandboxSpec
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image as base
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.docker.engine import connect
 provider = DockerSandboxes()
@@ -252,10 +252,10 @@ def test_a_dead_owners_stuck_container_does_not_stop_the_next_command(way: str) 
 
 def test_a_container_that_cannot_be_removed_is_named_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaper, "is_abandoned", lambda labels: labels.get("assay.test") == "left")
-    monkeypatch.setattr(stuck, "remove", lambda *_: False)
+    monkeypatch.setattr(unblock, "remove", lambda *_: False)
     api = connect().api
     left = api.create_container(
-        base.tag(), ["true"], name="assay-left", labels={"assay.test": "left", reaper.OWNER_PID: "1"}
+        base_image.tag(), ["true"], name="assay-left", labels={"assay.test": "left", reaper.OWNER_PID: "1"}
     )["Id"]
     try:
         reaped = reaper.reap(api)

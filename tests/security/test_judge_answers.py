@@ -30,7 +30,7 @@ from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
 from runner.sandbox.cases import launch
 from runner.sandbox.cases.box import longest, read_answer
 from runner.sandbox.cases.lane import LaneDied
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.inside import PYTHON
 from tests.support.cases_factory import prepared
 from tests.support.watch_bench import TRUE, results, watch
@@ -204,7 +204,7 @@ LOST = (
 def taken() -> Iterator[CaseBox]:
     """Open a side whose supervisors are replaced by `EVIL`."""
     sandboxes = prepared()
-    image = sandboxes.image(Environment(image=base.tag()))
+    image = sandboxes.image(Environment(image=base_image.tag()))
     genuine = launch.command
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(

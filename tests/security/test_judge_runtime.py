@@ -21,7 +21,7 @@ from runner.benchmarks.project_setup import watch_inside
 from runner.benchmarks.project_setup.rerun import CODE, PLACE, watch_command
 from runner.records import Environment, Image, SandboxSpec
 from runner.records.cases import Case, CaseLimits, CaseSide
-from runner.sandbox.docker import base, bundles, engine
+from runner.sandbox.docker import base_image, bundles, engine
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import IDLE, PYTHON, ROOT, SUPERVISOR
@@ -126,7 +126,7 @@ def image(sandboxes: DockerSandboxes, tmp_path_factory: pytest.TempPathFactory) 
         (context / "traps" / name).write_text(text)
     (context / "Dockerfile").write_text(TRAP)
     digest = hashlib.sha256(json.dumps([TRAP, FILES]).encode()).hexdigest()
-    return sandboxes.image(Environment(context=context, build_args={"BASE": base.tag()}, digest=digest))
+    return sandboxes.image(Environment(context=context, build_args={"BASE": base_image.tag()}, digest=digest))
 
 
 @pytest.fixture(scope="module")

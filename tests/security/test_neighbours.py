@@ -10,7 +10,7 @@ import pytest
 
 from runner.errors import EngineError
 from runner.records import BuildSpec, Environment, ExecResult, ExecSpec, SandboxSpec
-from runner.sandbox.docker import base, open_network
+from runner.sandbox.docker import base_image, open_network
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -58,8 +58,8 @@ def python(sandbox: DockerSandbox, script: str, *arguments: str) -> ExecResult:
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Pair]:
-    base.ensure(connect(), print)
-    provider, environment = DockerSandboxes(), Environment(image=base.tag(), workdir="/")
+    base_image.ensure(connect(), print)
+    provider, environment = DockerSandboxes(), Environment(image=base_image.tag(), workdir="/")
     image = provider.image(environment)
     with ExitStack() as stack:
         listening, attacking = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.records import Changes
-from runner.sandbox.docker.disk import without
+from runner.sandbox.docker.disk_usage import without
 from runner.sandbox.inside import PRELOADED
 
 ETC = "/etc"

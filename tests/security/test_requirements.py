@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from runner.benchmarks.nl2repo import upstream
 from runner.benchmarks.nl2repo.jobs.make_task import MakeNl2RepoTask
+from runner.benchmarks.nl2repo.upstream import Source, fetch_upstream
 from runner.benchmarks.project_setup.projects import Project, digest_of
-from runner.benchmarks.sources import packages, references, upstream
+from runner.benchmarks.sources import packages, references, sdists
 from runner.benchmarks.sources.references import Reference, install_wheels
+from runner.benchmarks.sources.sdists import sdist_digest
 from runner.benchmarks.sources.task_files import copy_tree, tree_digest
-from runner.benchmarks.sources.upstream import Source, fetch_upstream, sdist_digest
 from runner.errors import ConfigError, TaskError
 from tests.support.module_proxy import served
 from tests.support.package_index import publish_sdist, publish_wheel
@@ -222,7 +224,7 @@ def test_a_requirement_typed_for_a_new_task_is_refused(requirement: str) -> None
     with pytest.raises(ValidationError, match="requires"):
         MakeNl2RepoTask(package="tally", version="1.0", requires=(requirement,))
     with pytest.raises(ValueError, match=r"is not|address"):
-        upstream.locked((requirement,))
+        sdists.locked((requirement,))
 
 
 @pytest.mark.parametrize(
@@ -270,8 +272,8 @@ def test_a_hostile_sdist_is_never_built(tmp_path: Path, monkeypatch: pytest.Monk
             lambda: source(packages=("--no-binary evil", address)),
             lambda: reference(requires=("--no-binary evil", address)),
             lambda: sdist_digest("tally", f'1.0", "{address.split(" --", maxsplit=1)[0]}'),
-            lambda: upstream.locked(("--no-binary evil", address.split(" --", maxsplit=1)[0])),
-            lambda: upstream.locked(("evil==1.0",)),
+            lambda: sdists.locked(("--no-binary evil", address.split(" --", maxsplit=1)[0])),
+            lambda: sdists.locked(("evil==1.0",)),
         ]
         for attempt in attempts:
             with pytest.raises((ConfigError, ValueError)):

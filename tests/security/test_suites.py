@@ -9,7 +9,7 @@ import pytest
 from runner.agents.bounds import Oracle
 from runner.gateway import Gateway
 from runner.records import Budget, Status
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
@@ -166,7 +166,7 @@ ATTACKS = {
 
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> SuiteBench:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     return SuiteBench.make(tmp_path_factory.mktemp("suites"), DockerSandboxes())
 
 

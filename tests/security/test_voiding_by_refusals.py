@@ -16,10 +16,11 @@ from runner.agents.cli import CliAgent
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import ApiName, Budget, Model, Prices, Status, TrialRecord
+from runner.records.trial_files import LEDGER, PROBE_LEDGER
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
-from runner.sweeps.store import LEDGER, PROBE_LEDGER, Store
+from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tasks_factory import dataset, make_task

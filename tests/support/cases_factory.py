@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from runner.records import Environment, Image
-from runner.sandbox.docker import base, bundles, engine
+from runner.sandbox.docker import base_image, bundles, engine
 from runner.sandbox.docker.provider import DockerSandboxes
 
 FILES_TO_PROMPT = ("files-to-prompt==0.6", "click==8.3.1")
@@ -24,7 +24,7 @@ WORKDIR /repository
 
 def prepared() -> DockerSandboxes:
     """A provider that can open machines for cases."""
-    base.ensure(engine.connect(), print)
+    base_image.ensure(engine.connect(), print)
     sandboxes = DockerSandboxes()
     sandboxes.prepare((), print)
     return sandboxes

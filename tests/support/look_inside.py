@@ -7,7 +7,7 @@ from contextlib import closing
 from docker import APIClient
 
 from runner.sandbox.command_output import Output
-from runner.sandbox.docker.exec_stream import Attached, follow
+from runner.sandbox.docker.command_stream import Attached, follow
 
 
 def run_inside(api: APIClient, container: str, *argv: str) -> str:

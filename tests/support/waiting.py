@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from runner.files import write_atomically
 from runner.locks import exclusive
-from runner.sweeps.store import write_atomically
 
 PATIENCE_SECONDS = 60.0
 """Far more than anything takes, on a slow and busy machine too."""

@@ -10,8 +10,8 @@ import pytest
 
 from runner.records import PlannedRow
 from runner.sweeps.store import Store
-from tests.jobs.sweeps import Door
 from tests.report.plans import record
+from tests.support.sweeps import Door
 from tests.support.tasks_factory import make_task
 
 KEYS = ("ANTHROPIC", "DASHSCOPE", "DEEPSEEK", "MINIMAX", "OPENAI", "ZAI")

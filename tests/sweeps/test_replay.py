@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.records import TrialRecord
-from tests.jobs.sweeps import Door
+from tests.support.sweeps import Door
 
 pytestmark = [pytest.mark.docker, pytest.mark.bundle]
 

@@ -18,7 +18,7 @@ from runner.report.projections import TABLES, write_projections
 from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
 from runner.trials import state
-from tests.jobs.sweeps import Door, Ended, finished_sweep, forget
+from tests.support.sweeps import Door, Ended, finished_sweep, forget
 from tests.support.tasks_factory import make_task
 
 

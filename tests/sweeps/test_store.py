@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from runner.errors import OutputsError
+from runner.files import write_atomically
 from runner.records import ErrorInfo, Status, Usage
-from runner.sweeps.store import LEDGER, RECORD, Store, ledger_spend, write_atomically
+from runner.records.trial_files import LEDGER, RECORD
+from runner.sweeps.store import Store, ledger_spend
 from tests.support.records_factory import model_call, trial_record
 
 KEY = "ab" * 16

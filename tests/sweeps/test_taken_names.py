@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.jobs.sweeps import Door, finished_sweep
+from tests.support.sweeps import Door, finished_sweep
 
 PLAN = ("agent=oracle", "name=full", "dry_run=true")
 

@@ -14,9 +14,9 @@ from runner.errors import EngineError, HealthError, ImageError
 from runner.jobs.sweep import _watch
 from runner.records import ApiName, Budget, ErrorInfo, Model, Status, Task, TrialRecord
 from runner.report.progress import Progress
-from runner.sweeps.breaker import Breaker
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import PlannedTrial
+from runner.trials.breaker import Breaker
 from tests.support.records_factory import trial_record
 from tests.support.tasks_factory import dataset
 

@@ -27,14 +27,15 @@ from runner.records import (
     Task,
     TrialRecord,
 )
+from runner.records.trial_files import LEDGER
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
-from runner.sweeps.store import LEDGER, Store
+from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.agents.trials import KEY_VARIABLE
-from tests.jobs.sweeps import Door
+from tests.support.sweeps import Door
 from tests.support.tasks_factory import dataset, make_task
 
 pytestmark = pytest.mark.docker

@@ -14,10 +14,11 @@ from runner.agents.cli import CliAgent
 from runner.gateway import Gateway, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, ModelCall, OwnUsage, Prices, Status, TrialRecord, Usage, UsageReport
+from runner.records.trial_files import LEDGER
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
-from runner.sweeps.store import LEDGER, Store
+from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.conformance.test_agent import configured

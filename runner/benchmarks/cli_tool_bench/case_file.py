@@ -1,4 +1,4 @@
-"""`cases.jsonl`: the fixed cases of a tool, a JSON object a line; `runner.records.cases.Case` says what a line may hold."""
+"""`cases.jsonl`: the fixed cases of a tool, one JSON object a line, whose fields are those of `records.cases.Case`."""
 
 from __future__ import annotations
 

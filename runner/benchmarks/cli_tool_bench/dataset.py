@@ -15,9 +15,9 @@ from pydantic import Field
 
 from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
-from runner.benchmarks.harbor.task_toml import read_toml
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.task_files import check_links, digest, read_instruction, tree_digest
+from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
 
@@ -69,7 +69,8 @@ class CliToolBench(Record):
     include: tuple[str, ...] = ()
     """Names of tasks: only these are the dataset. Empty: all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
-    """What becomes of a trial whose reference lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
+    """Treatment of a trial whose reference lies in the agent's bundle, the runtime or the image
+    (`runner.sweeps.answers_in_reach`)."""
     verifier: DifferentialVerifier
 
     @classmethod

@@ -1,7 +1,7 @@
 """What references did in their cases: looked at twice, kept by content, looked at again where candidates differ.
 
 A reference may print the time, or draw lots. What it did otherwise at another time *moves*: it is then looked at beside
-each candidate (`runner.benchmarks.cli_tool_bench.beside`). What it does otherwise within a moment, too, *varies*, and decides nothing.
+each candidate (`cli_tool_bench.beside`). What it does otherwise within a moment, too, *varies*, and decides nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, get_args
 
 from metrics.differential import LEVELS, Change, Level, Observation, Rules, unlike
 from runner.errors import VerifierError
+from runner.files import write_atomically
 from runner.locks import exclusive
 from runner.records import Record
 from runner.records.cases import FILES_ROOT, Case, CaseResult, How
 from runner.records.cases import Change as CaseChange
-from runner.sweeps.store import write_atomically
 
 Run = Callable[[Sequence[Case]], list[CaseResult]]
 """Runs cases on one side; a result a case, in their order."""

@@ -20,9 +20,9 @@ from pydantic import StrictBool, ValidationError
 
 from metrics.differential import folded, unescaped
 from runner.errors import JudgeError
+from runner.files import write_atomically
 from runner.locks import exclusive
 from runner.records import Judge, Record
-from runner.sweeps.store import write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path

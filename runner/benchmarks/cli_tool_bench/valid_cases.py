@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun
+from runner.files import write_atomically
 from runner.locks import exclusive
 from runner.records import Record
 from runner.records.cases import Case
-from runner.sweeps.store import write_atomically
 
 
 class ValidCases(Record):

@@ -27,13 +27,12 @@ from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.comparison import Comparison, known
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References
 from runner.benchmarks.cli_tool_bench.semantic import SemanticJudge, identity
-from runner.code_digest import code_digest
 from runner.errors import MachineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
+from runner.files import code_digest, write_atomically
 from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide, How
 from runner.sandbox.cases import inside
 from runner.sandbox.network import allowed
-from runner.sweeps.store import write_atomically
 from runner.terminal.escaping import printable
 from runner.trials.workspace import measure
 

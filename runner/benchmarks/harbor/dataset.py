@@ -17,7 +17,6 @@ from pydantic import Field
 
 from runner.benchmarks.harbor.artifacts import PUBLISHED
 from runner.benchmarks.harbor.host_environment import Fill, HostEnvironment
-from runner.benchmarks.harbor.task_toml import EnvironmentTable, NetworkTable, TaskToml, read_task_toml
 from runner.benchmarks.harbor.verifier import LIVE_FRESH, HarborVerifier
 from runner.benchmarks.sources.task_files import (
     PARTS,
@@ -28,6 +27,7 @@ from runner.benchmarks.sources.task_files import (
     read_instruction,
     tree_digest,
 )
+from runner.benchmarks.sources.task_toml import EnvironmentTable, NetworkTable, TaskToml, read_task_toml
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Healthcheck, Record, Task, VerifierSpec
 from runner.sweeps.core_sets import read_core_set

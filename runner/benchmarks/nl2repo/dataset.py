@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from runner.benchmarks.nl2repo import published as nl2repo_folder
+from runner.benchmarks.nl2repo import upstream
 from runner.benchmarks.nl2repo.published import DOCUMENT, Published
 from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
+from runner.benchmarks.nl2repo.upstream import Source
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
-from runner.benchmarks.sources import upstream
 from runner.benchmarks.sources.references import made
 from runner.benchmarks.sources.task_files import check_links, digest, short, stored_truth, tree_digest
-from runner.benchmarks.sources.upstream import Source
 from runner.errors import ConfigError, TaskError
+from runner.files import write_atomically
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
-from runner.sweeps.store import write_atomically
 from runner.sweeps.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Nl2RepoBench(Record):
     include: tuple[str, ...] = ()
     """Names of the tasks to take. Empty: all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
-    """Treatment of a trial whose library lies in the agent's bundle, the runtime or the image (`runner.sweeps.reach`)."""
+    """Treatment of a trial whose library lies in the agent's bundle, the runtime or the image
+    (`runner.sweeps.answers_in_reach`)."""
     verifier: SuiteVerifier
 
     @classmethod

@@ -31,8 +31,8 @@ from runner.benchmarks.nl2repo.suite_results import (
     read_reports,
     summary,
 )
-from runner.code_digest import code_digest
 from runner.errors import ConfigError, MachineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
+from runner.files import code_digest
 from runner.records import (
     ErrorInfo,
     ExecResult,

@@ -31,8 +31,8 @@ from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.benchmarks.sources.references import SOLVE, made
 from runner.benchmarks.sources.task_files import check_links, digest, short, stored_truth, tree_digest
 from runner.errors import ConfigError, TaskError
+from runner.files import write_atomically
 from runner.records import Environment, Record, Task, VerifierSpec
-from runner.sweeps.store import write_atomically
 from runner.sweeps.yaml_files import read_yaml
 
 if TYPE_CHECKING:

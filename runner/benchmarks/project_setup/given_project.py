@@ -10,9 +10,9 @@ import yaml
 from runner.benchmarks.project_setup import projects
 from runner.benchmarks.project_setup.dataset import TASK
 from runner.benchmarks.project_setup.projects import Project
-from runner.benchmarks.sources.upstream import sdist_digest
+from runner.benchmarks.sources.sdists import sdist_digest
 from runner.errors import ConfigError
-from runner.sweeps.store import write_atomically
+from runner.files import write_atomically
 
 _PINNED = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[\w.+!-]+)")
 _SUFFIX = re.compile(r"(\.tar(\.\w+)?|\.t[gbx]z2?|\.zip)$")

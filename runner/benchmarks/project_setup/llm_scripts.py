@@ -47,7 +47,7 @@ class LlmScripts(InProcess, Record):
     See `protocols.DrivingAgent`.
     """
 
-    key_name: ClassVar[str] = "runner.benchmarks.project_setup.llm_scripts.LlmScripts"
+    key_name: ClassVar[str] = "runner.agents.llm_scripts.LlmScripts"
     """Name of this class in trial keys: its first one, so that finished trials stay finished."""
 
     name: str = "llm_scripts"

@@ -29,8 +29,8 @@ from runner.benchmarks.sources.references import (
     npm_package,
     same,
 )
+from runner.benchmarks.sources.sdists import sdist_source
 from runner.benchmarks.sources.task_files import digest, short, tree_digest
-from runner.benchmarks.sources.upstream import sdist_source
 from runner.errors import ConfigError, TaskError
 from runner.records import Record
 

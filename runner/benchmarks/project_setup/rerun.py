@@ -33,7 +33,7 @@ from runner.benchmarks.project_setup.frameworks import PROGRAMS
 from runner.benchmarks.project_setup.watch_inside.watch import CHANNEL_CHARACTERS
 from runner.errors import ConfigError, EngineError, ImageError, SpoiledMachine, WorkspaceTooLarge
 from runner.records import BuildSpec, Environment, ErrorInfo, ExecSpec, SandboxSpec
-from runner.sandbox import archive
+from runner.sandbox import tar_streams
 from runner.sandbox.inside import AGENT_DIR, PYTHON
 
 if TYPE_CHECKING:
@@ -214,10 +214,10 @@ def _run_or_blame(run: Callable[[], ExecResult], task: Task, sandboxes: SandboxP
 
 def _check_engine(task: Task, sandboxes: SandboxProvider) -> None:
     """Raise `EngineError` if not even the base image takes the project."""
-    from runner.sandbox.docker import base  # noqa: PLC0415 - a plan that starts nothing needs no engine
+    from runner.sandbox.docker import base_image  # noqa: PLC0415 - a plan that starts nothing needs no engine
 
     try:
-        with sandboxes.open(_machine(task, sandboxes.image(Environment(image=base.tag())))) as place:
+        with sandboxes.open(_machine(task, sandboxes.image(Environment(image=base_image.tag())))) as place:
             _lay_out(fetched_project(task), place)
             place.exec(ExecSpec(argv=("true",), cwd="/", user="root"))
     except ImageError as error:
@@ -277,7 +277,7 @@ def _is_cut(result: ExecResult) -> bool:
 def _lay_out(project: Path, place: Sandbox) -> None:
     """Put the project over whatever lies there; folders replace links and files."""
     target = f"{WORKSPACE}/{PROJECT}"
-    with archive.Packer() as pack, tempfile.NamedTemporaryFile(suffix=".tar") as tar:
+    with tar_streams.Packer() as pack, tempfile.NamedTemporaryFile(suffix=".tar") as tar:
         pack.directory(target, 0o755)
         pack.folder(target, project)
         shutil.copyfileobj(pack.stream(), tar)
@@ -349,11 +349,11 @@ def _error(kind: str, message: str) -> ErrorInfo:
 
 def _text(tar: Path) -> str | None:
     """Return the text of the regular file that a tar holds; None for anything else."""
-    with tarfile.open(tar) as archive:
-        member = archive.next()
+    with tarfile.open(tar) as tar_streams:
+        member = tar_streams.next()
         if member is None or not member.isreg() or member.size > LARGEST:
             return None
-        content = archive.extractfile(member)
+        content = tar_streams.extractfile(member)
         try:
             return content.read().decode() if content else None
         except UnicodeDecodeError:

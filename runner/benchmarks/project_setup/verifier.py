@@ -26,8 +26,8 @@ from runner.benchmarks.project_setup.deliverables import (
 )
 from runner.benchmarks.project_setup.frameworks.lines import MOST
 from runner.benchmarks.project_setup.rerun import rerun, taken_from
-from runner.code_digest import code_digest
 from runner.errors import VerifierError
+from runner.files import code_digest
 from runner.records import Record, Task, Verdict
 
 if TYPE_CHECKING:

@@ -300,10 +300,10 @@ def npm_package(package: str, version: str, wanted: str, javascript: Path, into:
 
 def debian_source(path: str, wanted: str, into: Path, say: Callable[[str], None]) -> None:
     """Unpack the tar file of a Debian source package that has this digest, `sha256:..`."""
-    from runner.sandbox.docker import pool  # noqa: PLC0415 - the other sources need no engine
+    from runner.sandbox.docker import debian_pool  # noqa: PLC0415 - the other sources need no engine
 
     with tempfile.TemporaryDirectory() as folder:
-        unpack(pool.fetch(path, wanted, Path(folder), say), into, without_top=True)
+        unpack(debian_pool.fetch(path, wanted, Path(folder), say), into, without_top=True)
 
 
 def install_wheels(pins: Iterable[str], into: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from docker import APIClient
 
 from runner.sandbox.command_output import stopper
-from runner.sandbox.docker.exec_stream import Attached, exit_code
+from runner.sandbox.docker.command_stream import Attached, exit_code
 
 COMPLAINT = 2_000
 """Characters of a supervisor's stderr that an error carries."""

@@ -12,7 +12,7 @@ from docker.types import LogConfig, Mount
 from runner.records.cases import FILES_ROOT, CaseSide, How
 from runner.sandbox.cases import inside as casebox
 from runner.sandbox.cases.inside.cgroup import OWN_MB, OWN_PIDS
-from runner.sandbox.cases.inside.ground import OURS, STAGE, folders
+from runner.sandbox.cases.inside.root import OURS, STAGE, folders
 from runner.sandbox.docker import bundles
 from runner.sandbox.docker.launch import HOSTNAME, unique_name
 from runner.sandbox.docker.reaper import owner_labels

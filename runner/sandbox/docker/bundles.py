@@ -26,8 +26,8 @@ from docker.errors import APIError, NotFound
 
 from runner.errors import BundleError, ConfigError, EngineError
 from runner.records import InstalledBundle
-from runner.sandbox import archive, supervise
-from runner.sandbox.docker import base
+from runner.sandbox import supervise, tar_streams
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.faults import CONFLICT
 from runner.sandbox.docker.lock_files import checked_lock
 from runner.sandbox.inside import ROOT
@@ -74,7 +74,7 @@ def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> d
 
     Raises `BundleError` with the end of a failed installation's output.
     """
-    base.ensure(client, say)
+    base_image.ensure(client, say)
     runtime = _runtime()
     builds = list({build.container: build for build in map(_build, recipes)}.values())
     stop = Event()
@@ -122,7 +122,7 @@ def _identified(name: str, script: Path, arguments: tuple[str, ...], inputs: Map
     """Return the build, identified by a digest of everything that shapes it, the base image's recipe included."""
     inputs = {**inputs, _CONTENT.name: _CONTENT}
     contents = {file: path.read_text() for file, path in {"script": script, **inputs}.items()}
-    recipe = json.dumps([base.tag(), name, arguments, contents], sort_keys=True)
+    recipe = json.dumps([base_image.tag(), name, arguments, contents], sort_keys=True)
     digest = hashlib.sha256(recipe.encode()).hexdigest()
     return _Build(name, digest, script, arguments, tuple(inputs.items()))
 
@@ -160,7 +160,7 @@ def _content(container: Container) -> str:
         stream, _ = container.get_archive(CONTENT_FILE)
     except NotFound:
         return ""
-    return (archive.read_file(stream) or b"").decode().strip()
+    return (tar_streams.read_file(stream) or b"").decode().strip()
 
 
 def _find(client: DockerClient, build: _Build) -> Container | None:
@@ -177,8 +177,8 @@ def _start(client: DockerClient, build: _Build, say: Say) -> Container | None:
     runtime = [] if build == _runtime() else [f"{runtime_container()}:ro"]
     try:
         container = client.containers.create(
-            base.tag(),
-            base.build_command(build.script.name, place, *build.arguments),
+            base_image.tag(),
+            base_image.build_command(build.script.name, place, *build.arguments),
             name=build.container,
             network_mode="host",
             volumes={build.container: {"bind": place, "mode": "rw"}},
@@ -186,7 +186,7 @@ def _start(client: DockerClient, build: _Build, say: Say) -> Container | None:
             labels={"assay.role": "bundle", "assay.digest": build.digest},
         )
         say(f"Installing bundle {build.name}")
-        container.put_archive("/", base.build_inputs(inputs))
+        container.put_archive("/", base_image.build_inputs(inputs))
         container.start()
     except NotFound:
         return None

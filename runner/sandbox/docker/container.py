@@ -16,11 +16,11 @@ from docker.errors import APIError, NotFound
 
 from runner.errors import EngineError, ImageError, SpoiledMachine
 from runner.records import Changes, Counted, ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import archive, liveness
+from runner.sandbox import liveness, tar_streams
 from runner.sandbox.command_output import Excess, Output, Stop, stopper
-from runner.sandbox.docker import builds, counters, entrypoint, launch, open_network, stuck
-from runner.sandbox.docker import disk as usage
-from runner.sandbox.docker.exec_stream import Attached, exit_code, follow
+from runner.sandbox.docker import agent_builds, entrypoint, kernel_counters, launch, open_network, unblock
+from runner.sandbox.docker import disk_usage as usage
+from runner.sandbox.docker.command_stream import Attached, exit_code, follow
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults, explanation
 from runner.sandbox.docker.files import Files
 from runner.sandbox.docker.images import ImageConfig, Images
@@ -29,7 +29,7 @@ from runner.sandbox.limits import MEGABYTE, Limits
 
 SNAPSHOTS = "assay-snapshot"
 """Repository of snapshots. Their tags are random."""
-UNTRUSTED = (f"{SNAPSHOTS}:", f"{builds.REPOSITORY}:")
+UNTRUSTED = (f"{SNAPSHOTS}:", f"{agent_builds.REPOSITORY}:")
 """Prefixes of the references of images that an agent made."""
 CANNOT_START = 126
 DOUBTFUL = (CANNOT_START, liveness.KILLED)
@@ -152,14 +152,14 @@ class DockerSandbox:
         self._layer = None
         with self._faults(f"copying {source.name} into a sandbox"):
             if source.is_dir():
-                with archive.Packer() as pack:
+                with tar_streams.Packer() as pack:
                     pack.folder(target, source)
                     self._files.unpack(pack)
                 return
             try:
                 self._files.put(source, target)
             except NotFound:  # probably the folder is missing; if it is the container, the next call says so
-                with archive.Packer() as pack:
+                with tar_streams.Packer() as pack:
                     pack.directory(target, 0o755)
                     self._files.unpack(pack)
                 self._files.put(source, target)
@@ -188,7 +188,7 @@ class DockerSandbox:
             return
         self._counted = self.counted()
         with self._faults("killing a sandbox"):
-            stuck.kill(self._api, self._id)
+            unblock.kill(self._api, self._id)
             self._killed = True
             self._files.mend_users()
             self._files.are_still = True
@@ -197,7 +197,7 @@ class DockerSandbox:
         """See `protocols.Sandbox`."""
         if self._killed:
             return self._counted
-        return counters.read(self._pid, self._id, own_network=self._spec.network != "open")
+        return kernel_counters.read(self._pid, self._id, own_network=self._spec.network != "open")
 
     @property
     def excess(self) -> Excess | None:
@@ -269,7 +269,7 @@ class DockerSandbox:
                 yield
         except EngineError as error:
             is_ours = any(words in str(error) for words in HOST_FAULTS)
-            if not self._was_used or is_ours or not stuck.answers(self._api):
+            if not self._was_used or is_ours or not unblock.answers(self._api):
                 raise
             raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
@@ -288,7 +288,7 @@ class DockerSandbox:
 
     def _prepare(self, spec: ExecSpec) -> None:
         """Write the files that a command needs. The first call also prepares the machine itself."""
-        with archive.Packer() as pack:
+        with tar_streams.Packer() as pack:
             if not self._is_ready:
                 self._ready(pack)
             for path, text in spec.files.items():
@@ -303,7 +303,7 @@ class DockerSandbox:
                     pass
         self._is_ready = True
 
-    def _ready(self, pack: archive.Packer) -> None:
+    def _ready(self, pack: tar_streams.Packer) -> None:
         """Add the fresh directories (closed to all but root), the open ones, and the files for host names of a sealed
         sandbox.
         """
@@ -376,8 +376,8 @@ class DockerSandbox:
                 self._layer and self._layer.excess == "files"
             ):  # else removing it exhausts the engine's open files
                 with suppress(*ENGINE_FAULTS):
-                    stuck.flatten(self._api, self._id)
-            stuck.remove(self._api, self._id)
+                    unblock.flatten(self._api, self._id)
+            unblock.remove(self._api, self._id)
         while self._snapshots:
             snapshot = self._snapshots.pop()
             self._images.forget(snapshot)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from docker import APIClient
 
 from runner.sandbox.command_output import Output, Stop
-from runner.sandbox.docker.exec_stream import Attached, exit_code, follow
+from runner.sandbox.docker.command_stream import Attached, exit_code, follow
 
 REACHED = "assay: the command of the entrypoint runs"
 COMMAND = ("sh", "-c", f"echo '{REACHED}'; sleep infinity")

@@ -17,7 +17,7 @@ from docker.errors import APIError
 from docker.utils import decode_json_header
 
 from runner.errors import EngineError, WorkspaceTooLarge
-from runner.sandbox import archive
+from runner.sandbox import tar_streams
 from runner.sandbox.docker.engine import call, checked, url
 from runner.sandbox.docker.faults import NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Caps
@@ -54,7 +54,7 @@ class Files:
         with self.still(), source.open("rb") as file:
             self._unpack(target, file)
 
-    def unpack(self, pack: archive.Packer, *, freeze: bool = True) -> None:
+    def unpack(self, pack: tar_streams.Packer, *, freeze: bool = True) -> None:
         """Unpack the collected files. The engine resolves every name inside the container, links included."""
         if not pack.empty:
             with self.still() if freeze else nullcontext():
@@ -70,7 +70,9 @@ class Files:
                     self._url, params={"path": name}, stream=True, timeout=SILENCE_SECONDS
                 ) as response:
                     if response.ok:
-                        return archive.save(_in_time(response.iter_content(MEGABYTE), until), target, caps)
+                        return tar_streams.save(
+                            _in_time(response.iter_content(MEGABYTE), until), target, caps
+                        )
                     message = response.json()["message"]
         if any(words in message.lower() for words in NO_SUCH_PATH):
             raise FileNotFoundError(path)
@@ -78,7 +80,7 @@ class Files:
 
     def make_room(self) -> None:
         """Put directories where the verifier's are mounted, if anything else is at one of these places."""
-        with archive.Packer() as pack:
+        with tar_streams.Packer() as pack:
             if any(map(self._is_in_the_way, RESERVED)):
                 for path in RESERVED:
                     pack.directory(path, 0o755)
@@ -86,7 +88,7 @@ class Files:
 
     def mend_users(self) -> None:
         """Replace what the engine cannot read as its user files by empty files."""
-        with archive.Packer() as pack:
+        with tar_streams.Packer() as pack:
             for path in filter(self._is_unreadable, USERS):
                 pack.file(path, "", "root")
             self.unpack(pack, freeze=False)

@@ -24,7 +24,7 @@ from requests import Response
 from runner.errors import ImageError
 from runner.protocols import ImageProgress
 from runner.records import Environment, Image
-from runner.sandbox.docker import base, engine
+from runner.sandbox.docker import base_image, engine
 from runner.sandbox.docker.entrypoint import Entrypoint
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
 from runner.terminal.escaping import uncoloured
@@ -266,7 +266,7 @@ def _build_headers() -> dict[str, str | bytes]:
 def _recipe(environment: Environment) -> tuple[dict[str, str], str]:
     """Return the build arguments, and the end of the tag of this exact build on this exact base image."""
     arguments = arguments_of(environment)
-    on_base = f"-{base.tag().rpartition(':')[2]}" if arguments != environment.build_args else ""
+    on_base = f"-{base_image.tag().rpartition(':')[2]}" if arguments != environment.build_args else ""
     return arguments, f"{environment.digest.removeprefix('sha256:')[:24]}{on_base}"
 
 
@@ -279,7 +279,7 @@ def _tag(name: str, digest: str) -> str:
 def arguments_of(environment: Environment) -> dict[str, str]:
     """Return the build arguments with the reference of this machine's base image filled in."""
     return {
-        name: base.tag() if value == BASE_ARGUMENT else value
+        name: base_image.tag() if value == BASE_ARGUMENT else value
         for name, value in environment.build_args.items()
     }
 

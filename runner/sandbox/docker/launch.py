@@ -11,12 +11,12 @@ from docker import APIClient
 from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
 from runner.records import SandboxSpec
-from runner.sandbox.archive import numeric
 from runner.sandbox.docker import bundles, open_network
 from runner.sandbox.docker.images import ImageConfig
 from runner.sandbox.docker.reaper import owner_labels
 from runner.sandbox.inside import AGENT_DIR, GATEWAY_DIR, IDLE, NOT_PRELOADED, PRELOADED, RESOLVER
 from runner.sandbox.limits import MEGABYTE, Limits
+from runner.sandbox.tar_streams import numeric
 
 AGENT_DIR_OPTIONS = "size=512m,mode=1777,nosuid,nodev"
 """Options of the agent's tmpfs. Its content counts as the container's memory."""

@@ -27,7 +27,7 @@ from runner.sandbox.network import canonical
 
 if TYPE_CHECKING:
     from runner.sandbox.cases.box import DockerCaseBox
-    from runner.sandbox.docker.host import Host
+    from runner.sandbox.docker.connection import Host
 
 _CONNECTING = Lock()
 
@@ -35,7 +35,7 @@ _CONNECTING = Lock()
 class DockerSandboxes(Limits):
     """Provider of containers. See `protocols.SandboxProvider`."""
 
-    key_name: ClassVar[str] = "runner.sandbox.docker.provider.DockerSandboxes"
+    key_name: ClassVar[str] = "runner.sandbox.docker.DockerSandboxes"
     """Name of this class in trial keys: its first one, so that finished trials stay finished."""
 
     network: Literal["allowlist", "gateway", "open", "task"] = "task"
@@ -101,7 +101,7 @@ class DockerSandboxes(Limits):
         """
         with _CONNECTING:
             if self._host is None:
-                from runner.sandbox.docker.host import Host  # noqa: PLC0415 - a finished sweep resumes without Docker's client
+                from runner.sandbox.docker.connection import Host  # noqa: PLC0415 - a finished sweep resumes without Docker's client
 
                 self._host = Host()
             return self._host

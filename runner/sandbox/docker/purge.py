@@ -7,8 +7,8 @@ from contextlib import suppress
 from docker.errors import APIError
 
 from runner.errors import ConfigError
-from runner.sandbox.docker import stuck
-from runner.sandbox.docker.builds import PULLED
+from runner.sandbox.docker import unblock
+from runner.sandbox.docker.agent_builds import PULLED
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.faults import engine_faults
 from runner.sandbox.docker.images import REPOSITORY
@@ -35,7 +35,7 @@ def purge(
             raise ConfigError(f"A runner is at work ({names}). Stop it, then clean again.")
         containers = client.api.containers(all=True, filters={"label": label})
         for container in containers:
-            stuck.remove(client.api, container["Id"])
+            unblock.remove(client.api, container["Id"])
         for network in client.api.networks(filters={"label": label}):
             with suppress(APIError):  # somebody else's container uses it
                 client.api.remove_network(network["Id"])

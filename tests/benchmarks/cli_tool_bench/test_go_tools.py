@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
-from runner.benchmarks.harbor.task_toml import read_toml
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
+from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.protocols import Submission
 from runner.records import ExecSpec, SandboxSpec, Verdict
 from runner.resources import ROOT
-from runner.sandbox.docker import base, pool
+from runner.sandbox.docker import base_image, debian_pool
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.support.module_proxy import publish, served
@@ -201,7 +201,7 @@ def test_a_version_that_the_proxy_lacks_is_an_error(
 @pytest.fixture
 def judged(tmp_path: Path, cache: Path, proxy: tuple[Path, list[str]]) -> Callable[[str], Verdict]:
     """The verdict on what a script of the agent's leaves in its workspace."""
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     folder = make_tool_task(tmp_path / "tasks")
     reference = tool(proxy[0])
     (folder / "task.toml").write_text(TOML.format(**reference.model_dump()))
@@ -245,5 +245,5 @@ def test_the_reference_is_worth_one_and_what_cannot_be_installed_nothing(
 def test_a_file_of_the_pool_with_another_digest_is_refused(tmp_path: Path) -> None:
     shipped = read_toml(SHIPPED / "colwise" / "task.toml", ToolTask).reference
     with pytest.raises(FetchError, match=r"could not be fetched:[\s\S]*Hash Sum mismatch"):
-        pool.fetch(shipped.package, "sha256:" + "0" * 64, tmp_path, print)
+        debian_pool.fetch(shipped.package, "sha256:" + "0" * 64, tmp_path, print)
     assert not list(tmp_path.iterdir())

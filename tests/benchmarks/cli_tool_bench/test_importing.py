@@ -13,9 +13,9 @@ from runner.__main__ import main
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.cli_tool_bench.importing import Generated, Generator
-from runner.benchmarks.harbor.task_toml import read_toml
 from runner.benchmarks.sources.references import fetch, solution
 from runner.benchmarks.sources.task_files import tree_digest
+from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import TaskError
 from runner.records import Image
 from runner.sandbox.local import LocalSandboxes

@@ -13,7 +13,7 @@ from runner.benchmarks.cli_tool_bench.semantic import Pair
 from runner.errors import LabelError
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Usage
-from tests.jobs.sweeps import Door
+from tests.support.sweeps import Door
 
 USAGE = Usage(input_tokens=1000, output_tokens=100)
 JUDGED = ("dataset=cli_tool_bench_judged", "job=judge_agreement")

@@ -14,13 +14,14 @@ from runner.benchmarks.cli_tool_bench.verifier import FOUND
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, Prices, Status, Usage
+from runner.records.trial_files import JUDGE_LEDGER
 from runner.report.table import trials_table
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
-from runner.sweeps.store import JUDGE_LEDGER, Store
+from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.tool_task_factory import PROJECT, TOOL, furnished, make_tool_task, tool_dataset
@@ -58,7 +59,7 @@ def a_model(fake: FakeUpstream, usd: float) -> dict[str, Any]:
 def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(
     tmp_path: Path, common: Path
 ) -> None:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     make_tool_task(tmp_path / "tasks")
     sandboxes = DockerSandboxes()
     with (

@@ -16,12 +16,12 @@ from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.cli_tool_bench.reference_runs import Shelf
 from runner.benchmarks.cli_tool_bench.verifier import FOUND
-from runner.benchmarks.harbor.task_toml import read_toml
+from runner.benchmarks.sources.task_toml import read_toml
 from runner.gateway import Gateway
 from runner.protocols import Agent
 from runner.records import Budget, TrialRecord
 from runner.resources import ROOT
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
@@ -70,7 +70,7 @@ lines = 278
 
 @pytest.fixture
 def cache(tmp_path: Path, common: Path) -> Path:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     return furnished(tmp_path / "cache", common)
 
 

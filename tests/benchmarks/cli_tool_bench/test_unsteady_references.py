@@ -11,7 +11,7 @@ import pytest
 from runner.benchmarks.cli_tool_bench.verifier import FOUND
 from runner.errors import TaskError
 from runner.records import Verdict
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.benchmarks.cli_tool_bench.test_verifier import REFERENCE, Bench, written
@@ -30,7 +30,7 @@ def bench_of(tmp_path: Path, common: Path) -> Callable[[str], Bench]:
     """Makes a bench whose reference is this tool."""
 
     def bench_of(tool: str) -> Bench:
-        base.ensure(connect(), print)
+        base_image.ensure(connect(), print)
         make_tool_task(tmp_path / "tasks", tool=tool)
         return Bench(tmp_path, furnished(tmp_path / "cache", common), DockerSandboxes())
 

@@ -24,7 +24,7 @@ from runner.records import ExecSpec, SandboxSpec, Task, Verdict
 from runner.records.cases import CaseResult, CaseSide
 from runner.sandbox.cases import launch
 from runner.sandbox.cases.box import stream
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON
@@ -76,7 +76,7 @@ class Bench:
 
 @pytest.fixture(scope="session")
 def sandboxes() -> DockerSandboxes:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     return DockerSandboxes()
 
 

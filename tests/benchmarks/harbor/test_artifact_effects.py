@@ -24,7 +24,7 @@ from runner.benchmarks.cli_tool_bench.verifier import _merged
 from runner.records import Environment, ExecSpec, Image, SandboxSpec
 from runner.records.cases import Case, CaseLimits, CaseSide
 from runner.sandbox.cases.box import stream
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.support.cases_factory import prepared
 
@@ -212,7 +212,7 @@ def said_by_us(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
 @pytest.mark.docker
 def test_the_artifact_says_of_each_effect_what_its_authors_say_unless_a_ruling_says_why_not() -> None:
     sandboxes = prepared()
-    image = sandboxes.image(Environment(image=base.tag()))
+    image = sandboxes.image(Environment(image=base_image.tag()))
     names = [effect.what for effect in EFFECTS]
     authors = dict(zip(names, said_by_authors(sandboxes, image), strict=True))
     assert authors == {effect.what: effect.same for effect in EFFECTS}

@@ -17,7 +17,7 @@ from runner.gateway import Gateway
 from runner.protocols import Agent
 from runner.records import Budget, TrialRecord
 from runner.resources import ROOT
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
@@ -40,7 +40,7 @@ def quickstart(root: Path = TASKS, **options: object) -> HarborDataset:
 
 @pytest.fixture(scope="session")
 def sandboxes() -> DockerSandboxes:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     return DockerSandboxes()
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from runner.benchmarks.nl2repo import upstream
 from runner.benchmarks.nl2repo.dataset import SOURCE, TRUTH, Nl2RepoBench
 from runner.benchmarks.nl2repo.suite import HIDDEN, covered, read_suite, runs_tests, targets
-from runner.benchmarks.sources import upstream
-from runner.benchmarks.sources.upstream import Source
+from runner.benchmarks.nl2repo.upstream import Source
+from runner.benchmarks.sources import sdists
 from runner.errors import ConfigError, TaskError
 from runner.records import Task
 from tests.support.module_proxy import served
@@ -253,7 +254,7 @@ def test_an_sdist_is_fetched_and_nothing_of_it_runs_here(
     publish_sdist(tmp_path / "index", "old-tally", "1.0", files)
     with served(tmp_path / "index") as (address, _):
         monkeypatch.setenv("UV_INDEX", address)
-        found = upstream.sdist_digest("Old_Tally", "1.0.0")
+        found = sdists.sdist_digest("Old_Tally", "1.0.0")
         source = Source(kind="sdist", package="Old_Tally", version="1.0.0", digest=found)
         fetched = upstream.fetch_upstream(source, tmp_path, tmp_path / "cache", print)
     assert (fetched / "setup.py").read_text() == files["setup.py"]

@@ -9,12 +9,12 @@ import pytest
 
 from runner.benchmarks.nl2repo.suite import Truth
 from runner.errors import ConfigError
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
-from tests.jobs.sweeps import Door
 from tests.support.module_proxy import served
 from tests.support.package_index import publish_sdist
 from tests.support.suite_factory import PASSED, UPSTREAM, make_folder, suite_dataset, write
+from tests.support.sweeps import Door
 
 
 def test_an_inventory_is_printed_and_written(door: Door) -> None:
@@ -58,7 +58,7 @@ def test_ground_truths_are_of_hidden_suites_and_of_known_tasks(door: Door) -> No
 @pytest.mark.docker
 def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole job: index, inventory, counts, commands, deletion list, and upstream's tests passing twice."""
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     tasks = door.outputs / "tasks"
     tasks.mkdir()
     broken = {"tests/test_broken.py": "def test_broken():\n    raise OSError\n"}

@@ -10,7 +10,7 @@ import pytest
 from runner.benchmarks.nl2repo.dataset import SOURCE, TRUTH
 from runner.benchmarks.nl2repo.published import Published
 from runner.benchmarks.nl2repo.suite import Truth
-from runner.benchmarks.sources.upstream import Source
+from runner.benchmarks.nl2repo.upstream import Source
 from runner.resources import ROOT
 from runner.sweeps.yaml_files import read_yaml
 from tests.support.suite_factory import suite_dataset

@@ -16,7 +16,7 @@ from runner.benchmarks.nl2repo.suite_results import read_reports
 from runner.benchmarks.nl2repo.verifier import _verdict, suite_of
 from runner.errors import ConfigError, TaskError, VerifierError
 from runner.records import Environment
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
@@ -34,7 +34,7 @@ INSTALLED = ("pip install --no-deps -e .", "cd tests && python -m pytest -p no:c
 
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> SuiteBench:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     return SuiteBench.make(tmp_path_factory.mktemp("suites"), DockerSandboxes())
 
 

@@ -19,8 +19,8 @@ from runner.benchmarks.project_setup.deliverables import PROJECT, TRUTH, Outcome
 from runner.benchmarks.project_setup.projects import digest_of, project_paths, size
 from runner.benchmarks.sources.references import made
 from runner.errors import ConfigError, TaskError
+from runner.files import write_atomically
 from runner.records import Task
-from runner.sweeps.store import write_atomically
 from tests.support.project_factory import OUTCOMES, SCRIPTS, add_truth, make_project, project_bench
 from tests.support.suite_factory import UPSTREAM, write
 

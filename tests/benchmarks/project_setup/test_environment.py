@@ -13,9 +13,9 @@ from runner.benchmarks.project_setup.jobs.account import LINES, account
 from runner.benchmarks.project_setup.jobs.environment import ACCOUNT, NO_TEST
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import ErrorInfo, Status
-from tests.jobs.sweeps import Door
 from tests.support.records_factory import trial_record
 from tests.support.suite_factory import write
+from tests.support.sweeps import Door
 
 SCRIPTS = {
     "Dockerfile": "ARG BASE\nFROM ${BASE}\nCOPY project /workspace/project\n",

@@ -8,18 +8,19 @@ from typing import NamedTuple
 
 import pytest
 
+from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, WORKSPACE
-from runner.benchmarks.project_setup.fake_bench import FakeBench
 from runner.benchmarks.project_setup.llm_scripts import RECIPE, LlmScripts, script_in
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.protocols import DrivingAgent
 from runner.records import Budget, Environment, ExecSpec, Image, Model, Prices, SandboxSpec, Status, Task
+from runner.records.trial_files import LEDGER, SHARED
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
 from runner.sweeps.cells import Cell
 from runner.sweeps.plan import make_plan
-from runner.sweeps.store import LEDGER, SHARED, Store
+from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.agents.trials import KEY_VARIABLE

@@ -16,7 +16,7 @@ from runner.gateway import Gateway
 from runner.protocols import Agent
 from runner.records import Budget, Environment, ExecSpec, SandboxSpec, TrialRecord
 from runner.resources import ROOT
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
@@ -69,15 +69,15 @@ def test_there_are_several_languages_and_ways_to_build() -> None:
 @pytest.fixture(scope="session")
 def cache(common: Path) -> Path:
     """For what is fetched."""
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     return common / "projects"
 
 
 @pytest.fixture(scope="session")
 def _packages() -> None:
     """Skips what installs Debian's packages on the engine's network where that has a way to none."""
-    base.ensure(connect(), print)
-    environment, sandboxes = Environment(image=base.tag()), DockerSandboxes()
+    base_image.ensure(connect(), print)
+    environment, sandboxes = Environment(image=base_image.tag()), DockerSandboxes()
     image = sandboxes.image(environment)
     spec = SandboxSpec(name="mirror", image=image, environment=environment, user="root", network="open")
     with sandboxes.open(spec) as sandbox:

@@ -22,7 +22,7 @@ from runner.benchmarks.project_setup.verifier import (
 from runner.errors import ConfigError, VerifierError
 from runner.protocols import Sandbox, Submission
 from runner.records import Environment, ErrorInfo, ExecSpec, Image, SandboxSpec, Task, Verdict, VerifierSpec
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
@@ -35,7 +35,7 @@ RESULTS = json.dumps({"passed": 2, "failed": 1, "skipped": 1})
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
-    base.ensure(connect(), print)
+    base_image.ensure(connect(), print)
     DockerSandboxes().prepare((), print)
     context, truth = tmp_path_factory.mktemp("set-up"), tmp_path_factory.mktemp("truth")
     write_files(context / "project", TESTS)
@@ -45,7 +45,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
         dataset="execution",
         directory=context,
         environment=Environment(
-            context=context, image=base.tag(), workdir="/workspace", build_args={"BASE": "assay-base"}
+            context=context, image=base_image.tag(), workdir="/workspace", build_args={"BASE": "assay-base"}
         ),
         verifier=VerifierSpec(tests=truth, timeout_seconds=120),
     )

@@ -12,7 +12,7 @@ from runner.errors import EngineError, ProgramError
 from runner.records import Environment, Image
 from runner.records.cases import Case, CaseSide
 from runner.sandbox.cases import launch
-from runner.sandbox.docker import base, engine
+from runner.sandbox.docker import base_image, engine
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON
 from tests.support.cases_factory import prepared
@@ -115,7 +115,7 @@ def test_where_mounts_are_not_permitted_copies_take_over(
 ) -> None:
     """This engine withholds the capability to mount."""
     monkeypatch.setattr(launch, "MOUNTING", launch.COPYING)
-    image = sandboxes.image(Environment(image=base.tag()))
+    image = sandboxes.image(Environment(image=base_image.tag()))
     with sandboxes.cases(CaseSide(name="copies", image=image, lanes=2)) as box:
         result = box.run(case("echo x > a; cat a"))
     assert (box.how, result.how, result.stdout) == ("copy", "copy", "x\n")

@@ -21,7 +21,7 @@ from docker.models.containers import Container
 from runner.errors import BundleError, ConfigError, ImageError
 from runner.records import BundleRecipe
 from runner.resources import CONF
-from runner.sandbox.docker import base, bundles, content, engine
+from runner.sandbox.docker import base_image, bundles, content, engine
 from runner.sandbox.inside import PYTHON, SUPERVISOR
 from tests.agents.trials import shipped
 
@@ -126,7 +126,7 @@ def test_identity_changes_with_the_recipe(change: dict[str, object], tmp_path: P
 def test_identity_changes_with_the_base_image(monkeypatch: pytest.MonkeyPatch) -> None:
     before = bundles.container_name(NATIVE)
     bundles._build.cache_clear()
-    monkeypatch.setattr(base, "tag", lambda: "assay-base:other")
+    monkeypatch.setattr(base_image, "tag", lambda: "assay-base:other")
     assert bundles.container_name(NATIVE) != before
     bundles._build.cache_clear()
 
@@ -264,16 +264,16 @@ def test_an_archive_that_debian_has_not_signed_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_keyring: bool
 ) -> None:
     """Without these options, debootstrap only warns that it cannot check the archive, and goes on."""
-    release = tmp_path / "mirror" / "dists" / base.SUITE
+    release = tmp_path / "mirror" / "dists" / base_image.SUITE
     release.mkdir(parents=True)
     (release / "Release").write_text(
-        f"Suite: stable\nCodename: {base.SUITE}\nComponents: main\nArchitectures: amd64 arm64\n"
+        f"Suite: stable\nCodename: {base_image.SUITE}\nComponents: main\nArchitectures: amd64 arm64\n"
     )
     if not with_keyring:
-        monkeypatch.setattr(base, "KEYRING", tmp_path / "absent.gpg")
-    command = base.bootstrap_command(tmp_path / "root", f"file://{tmp_path / 'mirror'}")
+        monkeypatch.setattr(base_image, "KEYRING", tmp_path / "absent.gpg")
+    command = base_image.bootstrap_command(tmp_path / "root", f"file://{tmp_path / 'mirror'}")
     with pytest.raises(ImageError, match=r"(?is)debootstrap.*(release\.gpg|signature|keyring)"):
-        base._run(command)
+        base_image._run(command)
     unchecked = [word for word in command if not word.startswith(("--force-check-gpg", "--keyring"))]
     careless = engine.output_of([*unchecked[:1], "--no-check-gpg", *unchecked[1:]], 60)
     assert "Couldn't find these debs" in careless.stdout or "Packages" in careless.stdout, (
@@ -295,7 +295,7 @@ def test_bundle_is_installed_once_and_says_what_is_in_it(
     assert bundles.container_name(built).endswith(installed["small"].recipe[:12])
     assert messages[0] == "Installing bundle small"
     assert bundles.ensure(client, [built], pytest.fail) == installed
-    printed = run_in(client, base.tag(), [built], "cat", "/opt/assay/small/bundle.json")
+    printed = run_in(client, base_image.tag(), [built], "cat", "/opt/assay/small/bundle.json")
     assert json.loads(printed) == {"name": "small", "installed": [{"name": "six", "version": "1.17.0"}]}
 
 
@@ -324,7 +324,7 @@ def test_two_installations_have_one_content_and_another_version_has_another(
 @pytest.mark.bundle
 def test_the_runtime_names_the_debian_packages_that_it_is_made_of(client: docker.DockerClient) -> None:
     bundles.ensure(client, [], print)
-    printed = run_in(client, base.tag(), [], "cat", "/opt/assay/python/debian.packages")
+    printed = run_in(client, base_image.tag(), [], "cat", "/opt/assay/python/debian.packages")
     lines = dict(line.split(" ") for line in printed.splitlines())
     names = {name.partition("=")[0] for name in lines}
     assert {"libc6", "python3.13-minimal", "libssl3t64"} <= names
@@ -376,9 +376,9 @@ def test_installation_that_another_runner_spoiled_is_done_again(
     bundles.ensure(client, [], print)
     volume = {name: {"bind": "/opt/assay/small", "mode": "rw"}}
     spoil = ["sh", "-c", "echo half > /opt/assay/small/half; exit 137"]
-    client.containers.run(base.tag(), spoil, name=name, volumes=volume, detach=True)
+    client.containers.run(base_image.tag(), spoil, name=name, volumes=volume, detach=True)
     bundles.ensure(client, [built], print)
-    assert "half" not in run_in(client, base.tag(), [built], "ls", "/opt/assay/small")
+    assert "half" not in run_in(client, base_image.tag(), [built], "ls", "/opt/assay/small")
 
 
 @pytest.mark.bundle
@@ -387,10 +387,10 @@ def test_installation_whose_runner_died_before_its_start_is_done_again(
 ) -> None:
     """A container that was never started reports exit code 0, like a complete one."""
     bundles.ensure(client, [], print)
-    client.containers.create(base.tag(), ["true"], name=bundles.container_name(built))
+    client.containers.create(base_image.tag(), ["true"], name=bundles.container_name(built))
     monkeypatch.setattr(bundles, "_START_SECONDS", 0.5)
     bundles.ensure(client, [built], print)
-    assert "bundle.json" in run_in(client, base.tag(), [built], "ls", "/opt/assay/small")
+    assert "bundle.json" in run_in(client, base_image.tag(), [built], "ls", "/opt/assay/small")
 
 
 @pytest.mark.bundle
@@ -430,7 +430,7 @@ def test_supervisor_runs_in_an_image_without_a_single_file(
 @pytest.mark.bundle
 def test_runtime_maps_no_library_of_the_image(client: docker.DockerClient) -> None:
     code = "import ssl, sqlite3, ctypes; print(open('/proc/self/maps').read())"
-    printed = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-c", code)
+    printed = run_in(client, base_image.tag(), [], "/opt/assay/python/bin/python3", "-I", "-c", code)
     libraries = {line.split()[-1] for line in printed.splitlines() if ".so" in line}
     assert libraries
     assert all(library.startswith("/opt/assay/python/lib/") for library in libraries)
@@ -440,7 +440,7 @@ def test_runtime_maps_no_library_of_the_image(client: docker.DockerClient) -> No
 def test_children_of_the_runtime_use_the_images_own_libraries(client: docker.DockerClient) -> None:
     leaked = "sorted(name for name in os.environ if name.startswith('LD_'))"
     code = f"import os, subprocess; print({leaked}); subprocess.run(['git', '--version'])"
-    printed = run_in(client, base.tag(), [], "/opt/assay/python/bin/python3", "-I", "-u", "-c", code)
+    printed = run_in(client, base_image.tag(), [], "/opt/assay/python/bin/python3", "-I", "-u", "-c", code)
     assert printed.startswith("[]\ngit version")
 
 
@@ -449,7 +449,7 @@ def test_bundle_is_read_only_for_root_too(client: docker.DockerClient) -> None:
     bundles.ensure(client, [], print)
     with pytest.raises(ContainerError, match="Read-only file system"):
         client.containers.run(
-            base.tag(),
+            base_image.tag(),
             ["touch", "/opt/assay/python/supervise.py"],
             volumes_from=[f"{bundles.runtime_container()}:ro"],
             network_mode="none",
@@ -472,7 +472,7 @@ def test_node_agents_are_of_their_versions_and_bring_their_own_node(
         bundles.ensure(client, [recipe], print)
         command = ("/opt/assay/json5/bin/node", "/opt/assay/json5/bin/json5", "--version")
         assert run_in(client, empty_image, [recipe], *command) == "1.0.1\n"
-        printed = run_in(client, base.tag(), [recipe], "cat", "/opt/assay/json5/bundle.json")
+        printed = run_in(client, base_image.tag(), [recipe], "cat", "/opt/assay/json5/bundle.json")
         assert {"name": "minimist", "version": "1.2.7"} in json.loads(printed)["installed"]
     finally:
         if container := find(client, recipe):

@@ -15,7 +15,7 @@ import pytest
 
 from runner.errors import ImageError
 from runner.records import Environment
-from runner.sandbox.docker import base, images
+from runner.sandbox.docker import base_image, images
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.terminal.escaping import step
@@ -47,8 +47,8 @@ def on_base(folder: Path, instructions: str, digest: str, **more: object) -> Env
 
 
 def test_a_local_image_counts(provider: DockerSandboxes) -> None:
-    image = provider.image(Environment(image=base.tag()))
-    assert (image.origin, image.reference, image.note) == ("local", base.tag(), "")
+    image = provider.image(Environment(image=base_image.tag()))
+    assert (image.origin, image.reference, image.note) == ("local", base_image.tag(), "")
     assert image.id.startswith("sha256:")
 
 
@@ -74,7 +74,7 @@ def test_a_dockerfile_is_built_once_for_all_who_ask_and_kept(
 def test_the_tag_of_a_build_names_its_base(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:
     """Otherwise a machine with a new base image would still use images built on the old one."""
     image = provider.image(on_base(tmp_path, "RUN true", digest))
-    assert image.reference.endswith(base.tag().rpartition(":")[2])
+    assert image.reference.endswith(base_image.tag().rpartition(":")[2])
 
 
 def test_an_image_that_cannot_be_pulled_is_built_and_says_so(

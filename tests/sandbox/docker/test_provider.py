@@ -16,7 +16,7 @@ import pytest
 
 from runner.errors import EngineError, ImageError, WorkspaceTooLarge
 from runner.records import Environment, ExecResult, ExecSpec, SandboxSpec
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -291,7 +291,7 @@ def test_memory_is_limited(start: Start, bash: Bash) -> None:
 
 
 def test_a_task_may_ask_for_more_cores_than_there_are(start: Start, bash: Bash) -> None:
-    environment = Environment(image=base.tag(), cpus=1000.0, memory_mb=300)
+    environment = Environment(image=base_image.tag(), cpus=1000.0, memory_mb=300)
     assert bash(start(environment=environment), "true").exit_code == 0
 
 
@@ -340,7 +340,7 @@ def test_no_engine_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPa
 def test_an_engine_that_goes_away_under_a_command_is_an_error(
     provider: DockerSandboxes, monkeypatch: pytest.MonkeyPatch, cable: Cable
 ) -> None:
-    image = provider.image(Environment(image=base.tag()))
+    image = provider.image(Environment(image=base_image.tag()))
     monkeypatch.setenv("DOCKER_HOST", f"unix://{cable.path}")
     sandbox = DockerSandboxes().open(SandboxSpec(name="cut", image=image)).__enter__()
     try:

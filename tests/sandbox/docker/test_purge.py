@@ -11,7 +11,7 @@ from docker import DockerClient
 
 from runner.errors import ConfigError
 from runner.records import BuildSpec
-from runner.sandbox.docker import builds
+from runner.sandbox.docker import agent_builds
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.docker.purge import purge
@@ -62,8 +62,8 @@ def test_what_a_dockerfile_pulled_and_built_goes(
     engine: DockerClient, label: str, provider: DockerSandboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An image that an agent's `FROM` had named used to stay forever."""
-    monkeypatch.setattr(builds, "PULLED", label)
-    monkeypatch.setattr(builds, "CACHED", (f"{label}.role", "rerun"))
+    monkeypatch.setattr(agent_builds, "PULLED", label)
+    monkeypatch.setattr(agent_builds, "CACHED", (f"{label}.role", "rerun"))
     known = {image["Id"] for image in engine.api.images(all=True)}
     with registry(label) as reference:
         dockerfile = f"FROM {reference}\nENV A={label}\n"

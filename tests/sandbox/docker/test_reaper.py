@@ -15,7 +15,7 @@ import pytest
 
 from runner.records import BuildSpec, Environment
 from runner.resources import ROOT
-from runner.sandbox.docker import base, reaper
+from runner.sandbox.docker import base_image, reaper
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 
@@ -35,7 +35,7 @@ time.sleep(600)
 @pytest.fixture
 def owner(provider: DockerSandboxes) -> Iterator[subprocess.Popen[str]]:
     """Start another runner with a container, its volume and a snapshot."""
-    image = provider.image(Environment(image=base.tag())).reference
+    image = provider.image(Environment(image=base_image.tag())).reference
     command = [sys.executable, "-c", OWNER, image]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         yield process

@@ -100,10 +100,10 @@ class ImportCliToolBench(Job):
 
 def _image(sandboxes: SandboxProvider) -> Image:
     """The base image, which has python3 and a user `agent`. Raises `ConfigError` where there are no images."""
-    from runner.sandbox.docker import base  # noqa: PLC0415 - loads docker
+    from runner.sandbox.docker import base_image  # noqa: PLC0415 - loads docker
 
     sandboxes.prepare([], lambda said: print(said, flush=True))
-    image = sandboxes.image(Environment(image=base.tag()))
+    image = sandboxes.image(Environment(image=base_image.tag()))
     if image.origin == "none":
         raise ConfigError("sandbox=local would run the generators on this machine: use sandbox=docker.")
     return image

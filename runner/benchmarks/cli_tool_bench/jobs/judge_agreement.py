@@ -16,9 +16,9 @@ from runner.benchmarks.cli_tool_bench.labels import Label, read_labels
 from runner.benchmarks.cli_tool_bench.semantic import JudgeVerdict, SemanticJudge, kept
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
 from runner.errors import ConfigError, LabelError
+from runner.files import write_atomically
 from runner.records import Judge
 from runner.sweeps.cells import Job, Settings, Sweep
-from runner.sweeps.store import write_atomically
 from runner.trials.scratch import scratch_folder
 
 NAME = "judge_agreement"

@@ -19,7 +19,7 @@ from runner.sweeps.cells import Job, Sweep
 
 if TYPE_CHECKING:
     from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
-    from runner.benchmarks.sources.upstream import Source
+    from runner.benchmarks.nl2repo.upstream import Source
 
 DRAFT = """\
 # {name}
@@ -104,15 +104,16 @@ class MakeNl2RepoTask(Job):
         return 0
 
     def _source(self, dataset: Nl2RepoBench, say: partial[None]) -> tuple[Source, Path]:
-        from runner.benchmarks.sources import upstream  # noqa: PLC0415 - only this job needs it
+        from runner.benchmarks.nl2repo import upstream  # noqa: PLC0415 - only this job needs it
+        from runner.benchmarks.sources import sdists  # noqa: PLC0415 - as below
 
-        digest = upstream.sdist_digest(self.package, self.version)
+        digest = sdists.sdist_digest(self.package, self.version)
         source = upstream.Source(
             kind="sdist",
             package=self.package,
             version=self.version,
             digest=digest,
-            packages=upstream.locked(self.requires),
+            packages=sdists.locked(self.requires),
             plugins=self.plugins,
             category=self.category,
         )

@@ -12,8 +12,8 @@ from runner.benchmarks.nl2repo.specification.coverage import coverage
 from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.specification.inventory import code_lines, inventory
 from runner.errors import ConfigError
+from runner.files import write_atomically
 from runner.sweeps.cells import Job, Sweep
-from runner.sweeps.store import write_atomically
 
 _PLURALS = {"class": "classes", "property": "properties"}
 

@@ -36,7 +36,7 @@ class ExecutionAgent(InProcess, Limits):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    key_name: ClassVar[str] = "runner.benchmarks.project_setup.agent.agent.ExecutionAgent"
+    key_name: ClassVar[str] = "runner.agents.execution.agent.ExecutionAgent"
     """Name of this class in trial keys: its first one, so that finished trials stay finished."""
 
     name: str

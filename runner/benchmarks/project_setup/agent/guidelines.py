@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from runner.benchmarks.project_setup.agent.answers import ask_for
+from runner.files import write_atomically
 from runner.locks import exclusive
 from runner.records import Record
-from runner.sweeps.store import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

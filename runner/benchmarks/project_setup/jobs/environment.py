@@ -16,11 +16,12 @@ from pydantic import Field
 
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, RESULTS, SCRIPT
 from runner.errors import ConfigError
+from runner.files import write_atomically
 from runner.jobs.sweep import SweepJob
 from runner.sweeps.cells import Cell, Job, Sweep
 from runner.sweeps.plan import make_plan
 from runner.sweeps.refusals import check_model
-from runner.sweeps.store import Store, write_atomically
+from runner.sweeps.store import Store
 from runner.terminal.escaping import width, wrapped
 
 if TYPE_CHECKING:

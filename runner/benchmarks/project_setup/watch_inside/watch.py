@@ -306,6 +306,6 @@ def _import_nothing_more() -> None:
 
 
 def main(spec: str) -> None:
-    """Watch the script that a specification's file describes; see `runner.benchmarks.project_setup.rerun.watch_files`."""
+    """Watch the script that a specification's file describes; see `project_setup.rerun.watch_files`."""
     Watcher(json.loads(Path(spec).read_text())).run()
     os._exit(0)  # threads that still carry bytes must not hold up the exit

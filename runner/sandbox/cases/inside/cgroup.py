@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runner.sandbox.cases.inside import kernel
+from runner.sandbox.cases.inside import syscalls
 
 OWN_MB = 48
 """MiB for the supervisor itself."""
@@ -26,24 +26,24 @@ def join(place: str, lane: str, memory_mb: int, pids: int) -> None:
     else:
         _separate(Path(place, lane), "memory", {"memory.limit_in_bytes": memory})
         _separate(Path(place, lane), "pids", {"pids.max": processes})
-    kernel.unshare(kernel.NEWCGROUP)  # a case sees its group as the root, the same in every lane
+    syscalls.unshare(syscalls.NEWCGROUP)  # a case sees its group as the root, the same in every lane
 
 
 def _separate(group: Path, controller: str, limits: dict[str, str]) -> None:
     """Enter a group of version 1, which has one hierarchy per controller."""
     place = str(group.parent)
-    kernel.mount("cgroup", place, "cgroup", 0, controller)
+    syscalls.mount("cgroup", place, "cgroup", 0, controller)
     try:
         _enter(group, limits)
     finally:
-        kernel.unmount(place)
+        syscalls.unmount(place)
 
 
 def _unified(place: Path, lane: str, limits: dict[str, str]) -> None:
     """Enter a group of version 2. There a group with controllers has no processes, so the existing ones move to a
     sibling.
     """
-    kernel.mount("cgroup2", str(place), "cgroup2")
+    syscalls.mount("cgroup2", str(place), "cgroup2")
     try:
         rest = place / "rest"
         rest.mkdir(exist_ok=True)
@@ -52,7 +52,7 @@ def _unified(place: Path, lane: str, limits: dict[str, str]) -> None:
         (place / "cgroup.subtree_control").write_text("+memory +pids")
         _enter(place / lane, limits)
     finally:
-        kernel.unmount(str(place))
+        syscalls.unmount(str(place))
 
 
 def _enter(group: Path, limits: dict[str, str]) -> None:

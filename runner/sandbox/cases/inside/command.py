@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from runner.sandbox.cases.inside import kernel, person
+from runner.sandbox.cases.inside import syscalls, user
 
 CHUNK = 1 << 16
 FLOOD_BYTES = 64 << 20
@@ -200,8 +200,8 @@ def _follow(report: int, streams: Mapping[int, Stream], deadline: float) -> bool
 def _lead(isolation: Isolation, given: int, report: int, outputs: tuple[int, int]) -> NoReturn:
     """Act as the parent: never return, and print failures on the supervisor's stderr."""
     try:
-        kernel.die_with_parent()
-        person.first_to_go()
+        syscalls.die_with_parent()
+        user.first_to_go()
         started, starting = os.pipe()
         shell = os.fork()
         if shell == 0:

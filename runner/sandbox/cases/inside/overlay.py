@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from runner.sandbox.cases.inside import changes, command, kernel
-from runner.sandbox.cases.inside.ground import STAGE
+from runner.sandbox.cases.inside import changes, command, syscalls
+from runner.sandbox.cases.inside.root import STAGE
 
 _ROOT, _VIEW, _PREP, _COMMAND, _SHM = (
     f"{STAGE}/{part}" for part in ("root", "view", "prep", "command", "shm")
 )
 _WORK = {_PREP: f"{STAGE}/prep-work", _COMMAND: f"{STAGE}/command-work"}
 """Upper layer -> the work folder that the kernel needs beside it."""
-_SAFE = kernel.NOSUID | kernel.NODEV
+_SAFE = syscalls.NOSUID | syscalls.NODEV
 
 
 class Overlays:
@@ -39,7 +39,7 @@ class Overlays:
     @contextmanager
     def fresh(self) -> Iterator[Overlay]:
         """Yield a clean machine, removed without trace at the end."""
-        kernel.mount("tmpfs", STAGE, "tmpfs", _SAFE, f"{self._size},mode=0755")
+        syscalls.mount("tmpfs", STAGE, "tmpfs", _SAFE, f"{self._size},mode=0755")
         try:
             for folder in (_ROOT, _VIEW, _PREP, _COMMAND, _SHM, *_WORK.values()):
                 os.mkdir(folder, 0o755)
@@ -47,17 +47,17 @@ class Overlays:
             with closing(Overlay(self)) as stage:
                 yield stage
         finally:
-            kernel.unmount(STAGE)
+            syscalls.unmount(STAGE)
 
     def crew(self) -> command.Crew:
         """Return a crew in its own process and network namespaces, for the root that is mounted when it gets
         its order.
         """
         if self._network_used():
-            kernel.unshare(kernel.NEWNET)
-            kernel.loopback_up()
-        kernel.enter(self._own, kernel.NEWPID)  # otherwise a second namespace could not be made
-        kernel.unshare(kernel.NEWPID)
+            syscalls.unshare(syscalls.NEWNET)
+            syscalls.loopback_up()
+        syscalls.enter(self._own, syscalls.NEWPID)  # otherwise a second namespace could not be made
+        syscalls.unshare(syscalls.NEWPID)
         return command.Crew(self._isolation)
 
     def _network_used(self) -> bool:
@@ -95,12 +95,12 @@ class Overlay:
         try:
             return self._run(order)
         finally:
-            kernel.unmount(_ROOT)
+            syscalls.unmount(_ROOT)
 
     def run(self, order: command.Order) -> command.Ending:
         """Run the command."""
         lower = f"{_PREP}:/"
-        kernel.mount("overlay", _VIEW, "overlay", kernel.RDONLY, f"lowerdir={lower},redirect_dir=follow")
+        syscalls.mount("overlay", _VIEW, "overlay", syscalls.RDONLY, f"lowerdir={lower},redirect_dir=follow")
         _mount(lower, _COMMAND)
         return self._run(order)
 
@@ -124,20 +124,22 @@ class Overlay:
 def _mount(lower: str, upper: str) -> None:
     # redirect_dir: without it, renaming a folder of the image would fail.
     options = f"lowerdir={lower},upperdir={upper},workdir={_WORK[upper]},redirect_dir=on,index=off"
-    kernel.mount("overlay", _ROOT, "overlay", _SAFE, options)
+    syscalls.mount("overlay", _ROOT, "overlay", _SAFE, options)
 
 
 def _enter() -> None:
     """Give this process, which has its own process namespace, the rest of a machine."""
-    kernel.unshare(kernel.NEWNS | kernel.NEWIPC)
+    syscalls.unshare(syscalls.NEWNS | syscalls.NEWIPC)
     # Read-only: otherwise even a process without capabilities may set what belongs to uid 0.
-    kernel.mount("proc", f"{_ROOT}/proc", "proc", _SAFE | kernel.NOEXEC | kernel.RDONLY, "hidepid=2")
-    kernel.mount("/dev", f"{_ROOT}/dev", "", kernel.BIND)
-    kernel.mount("", f"{_ROOT}/dev", "", kernel.REMOUNT | kernel.BIND | kernel.RDONLY | kernel.NOSUID)
-    kernel.mount(
-        "devpts", f"{_ROOT}/dev/pts", "devpts", kernel.NOSUID | kernel.NOEXEC, "newinstance,ptmxmode=0666"
+    syscalls.mount("proc", f"{_ROOT}/proc", "proc", _SAFE | syscalls.NOEXEC | syscalls.RDONLY, "hidepid=2")
+    syscalls.mount("/dev", f"{_ROOT}/dev", "", syscalls.BIND)
+    syscalls.mount(
+        "", f"{_ROOT}/dev", "", syscalls.REMOUNT | syscalls.BIND | syscalls.RDONLY | syscalls.NOSUID
     )
-    kernel.mount(_SHM, f"{_ROOT}/dev/shm", "", kernel.BIND)  # noqa: S108 - a case's own
+    syscalls.mount(
+        "devpts", f"{_ROOT}/dev/pts", "devpts", syscalls.NOSUID | syscalls.NOEXEC, "newinstance,ptmxmode=0666"
+    )
+    syscalls.mount(_SHM, f"{_ROOT}/dev/shm", "", syscalls.BIND)  # noqa: S108 - a case's own
     os.chroot(_ROOT)
     os.chdir("/")
 

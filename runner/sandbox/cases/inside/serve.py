@@ -21,8 +21,9 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from runner.sandbox.cases.inside import calls, cgroup, changes, command, ground, kernel, person
-from runner.sandbox.cases.inside.copying import Copies, Copy
+from runner.sandbox.cases.inside import cgroup, changes, command, seccomp, syscalls, user
+from runner.sandbox.cases.inside import root as ground
+from runner.sandbox.cases.inside.copies import Copies, Copy
 from runner.sandbox.cases.inside.overlay import Overlay, Overlays
 
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -49,7 +50,7 @@ class Setting:
 def main(arguments: list[str]) -> int:
     """Run one of the two programs. Return 1, after a sentence on stderr, if this container cannot do what is asked."""
     work, setting = arguments[0], Setting(**json.loads(arguments[1]))
-    kernel.default_signals(but=command.IGNORED)
+    syscalls.default_signals(but=command.IGNORED)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
@@ -64,7 +65,7 @@ def prepare(setting: Setting) -> None:
     """Make the root ready, then run a first case. Raises `OSError` or `RuntimeError` where that cannot be done."""
     ground.prepare(setting.files_root, setting.workdir)
     if setting.how == "overlay":
-        kernel.own_mounts()
+        syscalls.own_mounts()
         ground.keep_names()
     else:
         ground.close()
@@ -82,7 +83,7 @@ def serve(setting: Setting) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host
     limits = setting.limits
     if setting.how == "overlay":
-        kernel.own_mounts()
+        syscalls.own_mounts()
         with suppress(OSError):  # the container's own limits still hold
             cgroup.join(ground.STAGE, setting.lane, limits["memory_mb"] + limits["disk_mb"], limits["pids"])
     stages = _stages(setting)
@@ -110,13 +111,13 @@ def _serve_one(stages: Overlays | Copies, setting: Setting) -> bool:
 def _stages(setting: Setting) -> Overlays | Copies:
     """Return the maker of clean machines, and drop the privileges that nothing this process executes may have."""
     limits = setting.limits
-    kernel.drop_bounding_set()
-    kernel.no_new_privileges()
+    syscalls.drop_bounding_set()
+    syscalls.no_new_privileges()
     caps = changes.Caps(limits["diff_entries"], limits["diff_seconds"], limits["text_bytes"])
-    program, largest = calls.program(), limits["disk_mb"] * MEGABYTE
+    program, largest = seccomp.program(), limits["disk_mb"] * MEGABYTE
 
     def become() -> None:
-        person.become(program, largest)
+        user.become(program, largest)
 
     if setting.how == "overlay":
         return Overlays(f"size={limits['disk_mb']}m,nr_inodes={limits['inodes']}", caps, become)
@@ -153,17 +154,17 @@ def _environment() -> dict[str, str]:
     given = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
     own = {name: value for name, value in given.items() if name not in _THE_CONTAINERS}
     usual = {"PATH": USUAL_PATH, "LANG": "C.UTF-8"}
-    return usual | own | {"HOME": person.HOME, "USER": person.NAME, "LOGNAME": person.NAME}
+    return usual | own | {"HOME": user.HOME, "USER": user.NAME, "LOGNAME": user.NAME}
 
 
 def _write(stage: Overlay | Copy, files_root: str, files: dict[str, str]) -> str:
     """Write the case's files as its user. Return why that failed, or an empty string."""
     root = stage.files + files_root
     os.makedirs(root, exist_ok=True)
-    os.chown(root, person.UID, person.GID)
+    os.chown(root, user.UID, user.GID)
     os.chdir(root)  # the case's user may not be able to enter it by its path
     try:
-        with person.acting():
+        with user.acting():
             for name, text in files.items():
                 if folder := os.path.dirname(name):
                     os.makedirs(folder, exist_ok=True)

@@ -13,6 +13,7 @@ import pytest
 
 from runner.benchmarks.project_setup.agent import response
 from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
+from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
 from runner.benchmarks.project_setup.agent.goals import missing
 from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
 from runner.benchmarks.project_setup.agent.loop import work
@@ -21,7 +22,6 @@ from runner.benchmarks.project_setup.agent.repetition import repetition
 from runner.benchmarks.project_setup.agent.response import Command, Control, Response
 from runner.benchmarks.project_setup.agent.summary import ends, shortened, tokens
 from runner.benchmarks.project_setup.deliverables import Outcomes, Reading, Rerun
-from runner.benchmarks.project_setup.fake_bench import FakeBench
 from runner.gateway import Gateway, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.protocols import Sandbox

@@ -22,13 +22,13 @@ from runner.benchmarks.project_setup.agent import guidelines, pages
 from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
 from runner.benchmarks.project_setup.agent.answers import ask_for, parsed
 from runner.benchmarks.project_setup.agent.ci import MOST_CANDIDATES, MOST_FILES, ci_hints, located
+from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
 from runner.benchmarks.project_setup.agent.hints import NOTHING
 from runner.benchmarks.project_setup.agent.ingredients import SearchError
 from runner.benchmarks.project_setup.agent.languages import languages, main_languages
 from runner.benchmarks.project_setup.agent.preparation import prepare, refusal
 from runner.benchmarks.project_setup.agent.tree import sources
 from runner.benchmarks.project_setup.agent.web import PAGES, HttpSearch, web_hints
-from runner.benchmarks.project_setup.fake_bench import FakeBench
 from runner.cli.config import build
 from runner.errors import Stopped
 from runner.records import Environment, Image, Model, SandboxSpec, Task

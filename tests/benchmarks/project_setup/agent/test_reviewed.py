@@ -10,9 +10,9 @@ from threading import Event
 
 import pytest
 
+from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
 from runner.benchmarks.project_setup.agent.goals import run_from_scratch
 from runner.benchmarks.project_setup.agent.languages import HEAD_BYTES, languages
-from runner.benchmarks.project_setup.fake_bench import FakeBench
 from runner.cli.config import build
 from runner.errors import ConfigError, Stopped
 from runner.protocols import Bench

@@ -11,7 +11,7 @@ import pytest
 from runner.benchmarks.project_setup.agent.terminal import CommandReport, Terminal, read_file, write_file
 from runner.errors import Stopped
 from runner.records import Environment, ExecSpec, SandboxSpec
-from runner.sandbox.docker import base
+from runner.sandbox.docker import base_image
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -32,8 +32,8 @@ Start = Callable[..., DockerSandbox]
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Start containers of the base image like an agent's, with limits."""
-    base.ensure(connect(), print)
-    environment = Environment(image=base.tag(), workdir="/workspace")
+    base_image.ensure(connect(), print)
+    environment = Environment(image=base_image.tag(), workdir="/workspace")
     gateway = tmp_path_factory.mktemp("gateway")
     with ExitStack() as stack:
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 import docker
 import pytest
 
-from runner.sandbox.docker import base, engine
+from runner.sandbox.docker import base_image, engine
 from tests.support.serving import serving
 
 
@@ -92,22 +92,22 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Registry]]:
         "Serving", (Registry,), {"blobs": blobs, "manifest": json.dumps(manifest).encode(), "stuck": None}
     )
     with serving(handler) as port:
-        monkeypatch.setattr(base, "PULLED", f"127.0.0.1:{port}/debian:trixie-slim")
+        monkeypatch.setattr(base_image, "PULLED", f"127.0.0.1:{port}/debian:trixie-slim")
         yield handler
 
 
 def inputs(files: dict[str, Path]) -> dict[str, bytes]:
-    with tarfile.open(fileobj=io.BytesIO(base.build_inputs(files))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(base_image.build_inputs(files))) as tar:
         return {member.name: part.read() for member in tar if (part := tar.extractfile(member))}
 
 
 def test_tag_is_a_digest_of_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = base.tag()
-    assert before == base.tag()
-    base.tag.cache_clear()
-    monkeypatch.setattr(base, "PACKAGES", (*base.PACKAGES, "sqlite3"))
-    assert base.tag() != before
-    base.tag.cache_clear()
+    before = base_image.tag()
+    assert before == base_image.tag()
+    base_image.tag.cache_clear()
+    monkeypatch.setattr(base_image, "PACKAGES", (*base_image.PACKAGES, "sqlite3"))
+    assert base_image.tag() != before
+    base_image.tag.cache_clear()
 
 
 def test_build_inputs_carry_proxies_and_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_minimal_debian_is_pulled_where_a_registry_answers(
     client: docker.DockerClient, registry: type[Registry]
 ) -> None:
     assert registry.blobs
-    assert base._pull(client, pytest.fail) == base.PULLED
-    assert client.images.get(base.PULLED).id
-    client.images.remove(base.PULLED)
+    assert base_image._pull(client, pytest.fail) == base_image.PULLED
+    assert client.images.get(base_image.PULLED).id
+    client.images.remove(base_image.PULLED)
 
 
 @pytest.mark.docker
@@ -148,20 +148,20 @@ def test_registry_that_hangs_costs_a_bounded_time(
     client: docker.DockerClient, registry: type[Registry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.stuck = Event()
-    monkeypatch.setattr(base, "PULL_SECONDS", 1.0)
+    monkeypatch.setattr(base_image, "PULL_SECONDS", 1.0)
     messages: list[str] = []
     started = time.monotonic()
-    assert base._pull(client, messages.append) is None
+    assert base_image._pull(client, messages.append) is None
     assert time.monotonic() - started < 20
-    assert messages == [f"{base.PULLED} cannot be pulled: not within 1 s"]
+    assert messages == [f"{base_image.PULLED} cannot be pulled: not within 1 s"]
     registry.stuck.set()
 
 
 @pytest.mark.docker
 def test_image_is_there_and_made_once(client: docker.DockerClient) -> None:
-    image = base.ensure(client, pytest.fail)
-    assert (image.reference, image.origin) == (base.tag(), "local")
-    assert client.images.get(base.tag()).labels["assay.origin"] in ("pulled", "debootstrap")
+    image = base_image.ensure(client, pytest.fail)
+    assert (image.reference, image.origin) == (base_image.tag(), "local")
+    assert client.images.get(base_image.tag()).labels["assay.origin"] in ("pulled", "debootstrap")
 
 
 @pytest.mark.docker
@@ -176,7 +176,9 @@ def test_image_is_there_and_made_once(client: docker.DockerClient) -> None:
     ],
 )
 def test_content(client: docker.DockerClient, command: str, expected: str) -> None:
-    printed = client.containers.run(base.tag(), ["bash", "-c", command], network_mode="none", remove=True)
+    printed = client.containers.run(
+        base_image.tag(), ["bash", "-c", command], network_mode="none", remove=True
+    )
     assert printed.decode() == expected
 
 
@@ -184,19 +186,19 @@ def test_content(client: docker.DockerClient, command: str, expected: str) -> No
 def test_image_trusts_debians_certificates_alone(client: docker.DockerClient) -> None:
     """A build behind a proxy that inspects TLS must not leave the proxy's certificate behind."""
     script = "grep -c BEGIN /etc/ssl/certs/ca-certificates.crt; ls /usr/share/ca-certificates/mozilla/*.crt | wc -l"
-    printed = client.containers.run(base.tag(), ["sh", "-c", script], network_mode="none", remove=True)
+    printed = client.containers.run(base_image.tag(), ["sh", "-c", script], network_mode="none", remove=True)
     trusted, shipped = printed.split()
     assert trusted == shipped
 
 
 @pytest.mark.docker
 def test_nothing_of_this_machine_stays_in_it(client: docker.DockerClient) -> None:
-    image = client.images.get(base.tag())
+    image = client.images.get(base_image.tag())
     variables = image.attrs["Config"]["Env"] or []
     assert all(each.startswith("PATH=") for each in variables), (
         "proxies and certificate paths are not committed"
     )
-    container = client.containers.create(base.tag())
+    container = client.containers.create(base_image.tag())
     try:
         for name in ("etc/resolv.conf", "etc/hostname"):
             stream, _ = container.get_archive(f"/{name}")

@@ -1,6 +1,6 @@
 r"""Look for the answers of tasks in folders of a sandbox, by names of packages and by content of files.
 
-Runs in a sandbox, on the `python` runtime (standard library only), and is imported by `runner.sweeps.reach`, so that answers
+Runs in a sandbox, on the `python` runtime (standard library only), and is imported by `answers_in_reach`, so that answers
 and what is searched are cut into the same pieces.
 
     python3 reach_inside.py WANTED.json     {"answers": {KEY: {"packages": {ECOSYSTEM: [NAME]}, "files": [FILE]}},

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import FetchError, ImageError
-from runner.sandbox import archive
-from runner.sandbox.docker import base, engine
+from runner.sandbox import tar_streams
+from runner.sandbox.docker import base_image, engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,13 +24,13 @@ def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Pat
     `EngineError` and `ImageError` when there is no container to fetch it in.
     """
     client = engine.connect()
-    base.ensure(client, say)
+    base_image.ensure(client, say)
     expected = digest.replace("sha256:", "SHA256:")
     failure = f"{path} could not be fetched"
     try:
-        with base.run_script(client, base.tag(), SCRIPT, (path, expected), failure) as container:
-            stream, _ = container.get_archive(f"{base.BUILD_DIR}/{FETCHED}")
-            content = archive.read_file(stream)
+        with base_image.run_script(client, base_image.tag(), SCRIPT, (path, expected), failure) as container:
+            stream, _ = container.get_archive(f"{base_image.BUILD_DIR}/{FETCHED}")
+            content = tar_streams.read_file(stream)
     except ImageError as error:
         raise FetchError(str(error)) from error
     if content is None:

@@ -9,7 +9,7 @@ from runner.errors import ReleasedError
 from runner.records import Build, BuildSpec, BundleRecipe, InstalledBundle, Reaped, SandboxSpec
 from runner.records.cases import CaseSide
 from runner.sandbox.cases.box import DockerCaseBox
-from runner.sandbox.docker import builds, bundles, engine, reaper
+from runner.sandbox.docker import agent_builds, bundles, engine, reaper
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.images import Images
 from runner.sandbox.limits import Limits
@@ -33,7 +33,7 @@ class Host:
     ) -> AbstractContextManager[Build]:
         """Return a context in which the built image exists."""
         self._check()
-        return builds.build_image(self._client.api, spec, limits, cancelled)
+        return agent_builds.build_image(self._client.api, spec, limits, cancelled)
 
     def cases(self, side: CaseSide) -> DockerCaseBox:
         """Return a box whose containers start when it is entered."""
@@ -56,6 +56,6 @@ class Host:
         reaper.release(engine.connect().api)
 
     def _check(self) -> None:
-        """Raise `ReleasedError` once the sandboxes are released: a thread that lost its sandbox must not open another."""
+        """Raise `ReleasedError` once the sandboxes are released: a thread whose sandbox is gone opens no other."""
         if self._is_released:
             raise ReleasedError("This process is about to end and starts no more sandboxes.")

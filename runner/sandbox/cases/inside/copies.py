@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.sandbox.cases.inside import changes, command, kernel, person
-from runner.sandbox.cases.inside.ground import Folder, folders
+from runner.sandbox.cases.inside import changes, command, syscalls, user
+from runner.sandbox.cases.inside.root import Folder, folders
 
 _SHARED_MEMORY = Folder("/dev/shm", 0, 0o1777)  # noqa: S108 - a case's own
 _QUEUES = Folder("/dev/mqueue", 0, 0o1777)
@@ -31,7 +31,7 @@ class Copies:
         self.caps = caps
         self.watched = folders(files_root)
         self.isolation = command.Isolation(_nothing, become, _end)
-        kernel.adopt_orphans()
+        syscalls.adopt_orphans()
 
     @contextmanager
     def fresh(self) -> Iterator[Copy]:
@@ -89,7 +89,7 @@ def _end(parent: int) -> int:
     The signal goes to every process, from a user who may kill nobody else, so no new process can be missed. For that
     moment those processes could kill this one too. Then the case is lost, and nothing else.
     """
-    os.setresuid(person.UID, person.UID, 0)
+    os.setresuid(user.UID, user.UID, 0)
     try:
         os.kill(_EVERYBODY, signal.SIGKILL)
     except ProcessLookupError:
@@ -107,7 +107,7 @@ def _end(parent: int) -> int:
 
 def _remove_objects() -> None:
     libc = ctypes.CDLL(None)
-    with person.acting():  # the objects' owner: nobody else may remove them
+    with user.acting():  # the objects' owner: nobody else may remove them
         for table, call in _TABLES.items():
             for line in Path("/proc/sysvipc", table).read_text().splitlines()[1:]:
                 identity = int(line.split()[1])

@@ -18,7 +18,7 @@ from docker import APIClient
 
 from runner.errors import EngineError
 from runner.records import Build, BuildSpec, Environment, ExecSpec, SandboxSpec
-from runner.sandbox.docker.builds import CACHED, _Steps, marked
+from runner.sandbox.docker.agent_builds import CACHED, _Steps, marked
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON
@@ -207,6 +207,6 @@ def test_a_step_that_ends_while_it_is_bounded_is_no_fault_of_the_engines(
 def test_a_step_that_cannot_be_bounded_does_not_run_for_long(
     forgetful: Callable[..., _Steps], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.sandbox.docker.builds.UNBOUND_SECONDS", 0.5)
+    monkeypatch.setattr("runner.sandbox.docker.agent_builds.UNBOUND_SECONDS", 0.5)
     with pytest.raises(EngineError, match=r"cannot be limited.*container not running"):
         forgetful(*[1] * 1000)._start("running")

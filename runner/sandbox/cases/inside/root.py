@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.sandbox.cases.inside import kernel
-from runner.sandbox.cases.inside.person import GID, HOME, NAME, UID
+from runner.sandbox.cases.inside import syscalls
+from runner.sandbox.cases.inside.user import GID, HOME, NAME, UID
 
 OURS = "/opt/assay"
 STAGE = f"{OURS}/stage"
@@ -83,7 +83,7 @@ def keep_names() -> None:
     for path in map(Path, _BOUND):
         content = path.read_bytes()
         with suppress(OSError):  # it was not a mount
-            kernel.unmount(str(path))
+            syscalls.unmount(str(path))
         _make_plain(path)
         path.write_bytes(content)
 

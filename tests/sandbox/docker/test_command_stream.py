@@ -12,7 +12,7 @@ import pytest
 from docker import APIClient
 
 from runner.sandbox.command_output import Output
-from runner.sandbox.docker.exec_stream import Attached, follow
+from runner.sandbox.docker.command_stream import Attached, follow
 
 ANSWER = b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
 Engine = Callable[..., Attached]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.sandbox.cases.inside import kernel
+from runner.sandbox.cases.inside import syscalls
 
 UID = GID = 9999
 """A number that images give to nobody."""
@@ -30,7 +30,7 @@ def become(program: bytes, file_bytes: int) -> None:
     os.setgroups([])
     os.setresgid(GID, GID, GID)
     os.setresuid(UID, UID, UID)
-    kernel.filter_calls(program)
+    syscalls.filter_calls(program)
 
 
 def first_to_go() -> None:

@@ -32,10 +32,10 @@ from requests import Response
 
 from runner.errors import EngineError, SpoiledMachine
 from runner.records import Build, BuildSpec, ErrorInfo, Image
-from runner.sandbox import archive
+from runner.sandbox import tar_streams
 from runner.sandbox.command_output import Excess, stopper
-from runner.sandbox.docker import disk as usage
-from runner.sandbox.docker import engine, open_network, stuck
+from runner.sandbox.docker import disk_usage as usage
+from runner.sandbox.docker import engine, open_network, unblock
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.images import arguments_of, events_of
 from runner.sandbox.docker.reaper import owner_labels
@@ -43,7 +43,7 @@ from runner.sandbox.limits import MEGABYTE, Limits
 
 REPOSITORY = "assay-rerun"
 CACHED = ("assay.role", "rerun")
-"""Label and value of every layer that an agent's Dockerfile made. `runner.sandbox.docker.purge` finds layers by this label."""
+"""Label and value of every layer that an agent's Dockerfile made. `docker.purge` finds layers by this label."""
 PULLED = "assay-rerun-from"
 """Repository of second names for images that agents' Dockerfiles pulled."""
 CACHE_BYTES = 50 << 30
@@ -96,7 +96,7 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
     open_network.ensure(api)
     steps = _Steps(api, limits.pids)
     reason = stopper(spec.timeout_seconds, cancelled)
-    with archive.Packer() as pack, usage.DiskWatch(lambda: steps.excess(limits)) as disk:
+    with tar_streams.Packer() as pack, usage.DiskWatch(lambda: steps.excess(limits)) as disk:
         for name, folder in spec.folders.items():
             pack.directory(name, 0o755)
             pack.folder(name, folder)
@@ -191,7 +191,7 @@ class _Steps:
         """Wait until nothing of the build runs any more. The engine ends a step that nobody follows in its own time."""
         deadline = time.monotonic() + GONE_SECONDS
         while self._running and time.monotonic() < deadline:
-            if stuck.remove(self._api, self._running, GONE_SECONDS):
+            if unblock.remove(self._api, self._running, GONE_SECONDS):
                 return
             time.sleep(LOOK_SECONDS)
         if self._running:

@@ -3,7 +3,7 @@
 An agent's commands can read its own installation: an unprivileged process cannot be kept from what its parent must
 read. A trial whose answer lies there would measure copying. It is refused before anything is paid for, or flagged with
 `dataset.answers_in_reach=flag`. An answer is found by the names of its packages, which locks tell before anything is
-installed, and by the content of its files (`runner.sweeps.reach_inside`). Contents are searched once for each bundle, image
+installed, and by the content of its files (`answers_in_reach_inside`). Contents are searched once for each bundle, image
 and answer, and the findings are cached.
 """
 
@@ -21,12 +21,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from runner.errors import ImageError, ProgramError
+from runner.files import write_atomically
 from runner.records import Answer, BundleRecipe, ExecSpec, Record, SandboxSpec
 from runner.sandbox.inside import PYTHON, ROOT
-from runner.sweeps import reach_inside
+from runner.sweeps import answers_in_reach_inside
+from runner.sweeps.answers_in_reach_inside import normalised, pieces
 from runner.sweeps.plan import Plan, identity
-from runner.sweeps.reach_inside import normalised, pieces
-from runner.sweeps.store import write_atomically
 from runner.terminal.escaping import Say, one_line, step
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _found(
             # What the task gives to the agent is no secret; the rest are the kernel's files and other parts.
             "without": [sandbox.workdir, "/proc", "/sys", "/dev", ROOT, PLACE] if part.root == "/" else [],
         }
-        program = Path(reach_inside.__file__).read_text()
+        program = Path(answers_in_reach_inside.__file__).read_text()
         command = ExecSpec(
             argv=(PYTHON, "-I", "-S", f"{PLACE}/search.py", f"{PLACE}/wanted.json"),
             cwd="/",
@@ -242,7 +242,7 @@ def _key(answer: Answer) -> str:
 
 @cache
 def _how() -> str:
-    return _digest(*(Path(module).read_text() for module in (__file__, reach_inside.__file__)))
+    return _digest(*(Path(module).read_text() for module in (__file__, answers_in_reach_inside.__file__)))
 
 
 def _digest(*parts: str) -> str:

@@ -1,0 +1,83 @@
+"""Sdists: what the package index publishes of a version, fetched by digest without running any of its code."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import tempfile
+import tomllib
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from runner.archives import unpack
+from runner.benchmarks.sources import packages
+from runner.benchmarks.sources.references import FETCH_SECONDS, file_digest, run_client, same
+from runner.errors import ConfigError
+
+
+def sdist_digest(package: str, version: str) -> str:
+    """Return the digest that the package index gives for an sdist. Raises `ConfigError` when it has none."""
+    with tempfile.TemporaryDirectory() as folder:
+        return str(_sdist(package, version, Path(folder))["hash"])
+
+
+def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
+    """Fetch an sdist of this digest, `sha256:..`, and unpack it unbuilt: nothing of it runs on this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        address = str(_sdist(package, version, place)["url"])
+        packed = place / "sdist"
+        trusted = ssl.create_default_context()
+        with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
+            packed.write_bytes(answer.read())
+        same(file_digest(packed), wanted, package)
+        unpack(packed, into, without_top=True)
+
+
+def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
+    """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index.
+
+    uv is told what the package needs, namely nothing, so that it builds no sdist to find out. With `--no-build` it
+    would find no sdist at all.
+    """
+    from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
+
+    name, pin = packages.python_name(package), f"{package}=={packages.python_version(version)}"
+    (place / "pyproject.toml").write_text(
+        f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
+        f"dependencies = [{json.dumps(packages.required(pin))}]\n"
+    )
+    settings = place / "uv.toml"
+    settings.write_text(f"[[dependency-metadata]]\nname = {json.dumps(name)}\nrequires-dist = []\n")
+    run_client([find_uv_bin(), "lock", "--quiet", "--config-file", str(settings)], str(place))
+    locked_packages = tomllib.loads((place / "uv.lock").read_text())["package"]
+    found: dict[str, Any] | None = next(
+        (of.get("sdist") for of in locked_packages if of["name"] == name), None
+    )
+    if not found:
+        raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
+    return found
+
+
+def locked(requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """Requirements and all that they need, as `name==version --hash=..`. Raises `ConfigError`."""
+    from uv import find_uv_bin  # noqa: PLC0415 - as above
+
+    if not requirements:
+        return ()
+    options = (
+        "--quiet",
+        "--no-config",
+        "--python-version",
+        "3.13",
+        "--generate-hashes",
+        "--no-annotate",
+        "--no-header",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = Path(folder, "requirements.in")
+        wanted.write_text("\n".join(map(packages.required, requirements)))
+        command = [find_uv_bin(), "pip", "compile", *options, "--only-binary", ":all:", str(wanted)]
+        text = run_client(command, folder)
+    return tuple(packages.lines_of(text))

@@ -1,0 +1,15 @@
+"""Names of files in a trial's folder; `runner.sweeps.store` draws the whole folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+RECORD: Final = "record.json"
+LEDGER: Final = "ledger.jsonl"
+JUDGE_LEDGER: Final = "judge.jsonl"
+SENT: Final = ".sent"
+"""Suffix of the file beside a ledger that lists the calls sent so far. The file is gone when its session ends."""
+PROBE_LEDGER: Final = "probe.jsonl"
+"""Ledger of our own smallest call after a provider's refusal. Not part of the trial's spend."""
+SHARED: Final = "shared.jsonl"
+"""Ledger of other trials' calls whose answers this trial was given; for replays, and nobody's spend."""
