@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -19,13 +20,17 @@ FILES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "metrics").rglob("*.p
 HOMES = {
     "hydra": ("runner.cli.compose",),
     "omegaconf": ("runner.cli.compose", "runner.cli.config", "runner.jobs"),
-    "mlflow": ("runner.tracking.mlflow",),
-    "docker": ("runner.sandbox",),
+    "mlflow": ("runner.tracking",),
+    "docker": ("runner.sandbox.docker", "runner.sandbox.cases"),
     "litellm": ("runner.gateway",),
 }
 """Library -> the only modules that know it."""
-IMPLEMENTATIONS = ("agents", "datasets", "executors", "jobs", "tracking")
-"""Reached through `_target_`, so imported by nobody but their own kind."""
+ROOMS = (
+    *("errors", "records", "locks", "resources", "files", "terminal", "archives", "protocols"),
+    *("sandbox", "gateway", "agents", "sweeps", "trials", "cli", "report", "tracking", "jobs"),
+    *("benchmarks.sources", "benchmarks.*", "__main__"),
+)
+"""Rooms of `runner/`, from the ground up: a module imports modules of its own room and of rooms named before it."""
 HEAVY = {"docker", "hydra", "litellm", "mlflow", "numpy", "omegaconf", "pandas", "pydantic", "rich", "scipy"}
 
 
@@ -55,19 +60,12 @@ def test_the_arrows_of_the_architecture(file: Path) -> None:
     for library, homes in HOMES.items():
         if any(_within(name, (library,)) for name in names):
             assert _within(module, homes), f"{module} must not know {library}"
-    ours = {name for name in names if _within(name, ("runner",))}
-    for foundation in ("runner.records", "runner.errors", "metrics"):
-        if _within(module, (foundation,)):
-            others = {name for name in ours if not _within(name, (foundation,))}
-            assert not others, f"{module} imports nothing of the runner"
-    for part in IMPLEMENTATIONS:
-        if not _within(module, tuple(f"runner.{name}" for name in IMPLEMENTATIONS)):
-            assert not any(_within(name, (f"runner.{part}",)) for name in ours), f"{module} names {part}"
 
 
+@cache
 def _arrows() -> dict[str, set[str]]:
     """Module -> the modules of `runner` it imports, be it lazily or for the type checker alone."""
-    modules = {_module(file): file for file in FILES}
+    modules = {name: file for file in FILES if (name := _module(file)).startswith("runner.")}
     arrows = {}
     for module, file in modules.items():
         nodes = list(ast.walk(ast.parse(file.read_text())))
@@ -78,6 +76,28 @@ def _arrows() -> dict[str, set[str]]:
                 names |= {name if name in modules else str(node.module) for name in inner}
         arrows[module] = names & modules.keys() - {module}
     return arrows
+
+
+def _room(module: str) -> str:
+    parts = module.split(".")[1:]
+    return ".".join(parts[:2]) if parts[0] == "benchmarks" else parts[0]
+
+
+def _floor(room: str) -> int:
+    return ROOMS.index(room if room in ROOMS else "benchmarks.*" if room.startswith("benchmarks.") else room)
+
+
+@pytest.mark.parametrize("module", sorted(_arrows()))
+def test_a_module_imports_only_what_lies_beneath_it(module: str) -> None:
+    """The generic line never imports a benchmark, and no benchmark imports another one."""
+    for name in _arrows()[module] - {"runner"}:
+        if (there := _room(name)) != (here := _room(module)):
+            assert _floor(there) < _floor(here), f"{module} must not import {name}"
+
+
+def test_metrics_import_nothing_of_the_runner() -> None:
+    files = [file for file in FILES if _within(_module(file), ("metrics",))]
+    assert not [name for file in files for name, _ in _imports(file) if _within(name, ("runner",))]
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

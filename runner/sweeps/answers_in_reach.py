@@ -3,8 +3,8 @@
 An agent's commands can read its own installation: an unprivileged process cannot be kept from what its parent must
 read. A trial whose answer lies there would measure copying. It is refused before anything is paid for, or flagged with
 `dataset.answers_in_reach=flag`. An answer is found by the names of its packages, which locks tell before anything is
-installed, and by the content of its files (`answers_in_reach_inside`). Contents are searched once for each bundle, image
-and answer, and the findings are cached.
+installed, and by the content of its files (`answers_in_reach_inside`). Contents are searched once for each bundle,
+image and answer, and the findings are cached.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The examples at the end of a CLI-Tool-Bench prompt: one case a class, with what the reference did.
 
-`python -m tests.support.prompt_examples TASK RUN` rewrites them, where RUN is what the verifier stored of the reference.
+`python -m tests.support.prompt_examples TASK RUN` rewrites them; RUN is the verifier's folder of the reference.
 """
 
 from __future__ import annotations

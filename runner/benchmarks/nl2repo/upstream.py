@@ -27,6 +27,7 @@ from runner.benchmarks.sources.references import (
     made,
     same,
 )
+from runner.benchmarks.sources.sdists import sdist_source
 from runner.benchmarks.sources.task_files import copy_tree, digest, tree_digest
 from runner.records import Record
 

@@ -16,9 +16,17 @@ from docker.errors import APIError, NotFound
 
 from runner.errors import EngineError, ImageError, SpoiledMachine
 from runner.records import Changes, Counted, ExecResult, ExecSpec, Image, SandboxSpec
-from runner.sandbox import liveness, tar_streams
+from runner.sandbox import tar_streams
 from runner.sandbox.command_output import Excess, Output, Stop, stopper
-from runner.sandbox.docker import agent_builds, entrypoint, kernel_counters, launch, open_network, unblock
+from runner.sandbox.docker import (
+    agent_builds,
+    entrypoint,
+    kernel_counters,
+    launch,
+    liveness,
+    open_network,
+    unblock,
+)
 from runner.sandbox.docker import disk_usage as usage
 from runner.sandbox.docker.command_stream import Attached, exit_code, follow
 from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults, explanation
