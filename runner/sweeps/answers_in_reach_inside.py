@@ -3,7 +3,7 @@ r"""Look for the answers of tasks in folders of a sandbox, by names of packages 
 Runs in a sandbox, on the `python` runtime (standard library only). `answers_in_reach` imports it, so that answers and
 what is searched are cut into the same pieces.
 
-    python3 answers_in_reach_inside.py WANTED.json  {"answers": {KEY: {"packages": {ECOSYSTEM: [NAME]}, "files": [FILE]}},
+    python3 - WANTED.json  {"answers": {KEY: {"packages": {ECOSYSTEM: [NAME]}, "files": [FILE]}},
                                              "parts": {NAME: FOLDER}, "without": [FOLDER]}
                                             FILE: [name, [piece], [literal]], each byte a character
     prints {PART: {KEY: {"path": .., "what": ..}}}: the first place of an answer, and its relation to the answer
