@@ -57,6 +57,7 @@ def pages() -> dict[str, str]:
     classes = _classes()
     made = {f"reference/configuration/{name}.md": _configuration(name, classes) for name in _groups()}
     made["reference/cli.md"] = _command_line()
+    made["contributing.md"] = (ROOT / "CONTRIBUTING.md").read_text()
     return made | {_page(name): _python(name, modules) for name, modules in _packages()}
 
 

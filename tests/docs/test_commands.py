@@ -31,7 +31,7 @@ from tests.support.sweeps import finished_sweep
 DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 PREAMBLE = Path(__file__).with_name("commands.sh")
 FENCE = re.compile(
-    r"^(?P<indent> *)```(?P<word>[\w-]*)[^\n]*\n(?P<body>.*?)^ *```$", re.MULTILINE | re.DOTALL
+    r"^(?P<indent> *)```(?P<word>[\w-]*)(?P<about>[^\n]*)\n(?P<body>.*?)^ *```$", re.MULTILINE | re.DOTALL
 )
 MARK = re.compile(r"<!-- (?P<name>[\w-]+)(?:: (?P<value>.+?))? -->")
 COMMAND = ("bash", "sh", "shell", "console")
@@ -63,7 +63,7 @@ def blocks(page: Path) -> list[Block]:
     text = page.read_text()
     found = []
     for fence in FENCE.finditer(text):
-        if fence["word"] not in COMMAND:
+        if fence["word"] not in COMMAND or "title=" in fence["about"]:  # a title is the name of a file
             continue
         before = text[: fence.start()].rstrip("\n").splitlines()
         marks = set()
