@@ -8,15 +8,21 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from runner.__main__ import QUIET
 from runner.resources import ROOT
+from tests.support.serving import KEY_VARIABLE
 from tests.support.sweeps import Door
+
+if TYPE_CHECKING:
+    from runner.gateway import Gateway
 
 os.environ.update(QUIET)
 os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have one, by which every table would be narrower
@@ -88,3 +94,18 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """The command line, called from a folder of the test's own."""
     monkeypatch.chdir(tmp_path)
     return Door(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture(scope="session")
+def gateway() -> Iterator[Gateway]:
+    """Open one gateway for all tests of a worker, since importing litellm takes seconds.
+
+    The path of its folder must be short, and agents of any user pass through it.
+    """
+    from runner.gateway import Gateway  # noqa: PLC0415 - as above
+
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(KEY_VARIABLE, "sk-fake")
+        Path(folder).chmod(0o755)
+        with Gateway(Path(folder) / "s") as gateway:
+            yield gateway

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ import pytest
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour
 from runner.records import Budget, Usage
-from tests.agents.trials import AGENTS, FOREIGN, KEY_VARIABLE, LOOK, Outcome, shell, shipped, trial
+from tests.agents.trials import AGENTS, FOREIGN, LOOK, Outcome, shell, shipped, trial
 
 SLOW_SECONDS = 90.0
 DEADLINE_SECONDS = 240.0
@@ -25,16 +24,6 @@ OUTPUT = "seq 1 6000 | tr '\\n' ' '"
 """About 30 KB, as much as an agent shows its model of one command."""
 STAGGER_SECONDS = 4.0
 """From start to start: they sleep at once, but that all of them start at once would hurt what runs beside them."""
-
-
-@pytest.fixture(scope="session")
-def gateway() -> Iterator[Gateway]:
-    """Its folder has a short name, and agents of any user may pass through."""
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv(KEY_VARIABLE, "sk-fake")
-        Path(folder).chmod(0o755)
-        with Gateway(Path(folder) / "s") as gateway:
-            yield gateway
 
 
 @pytest.fixture(scope="session")

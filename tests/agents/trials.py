@@ -22,10 +22,10 @@ from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
+from tests.support.serving import KEY_VARIABLE
 from tests.support.tasks_factory import dataset, make_task
 
 AGENTS = sorted(path.stem for path in (CONF / "agent").glob("*.yaml") if "CliAgent" in path.read_text())
-KEY_VARIABLE = "FAKE_API_KEY"
 NATIVE = {
     "claude_code": "anthropic/claude-sonnet-4-6",
     "codex": "openai/gpt-5.5",

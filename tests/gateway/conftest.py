@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from runner.gateway import Gateway, Session, SessionSpec
 from runner.records import Budget, Model, Prices
+from tests.support.serving import KEY_VARIABLE
 
 Json = dict[str, Any]
 Open = Callable[..., Session]
@@ -23,17 +23,10 @@ CANARY = "sk-canary-0123456789abcdef"
 PRICES = Prices(input=2.0, output=10.0, cache_creation=2.5, cache_hit=0.5)
 
 
-@pytest.fixture(scope="session")
-def gateway() -> Iterator[Gateway]:
-    """Open one gateway for all tests of a worker, since importing litellm takes seconds. Its path must be short."""
-    with tempfile.TemporaryDirectory() as folder, Gateway(Path(folder)) as gateway:
-        yield gateway
-
-
 @pytest.fixture(autouse=True)
 def canary(monkeypatch: pytest.MonkeyPatch) -> str:
     """The provider's key."""
-    monkeypatch.setenv("FAKE_API_KEY", CANARY)
+    monkeypatch.setenv(KEY_VARIABLE, CANARY)
     return CANARY
 
 

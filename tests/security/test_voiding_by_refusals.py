@@ -6,8 +6,7 @@ request of an agent's can cause that.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,12 +42,6 @@ def asking(api: ApiName, path: str, body: str) -> CliAgent:
     script, body = (text.replace("{", "{{").replace("}", "}}") for text in (ASK, body))
     argv = ("/opt/assay/python/bin/python3", "-c", script, "{base_url}", "{key}", path, body, "{prompt}")
     return CliAgent(name="asking", version="1", argv=argv, api=api)
-
-
-@pytest.fixture(scope="module")
-def gateway() -> Iterator[Gateway]:
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder, Gateway(Path(folder)) as gateway:
-        yield gateway
 
 
 @pytest.fixture

@@ -10,6 +10,9 @@ from threading import Thread
 
 from runner.sandbox.docker.engine import connect
 
+KEY_VARIABLE = "FAKE_API_KEY"
+"""Variable that holds the key of the fake provider; the fixture `gateway` sets it."""
+
 
 def bridge_address() -> str:
     """Return this machine's address on the engine's default bridge.

@@ -14,15 +14,21 @@ from runner.records import ApiName, Model, ModelCall
 from runner.sweeps import preflight
 from runner.sweeps.preflight import Route
 from tests.gateway.conftest import CANARY, PRICES
+from tests.support.serving import KEY_VARIABLE
 
 REFUSED = Behaviour(status_code=401, message=f"No such key:\x1b[2J {CANARY}")
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, CANARY)
 
 
 def route(url: str, api: ApiName = "chat", **changed: Any) -> Route:
     fields = {
         "name": "fake",
         "id": "openai/x",
-        "api_key_env": "FAKE_API_KEY",
+        "api_key_env": KEY_VARIABLE,
         "api_base": url,
         "prices": PRICES,
     }

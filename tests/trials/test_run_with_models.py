@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from tests.gateway.answering import answering
 from tests.support.tasks_factory import dataset, make_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.docker
 
@@ -62,14 +61,6 @@ def scripted(tmp_path: Path) -> Model:
     turns = [{"say": "Make it.", "run": "touch /app/done"}, {"say": "Look.", "run": "ls"}]
     policy.write_text(yaml.safe_dump({"name": "two", "default": turns}))
     return Model(name="two", backend="scripted", id="scripted/two", policy=policy, prices=PRICES)
-
-
-@pytest.fixture(scope="module")
-def gateway() -> Iterator[Gateway]:
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
-        Path(folder).chmod(0o755)
-        with Gateway(Path(folder)) as gateway:
-            yield gateway
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -29,13 +28,6 @@ YES = Behaviour(text='{"equivalent": true, "reason": "the same counts"}', usage=
 NO = Behaviour(text='```json\n{"equivalent": false}\n```', usage=USAGE)
 NONSENSE = Behaviour(text="Yes, I think so.", usage=USAGE)
 PAIR = Pair.of("a 1\nb 2\n", "b: 2, a: 1")
-
-
-@pytest.fixture(scope="module")
-def gateway() -> Iterator[Gateway]:
-    """One for all: importing litellm takes seconds. Its folder's path must be short."""
-    with tempfile.TemporaryDirectory() as folder, Gateway(Path(folder)) as gateway:
-        yield gateway
 
 
 def a_judge(fake: FakeUpstream, *, usd: float = 1.0, key: str | None = None, **params: object) -> Judge:

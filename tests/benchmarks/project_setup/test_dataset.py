@@ -89,9 +89,9 @@ def test_a_bad_task_file_is_refused_with_the_reason(
     assert good.refused is None
 
 
-def test_a_task_file_that_is_no_yaml_is_refused(bench: ProjectSetupBench) -> None:
+def test_a_task_file_that_is_not_yaml_is_refused(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / TASK).write_text("{")
-    assert "is no YAML" in str(only(bench).refused)
+    assert "is not YAML" in str(only(bench).refused)
 
 
 def test_without_a_truth_nothing_is_judged(bench: ProjectSetupBench) -> None:

@@ -23,7 +23,7 @@ from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
-from tests.agents.trials import KEY_VARIABLE
+from tests.support.serving import KEY_VARIABLE
 from tests.support.tasks_factory import dataset, make_task
 
 SCRIPTED = "#!/bin/bash\nmake check\n"
