@@ -165,6 +165,9 @@ def test_marks_of_a_block_say_something_true(block: Block) -> None:
     assert {mark.partition(": ")[0] for mark in block.marks} <= MARKS
     if (by := block.value("run-by")) is not None:
         assert (ROOT / by).is_file(), f"{block.place} is said to be run by {by}, which does not exist"
+        if by.startswith(".ci"):
+            run = (ROOT / by).read_text().splitlines()
+            assert set(block.text.splitlines()) <= set(run), f"{block.place}: {by} runs something else"
     for target in re.findall(r"^make ([a-z-]+)", block.text, re.MULTILINE):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), f"no target {target}"
 
