@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from metrics.errors import TableError
 from runner.cli import arguments
@@ -65,7 +66,9 @@ def _fail(error: Exception, code: int) -> int:
 
 
 def assay() -> int:
-    """Do what was typed, as `assay` or `python -m runner`."""
+    """Do what was typed, as `assay` or `python -m runner`. Either imports from the current folder first."""
+    if not {"", str(Path.cwd())} & set(sys.path):
+        sys.path.insert(0, "")
     sys.excepthook = show_exception
     return main(sys.argv[1:])
 

@@ -97,14 +97,22 @@ def test_an_installed_copy_answers_questions_with_the_users_own_options(
     assert [path.name for path in folder.iterdir()] == ["conf"], "it was asked and has written nothing here"
 
 
+def test_an_installed_copy_runs_a_class_of_the_current_folder(installed: Path, folder: Path) -> None:
+    (folder / "conf/job").mkdir()
+    (folder / "conf/job/greet.yaml").write_text("# Greet.\n_target_: greetings.Greet\n")
+    (folder / "greetings.py").write_text(
+        "from runner.sweeps.cells import Job, Sweep\n\n\n"
+        "class Greet(Job):\n    def run(self, sweep: Sweep) -> int:\n        print('hello')\n        return 0\n"
+    )
+    assert _run([installed / "assay", "job=greet"], folder) == "hello\n"
+
+
 @pytest.mark.docker
 def test_an_installed_copy_runs_a_sweep_whose_trials_are_those_of_the_checkout(
     installed: Path, folder: Path
 ) -> None:
-    cache = folder / "cache"
-    _run([installed / "python", "-m", "runner", *SWEEP], folder, XDG_CACHE_HOME=str(cache))
+    _run([installed / "python", "-m", "runner", *SWEEP], folder)
     assert len(list(folder.glob("outputs/trials/*/*/record.json"))) == 18
     assert list(folder.glob("outputs/*/report/index.html"))
-    assert list(cache.glob("assay/composed/*.json")), "nothing is cached in the packages' folder"
     again = _run([sys.executable, "-m", "runner", *SWEEP, "dry_run=true"], folder, PYTHONPATH=str(ROOT))
     assert "18 finished, 0 to do" in again
