@@ -23,6 +23,7 @@ from tests.support.sweeps import Door
 
 if TYPE_CHECKING:
     from runner.gateway import Gateway
+    from runner.report.findings import Findings
 
 os.environ.update(QUIET)
 os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have one, by which every table would be narrower
@@ -109,3 +110,21 @@ def gateway() -> Iterator[Gateway]:
         Path(folder).chmod(0o755)
         with Gateway(Path(folder) / "s") as gateway:
             yield gateway
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """Findings of a sweep of CLI-Tool-Bench; for tests that only look."""
+    from tests.benchmarks.cli_tool_bench.tool_sweep import sweep_of_tools  # noqa: PLC0415 - brings pandas
+    from tests.report.conftest import findings  # noqa: PLC0415 - as above
+
+    return findings(tmp_path_factory.mktemp("tools"), *sweep_of_tools())
+
+
+@pytest.fixture(scope="session")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """Findings of a sweep of projects to be set up; for tests that only look."""
+    from tests.benchmarks.project_setup.project_sweep import sweep_of_projects  # noqa: PLC0415 - as above
+    from tests.report.conftest import findings  # noqa: PLC0415 - as above
+
+    return findings(tmp_path_factory.mktemp("projects"), *sweep_of_projects())
