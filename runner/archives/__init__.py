@@ -128,7 +128,7 @@ def _check_names(members: dict[Place, Member]) -> None:
         name = "/".join(place)
         if _has_controls(name):
             raise refusal(name, "has control characters in its path")
-        if member.kind == "link" and not stays(place, member.target):
+        if member.kind == "link" and not stays_inside(place, member.target):
             raise refusal(name, f"is a link that leaves its place, to {member.target[:200]!r}")
 
 
@@ -136,7 +136,7 @@ def _has_controls(text: str) -> bool:
     return any(unicodedata.category(sign) == "Cc" for sign in text)
 
 
-def stays(place: Place, target: str) -> bool:
+def stays_inside(place: Place, target: str) -> bool:
     """Return whether a link's target is inside, whatever links lie on the way to it."""
     if not target or target.startswith("/") or _has_controls(target):
         return False

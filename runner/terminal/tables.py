@@ -42,7 +42,7 @@ class Column(NamedTuple):
     """Place in the order in which columns are left out for want of room: 1 goes first, 0 is never left out."""
 
 
-class Laid(NamedTuple):
+class TableText(NamedTuple):
     """Table as text."""
 
     text: str
@@ -50,7 +50,7 @@ class Laid(NamedTuple):
     """Headings of the columns that had no room."""
 
 
-def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str = "") -> Laid:
+def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str = "") -> TableText:
     """Lay out a table. Cells may have several lines; control characters are shown as escapes."""
     rows = [[printable(cell).replace("\t", " ") for cell in row] for row in rows]
     wanted = [_longest([column.head, *cells]) for column, *cells in zip(columns, *rows, strict=True)]
@@ -63,10 +63,12 @@ def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str
         chosen = [at for at in range(len(columns)) if at not in gone]
         if fit := _widths([columns[at] for at in chosen], [wanted[at] for at in chosen], width):
             fitting = [[row[at] for at in chosen] for row in rows]
-            text = _drawn([columns[at] for at in chosen], fitting, *fit)
+            text = _draw([columns[at] for at in chosen], fitting, *fit)
             heads = tuple(_head(columns[at]) for at in sorted(gone))
-            return Laid("\n".join([*heading, text]), heads)
-    return Laid("\n".join([*heading, *(line for row in rows for line in _block(columns, row, width))]), ())
+            return TableText("\n".join([*heading, text]), heads)
+    return TableText(
+        "\n".join([*heading, *(line for row in rows for line in _block(columns, row, width))]), ()
+    )
 
 
 def paragraph(text: str, width: int) -> list[str]:
@@ -109,7 +111,7 @@ def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> tup
     return widths, gap
 
 
-def _drawn(columns: Sequence[Column], rows: Sequence[Row], widths: Sequence[int], gap: int) -> str:
+def _draw(columns: Sequence[Column], rows: Sequence[Row], widths: Sequence[int], gap: int) -> str:
     drawn = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
     for column, size in zip(columns, widths, strict=True):
         side = "left" if column.is_name else "right"

@@ -153,7 +153,7 @@ class HarborDataset(Record):
         environment = self._environment(table.environment, folder / "environment", table.agent, host.fill)
         verifier = self._verifier(table, folder, host.fill, keep=keep)
         declared = self._verifier(table, folder, dict, keep=keep)
-        host_env = host.given(*table.declared_env())
+        host_env = host.used_names(*table.declared_env())
         solution_env, solution_refused = _solution_env(table, host)
         identity = {
             "name": task.name,

@@ -28,7 +28,7 @@ class HostEnvironment:
         """
         return {key: VARIABLE.sub(self._value, text) for key, text in env.items()}
 
-    def given(self, *envs: Mapping[str, str]) -> tuple[str, ...]:
+    def used_names(self, *envs: Mapping[str, str]) -> tuple[str, ...]:
         """Names of the variables whose values `fill` puts into these, sorted."""
         texts = [text for env in envs for text in env.values()]
         found = {name for text in texts for name, _ in VARIABLE.findall(text)}

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from runner.benchmarks.harbor.artifacts import is_reserved, lies_in, plain
 from runner.records import ChangedPrograms, Changes
 
-SHOWN = 50
+MOST_PATHS = 50
 """Paths that a record holds."""
-SHOWN_CHARACTERS = 300
+PATH_CHARACTERS = 300
 """Longest path on a record."""
 HOMES = ("/root", "/home")
 DATA = ("/tmp", "/var/tmp", "/srv", "/mnt", "/media")  # noqa: S108 - of a sandbox
@@ -152,12 +152,12 @@ def changed_programs(
     places = Places.of(changes, workdir)
     every = changes.added | changes.changed | changes.deleted
     found = [path for path in leaves(every) if places.is_program(path, speaks_of_pytest)]
-    return ChangedPrograms(count=len(found), paths=shown(found))
+    return ChangedPrograms(count=len(found), paths=clip_paths(found))
 
 
-def shown(paths: Sequence[str]) -> tuple[str, ...]:
+def clip_paths(paths: Sequence[str]) -> tuple[str, ...]:
     """The first of some paths, as text that any file can hold."""
-    return tuple(plain(path)[:SHOWN_CHARACTERS] for path in paths[:SHOWN])
+    return tuple(plain(path)[:PATH_CHARACTERS] for path in paths[:MOST_PATHS])
 
 
 def _is_narrow(workdir: str) -> bool:

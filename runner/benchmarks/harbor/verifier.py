@@ -35,10 +35,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from runner.benchmarks.harbor.artifact_transfer import carry_artifacts, save_published
 from runner.benchmarks.harbor.artifacts import PUBLISHED, RESERVED
-from runner.benchmarks.harbor.carrying import carry_artifacts, keep_published
-from runner.benchmarks.harbor.machine_changes import changed_programs, shown
-from runner.benchmarks.harbor.pristine import lay_over
+from runner.benchmarks.harbor.machine_changes import changed_programs, clip_paths
+from runner.benchmarks.harbor.overlay import overlay_work
 from runner.benchmarks.harbor.reward_files import NAMES, only_file, read_reward
 from runner.errors import EngineError, ImageError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
@@ -57,7 +57,7 @@ LIVE_FRESH = ("/tests", LOGS)
 FRESH = RESERVED
 """Mounted new and root-only in the verifier's container."""
 Mode = Literal["shared", "separate", "live", "pristine"]
-EMPTY = """
+EMPTY_FOLDERS = """
 for folder in {folders}; do
     folder=$ASSAY_ROOT$folder
     rm -rf -- $folder/..?* $folder/.[!.]* $folder/*
@@ -72,7 +72,7 @@ CLOSED = 0o700
 """Rights of a folder that is root's alone."""
 NO_VERDICT = "no_verdict"
 """Flag of a verdict of 0 that no test gave."""
-WHOSE = (
+BLAME = (
     "This counts as failed, since what the agent left can bring it about. If agent=oracle ends so, too, the task is "
     "broken."
 )
@@ -95,7 +95,7 @@ class HarborVerifier(Record):
     def collect(self, submission: Submission) -> tuple[str, ...]:
         """Keep what the agent published in `/logs/artifacts`. See `protocols.CollectingVerifier`."""
         published = PUBLISHED in submission.task.open_dirs
-        if not published or keep_published(submission.sandbox, submission.folder):
+        if not published or save_published(submission.sandbox, submission.folder):
             return ()
         return ("artifacts_not_kept",)
 
@@ -110,7 +110,7 @@ class HarborVerifier(Record):
         task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
         hosts = allowed(sandboxes, _environment(task))
         image = sandboxes.image(_environment(task))
-        with _opened(task, image, sandboxes, hosts) as judge:
+        with _open_judge(task, image, sandboxes, hosts) as judge:
             try:
                 left_out = carry_artifacts(task, submission.sandbox, judge, folder)
             except WorkspaceTooLarge as error:
@@ -119,7 +119,7 @@ class HarborVerifier(Record):
         if not left_out:
             return verdict
         return verdict.model_copy(
-            update={"left_out": shown(left_out), "flags": (*verdict.flags, "artifacts_left_out")}
+            update={"left_out": clip_paths(left_out), "flags": (*verdict.flags, "artifacts_left_out")}
         )
 
     def _shared(self, submission: Submission) -> Verdict:
@@ -128,7 +128,7 @@ class HarborVerifier(Record):
         commands = _test_commands(task, proxy=bool(hosts))
         changes = sandbox.changes()
         try:
-            with _opened(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
+            with _open_judge(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
                 verdict = self._judge(commands, judge, submission.folder, "shared")
         except ImageError as error:  # the agent left a machine that cannot even start
             verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
@@ -143,20 +143,20 @@ class HarborVerifier(Record):
         task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
         folder.mkdir(exist_ok=True)
         began, hosts = time.monotonic(), allowed(sandboxes, _environment(task))
-        with _opened(task, submission.sandbox.image, sandboxes, hosts) as judge:
+        with _open_judge(task, submission.sandbox.image, sandboxes, hosts) as judge:
             try:
-                left_out = lay_over(changes, submission.sandbox, judge, folder)
+                left_out = overlay_work(changes, submission.sandbox, judge, folder)
                 verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, folder, "pristine")
             except (VerifierError, WorkspaceTooLarge) as error:
                 left_out = ()
                 verdict = Verdict(reward=0.0, mode="pristine", error=ErrorInfo.of(error, "verify"))
         seconds = time.monotonic() - began
-        return verdict.model_copy(update={"left_out": shown(left_out), "seconds": seconds})
+        return verdict.model_copy(update={"left_out": clip_paths(left_out), "seconds": seconds})
 
     def _live(self, submission: Submission) -> Verdict:
         sandbox, folder = submission.sandbox, submission.folder
         changes = sandbox.changes()
-        empty = EMPTY.format(folders=" ".join(LIVE_FRESH))
+        empty = EMPTY_FOLDERS.format(folders=" ".join(LIVE_FRESH))
         sandbox.exec(ExecSpec(argv=("sh", "-c", empty), user="root", timeout_seconds=EMPTY_SECONDS))
         if not all(_is_new(path, sandbox, folder) for path in LIVE_FRESH):
             message = f"{' and '.join(LIVE_FRESH)} could not be emptied: something in the agent's machine fills them."
@@ -231,12 +231,12 @@ def _verdict_or_failure(look: Callable[[], Verdict]) -> Verdict | EngineError:
 
 def _try_engine(task: Task, sandboxes: SandboxProvider) -> None:
     """Raises `EngineError` if not even the task's own machine starts."""
-    with _opened(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
+    with _open_judge(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
         sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=EMPTY_SECONDS))
 
 
 @contextmanager
-def _opened(
+def _open_judge(
     task: Task,
     image: Image,
     sandboxes: SandboxProvider,
@@ -368,4 +368,4 @@ def _with_ending(problem: Exception, result: ExecResult, test: ExecSpec) -> Erro
 
 
 def _error(kind: str, message: str, cause: str | None = None) -> ErrorInfo:
-    return ErrorInfo(type=kind, message=f"{message} {WHOSE}", cause=cause, phase="verify")
+    return ErrorInfo(type=kind, message=f"{message} {BLAME}", cause=cause, phase="verify")

@@ -31,7 +31,7 @@ _OFF = (
 """Against what the user's own configuration switches on."""
 
 
-class Listed(NamedTuple):
+class Listing(NamedTuple):
     """Paths in a checkout, relative, with `/`."""
 
     files: list[str]
@@ -40,7 +40,7 @@ class Listed(NamedTuple):
     """Folders that are checkouts of their own: submodules, and clones that this one does not know."""
 
 
-def listed(folder: Path) -> Listed:
+def list_files(folder: Path) -> Listing:
     """What git does not ignore in a checkout. Patterns are those of the checkout and of the user's own configuration;
     a `core.excludesFile` of the checkout's is not read.
 
@@ -62,13 +62,13 @@ def listed(folder: Path) -> Listed:
             excluding = ("--exclude-from", str(exclude)) if exclude.is_file() else ()
             new = _git(ours, env, *words, "--others", "--exclude-standard", *excluding).split("\0")
     except (OSError, UnicodeError, subprocess.SubprocessError, _NoRepositoryError) as error:
-        raise TaskError(f"git cannot list the files of the checkout {folder}: {_said(error)}") from error
+        raise TaskError(f"git cannot list the files of the checkout {folder}: {_reason(error)}") from error
     links = {path for about, _, path in tracked if about.startswith(_GITLINK)}
     files = {path for _, _, path in tracked} - links | {path for path in new if path and path[-1] != "/"}
     checkouts = links | {path.rstrip("/") for path in new if path.endswith("/")}
     for path in (*files, *checkouts):
         _check(folder, path)
-    return Listed(
+    return Listing(
         sorted(path for path in files if _is_file(folder, path)),
         sorted(path for path in checkouts if _is_checkout(folder, path)),
     )
@@ -82,7 +82,7 @@ def head(clone: Path) -> str:
         if said != ref:
             said = _resolved(clone / ".git", ref)
     except (OSError, UnicodeError, _NoRepositoryError) as error:
-        raise TaskError(f"{clone}: its HEAD cannot be read: {_said(error)}") from error
+        raise TaskError(f"{clone}: its HEAD cannot be read: {_reason(error)}") from error
     if not _ID.fullmatch(said):
         raise TaskError(f"{clone}: its HEAD is not a commit.")
     return said
@@ -112,7 +112,7 @@ def archive(clone: Path, commit: str, into: Path) -> None:
             }
             _git(ours, env, "archive", "--format=tar", f"--output={into.absolute()}", commit)
     except (OSError, UnicodeError, subprocess.SubprocessError) as error:
-        raise TaskError(f"git archive failed on {clone}: {_said(error)}") from error
+        raise TaskError(f"git archive failed on {clone}: {_reason(error)}") from error
 
 
 class _NoRepositoryError(Exception):
@@ -236,6 +236,6 @@ def _is_plain(folder: Path, place: Path) -> bool:
     return place == folder or (not place.is_symlink() and place.is_dir() and _is_plain(folder, place.parent))
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     stderr = getattr(error, "stderr", None)
     return os.fsdecode(stderr).strip()[-500:] if stderr else str(error)

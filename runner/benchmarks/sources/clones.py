@@ -15,7 +15,7 @@ NOT_THE_TOOL = {"test", "tests", "__tests__", "node_modules", "vendor", "dist"}
 COMMENT = {"python": ("#",), "javascript": ("//", "/*", "*"), "go": ("//", "/*", "*")}
 
 
-def packed(clone: Path, language: str, into: Path) -> dict[str, Any]:
+def pack_head(clone: Path, language: str, into: Path) -> dict[str, Any]:
     """Pack the head of a clone as the tar file `into`: the same bytes for the same commit.
 
     Returns `version` (the commit), `digest`, `license`, `lines`, `files` and `depth` of a task's `[reference]`. Raises

@@ -43,7 +43,7 @@ def python_version(text: str) -> str:
         raise ValueError(f"{text[:200]!r} is not a version of a Python package") from None
 
 
-def pinned(line: str) -> str:
+def pin(line: str) -> str:
     """A line `NAME==VERSION[; MARKER] --hash=sha256:HEX ...` of a lock, rebuilt from its parts."""
     said, *hashes = re.split(r"\s+--hash[=\s]", line.strip())
     requirement = _parsed(said)
@@ -57,7 +57,7 @@ def pinned(line: str) -> str:
     return " ".join([f"{name}=={version}{marker}", *(f"--hash={value}" for value in hashes)])
 
 
-def required(text: str) -> str:
+def requirement(text: str) -> str:
     """A requirement such as `NAME[EXTRA]>=VERSION; MARKER`, rebuilt from its parts; no address."""
     requirement = _parsed(text)
     extras = f"[{','.join(sorted(map(python_name, requirement.extras)))}]" if requirement.extras else ""

@@ -72,7 +72,7 @@ class Reference(Record):
         package, version = packages.CHECKS.get(self.source, (packages.inner_path, packages.any_text))
         package(self.package)
         version(self.version)
-        packages.check_all(packages.pinned, self.requires)
+        packages.check_all(packages.pin, self.requires)
         entry = packages.python_entry if self.source == "pypi" else packages.inner_path
         packages.check_all(entry, [self.entry] if self.entry else [])
         return self
@@ -115,7 +115,7 @@ def context(images: Path, language: str, cache: Path) -> Path:
 
 def fetch_context(images: Path, language: str, cache: Path, say: Callable[[str], None]) -> Path:
     """Make the build context of a language's image. Raises `ConfigError` with what a failed client said."""
-    with made(context(images, language, cache), f"the image of {language} tools", say) as place:
+    with new_folder(context(images, language, cache), f"the image of {language} tools", say) as place:
         if place:
             shutil.copytree(images / language, place, dirs_exist_ok=True)
             install_wheels(packages.lines_of((place / "wheels.lock").read_text()), place / WHEELS)
@@ -135,7 +135,7 @@ def fetch(
     Raises `ConfigError` with what a failed client said, or when something else came than the digest says,
     and `TaskError` when a Go module already has something with the tool's name.
     """
-    with made(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
+    with new_folder(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
         if place:
             source = place / "source"
             if reference.source == "pypi":
@@ -144,17 +144,17 @@ def fetch(
                 _from_npm(reference, tool, source, client("javascript"))
             elif reference.source == "go":
                 _from_go(reference, source, client("go"))
-                _called(tool, reference.entry, source)
+                _rename_command(tool, reference.entry, source)
             elif reference.source == "debian":
                 debian_source(reference.package, reference.digest, source, say)
-                _called(tool, reference.entry, source)
+                _rename_command(tool, reference.entry, source)
             else:
-                _from_here(reference, task, source)
+                _from_task(reference, task, source)
             (place / "solve.sh").write_text(SOLVE)
 
 
 @contextmanager
-def made(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path | None]:
+def new_folder(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path | None]:
     """An empty folder that becomes `target` when the block is done; None if that is there already."""
     if target.is_dir():
         yield None
@@ -241,7 +241,7 @@ def _from_go(reference: Reference, into: Path, golang: Path) -> None:
         env = {"GOMODCACHE": folder, "GOFLAGS": "-modcacherw", **off}
         wanted = f"{packages.go_module(reference.package)}@{packages.go_version(reference.version)}"
         module = json.loads(run_client([go, "mod", "download", "-json", "--", wanted], folder, env))
-        same(module["Sum"], reference.digest, reference.package)
+        check_digest(module["Sum"], reference.digest, reference.package)
         shutil.copytree(module["Dir"], into)
         _check_replacements(json.loads(run_client([go, "mod", "edit", "-json"], str(into), env)))
         run_client([go, "mod", "vendor"], str(into), env)
@@ -256,7 +256,7 @@ def _check_replacements(module: dict[str, Any]) -> None:
             )
 
 
-def _called(tool: str, entry: str, source: Path) -> None:
+def _rename_command(tool: str, entry: str, source: Path) -> None:
     """Give a command of Go's the task's name: that of its folder, which may be any, as no package can import it.
 
     Raises `TaskError` when the module has another folder of that name.
@@ -274,15 +274,15 @@ def _called(tool: str, entry: str, source: Path) -> None:
         file.rename(place / file.name)
 
 
-def _from_here(reference: Reference, task: Path, into: Path) -> None:
+def _from_task(reference: Reference, task: Path, into: Path) -> None:
     place = task / reference.package
     if not place.resolve().is_relative_to(task.resolve()):
         raise TaskError(f"reference {reference.package}: it is a link that leaves the task's folder.")
     if reference.source == "folder":
-        same(tree_digest(place), reference.digest, reference.package)
+        check_digest(tree_digest(place), reference.digest, reference.package)
         copy_tree(place, into)
         return
-    same(file_digest(place), reference.digest, reference.package)
+    check_digest(file_digest(place), reference.digest, reference.package)
     unpack(place, into)
 
 
@@ -294,7 +294,7 @@ def npm_package(package: str, version: str, wanted: str, javascript: Path, into:
         run_client([*npm, "pack", "--silent", "--ignore-scripts", "--", wanted_package], folder)
         (packed,) = Path(folder).glob("*.tgz")
         integrity = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
-        same(f"sha512-{integrity}", wanted, package)
+        check_digest(f"sha512-{integrity}", wanted, package)
         unpack(packed, into, without_top=True)
 
 
@@ -314,7 +314,7 @@ def install_wheels(pins: Iterable[str], into: Path) -> None:
     python = ("--python-version", "3.13", "--link-mode", "copy")
     with tempfile.NamedTemporaryFile("w", suffix=".lock") as lock:
         # A line of a lock may also hold options, which win over those given here: so lines are built anew.
-        lock.write("\n".join(map(packages.pinned, pins)))
+        lock.write("\n".join(map(packages.pin, pins)))
         lock.flush()
         command = [find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", lock.name]
         run_client(command)
@@ -340,7 +340,7 @@ def file_digest(path: Path) -> str:
     return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
-def same(found: str, wanted: str, what: str) -> None:
+def check_digest(found: str, wanted: str, what: str) -> None:
     """Raise `FetchError` unless what came has the digest that the task says."""
     if found != wanted:
         raise FetchError(f"{what}: what came has digest {found}, and the task says {wanted}.")

@@ -12,7 +12,7 @@ from typing import Any
 
 from runner.archives import unpack
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.references import FETCH_SECONDS, file_digest, run_client, same
+from runner.benchmarks.sources.references import FETCH_SECONDS, check_digest, file_digest, run_client
 from runner.errors import ConfigError
 
 
@@ -31,7 +31,7 @@ def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
         trusted = ssl.create_default_context()
         with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
             packed.write_bytes(answer.read())
-        same(file_digest(packed), wanted, package)
+        check_digest(file_digest(packed), wanted, package)
         unpack(packed, into, without_top=True)
 
 
@@ -46,7 +46,7 @@ def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
     name, pin = packages.python_name(package), f"{package}=={packages.python_version(version)}"
     (place / "pyproject.toml").write_text(
         f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
-        f"dependencies = [{json.dumps(packages.required(pin))}]\n"
+        f"dependencies = [{json.dumps(packages.requirement(pin))}]\n"
     )
     settings = place / "uv.toml"
     settings.write_text(f"[[dependency-metadata]]\nname = {json.dumps(name)}\nrequires-dist = []\n")
@@ -60,7 +60,7 @@ def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
     return found
 
 
-def locked(requirements: tuple[str, ...]) -> tuple[str, ...]:
+def lock_requirements(requirements: tuple[str, ...]) -> tuple[str, ...]:
     """Requirements and all that they need, as `name==version --hash=..`. Raises `ConfigError`."""
     from uv import find_uv_bin  # noqa: PLC0415 - as above
 
@@ -77,7 +77,7 @@ def locked(requirements: tuple[str, ...]) -> tuple[str, ...]:
     )
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "requirements.in")
-        wanted.write_text("\n".join(map(packages.required, requirements)))
+        wanted.write_text("\n".join(map(packages.requirement, requirements)))
         command = [find_uv_bin(), "pip", "compile", *options, "--only-binary", ":all:", str(wanted)]
         text = run_client(command, folder)
     return tuple(packages.lines_of(text))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from runner.archives import stays
+from runner.archives import stays_inside
 from runner.errors import TaskError
 from runner.records import Record
 
@@ -102,7 +102,7 @@ def copy_tree(folder: Path, into: Path) -> None:
     """
     for path in _entries(folder):
         name = path.relative_to(folder)
-        kept = stays(name.parts, str(path.readlink())) if path.is_symlink() else path.is_file()
+        kept = stays_inside(name.parts, str(path.readlink())) if path.is_symlink() else path.is_file()
         if not kept:
             raise TaskError(f"{name} is neither a file nor a folder nor a link that stays inside: remove it.")
         target = into / name
@@ -120,7 +120,7 @@ def short(digest: str) -> str:
     return digest.removeprefix("sha256:")[:24]
 
 
-def stored_truth(file: Path, kind: type[Truth]) -> Truth | None:
+def read_truth(file: Path, kind: type[Truth]) -> Truth | None:
     """Read a ground truth of this kind; None if there is none. Raises `TaskError` when it cannot be read."""
     try:
         return kind.model_validate_json(file.read_bytes())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.benchmarks.harbor.artifact_transfer import PUBLISHED_TAR
 from runner.benchmarks.harbor.artifacts import PUBLISHED
-from runner.benchmarks.harbor.carrying import KEPT
 from runner.benchmarks.harbor.verifier import HarborVerifier
 from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.protocols import CollectingVerifier, Submission
@@ -37,7 +37,7 @@ def test_the_folders_of_harbors_logs_were_missing(tmp_path: Path) -> None:
     assert (record.status, record.reward) == (Status.COMPLETED, 1.0)
     assert "artifacts_not_kept" in record.flags
     folder = tmp_path / "outputs" / "trials" / record.key[:2] / record.key
-    with tarfile.open(folder / f"{KEPT}.gz") as archive:
+    with tarfile.open(folder / f"{PUBLISHED_TAR}.gz") as archive:
         kept = {member.name.removeprefix("logs/artifacts"): member for member in archive}
     assert set(kept) == {"", "/charts", "/charts/report.txt", "/latest"}
     assert kept["/latest"].linkname == "charts/report.txt"

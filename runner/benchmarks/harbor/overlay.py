@@ -30,7 +30,7 @@ DELETE_SECONDS = 60.0
 """For each of these commands."""
 
 
-def lay_over(changes: Changes | None, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
+def overlay_work(changes: Changes | None, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
     """Repeat in `judge`, a new machine of the task's image, what the agent did in its own places of `sandbox`.
 
     Files travel by the rules of `artifacts`. Returns what was left out. Raises `VerifierError` when the changes are

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from runner.protocols import Sandbox
     from runner.records import Task
 
-KEPT = "artifacts.tar"
+PUBLISHED_TAR = "artifacts.tar"
 """What a rollout left in `/logs/artifacts`, in its trial's folder."""
 
 
-def keep_published(sandbox: Sandbox, folder: Path) -> bool:
+def save_published(sandbox: Sandbox, folder: Path) -> bool:
     """Take what lies in `/logs/artifacts` into the trial's folder, for people; returns whether all of it is there.
 
     Only files, folders, and links among these are kept, by the rules of artifacts.
     """
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        taken = Path(place, KEPT)
+        taken = Path(place, PUBLISHED_TAR)
         try:
             if not sandbox.get(PUBLISHED, taken):
                 return True
@@ -34,7 +34,7 @@ def keep_published(sandbox: Sandbox, folder: Path) -> bool:
             return True
         except WorkspaceTooLarge:
             return False
-        return not carry(taken, PUBLISHED, folder / KEPT, lambda _: None)
+        return not carry(taken, PUBLISHED, folder / PUBLISHED_TAR, lambda _: None)
 
 
 def carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
