@@ -165,7 +165,7 @@ REFUSED_TOML = {
         "task.toml: environment.cpus: Input should be a valid number",
     ),
     "two sizes": ('[environment]\nmemory = "4G"\nmemory_mb = 1', "memory = '4G' contradicts memory_mb = 1"),
-    "no size": ('[environment]\nstorage = "big"', "storage = 'big' is no size"),
+    "no size": ('[environment]\nstorage = "big"', "storage = 'big' is not a size"),
     "no network": (
         '[environment]\nnetwork_mode = "some"',
         "task.toml: environment.network_mode: Input should be",
@@ -512,7 +512,7 @@ def test_a_glob_that_matches_nothing_is_an_error(tmp_path: Path, option: str) ->
 
 
 def test_a_root_without_tasks_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere is no folder\. Set dataset\.root"):
+    with pytest.raises(ConfigError, match=r"nowhere is not a folder\. Set dataset\.root"):
         dataset(tmp_path / "nowhere").tasks()
     with pytest.raises(ConfigError, match="there is no task in"):
         dataset(tmp_path).tasks()
