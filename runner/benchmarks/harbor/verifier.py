@@ -218,9 +218,10 @@ def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, judge: Call
     try:
         return judge()
     except EngineError as error:
-        with _open_judge(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
-            sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=COMMAND_SECONDS))
-        return Verdict(reward=0.0, mode=mode_of(task), error=_error(SpoiledMachine.__name__, str(error)))
+        message = str(error)
+    with _open_judge(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
+        sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=COMMAND_SECONDS))
+    return Verdict(reward=0.0, mode=mode_of(task), error=_error(SpoiledMachine.__name__, message))
 
 
 @contextmanager

@@ -145,7 +145,7 @@ def test_what_shapes_a_result_is_in_the_digest(bench: ProjectSetupBench) -> None
 
 def test_what_came_must_be_what_the_task_says(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / "upstream" / "README.md").write_text("other")
-    with pytest.raises(ConfigError, match=r"what came has digest .* and the task says"):
+    with pytest.raises(ConfigError, match=r"its digest is .* but the task says"):
         bench.prepare(lambda _: None)
     assert not list((bench.cache / "projects").iterdir())
 
