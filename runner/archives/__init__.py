@@ -47,12 +47,12 @@ def unpack(
     """Unpack a tar or zip file into a new or empty folder.
 
     `without_top` drops the one folder that contains all members, if there is one. `machine` is for a sandbox's files
-    that return to a sandbox: existing files are replaced, and names and links may be any, for they are its own.
+    that return to a sandbox: existing files are replaced, and any name and link is allowed, as they are its own.
 
     Raises `ConfigError` if the file is not an archive, is broken, or has a refused member.
     """
     with open_archive(packed) as reader:
-        members = _checked(reader, limits, packed.stat().st_size)
+        members = _read_members(reader, limits, packed.stat().st_size)
         members = _without_top(members) if without_top else members
         if not machine:
             _check_names(members)
@@ -63,18 +63,18 @@ def unpack(
 def unpacked_size(packed: Path, limits: Limits = LIMITS) -> int:
     """Return the bytes of all files of a tar or zip file, unpacked. Raises `ConfigError` as `unpack` does."""
     with open_archive(packed) as reader:
-        members = _checked(reader, limits, packed.stat().st_size)
+        members = _read_members(reader, limits, packed.stat().st_size)
         _check_names(members)
         return sum(member.size for member in members.values())
 
 
-def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Member]:
-    """Return all members by place, parents before children."""
+def _read_members(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Member]:
+    """Return all members by place, parents before children. Raises for a refused one."""
     most = min(limits.size, max(limits.free, limits.ratio * packed))
     found: dict[Place, Member] = {}
     total = 0
-    for name, given in reader.members():
-        place, member = place_of(name), given
+    for name, entry in reader.members():
+        place, member = place_of(name), entry
         if not place:
             if member.kind != "folder":
                 raise refusal(name, "has no name")
@@ -94,6 +94,7 @@ def _checked(reader: Tar | Zip, limits: Limits, packed: int) -> dict[Place, Memb
 
 
 def _add(found: dict[Place, Member], place: Place, member: Member, name: str) -> None:
+    """Add a member and the folders above it that are missing. Raises if another kind of member is in the way."""
     known = found.get(place)
     if known and known.kind != member.kind:
         raise refusal(name, f"is a {member.kind}, and was a {known.kind} before")
@@ -111,6 +112,7 @@ def _add(found: dict[Place, Member], place: Place, member: Member, name: str) ->
 
 
 def _without_top(members: dict[Place, Member]) -> dict[Place, Member]:
+    """Return the members without the one folder that contains all others, if there is one."""
     tops = {place[0] for place in members}
     if len(tops) != 1 or any(
         len(place) == 1 and member.kind != "folder" for place, member in members.items()
@@ -128,7 +130,7 @@ def _check_names(members: dict[Place, Member]) -> None:
         name = "/".join(place)
         if _has_controls(name):
             raise refusal(name, "has control characters in its path")
-        if member.kind == "link" and not stays(place, member.target):
+        if member.kind == "link" and not stays_inside(place, member.target):
             raise refusal(name, f"is a link that leaves its place, to {member.target[:200]!r}")
 
 
@@ -136,8 +138,8 @@ def _has_controls(text: str) -> bool:
     return any(unicodedata.category(sign) == "Cc" for sign in text)
 
 
-def stays(place: Place, target: str) -> bool:
-    """Return whether a link's target is inside, whatever links lie on the way to it."""
+def stays_inside(place: Place, target: str) -> bool:
+    """Return whether a link's target is inside, even if there are links on the way to it."""
     if not target or target.startswith("/") or _has_controls(target):
         return False
     depth, named = len(place) - 1, False

@@ -1,4 +1,4 @@
-"""Writes checked members beneath a folder."""
+"""Write checked members beneath a folder."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def write(members: dict[Place, Member], reader: Tar | Zip, into: Path, *, over: 
     with Writer(into, over=over) as writer:
         for place, member in members.items():
             if member.kind == "folder":
-                writer.folder(place)
+                writer.enter(place)
         for place, member in members.items():
             if member.kind == "file" and member.copied is None:
                 with reader.open(member) as content:
-                    writer.file(place, member, content)
+                    writer.write_file(place, member, content)
         for place, member in members.items():
             if member.copied is not None:
                 with writer.open(member.copied) as content:
-                    writer.file(place, member, content)
+                    writer.write_file(place, member, content)
         for place, member in members.items():
             if member.kind == "link":
-                writer.link(place, member.target)
+                writer.make_link(place, member.target)
 
 
 class Writer:
@@ -50,18 +50,18 @@ class Writer:
         os.close(self._folder)
         os.close(self._root)
 
-    def folder(self, place: Place) -> None:
-        """Make a folder and enter it."""
+    def enter(self, place: Place) -> None:
+        """Enter a folder, and make it if it is missing."""
         if place == self._at:
             return
         os.close(self._folder)
         self._at, self._folder = (), os.dup(self._root)
         for name in place:
-            self._enter(name)
+            self._enter_name(name)
 
-    def file(self, place: Place, member: Member, content: IO[bytes]) -> None:
+    def write_file(self, place: Place, member: Member, content: IO[bytes]) -> None:
         """Write a file. Raises `tarfile.ReadError` when its content is longer or shorter than declared."""
-        self.folder(place[:-1])
+        self.enter(place[:-1])
         name = place[-1]
         self._clear(name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -78,19 +78,19 @@ class Writer:
             if member.modified is not None:
                 os.utime(file.fileno(), (member.modified, member.modified))
 
-    def link(self, place: Place, target: str) -> None:
+    def make_link(self, place: Place, target: str) -> None:
         """Make a symbolic link."""
-        self.folder(place[:-1])
+        self.enter(place[:-1])
         self._clear(place[-1])
         os.symlink(target, place[-1], dir_fd=self._folder)
 
     def open(self, place: Place) -> IO[bytes]:
         """Open a file that has been written."""
-        self.folder(place[:-1])
+        self.enter(place[:-1])
         flags = os.O_RDONLY | os.O_NOFOLLOW
         return open(os.open(place[-1], flags, dir_fd=self._folder), "rb")  # noqa: PTH123 - as above
 
-    def _enter(self, name: str) -> None:
+    def _enter_name(self, name: str) -> None:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
         try:
             os.mkdir(name, 0o755, dir_fd=self._folder)

@@ -27,7 +27,7 @@ from runner.report.sources import Source, digest, labelled, read_source
 from runner.report.wording import number
 from runner.terminal.escaping import width
 from runner.terminal.suggestions import suggest
-from runner.terminal.tables import Column, Laid, paragraph, table
+from runner.terminal.tables import Column, TableText, paragraph, table
 
 COMPARISONS = "comparisons"
 """Folder within a sweep's, with a JSON and a CSV file for each comparison."""
@@ -216,7 +216,7 @@ def _cells(side: Side) -> pd.DataFrame:
     return cells.assign(score=scores)
 
 
-def _table(cells: pd.DataFrame, left: Side, right: Side, wide: int) -> Laid:
+def _table(cells: pd.DataFrame, left: Side, right: Side, wide: int) -> TableText:
     columns = (
         Column("cell", is_name=True),
         Column(f"left:\n{left.metric}"),

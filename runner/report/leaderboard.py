@@ -30,7 +30,7 @@ from runner.report.verdicts import (
 )
 from runner.report.wording import CONTROL, MARKS, model_name, number, passes, short, span, spend, usd
 from runner.terminal.escaping import WIDTH
-from runner.terminal.tables import Column, Laid, paragraph, table
+from runner.terminal.tables import Column, TableText, paragraph, table
 
 _SHOWN = 5
 """Number of reasons listed of each kind; the others are in `trials.csv`."""
@@ -142,7 +142,7 @@ _COLUMNS = (
 """Columns of the leaderboard. Names, scores with their intervals, and prices are never left out."""
 
 
-def _table(title: str, cells: pd.DataFrame, width: int) -> Laid:
+def _table(title: str, cells: pd.DataFrame, width: int) -> TableText:
     """Return a table with two lines for each cell: figures, and beneath them their intervals and marks."""
     scored = headline(cells) == "AMS"
     columns = [column for column in _COLUMNS if scored or column.head != "AMS"]

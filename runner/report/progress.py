@@ -134,7 +134,7 @@ class Progress:
         """Show that the image of a running trial is being made (`how`: "building" or "pulling"), and note its end."""
         self._mark(key, how, image)
         try:
-            with step(self.note, how, image, is_begin_said=self.quiet):
+            with step(self.note, how, image, announce=self.quiet):
                 yield
         finally:
             self._mark(key, PHASES["environment"])

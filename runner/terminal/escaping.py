@@ -1,4 +1,4 @@
-"""Print texts of strangers safely: control characters become visible and have no effect.
+"""Print untrusted texts safely: control characters become visible and have no effect.
 
 Everything that a command prints passes `safe_streams`. Lists with one entry per line also pass names through
 `one_line`. A library that draws (rich) gets the real stream from `console`, and its texts through `printable`.
@@ -100,10 +100,10 @@ def safe_streams() -> Iterator[None]:
 
 
 @contextmanager
-def step(say: Say, doing: str, what: str, *, is_begin_said: bool = True) -> Iterator[None]:
-    """Say when a long step, such as `building` `the image of x`, begins and how long it took."""
+def step(say: Say, doing: str, what: str, *, announce: bool = True) -> Iterator[None]:
+    """Say that a long step, such as `building` `the image of x`, begins if `announce`, and how long it took."""
     words, began, outcome = f"{doing[:1].upper()}{doing[1:]} {what}", time.monotonic(), "failed after"
-    if is_begin_said:
+    if announce:
         say(words)
     try:
         yield

@@ -22,7 +22,7 @@ from runner.terminal.escaping import WIDTH, one_line, printable
 PROSE = WIDTH
 """Widest line of a paragraph, since longer lines are hard to read on any terminal."""
 _NAME = 12
-"""Narrowest wrapped name, in characters; columns are left out before names become narrower."""
+"""Narrowest wrapped name, in characters. Columns are left out before names become narrower."""
 _GAPS = (2, 1)
 """Blanks between two columns, with and without room to spare."""
 _PIECE = re.compile(r"[^\s_\-./·:]*[\s_\-./·:]+|[^\s_\-./·:]+")
@@ -39,10 +39,10 @@ class Column(NamedTuple):
     is_name: bool = False
     """Whether it holds names, which are left-aligned and may be wrapped; figures are right-aligned and stay whole."""
     leaves: int = 0
-    """Place in the order in which columns are left out for want of room: 1 goes first, 0 is never left out."""
+    """Rank in which columns are left out for lack of room: 1 goes first, 0 is never left out."""
 
 
-class Laid(NamedTuple):
+class TableText(NamedTuple):
     """Table as text."""
 
     text: str
@@ -50,23 +50,24 @@ class Laid(NamedTuple):
     """Headings of the columns that had no room."""
 
 
-def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str = "") -> Laid:
+def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str = "") -> TableText:
     """Lay out a table. Cells may have several lines; control characters are shown as escapes."""
     rows = [[printable(cell).replace("\t", " ") for cell in row] for row in rows]
-    wanted = [_longest([column.head, *cells]) for column, *cells in zip(columns, *rows, strict=True)]
+    wanted = [_longest_line([column.head, *cells]) for column, *cells in zip(columns, *rows, strict=True)]
     leaving = sorted(
         (at for at, column in enumerate(columns) if column.leaves), key=lambda at: columns[at].leaves
     )
     heading = paragraph(title, width)
     for count in range(len(leaving) + 1):
-        gone = leaving[:count]
-        chosen = [at for at in range(len(columns)) if at not in gone]
+        left_out = leaving[:count]
+        chosen = [at for at in range(len(columns)) if at not in left_out]
         if fit := _widths([columns[at] for at in chosen], [wanted[at] for at in chosen], width):
             fitting = [[row[at] for at in chosen] for row in rows]
-            text = _drawn([columns[at] for at in chosen], fitting, *fit)
-            heads = tuple(_head(columns[at]) for at in sorted(gone))
-            return Laid("\n".join([*heading, text]), heads)
-    return Laid("\n".join([*heading, *(line for row in rows for line in _block(columns, row, width))]), ())
+            text = _draw([columns[at] for at in chosen], fitting, *fit)
+            heads = tuple(_head(columns[at]) for at in sorted(left_out))
+            return TableText("\n".join([*heading, text]), heads)
+    blocks = [line for row in rows for line in _block(columns, row, width)]
+    return TableText("\n".join([*heading, *blocks]), ())
 
 
 def paragraph(text: str, width: int) -> list[str]:
@@ -85,7 +86,7 @@ def paragraph(text: str, width: int) -> list[str]:
     return [" " * indent + first.plain.rstrip(), *(" " * hang + line.plain.rstrip() for line in others)]
 
 
-def _longest(cells: Sequence[str]) -> int:
+def _longest_line(cells: Sequence[str]) -> int:
     return max(cell_len(line) for cell in cells for line in cell.split("\n"))
 
 
@@ -109,25 +110,25 @@ def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> tup
     return widths, gap
 
 
-def _drawn(columns: Sequence[Column], rows: Sequence[Row], widths: Sequence[int], gap: int) -> str:
+def _draw(columns: Sequence[Column], rows: Sequence[Row], widths: Sequence[int], gap: int) -> str:
     drawn = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
     for column, size in zip(columns, widths, strict=True):
         side = "left" if column.is_name else "right"
-        drawn.add_column(Text(_wrapped(column.head, size)), justify=side, width=size, overflow="fold")  # type: ignore[arg-type]
+        drawn.add_column(Text(_wrap(column.head, size)), justify=side, width=size, overflow="fold")  # type: ignore[arg-type]
     for row in rows:  # as Text: a name may look like rich's markup
-        drawn.add_row(*(Text(_wrapped(cell, size)) for cell, size in zip(row, widths, strict=True)))
+        drawn.add_row(*(Text(_wrap(cell, size)) for cell, size in zip(row, widths, strict=True)))
     page = StringIO()
     total = sum(widths) + gap * (len(widths) - 1)
     Console(file=page, width=total, color_system=None, force_terminal=False).print(drawn)
     return "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
 
 
-def _wrapped(name: str, width: int) -> str:
+def _wrap(name: str, width: int) -> str:
     """Break a name at its joints so that its lines fit. A piece that is too long is left for rich to fold."""
     lines: list[str] = []
-    for given in name.split("\n"):
+    for part in name.split("\n"):
         lines.append("")
-        for piece in _PIECE.findall(given):
+        for piece in _PIECE.findall(part):
             if lines[-1] and cell_len(lines[-1] + piece.rstrip()) > width:
                 lines.append("")
             lines[-1] += piece

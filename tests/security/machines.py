@@ -1,4 +1,4 @@
-"""Two machines on paper: files, folders and links as an engine packs and unpacks them, and as a test reads them."""
+"""Simulated machines: files, folders and links as the engine packs and unpacks them, and as a test reads them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Machine:
         return self
 
     def real(self, path: str, *, last: bool = True) -> str | None:
-        """Where a path leads; the last part's own link is followed only if `last`."""
+        """Resolve the links of a path, its last part only if `last`; return None if it leads nowhere."""
         left, done, hops = [part for part in path.split("/") if part not in ("", ".")], "/", 0
         while left:
             part = left.pop(0)
@@ -60,7 +60,7 @@ class Machine:
         return done
 
     def read(self, path: str) -> str | None:
-        """The content of a file, as `cat` has it; None where there is none."""
+        """Return the content of a file, as `cat` prints it; None if there is none."""
         real = self.real(path)
         node = self.nodes.get(real or "", "")
         if node.startswith("hard "):
@@ -68,7 +68,7 @@ class Machine:
         return node.removeprefix("file ") if node.startswith("file ") else None
 
     def pack(self, path: str, into: Path) -> None:
-        """What the engine gives of a path. Raises `FileNotFoundError`."""
+        """Write the tar that the engine makes of a path. Raises `FileNotFoundError`."""
         real = self.real(path)
         if real is None or self.nodes[real] != "folder":
             real = self.real(path, last=False)
@@ -100,7 +100,7 @@ class Machine:
         return member, io.BytesIO(content)
 
     def unpack(self, tar: Path) -> None:
-        """At the root, as the engine unpacks: what is in the way is replaced, folders are merged."""
+        """Unpack at the root, as the engine does: nodes in the way are replaced, and folders are merged."""
         with tarfile.open(tar) as archive:
             for member in archive:
                 path = f"/{member.name}"
@@ -127,7 +127,7 @@ class Machine:
 
 
 def travel(agent: Machine, judge: Machine, at: str, folder: Path) -> tuple[str, ...]:
-    """Carry one artifact from one machine to the other; returns what was left out."""
+    """Carry one artifact from one machine to the other; return the paths that were left out."""
     taken, carried, fetched, there = (
         folder / f"{name}.tar" for name in ("taken", "carried", "fetched", "there")
     )

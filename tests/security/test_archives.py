@@ -1,4 +1,4 @@
-"""Archives of strangers: none writes outside its folder, through a link, or more than it may."""
+"""Untrusted archives: none writes outside its folder, through a link, or more than the limits."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from tests.support.project_factory import make_project, project_bench
 
 DEBIANS = Path("/usr/bin/python3")
 """Python 3.11.2 on Debian 12, whose `tarfile` has no filter."""
+UNPACK = "import sys, pathlib; from runner.archives import unpack; unpack(*map(pathlib.Path, sys.argv[1:]))"
 LINK, HARD, FOLDER = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
 Entry = tuple[str, bytes, str]
 """Name, type, and the target of a link or else the content."""
@@ -62,9 +63,7 @@ def zipped(place: Path, entries: list[tuple[str, int, str]]) -> Path:
 
 
 def long_links(victim: Path) -> list[Entry]:
-    """Return the links of CVE-2025-4517. Their real path exceeds PATH_MAX, so they were taken for what they
-    are called.
-    """
+    """Return the links of CVE-2025-4517. Their real path exceeds PATH_MAX, so it was not resolved."""
     name, steps, path = "d" * 247, "abcdefghijklmnop", ""
     entries: list[Entry] = []
     for step in steps:
@@ -211,13 +210,12 @@ def test_an_evil_zip_file_is_refused_and_writes_nothing_outside(
 def test_links_longer_than_a_path_write_nothing_outside(
     tmp_path: Path, victim: Path, python: str | Path
 ) -> None:
-    """With `extractall(filter="data")` Python 3.11.7 overwrote the file, and 3.11.2 ended with a TypeError."""
+    """`extractall(filter="data")` overwrote the file on Python 3.11.7, and ended with a TypeError on 3.11.2."""
     if not Path(python).exists():
         pytest.skip("this machine has no Python of Debian's")
     packed = tar(tmp_path / "evil.tar", long_links(victim))
-    code = "import sys, pathlib; from runner.archives import unpack; unpack(*map(pathlib.Path, sys.argv[1:]))"
     ended = subprocess.run(
-        [python, "-B", "-c", code, packed, tmp_path / "tree"],
+        [python, "-B", "-c", UNPACK, packed, tmp_path / "tree"],
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -232,8 +230,7 @@ def test_the_python_of_debian_unpacks_by_the_same_rules(tmp_path: Path) -> None:
     honest = tar(
         tmp_path / "honest.tar", [file("a/run", "x"), ("a/link", LINK, "run"), ("a/hard", HARD, "a/run")]
     )
-    code = "import sys, pathlib; from runner.archives import unpack; unpack(*map(pathlib.Path, sys.argv[1:]))"
-    command: list[str | Path] = [DEBIANS, "-B", "-c", code, honest, tmp_path / "tree"]
+    command: list[str | Path] = [DEBIANS, "-B", "-c", UNPACK, honest, tmp_path / "tree"]
     subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, check=True)
     assert (tmp_path / "tree/a/link").read_text() == (tmp_path / "tree/a/hard").read_text() == "x"
 
@@ -431,7 +428,7 @@ def test_the_last_of_two_files_of_a_name_counts(tmp_path: Path) -> None:
     assert (tmp_path / "tree/a").read_text() == "2"
 
 
-def test_what_goes_back_into_a_machine_replaces_what_is_there_and_is_never_written_through(
+def test_a_machines_archive_replaces_existing_files_and_is_never_written_through_a_link(
     tmp_path: Path, victim: Path
 ) -> None:
     root = tmp_path / "machine"

@@ -1,6 +1,6 @@
-"""What a deliverable may be: in the judge's machine it holds what it held in the agent's, or nothing.
+"""Deliverables hold in the judge's machine what they held in the agent's, or nothing.
 
-Machines on paper: each attack is a tar that the engine would give, and the rules are a function of it.
+Machines are simulated: each attack is a tar as the engine would make it, and the rules are a function of it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JUDGES = {
     "/proc/self/cwd": "link /app",
     "/dev/fd": "link /proc/self/fd",
 }
-"""The judge's machine; of all this the agent's has only what it makes itself."""
+"""The judge's machine. The agent's has none of this unless the agent makes it."""
 
 FORGED: dict[str, tuple[dict[str, str], str]] = {
     "an absolute link": ({"/app/out": "link /tests/secret"}, "/app/out"),
@@ -89,7 +89,7 @@ FORGED: dict[str, tuple[dict[str, str], str]] = {
         "/app/out/one",
     ),
 }
-"""What the agent makes, and which path of the judge's must not hold the secret. The artifact is the workspace."""
+"""Name -> nodes that the agent makes, and a path of the judge's that must not hold the secret."""
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_what_an_honest_deliverable_holds_arrives(
 def test_a_linked_folder_stays_a_link_where_it_means_the_same(
     agent: Machine, judge: Machine, tmp_path: Path
 ) -> None:
-    """Else workspaces of linked packages would grow without end."""
+    """Otherwise workspaces of linked packages would grow without end."""
     agent.have({"/app/a/deps/b": "link ../../b", "/app/b/deps/a": "link ../../a", "/app/a/m": "file x"})
     assert travel(agent, judge, "/app", tmp_path) == ()
     assert judge.nodes["/app/a/deps/b"] == "link ../../b"
@@ -263,7 +263,7 @@ def test_a_name_that_is_not_text_travels(tmp_path: Path) -> None:
 
 
 def test_copies_are_bounded(agent: Machine, judge: Machine, tmp_path: Path) -> None:
-    """Each folder links twice to the next: as copies, a thousand members would be a billion."""
+    """Each folder links twice to the next, so copies of a thousand members would be a billion."""
     for depth in range(30):
         agent.have({f"/data/{depth}/{side}": f"link /data/{depth + 1}" for side in "ab"})
     agent.have({"/data/30/f": "file x", **{f"/app/{n}": f"link /data/{n % 31}" for n in range(300)}})
@@ -300,7 +300,7 @@ NODES = st.one_of(
 def test_whatever_arrives_is_what_it_was(
     tmp_path_factory: pytest.TempPathFactory, nodes: dict[str, str]
 ) -> None:
-    """Of any tree: a path under the artifact reads as in the agent's machine, or as the judge's own, or not at all."""
+    """A path in the artifact of any tree reads as in the agent's machine, as in the judge's before, or not at all."""
     agent = Machine().have({"/app": "folder", "/data/a": "file three"})
     for path, node in sorted(nodes.items()):
         above = dirname(path)

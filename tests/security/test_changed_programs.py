@@ -1,4 +1,4 @@
-"""Which of an agent's changes tests may run or read unasked: by path alone, as the engine lists them."""
+"""Tell by their paths alone which of an agent's changes tests may run, or read at a start."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PROGRAMS, WORK = _PROGRAMS.split(), _WORK.split()
 
 
 def _changes(path: str) -> Changes:
-    """The engine's list when one file is added: the folders above it have changed."""
+    """Return the engine's list for one added file. The folders above it have changed."""
     above, folders = path.rpartition("/")[0], set()
     while above:
         folders.add(above)
@@ -65,7 +65,7 @@ def _changes(path: str) -> Changes:
 
 
 @pytest.mark.parametrize("path", PROGRAMS)
-def test_what_tests_may_run_or_read_unasked_is_told(path: str) -> None:
+def test_what_tests_may_run_or_read_at_a_start_is_recorded(path: str) -> None:
     found = changed_programs(_changes(path), "/app", lambda _: True)
     assert (found.count, found.paths) == (1, (path,))
 
@@ -104,7 +104,7 @@ def test_a_folder_with_a_meaning_is_not_the_agents_though_it_made_it(top: str) -
     assert changed_programs(changes, "/app", lambda _: True).count == 1
 
 
-def test_a_list_that_the_engine_does_not_give_is_not_an_empty_one() -> None:
+def test_an_unknown_list_of_changes_is_not_an_empty_one() -> None:
     assert changed_programs(None, "/app", lambda _: True).count is None
 
 
@@ -129,10 +129,10 @@ def test_folders_that_hold_changes_are_not_changes_themselves() -> None:
 @pytest.mark.parametrize(
     "path", ["/root/.cache/uv/x", "/root/.bashrc", "/home/a/.local/bin/x", "/tests/x", "/usr/bin/x"]
 )
-def test_start_up_files_of_a_home_are_no_work_to_be_laid_over(path: str) -> None:
+def test_start_up_files_of_a_home_are_not_laid_over_the_image(path: str) -> None:
     assert not Places.of(Changes(), "/app").is_work(path)
 
 
 @pytest.mark.parametrize("path", ["/app/conftest.py", "/app/x", "/root/x", "/home/a/x", "/tmp/x", "/srv/x"])
-def test_work_is_laid_over_start_up_files_of_the_workspace_included(path: str) -> None:
+def test_work_is_laid_over_the_image_with_start_up_files_of_the_workspace(path: str) -> None:
     assert Places.of(Changes(), "/app").is_work(path)

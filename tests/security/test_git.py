@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.project_setup.projects import Project, digest_of, fetch, project_paths
-from runner.benchmarks.sources.checkouts import listed
-from runner.benchmarks.sources.clones import packed
+from runner.benchmarks.sources.checkouts import list_files
+from runner.benchmarks.sources.clones import pack_head
 from runner.errors import TaskError
 from runner.resources import ROOT
 from tests.support.suite_factory import write
@@ -105,16 +105,16 @@ def configure(clone: Path, ran: Path, text: str) -> None:
 def test_packing_a_clone_runs_nothing_that_it_configures(
     clone: Path, ran: Path, tmp_path: Path, name: str
 ) -> None:
-    honest = packed(clone, "python", tmp_path / "honest.tar")
+    honest = pack_head(clone, "python", tmp_path / "honest.tar")
     configure(clone, ran, CONFIGURED[name])
     if name == "a promisor":  # an object that is to be fetched
         for path in (clone / ".git/objects").glob("[0-9a-f][0-9a-f]/*"):
             if git_type(path) == "blob":
                 path.unlink()
         with pytest.raises(TaskError, match="git archive failed"):
-            packed(clone, "python", tmp_path / "into.tar")
+            pack_head(clone, "python", tmp_path / "into.tar")
     else:
-        assert packed(clone, "python", tmp_path / "into.tar") == honest
+        assert pack_head(clone, "python", tmp_path / "into.tar") == honest
     assert not trace(ran)
 
 
@@ -202,7 +202,7 @@ def test_a_repository_of_pipes_and_links_is_not_waited_for(clone: Path, path: st
         place.symlink_to("/dev/zero")
     if path == ".git/HEAD":
         with pytest.raises(TaskError, match="its HEAD cannot be read"):
-            packed(clone, "python", clone.with_name("into.tar"))
+            pack_head(clone, "python", clone.with_name("into.tar"))
     else:
         with pytest.raises(TaskError, match="git cannot list the files"):
             project_paths(clone)
@@ -285,7 +285,7 @@ def test_a_clone_packs_no_other_repository_of_this_machine(
 ) -> None:
     borrow(clone, private, way)
     with pytest.raises(TaskError, match=r"borrows its objects|is not a clone of its own|HEAD cannot be read"):
-        packed(clone, "python", tmp_path / "into.tar")
+        pack_head(clone, "python", tmp_path / "into.tar")
     assert not (tmp_path / "into.tar").exists()
 
 
@@ -312,11 +312,11 @@ def test_a_head_that_is_not_a_commit_of_the_clone_is_refused(
     (clone / ".git/refs/heads/--output=").mkdir(exist_ok=True)
     assert private
     with pytest.raises(TaskError, match="HEAD"):
-        packed(clone, "python", tmp_path / "into.tar")
+        pack_head(clone, "python", tmp_path / "into.tar")
 
 
 def test_replaced_objects_do_not_count(clone: Path, tmp_path: Path) -> None:
-    honest = packed(clone, "python", tmp_path / "honest.tar")
+    honest = pack_head(clone, "python", tmp_path / "honest.tar")
     first = git(clone, "rev-parse", "HEAD").strip()
     write(clone, {"evil.py": "x"})
     git(clone, "add", ".")
@@ -324,7 +324,7 @@ def test_replaced_objects_do_not_count(clone: Path, tmp_path: Path) -> None:
     evil = git(clone, "rev-parse", "HEAD").strip()
     git(clone, "reset", "--quiet", "--hard", first)
     git(clone, "replace", first, evil)
-    assert packed(clone, "python", tmp_path / "into.tar") == honest
+    assert pack_head(clone, "python", tmp_path / "into.tar") == honest
 
 
 # --- what is honest --------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def test_honest_clones_are_packed(clone: Path, tmp_path: Path, way: str) -> None
         git(clone, "checkout", "--quiet", "--detach")
     elif way == "deep":
         git(clone, "checkout", "--quiet", "-b", "feature/x#1+y")
-    about = packed(clone, "python", tmp_path / "into.tar")
+    about = pack_head(clone, "python", tmp_path / "into.tar")
     assert (about["version"], about["lines"]) == (commit, 1)
     with tarfile.open(tmp_path / "into.tar") as archive:
         assert sorted(archive.getnames()) == [".gitattributes", ".gitignore", "a.py"]
@@ -353,7 +353,7 @@ def test_repositories_of_sha256_are_read(tmp_path: Path) -> None:
     git(place, "add", ".")
     git(place, "commit", "--quiet", "-m", "x")
     assert project_paths(place) == [".gitignore", "a.py"]
-    assert packed(place, "python", tmp_path / "into.tar")["lines"] == 1
+    assert pack_head(place, "python", tmp_path / "into.tar")["lines"] == 1
 
 
 def test_worktrees_and_submodules_are_listed(clone: Path, tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_worktrees_and_submodules_are_listed(clone: Path, tmp_path: Path) -> Non
     git(outer, "init", "--quiet")
     git(outer, "submodule", "--quiet", "add", str(clone), "inner")
     write(outer, {"inner/x.env": SECRET})
-    found = listed(outer)
+    found = list_files(outer)
     assert (found.files, found.checkouts) == ([".gitmodules"], ["inner"])
     assert project_paths(outer) == [".gitmodules", "inner/.gitattributes", "inner/.gitignore", "inner/a.py"]
 

@@ -1,4 +1,4 @@
-"""Live mode in real containers: what is in the reward's folder before the tests start does not count."""
+"""Live mode in real containers: files that are in the reward's folder before the tests start do not count."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BEFORE = {
 
 
 @pytest.mark.parametrize("attack", BEFORE)
-def test_what_was_there_before_the_tests_is_no_reward(tmp_path: Path, attack: str) -> None:
+def test_a_reward_from_before_the_tests_does_not_count(tmp_path: Path, attack: str) -> None:
     record = trial(tmp_path, BEFORE[attack], LIVE, seconds=5, test=SILENT)
     assert record.status in (Status.COMPLETED, Status.AGENT_ERROR), record
     assert (record.reward, record.passed) == (0.0, False), record

@@ -1,4 +1,4 @@
-"""Separate mode in real containers: many deliverables of one hostile agent, each looked at by one run of the tests."""
+"""Separate mode in real containers: many deliverables of one hostile agent, all checked by one run of the tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES = {
     "the first process's root": "ln -s /proc/1/root/tests/secret {0}",
     "dots on the way": "ln -s /dev/../tests/./secret {0}",
 }
-"""Makes a file that comes to hold the tests' secret, at the path that is put in."""
+"""Commands that try to make a file with the tests' secret. `{0}` is its path."""
 FOLDERS = {
     "a linked folder": "ln -s /tests {0}",
     "a link in a folder": "mkdir {0}; ln -s /tests/secret {0}/secret",
@@ -85,7 +85,7 @@ CHECKS = [
     ("the verifier's own folder", "test -e /logs/verifier/mine"),
     *((f"honest: {name}", f"grep -q good {_path('honest' + name)}") for name in HONEST),
 ]  # fmt: skip
-"""What is looked at -> whether it is as the agent wanted it."""
+"""Deliverable, and a condition that holds if it is as the agent wants it."""
 ARTIFACTS = [
     *(_path(name) for name in (*FILES, *FOLDERS, *SPECIAL, *RIGHTS)),
     *(_path("honest" + name) for name in HONEST),
@@ -94,11 +94,11 @@ ARTIFACTS = [
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> TrialRecord:
+def record(tmp_path_factory: pytest.TempPathFactory) -> TrialRecord:
     """The record of an agent that makes all of these."""
-    makes = {**FILES, **FOLDERS, **SPECIAL, **RIGHTS, **LANDING}
-    lines = [make.format(_path(name)) for name, make in makes.items()]
-    lines += [make.format(_path("honest" + name)) for name, make in HONEST.items()]
+    attacks = {**FILES, **FOLDERS, **SPECIAL, **RIGHTS, **LANDING}
+    lines = [command.format(_path(name)) for name, command in attacks.items()]
+    lines += [command.format(_path("honest" + name)) for name, command in HONEST.items()]
     solve = "mkdir -p /app/out\n" + "\n".join(f"({line}) || echo NOT MADE" for line in lines)
     checks = "\n".join(_line(number, condition) for number, (_, condition) in enumerate(CHECKS))
     test = f"{checks}\n(echo {{; cat /tmp/found; echo '\"reward\": 1}}') > /logs/verifier/reward.json\n"
@@ -114,17 +114,17 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> TrialRecord:
 
 
 @pytest.mark.parametrize("name", [name for name, _ in CHECKS])
-def test_a_deliverable_is_what_it_held_in_the_agents_machine(found: TrialRecord, name: str) -> None:
-    assert found.verdict is not None
-    assert found.reward == 1.0, found
+def test_a_deliverable_is_what_it_held_in_the_agents_machine(record: TrialRecord, name: str) -> None:
+    assert record.verdict is not None
+    assert record.reward == 1.0, record
     at = [other for other, _ in CHECKS].index(name)
-    assert found.verdict.components[f"c{at}"] == (1.0 if name.startswith("honest") else 0.0)
+    assert record.verdict.components[f"c{at}"] == (1.0 if name.startswith("honest") else 0.0)
 
 
-def test_what_did_not_travel_is_on_the_record(found: TrialRecord) -> None:
-    assert found.verdict is not None
-    assert "artifacts_left_out" in found.flags
-    assert _path("an absolute link") in found.verdict.left_out
+def test_what_did_not_travel_is_on_the_record(record: TrialRecord) -> None:
+    assert record.verdict is not None
+    assert "artifacts_left_out" in record.flags
+    assert _path("an absolute link") in record.verdict.left_out
 
 
 Trial = Callable[..., TrialRecord]

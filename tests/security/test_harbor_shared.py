@@ -1,4 +1,4 @@
-"""Shared mode in real containers: programs that the agent left are told of, and a second verdict does without them."""
+"""Shared mode in real containers: the record lists changed programs, and a second verdict does without them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ TAMPERED = {
         "/root/.local/lib/python3.11/site-packages/p.py",
     ),
 }
-"""What the agent does; what tests see of it; the end of a path that the record names."""
+"""Name -> command of the agent, condition in the tests, and the end of a path that the record lists."""
 LINKED = {
     "a link to the tests' secret": ("ln -s /tests/secret /app/link", "cmp -s /app/link /tests/secret"),
     "a link by way of the kernel": (
@@ -75,7 +75,7 @@ LINKED = {
         "cmp -s /app/proc /tests/secret",
     ),
 }
-"""What shared mode cannot refuse, and the second verdict does; it is not a program."""
+"""Attacks that shared mode cannot refuse, but the second verdict does. They change no program."""
 WORK = {
     "a file": ("echo good > /app/out", "grep -q good /app/out"),
     "a changed file": ("echo good > /app/old", "grep -q good /app/old"),
@@ -89,7 +89,7 @@ WORK = {
     "a file that is executable": ("echo exit 0 > /app/run; chmod 755 /app/run", "bash -c /app/run"),
     "a name with a newline": ("echo good > $'/app/a\\nb'", "grep -q good $'/app/a\\nb'"),
 }
-"""Honest work, which both verdicts see."""
+"""Honest work that both verdicts see."""
 DOCKERFILE = """ARG BASE
 FROM ${BASE}
 RUN mkdir -p /app/folder && touch /app/old /app/gone /app/folder/f && echo wrong > /app/answer
@@ -99,13 +99,13 @@ WORKDIR /app
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> TrialRecord:
-    """An agent that does all of it at once, judged twice."""
+    """The record of an agent that does all of these, judged twice."""
     every = [(do, see) for do, see, *_ in (*TAMPERED.values(), *LINKED.values(), *WORK.values())]
     checks = "\n".join(
         f'if {see}; then echo "\\"c{number}\\": 1,"; else echo "\\"c{number}\\": 0,"; fi >> /tmp/found'
         for number, (_, see) in enumerate(every)
     )
-    # Programs last: what makes the others is still as it was.
+    # Programs come last, so that the other commands run with the original ones.
     solve = "\n".join(f"({do}) || echo NOT MADE" for do, _ in reversed(every))
     report = "(echo {; while read -r line; do echo $line; done < /tmp/found; echo '\"reward\": '$R})"
     return trial(
@@ -121,7 +121,7 @@ NAMES = (*TAMPERED, *LINKED, *WORK)
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_a_program_that_the_agent_left_is_run_and_told_of_and_not_there_the_second_time(
+def test_a_changed_program_is_run_and_recorded_and_not_there_the_second_time(
     judged: TrialRecord, name: str
 ) -> None:
     assert judged.verdict is not None
@@ -154,7 +154,7 @@ def test_both_verdicts_stand_side_by_side_and_the_first_is_the_reward(judged: Tr
     assert (judged.reward, judged.verdict.reward, judged.verdict.again.reward) == (1.0, 1.0, 0.0)
     assert (judged.verdict.mode, judged.verdict.again.mode) == ("shared", "pristine")
     assert {"programs_changed", "verdicts_differ"} <= set(judged.flags)
-    # what is no program: neither work nor what the runner made itself
+    # neither the agent's work nor the runner's own files are programs
     assert judged.verdict.programs is not None
     assert judged.verdict.programs.count == len(judged.verdict.programs.paths)
     assert not {"/app/out", "/results/f", "/etc/hosts", "/tmp/f"} & set(judged.verdict.programs.paths)
@@ -192,7 +192,7 @@ for _ in range(60): os.mkdir("x" * 200); os.chdir("x" * 200)'
         printf '#!/bin/sh\\nhead -c 220000000 /dev/zero > /logs/verifier/log\\n' > /x; chmod +x /x; mv /x /bin/bash
     """,
 }
-"""What an agent that is losing does so that nobody can say so."""
+"""Commands of an agent that is losing and wants the trial not to count."""
 
 
 @pytest.mark.parametrize("attack", VOIDED)
@@ -205,13 +205,13 @@ def test_a_trial_that_is_being_lost_cannot_be_voided(tmp_path: Path, attack: str
 
 
 def test_logs_without_end_do_not_hide_a_reward(tmp_path: Path) -> None:
-    """They were more than may be taken out, and so nobody looked at the reward beside them."""
+    """The folder was too large to copy, so the reward in it was not read."""
     logs = "head -c 220000000 /dev/zero > /logs/verifier/log; echo 1 > /logs/verifier/reward.txt"
     assert trial(tmp_path, "true", test=logs).reward == 1.0
 
 
 def test_a_machine_whose_changes_the_engine_cannot_list_is_worth_nothing(tmp_path: Path) -> None:
-    """What cannot be counted may be without bound, and is not copied for any verdict."""
+    """If the engine cannot list the changes, they may be without bound, so they are not copied for a verdict."""
     attack = f"touch /app/done\n{VOIDED['a path that nothing takes']}"
     record = trial(tmp_path, attack, {"verifier": {"again": "pristine"}}, test=HONEST_TEST)
     assert (record.status, record.reward) == (Status.AGENT_ERROR, 0.0)

@@ -85,7 +85,7 @@ LINES = [
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_that_does_not_pin_a_package_of_the_index_is_refused(line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"requirement|NAME==VERSION|--hash|address|version"):
-        packages.pinned(line)
+        packages.pin(line)
     with pytest.raises(ValueError, match=r"requirement|NAME==VERSION|--hash|address|version"):
         install_wheels([line], tmp_path / "into")
     with pytest.raises(ValidationError):
@@ -207,11 +207,11 @@ def test_a_version_that_is_more_than_a_version_is_refused(version: str) -> None:
         (packages.inner_path, "/root/.ssh"),
         (packages.inner_path, "a/../../x"),
         (packages.inner_path, "a\x1b[2J"),
-        (packages.required, "evil @ file:///tmp/evil.tar.gz"),
-        (packages.required, "--no-binary evil"),
-        (packages.required, "-r x"),
-        (packages.required, "./x"),
-        (packages.required, "evil\n--no-binary evil"),
+        (packages.requirement, "evil @ file:///tmp/evil.tar.gz"),
+        (packages.requirement, "--no-binary evil"),
+        (packages.requirement, "-r x"),
+        (packages.requirement, "./x"),
+        (packages.requirement, "evil\n--no-binary evil"),
     ],
 )
 def test_what_another_client_would_misread_is_refused(check: Callable[[str], str], text: str) -> None:
@@ -224,19 +224,23 @@ def test_a_requirement_typed_for_a_new_task_is_refused(requirement: str) -> None
     with pytest.raises(ValidationError, match="requires"):
         MakeNl2RepoTask(package="tally", version="1.0", requires=(requirement,))
     with pytest.raises(ValueError, match=r"is not|address"):
-        sdists.locked((requirement,))
+        sdists.lock_requirements((requirement,))
 
 
 @pytest.mark.parametrize(
     ("check", "text", "written"),
     [
-        (packages.pinned, f"Old_Tally==1.0 {HASH}", f"old-tally==1.0 {HASH}"),
+        (packages.pin, f"Old_Tally==1.0 {HASH}", f"old-tally==1.0 {HASH}"),
         (
-            packages.pinned,
+            packages.pin,
             f"a==1.0+cpu ; python_version > '3' {HASH} {HASH}",
             f'a==1.0+cpu ; python_version > "3" {HASH} {HASH}',
         ),
-        (packages.required, "A_b[x,Y] >= 1.0 ; python_version > '3'", 'a-b[x,y]>=1.0 ; python_version > "3"'),
+        (
+            packages.requirement,
+            "A_b[x,Y] >= 1.0 ; python_version > '3'",
+            'a-b[x,y]>=1.0 ; python_version > "3"',
+        ),
         (packages.npm_name, "@scope/pack.age", "@scope/pack.age"),
         (packages.npm_version, "1.0.0-beta.1+5", "1.0.0-beta.1+5"),
         (packages.go_module, "github.com/BurntSushi/toml/v2", "github.com/BurntSushi/toml/v2"),
@@ -272,8 +276,8 @@ def test_a_hostile_sdist_is_never_built(tmp_path: Path, monkeypatch: pytest.Monk
             lambda: source(packages=("--no-binary evil", address)),
             lambda: reference(requires=("--no-binary evil", address)),
             lambda: sdist_digest("tally", f'1.0", "{address.split(" --", maxsplit=1)[0]}'),
-            lambda: sdists.locked(("--no-binary evil", address.split(" --", maxsplit=1)[0])),
-            lambda: sdists.locked(("evil==1.0",)),
+            lambda: sdists.lock_requirements(("--no-binary evil", address.split(" --", maxsplit=1)[0])),
+            lambda: sdists.lock_requirements(("evil==1.0",)),
         ]
         for attempt in attempts:
             with pytest.raises((ConfigError, ValueError)):
@@ -379,4 +383,4 @@ def test_json_of_toml_is_what_uv_reads() -> None:
     """The locked file quotes names as JSON does. For everything that a parsed requirement may contain, that is valid
     TOML.
     """
-    assert json.dumps(packages.required("a==1.0")) == '"a==1.0"'
+    assert json.dumps(packages.requirement("a==1.0")) == '"a==1.0"'

@@ -1,4 +1,4 @@
-"""Reward files that are not what the format says: each is refused with its reason, and none is taken for a reward."""
+"""Reward files that break the format are refused, and none counts as a reward."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ JSONS = {
 
 
 @pytest.mark.parametrize("case", TEXTS)
-def test_a_text_that_is_not_a_number_in_range_is_no_reward(case: str) -> None:
+def test_a_text_that_is_not_a_number_in_range_is_refused(case: str) -> None:
     with pytest.raises(VerifierError):
         read_reward({"reward.txt": TEXTS[case]})
 
 
 @pytest.mark.parametrize("case", JSONS)
-def test_json_that_is_not_a_flat_object_of_numbers_is_no_reward(case: str) -> None:
-    """Nor does the text beside it count then."""
+def test_json_that_is_not_a_flat_object_of_numbers_is_refused(case: str) -> None:
+    """The text file beside it does not count then either."""
     with pytest.raises(VerifierError):
         read_reward({"reward.json": JSONS[case], "reward.txt": b"1"})
 
@@ -110,8 +110,8 @@ def test_json_that_is_not_a_flat_object_of_numbers_is_no_reward(case: str) -> No
     ("content", "reward"),
     [("1.0000000000000002", 1.0), ("-0.0", 0.0), ("-1e-12", 0.0), ("1e-400", 0.0), ("+.5", 0.5), ("1.", 1.0)],
 )
-def test_a_number_that_rounding_left_outside_is_taken_for_the_bound(content: str, reward: float) -> None:
-    """A mean of many ones may be above one, and tests that nobody tampered with would be refused."""
+def test_a_number_just_outside_the_range_counts_as_the_bound(content: str, reward: float) -> None:
+    """Rounding may put the mean of many ones above one, in tests that nobody tampered with."""
     found, _ = read_reward({"reward.txt": content.encode()})
     assert str(found) == str(reward)
 
@@ -148,7 +148,7 @@ def test_a_huge_reward_is_refused_unread(tmp_path: Path, size: int) -> None:
         only_file(_one(tmp_path / "t", tarfile.REGTYPE, b"1" * size))
 
 
-def test_an_empty_tar_is_no_reward(tmp_path: Path) -> None:
+def test_an_empty_tar_is_refused(tmp_path: Path) -> None:
     tarfile.open(tmp_path / "t", "w").close()
     with pytest.raises(VerifierError, match="not a regular file"):
         only_file(tmp_path / "t")

@@ -1,4 +1,4 @@
-"""What strangers name and write: it steers no terminal, and is no formula where a table is opened."""
+"""Untrusted names and texts control no terminal, and are not formulas in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HOSTILE = {
     "a lone surrogate": "a\udc9bb",
     "private use": "a\ue000b",
 }
-"""Each would move, hide, colour or answer something."""
+"""Texts that would make a terminal move, hide, colour or answer something."""
 STEERING = {chr(code) for code in (*range(32), *range(127, 160))} | set(
     "\u200b\u200f\u2028\u202e\u2066\u2069\ufeff"
 )
@@ -93,7 +93,7 @@ def test_nothing_that_is_printed_steers_the_terminal(name: str, capfd: pytest.Ca
 @pytest.mark.parametrize("terminal", [True, False])
 @pytest.mark.parametrize("name", [*HOSTILE, "markup"])
 def test_progress_shows_names_and_draws_nothing_of_theirs(name: str, *, terminal: bool) -> None:
-    """A name in brackets was rich's markup; escapes went through."""
+    """A name in brackets was once read as rich's markup, and escapes went through."""
     text = HOSTILE.get(name, "[red]x[/red][link=http://evil.example]y[/link][/]")
     file = io.StringIO()
     console = Console(file=file, force_terminal=terminal, width=300, color_system=None, legacy_windows=False)
@@ -101,8 +101,7 @@ def test_progress_shows_names_and_draws_nothing_of_theirs(name: str, *, terminal
         progress.quiet = False
         progress.started("key", f"<{text}>")
         progress.note(f"<{text}>")
-    shown = file.getvalue()
-    parts = shown.split("<")[1:]
+    parts = file.getvalue().split("<")[1:]
     assert parts
     for part in parts:
         assert part.startswith((f"{one_line(text)}>", f"{printable(text)}>"))
@@ -121,9 +120,9 @@ def test_a_plan_has_a_line_for_each_trial_whatever_it_is_called(name: str) -> No
         "sandbox": LocalSandboxes(),
     }
     settings = Settings.model_construct(**parts)
-    said = plan_text(Plan.model_construct(trials=(trial,), todo=(trial,)), settings)
-    assert all(harmless(line) for line in said.split("\n"))
-    assert not [line for line in said.split("\n") if line.startswith("refused: nothing")]
+    plan = plan_text(Plan.model_construct(trials=(trial,), todo=(trial,)), settings)
+    assert all(harmless(line) for line in plan.split("\n"))
+    assert not [line for line in plan.split("\n") if line.startswith("refused: nothing")]
 
 
 def cell_of() -> Cell:
@@ -149,15 +148,15 @@ def test_a_dry_run_of_hostile_folders_is_plain_text(
 
 UNEXPECTED = """
 import runpy, sys
-from runner.cli import arguments as door
+from runner.cli import arguments
 def fail(words): raise ValueError("\\x1b]0;owned\\x07")
-door.check, sys.argv = fail, ["runner", "x=1"]
+arguments.check, sys.argv = fail, ["runner", "x=1"]
 runpy.run_module("runner", run_name="__main__")
 """
 
 
 def test_the_traceback_of_an_unexpected_error_is_plain_text() -> None:
-    """The interpreter wrote it to the terminal as it was."""
+    """The interpreter once wrote it to the terminal unchanged."""
     ended = subprocess.run([sys.executable, "-c", UNEXPECTED], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert harmless(ended.stderr.replace("\n", ""))
@@ -217,7 +216,7 @@ def test_a_formula_behind_a_semicolon_is_a_text_where_lines_are_split_there(text
 
 
 @pytest.mark.parametrize("text", ["\t=1", "\r=1", "\n=1", "\x00=1"])
-def test_a_formula_behind_a_control_character_is_none(text: str) -> None:
+def test_a_formula_behind_a_control_character_is_not_a_formula(text: str) -> None:
     assert cell(text).startswith("\\")
 
 

@@ -20,7 +20,7 @@ from runner.sandbox.docker.engine import exclusive, install
 
 PROGRAMS = ("chromium", "chromedriver")
 PACKAGES = ("chromium", "chromium-driver")
-"""Of Debian, which keeps the two at one version."""
+"""Packages of Debian, which keeps both at the same version."""
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -41,7 +41,7 @@ _NEEDED = (
 
 @contextmanager
 def browser(width: int, height: int) -> Iterator[Chrome]:
-    """A fresh Chromium with a window of so many pixels, that keeps what pages write to the console."""
+    """Open a fresh Chromium with a window of this size, in pixels. It keeps what pages write to the console."""
     options = ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -56,7 +56,7 @@ def browser(width: int, height: int) -> Iterator[Chrome]:
 
 
 def ensure() -> None:
-    """Install what is missing. Raises `EngineError` with what to do where that is not possible."""
+    """Install what is missing. Raises `EngineError` with the remedy if that is not possible."""
     with exclusive("browser"):
         if all(map(shutil.which, PROGRAMS)):
             return
@@ -68,7 +68,7 @@ def ensure() -> None:
 
 
 def main() -> int:
-    """Exit code 1 with one paragraph if there is no browser and there can be none."""
+    """Install the browser if need be; return exit code 1 if it cannot be installed."""
     try:
         ensure()
     except EngineError as error:

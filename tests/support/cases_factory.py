@@ -1,4 +1,4 @@
-"""What tests of cases share: a prepared provider of sandboxes, and an image with a real tool in it."""
+"""Make a prepared provider of sandboxes, and an image with a real tool, for tests of cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKDIR /repository
 
 
 def prepared() -> DockerSandboxes:
-    """A provider that can open machines for cases."""
+    """Return a provider that can open machines for cases."""
     base_image.ensure(engine.connect(), print)
     sandboxes = DockerSandboxes()
     sandboxes.prepare((), print)
@@ -31,7 +31,7 @@ def prepared() -> DockerSandboxes:
 
 
 def files_to_prompt(sandboxes: DockerSandboxes, repository_files: int = 26) -> Image:
-    """The tool whose cases the benchmark's authors generate, beside a repository of so many files."""
+    """Build an image with a tool for which the benchmark's authors generate cases, and a repository of some files."""
     environment = Environment(
         build_args={"BASE": "assay-base"},
         digest=f"sha256:{'f' * 16}{repository_files:08x}",

@@ -1,7 +1,7 @@
-"""A checkout of CLI-Tool-Bench's authors in miniature: their names and shapes, in code of our own.
+"""Make a small checkout of CLI-Tool-Bench's authors, with their names and structure in our own code.
 
-Paths, names of classes, methods, fields and constants, how a script finds its base and how it starts its engine are
-theirs; so is that a generator swallows its own exceptions.
+Paths, names of classes, methods, fields and constants, and the ways in which a script finds its base and starts its
+engine are theirs. As in theirs, a generator swallows its own exceptions.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ PROMPT = (
 
 
 def add(root: Path, repository: str, body: str = BODY, swallow: str = SWALLOW, prompt: str = PROMPT) -> None:
-    """One more repository; `body` sets command, prep and files of a case."""
+    """Add a repository. `body` sets command, prep and files of a case."""
     base = root / "run_differential_test"
     start = base / "repo" / repository / "start.py"
     start.parent.mkdir(parents=True)
@@ -127,7 +127,7 @@ def add(root: Path, repository: str, body: str = BODY, swallow: str = SWALLOW, p
 
 
 def checkout(root: Path) -> Path:
-    """A checkout without repositories."""
+    """Make a checkout without repositories."""
     base = root / "run_differential_test"
     base.mkdir(parents=True)
     (base / "BaseRepoAdapter.py").write_text(BASE)
@@ -137,7 +137,7 @@ def checkout(root: Path) -> Path:
 
 
 def clone(folder: Path, files: dict[str, str]) -> None:
-    """A git clone with one commit."""
+    """Make a git clone with one commit."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

@@ -1,4 +1,4 @@
-"""Programs as a launcher starts them that ignores and blocks signals, which is inherited."""
+"""Start programs as a launcher does that ignores and blocks signals, which processes inherit."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def ignoring_all(command: Sequence[str], python: str) -> list[str]:
-    """The same command, started by a Python that ignores and blocks whatever can be, glibc's own signals too."""
+    """Return a command that runs this one with every possible signal ignored and blocked, including glibc's own."""
     return [python, "-I", "-S", "-c", _IGNORE, *command]

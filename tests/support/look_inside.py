@@ -1,4 +1,4 @@
-"""A command of a test's own, as root, in a container of ours."""
+"""Run a test's own command as root in one of our containers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runner.sandbox.docker.command_stream import Attached, follow
 
 
 def run_inside(api: APIClient, container: str, *argv: str) -> str:
-    """Run it to its end; what it printed on both streams. The client's own way can lose some: see `Attached`."""
+    """Run a command to its end; return its output and error. The client's own method can lose some: see `Attached`."""
     run = api.exec_create(container, list(argv), user="0")["Id"]
     output = Output(1 << 20)
     with closing(Attached(api, run)) as stream:

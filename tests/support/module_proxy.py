@@ -1,4 +1,4 @@
-"""A module proxy on this machine, serving Go modules that a test makes: the protocol's files, by a real HTTP server."""
+"""Serve Go modules that a test makes, by a module proxy over real HTTP on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.serving import serving
 
 
 def publish(root: Path, module: str, version: str, files: Mapping[str, str]) -> str:
-    """Put a module into the proxy's folder; returns what its two lines in a `go.sum` are, the module's own first."""
+    """Put a module into the proxy's folder; return its two lines of a `go.sum`, the module's own first."""
     place = root / module / "@v"
     place.mkdir(parents=True, exist_ok=True)
     (place / f"{version}.info").write_text(json.dumps({"Version": version}))
@@ -30,14 +30,14 @@ def publish(root: Path, module: str, version: str, files: Mapping[str, str]) -> 
 
 
 def hashed(files: Mapping[str, str]) -> str:
-    """`h1:`, Go's digest of files by their names: of the list that `sha256sum` would print of them, sorted."""
+    """Return Go's digest `h1:` of files by name, which is that of the sorted list that `sha256sum` prints for them."""
     lines = [f"{hashlib.sha256(files[name].encode()).hexdigest()}  {name}\n" for name in sorted(files)]
     return f"h1:{base64.b64encode(hashlib.sha256(''.join(lines).encode()).digest()).decode()}"
 
 
 @contextmanager
 def served(root: Path, host: str = "127.0.0.1") -> Iterator[tuple[str, list[str]]]:
-    """The folder by HTTP: its address, and the paths that it has been asked for. `host` is one of this machine."""
+    """Serve a folder by HTTP; yield its address and the list of requests. `host` is an address of this machine."""
     asked: list[str] = []
 
     class Handler(SimpleHTTPRequestHandler):

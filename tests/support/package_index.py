@@ -1,4 +1,4 @@
-"""A package index on this machine: the files of its simple repository API, for `tests.support.module_proxy.served`."""
+"""Make a package index: files of the simple repository API, for `tests.support.module_proxy.served`."""
 
 from __future__ import annotations
 

@@ -14,23 +14,23 @@ from runner.resources import ROOT
 from tests.support.suite_factory import UPSTREAM, write
 
 OUTCOMES = Outcomes(passed=7, skipped=2)
-"""Of its tests: one is skipped, one is to fail and does."""
+"""Outcomes of its tests. One is skipped, and one is expected to fail and does."""
 DOCKERFILE = """\
 ARG BASE
 FROM ${BASE}
 RUN apt-get update && apt-get install --yes --no-install-recommends python3-pytest && rm -rf /var/lib/apt/lists/*
 COPY project /workspace/project
 """
-"""Its second line is that of shipped projects: the engine has it already."""
+"""The `RUN` line is that of shipped projects, so the engine has its layer already."""
 SCRIPTS = {"Dockerfile": DOCKERFILE, "run_tests.sh": "python3 -m pytest\n"}
 
 
 def make_project(root: Path, name: str = "tally", **changed: Any) -> Path:
-    """Make a task's folder with its project beside it, without a truth. `changed` are keys of `task.yaml`."""
+    """Make a task's folder, with its project but without a ground truth. `changed` are keys of `task.yaml`."""
     folder = root / name
     write(folder / "upstream", UPSTREAM)
     write(folder / SOLUTION, SCRIPTS)
-    said = {
+    task = {
         "source": "folder",
         "package": "upstream",
         "digest": digest_of(folder / "upstream"),
@@ -39,13 +39,13 @@ def make_project(root: Path, name: str = "tally", **changed: Any) -> Path:
         "category": "plain",
         "tier": "easy",
     }
-    (folder / TASK).write_text(json.dumps({k: v for k, v in (said | changed).items() if v is not None}))
+    (folder / TASK).write_text(json.dumps({k: v for k, v in (task | changed).items() if v is not None}))
     return folder
 
 
 def project_bench(root: Path, cache: Path, **changed: Any) -> ProjectSetupBench:
     """Return the dataset of `conf/dataset/execution.yaml`, except for `changed`."""
-    given = {
+    options = {
         "name": "execution",
         "root": root,
         "image": ROOT / "tasks" / "execution" / "image",
@@ -54,7 +54,7 @@ def project_bench(root: Path, cache: Path, **changed: Any) -> ProjectSetupBench:
         "build_args": {"BASE": "assay-base"},
         "verifier": ProjectSetupVerifier(),
     }
-    return ProjectSetupBench.model_validate(given | changed)
+    return ProjectSetupBench.model_validate(options | changed)
 
 
 def add_truth(bench: ProjectSetupBench, folder: Path, outcomes: Outcomes = OUTCOMES) -> None:

@@ -1,4 +1,4 @@
-"""The examples at the end of a CLI-Tool-Bench prompt: one case a class, with what the reference did.
+"""Write the examples at the end of a CLI-Tool-Bench prompt: a case of each class, with the reference's effects.
 
 `python -m tests.support.prompt_examples TASK RUN` rewrites them; RUN is the verifier's folder of the reference.
 """
@@ -20,7 +20,7 @@ INTRODUCTION = (
 
 
 def chosen(cases: Sequence[Case]) -> list[int]:
-    """Index of a good case of each class: neither its shortest nor a long one."""
+    """Return the index of a positive case of each class, neither its shortest nor a long one."""
     good: dict[str, list[int]] = {case.command_class: [] for case in cases}
     for index, case in enumerate(cases):
         if not case.negative:
@@ -30,11 +30,11 @@ def chosen(cases: Sequence[Case]) -> list[int]:
 
 
 def section(cases: Sequence[Case], results: Sequence[CaseResult]) -> str:
-    """All examples, as Markdown. `results` belong to `cases`, in their order."""
-    shown = [
+    """Return all examples as Markdown. `results` are those of `cases`, in the same order."""
+    examples = [
         _example(number, cases[index], results[index]) for number, index in enumerate(chosen(cases), start=1)
     ]
-    return "\n".join([HEADING, INTRODUCTION, *shown])
+    return "\n".join([HEADING, INTRODUCTION, *examples])
 
 
 def _example(number: int, case: Case, result: CaseResult) -> str:
@@ -47,7 +47,7 @@ def _example(number: int, case: Case, result: CaseResult) -> str:
 
 
 def _effects(result: CaseResult) -> Iterator[str]:
-    """What is there afterwards, or no longer."""
+    """Yield lines about the files that the case changed."""
     for change in result.changes:
         name = change.path.removeprefix("/test_data/")
         if change.change == "deleted":
@@ -65,7 +65,7 @@ def _block(text: str) -> str:
 
 
 def main(task: Path, run: Path) -> None:
-    """Put the examples of a whole run into a prompt."""
+    """Put the examples of a run into a prompt."""
     cases = read_cases(task / "cases.jsonl")
     results = Shelf.model_validate_json(run.read_bytes()).of(cases).results
     prompt = task / "instruction.md"

@@ -1,4 +1,4 @@
-"""Records with plausible contents, for tests of what reads records."""
+"""Make plausible records, for tests of code that reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
 def trial_record(key: str = "ab" * 16, **changed: Any) -> TrialRecord:
-    """A completed, passed trial, with whatever is changed."""
+    """Return the record of a completed, passed trial, except for `changed`."""
     values: dict[str, Any] = {
         "key": key,
         "agent": "codex",
@@ -34,7 +34,7 @@ def trial_record(key: str = "ab" * 16, **changed: Any) -> TrialRecord:
 
 
 def model_call(index: int = 0, **changed: Any) -> ModelCall:
-    """An answered chat call that used 10 + 5 tokens and cost 0.01 USD."""
+    """Return an answered chat call of 10 + 5 tokens and 0.01 USD, except for `changed`."""
     values: dict[str, Any] = {
         "index": index,
         "api": "chat",

@@ -1,4 +1,4 @@
-"""Servers of tests, over real HTTP."""
+"""Run servers for tests, over real HTTP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def bridge_address() -> str:
 
 @contextmanager
 def serving(handler: Callable[..., BaseHTTPRequestHandler], host: str = "127.0.0.1") -> Iterator[int]:
-    """The port at which requests are answered by such handlers. `host` is an address of this machine."""
+    """Serve requests with a handler; yield the port. `host` is an address of this machine."""
     with ThreadingHTTPServer((host, 0), handler) as server:
         thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()

@@ -97,7 +97,7 @@ COMMANDS = ("pytest --continue-on-collection-errors tests",)
 
 
 def make_folder(root: Path, name: str = "tally", **changed: Any) -> Path:
-    """Make a public folder, except for `changed`: file -> content, or None for no such file."""
+    """Make the folder of a public task. `changed` maps files to other contents, or to None for no such file."""
     folder = root / name
     folder.mkdir(parents=True)
     files: dict[str, Any] = {
@@ -128,7 +128,7 @@ def add_truth(dataset: Nl2RepoBench, folder: Path, passed: tuple[str, ...] = PAS
 
 def suite_dataset(root: Path, cache: Path, **changed: Any) -> Nl2RepoBench:
     """Return the dataset of `conf/dataset/nl2repo.yaml`, except for `changed`."""
-    given = {
+    options = {
         "name": "nl2repo",
         "root": root,
         "sources": root / "no-sources",
@@ -137,7 +137,7 @@ def suite_dataset(root: Path, cache: Path, **changed: Any) -> Nl2RepoBench:
         "build_args": {"BASE": "assay-base"},
         "verifier": SuiteVerifier(cache=cache),
     }
-    return Nl2RepoBench.model_validate(given | changed)
+    return Nl2RepoBench.model_validate(options | changed)
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

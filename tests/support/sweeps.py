@@ -1,4 +1,4 @@
-"""Finished sweeps on disk, and the command that reads them, in this process."""
+"""Write finished sweeps to disk, and run commands on them in this process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ AGENTS = ("codex", "kimi_cli", "mini_swe_agent")
 MODELS = ("glm", "gpt", "qwen")
 TIERS = ("easy", "medium", "hard")
 AGENTMETER = Scoring.model_validate(yaml.safe_load((CONF / "scoring/agentmeter.yaml").read_text()))
-"""What a command scores by when it says nothing else."""
+"""Scoring of a command by default."""
 TASKS = tuple(f"{tier}-{n}" for tier in TIERS for n in range(1, 5))
 
 
 def passes(planned: PlannedRow) -> bool:
-    """Whether the trial passed: better cells pass more, harder tasks fewer."""
+    """Return whether a trial passed. Better cells pass more tasks, and harder tasks pass less often."""
     skill = 2 * AGENTS.index(planned.agent) + 3 * MODELS.index(planned.model)
     return skill + 4 > 5 * TIERS.index(planned.tier) + int(planned.task[-1])
 
@@ -40,7 +40,10 @@ def finished_sweep(
     passed: Callable[[PlannedRow], bool] = passes,
     dataset: str = "bench",
 ) -> Path:
-    """Nine cells on twelve tasks, four a tier, scored as AgentMeter does. Dearer models, dearer on harder tasks."""
+    """Write a sweep of nine cells on twelve tasks, four of each tier, scored as AgentMeter does.
+
+    Costs differ by model, and are higher on harder tasks.
+    """
     rows = [row(a, task, model=m, dataset=dataset) for a in AGENTS for m in MODELS for task in tasks]
     planned = [
         each.model_copy(update={"key": f"{zlib.crc32(dataset.encode()):08x}{each.key[8:]}"}) for each in rows
@@ -59,13 +62,13 @@ def finished_sweep(
 
 
 def forget(outputs: Path, *keys: str) -> None:
-    """Records that are gone: their trials have not run."""
+    """Remove records, as if their trials had not run."""
     for key in keys:
         (Store(outputs).folder(key) / "record.json").unlink()
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
+    """Result of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""Tasks in Harbor's format, made on the spot: a script for the agent to run, a script that judges, nothing else."""
+"""Make small tasks in Harbor's format: a script that solves the task and a script that judges it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from textwrap import dedent
 from runner.benchmarks.harbor.dataset import HarborDataset
 
 PASSES = "test -f /app/done && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt"
-"""The usual judge here: was the file made?"""
+"""Default tests: whether the file exists."""
 
 
 def make_task(
@@ -20,7 +20,7 @@ def make_task(
     toml: str = "",
     dockerfile: str = "ARG BASE\nFROM ${BASE}\nRUN mkdir /app && chown 1000:1000 /app\nWORKDIR /app\n",
 ) -> Path:
-    """A task folder whose solution is `solve`, run by the oracle, and whose `test.sh` is `test`."""
+    """Make a task folder with the solution `solve`, which the oracle runs, and the tests `test`."""
     folder = root / name
     for part in ("environment", "tests", "solution"):
         (folder / part).mkdir(parents=True)
@@ -36,6 +36,6 @@ def make_task(
 
 
 def dataset(root: Path, **changed: object) -> HarborDataset:
-    """Every task below `root`, built on this machine's base image."""
+    """Return the dataset of every task below `root`, built on this machine's base image."""
     values = {"name": "made", "root": root, "build_args": {"BASE": "assay-base"}}
     return HarborDataset.model_validate(values | changed)

@@ -1,4 +1,4 @@
-"""CLI-Tool-Bench tasks made on the spot: a tiny tool that counts words and keeps a log, and what one may do to it."""
+"""Make CLI-Tool-Bench tasks for a small tool that counts words and keeps a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCORES = (
 )
 """Components that are 1 for a tool that is the reference."""
 PATIENT = {"seconds": 200}
-"""Limits of a case: tools are done in an instant, but for a busy hour's instant the usual ten seconds are too few."""
+"""Limits of a case. The tools take an instant, but on a busy machine more than the usual ten seconds."""
 TOOL = """\
 import sys
 from pathlib import Path
@@ -55,7 +55,7 @@ TEXTS = ("one two two three\nfour\n", "", "a b c a b a\n", "ünï ünï\n")
 
 
 def cases() -> list[dict[str, object]]:
-    """Ten cases: four good ones of both classes, and a bad one of each."""
+    """Return ten cases: four positive ones and a negative one of each class."""
     good: list[dict[str, object]] = [
         {"class": name.upper(), "command": f"tally {name} words.txt", "files": {"words.txt": text}}
         for name in ("count", "log")
@@ -69,12 +69,12 @@ def cases() -> list[dict[str, object]]:
 
 
 def write_cases(folder: Path, lines: list[dict[str, object]]) -> None:
-    """`cases.jsonl` of a task."""
+    """Write `cases.jsonl` of a task."""
     (folder / "cases.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def make_tool_task(root: Path, name: str = "tally", *, tool: str = TOOL) -> Path:
-    """A task whose reference lies beside it."""
+    """Make a task with its reference in its folder."""
     folder = root / name
     (folder / "reference").mkdir(parents=True)
     (folder / "reference" / "tally.py").write_text(tool)
@@ -108,7 +108,7 @@ LOG = "how many words there are"
 
 
 def furnished(cache: Path, common: Path, *others: str) -> Path:
-    """A cache whose fetched parts, and `others`, all workers have in common: what is there is found by its content."""
+    """Make a cache that shares its fetched parts, and `others`, with all workers. Their names depend on content."""
     cache.mkdir()
     for part in ("images", "sources", *others):
         (common / "tools" / part).mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def furnished(cache: Path, common: Path, *others: str) -> Path:
 
 
 def tool_dataset(root: Path, cache: Path, *, images: Path | None = None, **verifier: Any) -> CliToolBench:
-    """Every task below `root`."""
+    """Return the dataset of every task below `root`."""
     return CliToolBench(
         name="made",
         root=root,

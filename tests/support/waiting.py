@@ -1,4 +1,4 @@
-"""Waiting for what a test has set going."""
+"""Wait for something that a test has started."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from runner.files import write_atomically
 from runner.locks import exclusive
 
 PATIENCE_SECONDS = 60.0
-"""Far more than anything takes, on a slow and busy machine too."""
+"""Far more than anything takes, even on a slow and busy machine."""
 
 
 def until(true: Callable[[], object], patience: float = PATIENCE_SECONDS) -> None:
-    """Wait for it to come true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + patience
     while not true():
         assert time.monotonic() < end, "it never came true"
@@ -22,7 +22,7 @@ def until(true: Callable[[], object], patience: float = PATIENCE_SECONDS) -> Non
 
 
 def once(file: Path, make: Callable[[], str]) -> str:
-    """What a file holds, which whoever needs it first makes; the others wait."""
+    """Return the content of a file. The first worker that needs it makes it, and the others wait."""
     with exclusive(file.with_suffix(".lock")):
         if not file.is_file():
             write_atomically(file, make().encode())

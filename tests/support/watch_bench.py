@@ -35,7 +35,7 @@ REPORT = (
     '<testsuite name="a" tests="2" failures="1" errors="0" skipped="0"><testcase name="a" classname="x"/>'
     '<testcase name="b" classname="x"><failure/></testcase></testsuite>'
 )
-"""A file of surefire's: one test passed, one failed."""
+"""Report of surefire with one passed and one failed test."""
 DEADLINE_SECONDS = 60.0
 PLAIN = " ".join(
     f"-p no:{name}" for name in ("cacheprovider", *(each.name for each in entry_points(group="pytest11")))
@@ -93,7 +93,7 @@ def watch(
 
 
 def _end_all(root: Path) -> None:
-    """End what a script left behind: processes that work in its folder or know of it."""
+    """End the processes that a script left: those that work in its folder or have it in their environment."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
             known = str(root).encode() in (process / "environ").read_bytes()
@@ -104,7 +104,7 @@ def _end_all(root: Path) -> None:
 def results(
     watched: Watched, *scripts: str, files: Mapping[str, str] = TESTS
 ) -> tuple[list[tuple[str, Outcomes]], str]:
-    """Return what counts, and why something does not."""
+    """Return the results that count, and the reasons why others do not."""
     with tempfile.TemporaryDirectory() as folder:
         found, refused = readings(watched, write_files(Path(folder), files), scripts)
     return [(one.framework, one.outcomes) for one in found], " ".join(refused)

@@ -1,4 +1,4 @@
-"""Tables and paragraphs at every width: nothing is wider than the terminal, and nothing that decides is lost."""
+"""Tables and paragraphs at every width: none is wider than the terminal, and no essential column is lost."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def longest(text: str) -> int:
 @settings(max_examples=150)
 @given(width=WIDTHS, rows=st.lists(ROW, min_size=1, max_size=4), title=st.text(max_size=150))
 def test_no_table_is_wider_than_the_terminal(width: int, rows: list[tuple[str, ...]], title: str) -> None:
-    laid = table(COLUMNS, rows, width, title)
-    assert longest(laid.text) <= width
-    assert laid.text.replace("\n", "").isprintable()
+    drawn = table(COLUMNS, rows, width, title)
+    assert longest(drawn.text) <= width
+    assert drawn.text.replace("\n", "").isprintable()
     for figure in (row[at] for row in rows for at in (0, 3)):
-        assert figure in laid.text, "a column that may not leave"
+        assert figure in drawn.text, "a column that may not leave"
 
 
 @settings(max_examples=150)
@@ -58,9 +58,9 @@ def test_no_paragraph_is_wider_than_the_terminal(width: int, text: str) -> None:
 def test_columns_leave_in_their_order_and_names_wrap_at_their_joints(
     width: int, left_out: tuple[str, ...], lines: int
 ) -> None:
-    laid = table(COLUMNS, [CELL], width)
-    assert laid.left_out == left_out
-    body = laid.text.split("\n")[laid.text.count("\n") + 1 - lines :]
+    drawn = table(COLUMNS, [CELL], width)
+    assert drawn.left_out == left_out
+    body = drawn.text.split("\n")[drawn.text.count("\n") + 1 - lines :]
     assert body[0].split()[0] == "1"
     assert "0.956" in body[0]
     assert "0.87-1.00" in body[1]

@@ -1,9 +1,9 @@
-"""Rules by which files of the agent's machine travel into another one: tar in, tar out, nothing is extracted here.
+"""Rules for moving files from the agent's machine into another one. Tars go in and come out; nothing is extracted here.
 
-A deliverable is what it holds in the agent's machine, wherever it is opened. A link travels as a link only where it
-names a file that travels too, or a folder that holds the same in both machines. Any other link is replaced by a copy of
-what it leads to in the agent's machine, and left out where it leads nowhere. Pipes, sockets and devices are left out,
-as is whatever would land in a folder of the verifier's own. Set-user bits and extended attributes are dropped.
+In the other machine a deliverable holds what it holds in the agent's. A link stays a link only if it names a file that
+travels too, or a folder that holds the same in both machines. Any other link is replaced by a copy of its target in the
+agent's machine, or left out if there is none. Pipes, sockets and devices are left out, as is everything that would land
+in a folder of the verifier's. Set-user bits and extended attributes are dropped.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from posixpath import dirname, normpath, relpath
 from typing import NamedTuple
@@ -19,30 +20,30 @@ from typing import NamedTuple
 PUBLISHED = "/logs/artifacts"
 """Folder of the agent's machine that is always an artifact."""
 RESERVED = ("/tests", "/solution", "/logs/verifier")
-"""Folders of the verifier: nothing of the agent's lands there."""
+"""Folders of the verifier, in which nothing of the agent's may land."""
 MOST_HOPS = 40
-"""Links followed for one path; Linux follows as many."""
+"""Most links that are followed for one path, as on Linux."""
 MOST_FETCHED = 100
-"""Paths outside an artifact that its links may lead to."""
+"""Most paths outside an artifact that its links may lead to."""
 MOST_COPIES = 200
-"""Links of an artifact that are replaced by copies."""
+"""Most links of an artifact that are replaced by copies."""
 COPIED_ENTRIES = 20_000
-"""Files and folders that are copied in place of an artifact's links, at most."""
+"""Most files and folders that are copied in place of an artifact's links."""
 COPIED_BYTES = 200 << 20
-"""Size of those files together, at most."""
+"""Limit on the total size of those files, in bytes."""
 NAME_BYTES = 255
-"""Longest name of a file that file systems take."""
+"""Longest file name that file systems accept."""
 PATH_BYTES = 3500
-"""Longest path that travels; Linux takes 4095 bytes."""
+"""Longest path that travels. Linux accepts 4095 bytes."""
 LATEST = (1 << 33) - 1
-"""Latest time of change that a tar can hold, in seconds since the epoch."""
+"""Latest modification time that a tar can hold, in seconds since the epoch."""
+KERNELS = ("/proc", "/sys", "/dev")
+"""Folders whose links lead each process somewhere else."""
 
 Fetch = Callable[[str], Path | None]
-"""Takes an absolute path of the agent's machine; returns a tar of what is there, or None if it cannot be had."""
-KERNELS = ("/proc", "/sys", "/dev")
-"""Folders whose links mean another thing to each program."""
+"""Takes an absolute path of the agent's machine; returns a tar of what is there, or None if there is none to be had."""
 Present = Callable[[], frozenset[str] | None]
-"""Returns the paths that the target machine has at the artifact's place; None if that is unknown."""
+"""Returns the paths that the target machine already has at the artifact's path; None if they are unknown."""
 
 
 def carry(
@@ -53,12 +54,12 @@ def carry(
     present: Present = frozenset,
     only: AbstractSet[str] | None = None,
 ) -> tuple[str, ...]:
-    """Write to `into` what may travel of the tar `taken`, which is the path `at` of the agent's machine.
+    """Write to the tar `into` what may travel of the tar `taken`; return the absolute paths that were left out.
 
-    `into` is to be unpacked at the root: elsewhere the engine refuses links that lead above the folder. Without `fetch`
-    the target is a machine of the same image, where links mean the same: all travel but those into folders of the
-    verifier's and the kernel's. `only` names the files and links that travel, of all that are there. Returns the
-    absolute paths that were left out.
+    `taken` holds the path `at` of the agent's machine. `into` is to be unpacked at the root: elsewhere the engine
+    refuses links that lead above the folder. Without `fetch` the target is a machine of the same image, where links
+    mean the same; then all links travel except those into folders of the verifier or the kernel. With `only`, no other
+    files and links travel.
     """
     at = normpath(f"/{at.strip('/')}")
     with ExitStack() as stack:
@@ -69,27 +70,27 @@ def carry(
 
 
 def paths_of(taken: Path, at: str) -> frozenset[str]:
-    """Absolute paths of what is in a tar of the path `at`."""
+    """Return the absolute paths of the entries of a tar that holds the path `at`."""
     with tarfile.open(taken) as archive:
         return frozenset(_Tree(archive, normpath(f"/{at.strip('/')}")).entries)
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Whether an absolute path is a folder, or lies below it."""
+    """Return whether an absolute path is this folder or lies below it."""
     return folder in ("/", path) or path.startswith(f"{folder}/")
 
 
 class _Entry(NamedTuple):
-    """What is at a path of a tree."""
+    """An entry of a tree."""
 
     member: tarfile.TarInfo
-    """Of a hard link, the member that it is another name of."""
+    """Its member of the tar; for a hard link, the member that it links to."""
     first: str
-    """Path of that member: the path itself, unless it is a hard link."""
+    """Path of that member: the entry's own unless it is a hard link."""
 
 
 class _Tree:
-    """A tar of the engine's: its entries by their absolute paths in the agent's machine, folders first."""
+    """A tar from the engine: its entries by absolute path in the agent's machine, folders before their content."""
 
     def __init__(self, archive: tarfile.TarFile, at: str) -> None:
         self.archive = archive
@@ -103,7 +104,7 @@ class _Tree:
                 continue
             path = "/".join((at.rstrip("/"), *parts)) or "/"
             entry = _Entry(member, path)
-            if member.islnk():  # links and pipes have second names, too
+            if member.islnk():  # symbolic links and pipes may have hard links, too
                 known = self.entries.get(paths.get(member.linkname.strip("/"), ""))
                 if known is None or known.member.isdir():
                     continue
@@ -111,7 +112,7 @@ class _Tree:
             self.entries[path], paths[name] = entry, path
 
     def real(self, path: str) -> str | None:
-        """Where a path leads: out of the tree, or to something in it; None where it leads nowhere."""
+        """Resolve the links of a path, to an entry or to a path outside the tree; None if it leads nowhere."""
         left, done, hops = _parts(path), "/", 0
         while left:
             part = left.pop(0)
@@ -135,7 +136,7 @@ class _Tree:
         return done
 
     def below(self, folder: str) -> Iterator[tuple[str, tarfile.TarInfo]]:
-        """Path and member of what is at and below a path, a link to a file of the tree being that file."""
+        """Yield path and member of a path and everything below it. A link to a file of the tree counts as the file."""
         for path, entry in self.entries.items():
             if lies_in(path, folder):
                 real = self.real(path) if entry.member.issym() else None
@@ -144,7 +145,7 @@ class _Tree:
 
 
 class _Packing:
-    """The work of `carry`. Paths are those of both machines, which are the same."""
+    """The tar that `carry` writes. Paths are the same in both machines."""
 
     def __init__(
         self, target: tarfile.TarFile, stack: ExitStack, fetch: Fetch | None, present: Present
@@ -154,14 +155,12 @@ class _Packing:
         self._stack = stack
         self._fetch = fetch
         self._present = present
-        self._holding: set[str] | None = None
-        self._asked = False
         self._written: set[str] = set()
         self._fetched: dict[str, _Tree | None] = {}
         self._copies, self._entries, self._bytes = MOST_COPIES, COPIED_ENTRIES, COPIED_BYTES
 
     def add(self, tree: _Tree, only: AbstractSet[str] | None = None) -> None:
-        """Write everything but links, and then the links, when it is known what they may name."""
+        """Write files and folders first, then links, which may only name what has been written."""
         entries = {
             path: entry
             for path, entry in tree.entries.items()
@@ -175,51 +174,52 @@ class _Packing:
             else:
                 self._put_content(path, member, tree)
         for path, (member, _) in entries.items():
-            write = self._link if self._fetch else self._same_link
+            write = self._link_or_copy if self._fetch else self._link_as_is
             if member.issym() and not write(tree, path, member):
                 self.left_out.append(path)
 
-    def _same_link(self, tree: _Tree, path: str, member: tarfile.TarInfo) -> bool:
-        """Write a link as it is, for a machine of the same image."""
+    def _link_as_is(self, tree: _Tree, path: str, member: tarfile.TarInfo) -> bool:
+        """Write a link for a machine of the same image; return whether it may travel."""
         real = tree.real(path)
         if real and (is_reserved(real) or any(lies_in(real, folder) for folder in KERNELS)):
             return False
         return self._put(path, member, tarfile.SYMTYPE, member.linkname)
 
-    def _link(self, tree: _Tree, path: str, member: tarfile.TarInfo) -> bool:
-        """Write a link, or a copy of what it leads to; returns whether anything was written."""
+    def _link_or_copy(self, tree: _Tree, path: str, member: tarfile.TarInfo) -> bool:
+        """Write a link, or a copy of its target; return whether anything was written."""
         real = tree.real(path)
         if real is None:
             return False
         if not lies_in(real, tree.at):
             other = self._outside(real, tree.at)
             return other is not None and self._copy(other, other.at, path)
-        if real in self._written and (tree.entries[real].member.isreg() or not self._holds_more(real)):
-            direct = not member.linkname.startswith("/") and _beside(path, member.linkname) == real
-            text = member.linkname if direct else relpath(real, dirname(path))
+        if real in self._written and (tree.entries[real].member.isreg() or self._is_same_folder(real)):
+            direct = normpath(f"{dirname(path)}/{member.linkname}") == real
+            relative = direct and not member.linkname.startswith("/")
+            text = member.linkname if relative else relpath(real, dirname(path))
             return self._put(path, member, tarfile.SYMTYPE, text)
         return not lies_in(path, real) and self._copy(tree, real, path)
 
     def _outside(self, path: str, at: str) -> _Tree | None:
-        """What lies outside the artifact in the agent's machine; a link there is followed."""
+        """Return what the agent's machine has at a path outside the artifact. Links there are followed."""
         for _ in range(MOST_HOPS):
-            tree = None if lies_in(at, path) or is_reserved(path) else self._taken(path)
+            tree = None if lies_in(at, path) or is_reserved(path) else self._fetched_tree(path)
             real = tree.real(path) if tree else None
             if real is None or real == path:
                 return tree if real else None
             path = real
         return None
 
-    def _taken(self, path: str) -> _Tree | None:
-        """A path of the agent's machine, asked for once."""
+    def _fetched_tree(self, path: str) -> _Tree | None:
+        """Return a path of the agent's machine, fetched at most once."""
         if path not in self._fetched:
             tar = self._fetch(path) if self._fetch and len(self._fetched) < MOST_FETCHED else None
-            archive = self._stack.enter_context(tarfile.open(tar)) if tar else None  # noqa: SIM115 - so it is
+            archive = self._stack.enter_context(tarfile.open(tar)) if tar else None  # noqa: SIM115 - closed by the stack
             self._fetched[path] = _Tree(archive, path) if archive else None
         return self._fetched[path]
 
     def _copy(self, tree: _Tree, source: str, out: str) -> bool:
-        """Write what is at and below a path of a tree as `out`. Links in it that leave the tree are left out."""
+        """Write a path of a tree, with everything below it, as `out`. Links that leave the tree are left out."""
         self._copies -= 1
         found = list(tree.below(source)) if self._copies >= 0 else []
         self._entries -= len(found)
@@ -230,41 +230,45 @@ class _Packing:
             self._put_content(out + path[len(source) :], member, tree)
         return out in self._written
 
-    def _holds_more(self, folder: str) -> bool:
-        """Whether the target machine has something there that does not travel, or may have."""
-        if not self._asked:
-            self._asked, there = True, self._present()
-            if there is not None:
-                self._holding = {folder for path in there - self._written for folder in _folders_of(path)}
-        return self._holding is None or folder in self._holding
+    def _is_same_folder(self, folder: str) -> bool:
+        """Return whether it is certain that the target machine adds nothing to a folder that travels."""
+        return self._fuller_folders is not None and folder not in self._fuller_folders
+
+    @cached_property
+    def _fuller_folders(self) -> set[str] | None:
+        """Folders in which the target machine has more than travels; None if they are unknown."""
+        present = self._present()
+        if present is None:
+            return None
+        return {folder for path in present - self._written for folder in _folders_of(path)}
 
     def _put_content(self, path: str, member: tarfile.TarInfo, tree: _Tree) -> None:
         """Write a file or a folder; anything else is left out."""
         if member.isdir():
-            done = self._put(path, member, tarfile.DIRTYPE)
+            is_written = self._put(path, member, tarfile.DIRTYPE)
         else:
-            done = member.isreg() and self._put(path, member, tarfile.REGTYPE, tree=tree)
-        if not done:
+            is_written = member.isreg() and self._put(path, member, tarfile.REGTYPE, tree=tree)
+        if not is_written:
             self.left_out.append(path)
 
     def _put(
         self, path: str, member: tarfile.TarInfo, kind: bytes, linked: str = "", tree: _Tree | None = None
     ) -> bool:
-        """Write a member with nothing of the original but rights, owner, time and content, if it may land there."""
+        """Write a member if it may land there; return whether it was. Only rights, owner, time and content are kept."""
         if not _may_land(path, is_folder=kind == tarfile.DIRTYPE):
             return False
-        made = tarfile.TarInfo(path.lstrip("/") or ".")
-        made.type, made.linkname = kind, linked
-        made.mode, made.uid, made.gid = member.mode & 0o777, member.uid, member.gid
-        made.mtime = min(max(int(member.mtime), 0), LATEST)
-        made.size = member.size if tree else 0
-        self._target.addfile(made, tree.archive.extractfile(member) if tree else None)
+        copy = tarfile.TarInfo(path.lstrip("/") or ".")
+        copy.type, copy.linkname = kind, linked
+        copy.mode, copy.uid, copy.gid = member.mode & 0o777, member.uid, member.gid
+        copy.mtime = min(max(int(member.mtime), 0), LATEST)
+        copy.size = member.size if tree else 0
+        self._target.addfile(copy, tree.archive.extractfile(member) if tree else None)
         self._written.add(path)
         return True
 
 
 def _may_land(path: str, *, is_folder: bool) -> bool:
-    """Whether the target machine takes it there: below no folder of the verifier's, and in the way of none."""
+    """Return whether a path is short enough, lies in no folder of the verifier and replaces none."""
     if is_reserved(path) or (not is_folder and any(lies_in(folder, path) for folder in RESERVED)):
         return False
     raw = path.encode(errors="surrogateescape")
@@ -272,22 +276,17 @@ def _may_land(path: str, *, is_folder: bool) -> bool:
 
 
 def plain(path: str) -> str:
-    """A path as text that any file can hold, as the engine writes it in its lists."""
+    """Return a path as valid UTF-8 text, as the engine writes it in its lists."""
     return path.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def is_reserved(path: str) -> bool:
-    """Whether an absolute path lies in a folder of the verifier's."""
+    """Return whether an absolute path lies in a folder of the verifier."""
     return any(lies_in(path, folder) for folder in RESERVED)
 
 
-def _beside(path: str, text: str) -> str:
-    """What a relative link's text names, no other link considered."""
-    return normpath(f"{dirname(path)}/{text}")
-
-
 def _folders_of(path: str) -> Iterator[str]:
-    """The folders above a path."""
+    """Yield the folders above a path."""
     while path != "/":
         path = dirname(path)
         yield path

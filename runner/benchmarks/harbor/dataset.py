@@ -1,8 +1,8 @@
-"""Tasks in Harbor's on-disk format, read as they are: the format of Terminal-Bench 2, SkillsBench and `quickstart`.
+"""Read tasks in Harbor's on-disk format, that of Terminal-Bench 2, SkillsBench and `quickstart`.
 
 A task is a folder: `task.toml`, `instruction.md`, `environment/`, `tests/`, `solution/`. A dataset is a folder of
-such folders. What cannot be run here (several containers, a GPU, several steps, ...) is a task with `refused` set,
-so that it stays in every denominator.
+such folders. A task that cannot be run here (several containers, a GPU, several steps, ...) has `refused` set, so that
+it stays in every denominator.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from runner.records import Environment, Healthcheck, Record, Task, VerifierSpec
 from runner.sweeps.core_sets import read_core_set
 
 OPEN = ("/logs/agent", PUBLISHED)
-"""Folders that agents and solutions of Harbor's find in their machine."""
+"""Folders that Harbor's agents and solutions find in their machine."""
 ONCE_DECLARED: dict[str, Any] = {"cases": None, "install": "", "reference": {}}
-"""Fields that every `VerifierSpec` once had. They stay in the digest, so that finished trials keep their keys."""
+"""Fields that `VerifierSpec` no longer has. They stay in the digest, so that finished trials keep their keys."""
 _LANGUAGES = """
     bash c c++ c# clojure cobol cpp css elixir erlang fortran go golang haskell html java javascript julia kotlin lean
     lisp lua ocaml perl php prolog python r ruby rust scala scheme shell sql swift typescript verilog zig
 """
 LANGUAGES = frozenset(_LANGUAGES.split())
-"""Tags that are taken for a task's language when its metadata names none."""
+"""Tags that count as a task's language if its metadata names none."""
 
 ENTRYPOINT = re.compile(r"^\s*ENTRYPOINT\s", re.IGNORECASE | re.MULTILINE)
-"""The instruction of a Dockerfile."""
+"""Start of an ENTRYPOINT instruction in a Dockerfile."""
 
 
 class HarborDataset(Record):
@@ -52,30 +52,30 @@ class HarborDataset(Record):
 
     name: str
     root: Path
-    """Absolute. Its immediate children are the tasks, in the order of their names."""
+    """Absolute path of the folder. Its immediate children are the tasks, in the order of their names."""
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
-    """A trial passes when its reward reaches this."""
+    """Lowest reward with which a trial passes."""
     build_args: dict[str, str] = {}
     """Build arguments of every Dockerfile, such as the base image of this machine."""
     verifier: HarborVerifier = HarborVerifier()
-    """How a verifier's `reward.json` is read, and whether there is a second verdict."""
+    """Settings of the verifier: the key of the reward, and whether there is a second verdict."""
     tier_from: str = "difficulty"
     """Key of a task's `[metadata]` that is its tier."""
     keep_processes: tuple[str, ...] = ()
-    """Globs over task names: judged on a service that the agent leaves running, in its live container."""
+    """Globs over the names of tasks that are judged in the live container, on a service that the agent leaves there."""
     include: tuple[str, ...] = ()
-    """Globs over task names: only these are the dataset, and every denominator counts only them. Empty: all."""
+    """Globs over the names of the tasks that the dataset, and every denominator, consists of; all if empty."""
     exclude: tuple[str, ...] = ()
-    """Globs over task names: no part of the dataset."""
+    """Globs over the names of tasks that are not part of the dataset."""
     env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
     """Names of this machine's environment variables that tasks may read, as `${NAME}`. Their values reach sandboxes."""
     core_set: Path | None = None
-    """File that `job=core_set` wrote: only its tasks are the dataset."""
+    """File that `job=core_set` wrote; the dataset consists of its tasks."""
 
     def tasks(self) -> Sequence[Task]:
-        """Every selected task, sorted by folder; those that cannot be run here have `refused` set.
+        """Return every selected task, sorted by folder; those that cannot be run here have `refused` set.
 
-        Raises `ConfigError` when there is no task, a glob above matches none, or a task of the core set is not there.
+        Raises `ConfigError` if there is no task, a glob above matches none, or a task of the core set is missing.
         """
         tasks = _unique([self._task(folder) for folder in self._folders()])
         for glob in (*self.include, *self.exclude, *self.keep_processes):
@@ -93,12 +93,12 @@ class HarborDataset(Record):
         return [task for task in tasks if task.name in core]
 
     def prepare(self, say: Callable[[str], None]) -> None:
-        """Nothing: its images are built or pulled when they are needed."""
+        """Do nothing: images are built or pulled when they are needed."""
 
     def _folders(self) -> list[Path]:
         if not self.root.is_dir():
             raise ConfigError(
-                f"dataset {self.name}: {self.root} is no folder. Set dataset.root to a folder of tasks."
+                f"dataset {self.name}: {self.root} is not a folder. Set dataset.root to a folder of tasks."
             )
         if is_task(self.root):
             return [self.root]
@@ -118,7 +118,7 @@ class HarborDataset(Record):
         return folders
 
     def _task(self, folder: Path) -> Task:
-        """One task, complete or refused; what could be read of a refused one is kept for the plan."""
+        """Return one task, complete or refused. A refused one keeps what could be read of it, for the plan."""
         task = Task(name=folder.name, dataset=self.name, directory=folder)
         try:
             check_links(folder)
@@ -132,7 +132,7 @@ class HarborDataset(Record):
             return task.model_copy(update={"refused": f"{error.filename} cannot be read ({error.strerror})."})
 
     def _strata(self, folder: str, table: TaskToml) -> dict[str, str]:
-        """The task's name, and what results are grouped by."""
+        """Return the task's name and the fields that results are grouped by."""
         metadata = table.metadata
         tags = [*_words(metadata.get("tags")), *_words(table.task.keywords if table.task else ())]
         languages = _words(metadata.get("language")) or _words(metadata.get("languages"))
@@ -144,7 +144,7 @@ class HarborDataset(Record):
         }
 
     def _complete(self, task: Task, table: TaskToml) -> Task:
-        """Everything else of a task. Raises `TaskError` for what cannot be run here."""
+        """Return a task with all its fields. Raises `TaskError` if it cannot be run here."""
         folder = task.directory
         table.check()
         check_files(folder)
@@ -153,7 +153,7 @@ class HarborDataset(Record):
         environment = self._environment(table.environment, folder / "environment", table.agent, host.fill)
         verifier = self._verifier(table, folder, host.fill, keep=keep)
         declared = self._verifier(table, folder, dict, keep=keep)
-        host_env = host.given(*table.declared_env())
+        host_env = host.used_names(*table.declared_env())
         solution_env, solution_refused = _solution_env(table, host)
         identity = {
             "name": task.name,
@@ -190,7 +190,7 @@ class HarborDataset(Record):
         image = spec.environment.docker_image if spec.environment else None
         if spec.mode == "separate" and not image and (tests / "docker-compose.yaml").exists():
             raise TaskError(
-                "Its verifier needs several containers (tests/docker-compose.yaml), and one is what runs here."
+                "Its verifier needs several containers (tests/docker-compose.yaml), and only one runs here."
             )
         if not image and not (tests / "test.sh").is_file():
             raise TaskError("tests/test.sh is missing, so nothing could judge it: add it.")
@@ -209,10 +209,10 @@ class HarborDataset(Record):
     def _verifier_environment(
         self, table: TaskToml, folder: Path, fill: Fill, *, carries_tests: bool
     ) -> Environment | None:
-        """The verifier's container, where anything about it differs from the agent's.
+        """Return the verifier's container, or None if it is the agent's in everything.
 
-        An image that carries the tests is its own `docker_image`, or else is built from `tests/Dockerfile`; any other
-        is the task's. Of a shared verifier only the network can differ.
+        If the image carries the tests, it is the verifier's own `docker_image` or is built from `tests/Dockerfile`;
+        otherwise it is the task's. A shared verifier can only have another network.
         """
         spec = table.verifier
         if not (spec.environment or carries_tests or spec.network_mode or table.agent.network_mode):
@@ -225,17 +225,16 @@ class HarborDataset(Record):
     def _environment(
         self, table: EnvironmentTable, context: Path, phase: NetworkTable, fill: Fill
     ) -> Environment:
-        """A container as declared; the network keys of the phase it serves win over its own."""
+        """Return a container as declared. The network keys of the phase that it serves override its own."""
         network = phase if phase.network_mode else table
         built = (context / "Dockerfile").is_file()
         if not built and not table.docker_image:
             raise TaskError(
                 f"There is neither {context.name}/Dockerfile nor a docker_image: add one of them."
             )
+        task = context.parent.name
         environment = Environment(
-            name=context.parent.name
-            if context.name == "environment"
-            else f"{context.parent.name}-{context.name}",
+            name=task if context.name == "environment" else f"{task}-{context.name}",
             context=context if built else None,
             image=table.docker_image or None,
             build_args=self.build_args,
@@ -255,17 +254,14 @@ class HarborDataset(Record):
 
 
 def _sets_entrypoint(*environments: Environment | None) -> bool:
-    """Whether a Dockerfile sets an ENTRYPOINT: records from when it was dropped are not taken for its trials."""
-    contexts = [environment.context for environment in environments if environment]
-    return any(
-        ENTRYPOINT.search((context / "Dockerfile").read_text("utf-8", "replace"))
-        for context in contexts
-        if context
-    )
+    """Return whether a Dockerfile sets an ENTRYPOINT. Its trials must not reuse records from when that was ignored."""
+    contexts = [environment.context for environment in environments if environment and environment.context]
+    dockerfiles = [(context / "Dockerfile").read_text("utf-8", "replace") for context in contexts]
+    return any(map(ENTRYPOINT.search, dockerfiles))
 
 
 def _solution_env(table: TaskToml, host: HostEnvironment) -> tuple[dict[str, str], str | None]:
-    """The solution's variables, or why it cannot have them: that concerns no agent but `oracle`."""
+    """Return the solution's variables, or why it cannot have them, which concerns only the agent `oracle`."""
     try:
         return host.fill(table.solution.env), None
     except TaskError as error:
@@ -286,15 +282,15 @@ def _healthcheck(table: EnvironmentTable) -> Healthcheck | None:
 
 
 def _unique(tasks: list[Task]) -> list[Task]:
-    """The same tasks; one whose name an earlier one has goes by its folder's name and is refused."""
-    owner: dict[str, Task] = {}
-    return [
-        task if (first := owner.setdefault(task.name, task)) is task else _twin(task, first) for task in tasks
-    ]
+    owners: dict[str, Task] = {}
+    return [_refuse_twin(task, owners.setdefault(task.name, task)) for task in tasks]
 
 
-def _twin(task: Task, first: Task) -> Task:
-    reason = f"Its name {task.name!r} is also that of {first.directory.name}/: rename one of them."
+def _refuse_twin(task: Task, owner: Task) -> Task:
+    """Refuse a task that has the name of an earlier one, its owner; it then goes by the name of its folder."""
+    if task is owner:
+        return task
+    reason = f"Its name {task.name!r} is also that of {owner.directory.name}/: rename one of them."
     return task.model_copy(update={"name": task.directory.name, "refused": reason})
 
 
@@ -303,7 +299,7 @@ def _matches(name: str, globs: Iterable[str]) -> bool:
 
 
 def _words(value: Any) -> list[str]:
-    """A metadata value, one or several, as lower-case words."""
+    """Return a value of the metadata, a word or a list of words, as lower-case words."""
     values = value if isinstance(value, list | tuple) else [value]
     return [str(word).strip().lower() for word in values if isinstance(word, str | int) and str(word).strip()]
 

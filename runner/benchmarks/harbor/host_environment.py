@@ -1,4 +1,4 @@
-"""What a task may read of this machine's environment: the variables that the user names, and no other."""
+"""Give tasks the variables of this machine's environment that the user names, and no others."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from runner.errors import TaskError
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 Fill = Callable[[Mapping[str, str]], dict[str, str]]
-"""What makes of the variables that a task declares those that its machine gets."""
+"""Takes the variables that a task declares; returns those that its machine gets."""
 
 
 class HostEnvironment:
     """This machine's environment as the tasks of one dataset may read it."""
 
     def __init__(self, allowed: Iterable[str]) -> None:
-        """`allowed` are names of variables."""
+        """Allow tasks to read the variables of these names."""
         self._allowed = frozenset(allowed)
 
     def fill(self, env: Mapping[str, str]) -> dict[str, str]:
-        """`env` with `${NAME}` and `${NAME:-default}` replaced. Raises `TaskError` for a variable that it cannot have.
+        """Return `env` with `${NAME}` and `${NAME:-default}` replaced.
 
-        As in a shell, `:-` also replaces a variable that is set and empty. The default takes the place of one that the
-        user has not named, too.
+        As in a shell, the default also replaces a variable that is set and empty. It replaces one that the user has not
+        named, too. Raises `TaskError` for a variable without a default that is not named or not set.
         """
         return {key: VARIABLE.sub(self._value, text) for key, text in env.items()}
 
-    def given(self, *envs: Mapping[str, str]) -> tuple[str, ...]:
-        """Names of the variables whose values `fill` puts into these, sorted."""
+    def used_names(self, *envs: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the sorted names of the variables whose values `fill` puts into these."""
         texts = [text for env in envs for text in env.values()]
         found = {name for text in texts for name, _ in VARIABLE.findall(text)}
         return tuple(sorted(name for name in found & self._allowed if os.environ.get(name)))

@@ -1,8 +1,8 @@
-"""What an agent changed in its machine: which of it tests may run or read unasked, and which is its work. Pure.
+"""Classify what an agent changed in its machine: programs, which tests may run or read at a start, and its work. Pure.
 
-Two sorts of places. The agent's: its working directory, homes, temporary folders, and folders at the root that it made
-itself. The system's: everything else. In the agent's places only start-up files count as programs: those that
-interpreters, shells, test runners and package managers read without being told to.
+The agent's places are its working directory, homes, temporary folders, and folders at the root that it made itself.
+Everything else is the system's. In the agent's places only start-up files count as programs: those that interpreters,
+shells, test runners and package managers read without being told to.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import NamedTuple
 from runner.benchmarks.harbor.artifacts import is_reserved, lies_in, plain
 from runner.records import ChangedPrograms, Changes
 
-SHOWN = 50
-"""Paths that a record holds."""
-SHOWN_CHARACTERS = 300
-"""Longest path on a record."""
+MOST_PATHS = 50
+"""Most paths in one list of a record."""
+PATH_CHARACTERS = 300
+"""Longest path in a record."""
 HOMES = ("/root", "/home")
 DATA = ("/tmp", "/var/tmp", "/srv", "/mnt", "/media")  # noqa: S108 - of a sandbox
 """Folders for data, which belong to whoever works there."""
@@ -41,25 +41,25 @@ PASSING = (
     "/proc",
     "/sys",
 )
-"""State of running programs, logs, caches that install nothing and the kernel's own: neither programs nor work. A
-package in apt's cache is no such thing: apt installs it where the lists, which an agent can write, say it is newer."""
+"""State of running programs, logs, caches that install nothing and the kernel's files: neither programs nor work. A
+package in apt's cache counts, since apt installs it where the lists, which an agent can write, say that it is newer."""
 OURS = (
     "/opt/assay", "/.dockerenv", "/etc/hosts", "/etc/resolv.conf", "/etc/hostname", "/etc/mtab",
     "/usr/sbin/docker-init", "/sbin/docker-init",
 )  # fmt: skip
-"""What the runner or the engine writes."""
+"""Files that the runner or the engine writes."""
 STANDARD = frozenset(
     (
         "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "libexec", "media", "mnt", "nix", "opt",
         "proc", "root", "run", "sbin", "snap", "srv", "sys", "tmp", "usr", "var",
     )
 )  # fmt: skip
-"""Names at the root with a meaning of their own: never folders of the agent's, even if it made them."""
+"""Names at the root that have a standard meaning. They never count as the agent's folders, even if it made them."""
 
 MODULES = sys.stdlib_module_names | {"pytest", "_pytest", "pluggy", "iniconfig", "packaging"}
-"""Modules that tests import. One of such a name in the working directory comes before the real one."""
+"""Modules that tests import. A file of such a name in the working directory is imported instead."""
 STARTED = ("sitecustomize", "usercustomize", "conftest")
-"""Modules and packages, whatever their ending, that Python or pytest imports by itself."""
+"""Modules and packages, of any suffix, that Python or pytest imports by itself."""
 FILES = (
     "*.pth", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc", ".pdbrc", "pyvenv.cfg",
     ".pydistutils.cfg", "pip.conf", "uv.toml", ".condarc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".bashrc", ".bash_*",
@@ -76,52 +76,51 @@ FOLDERS = (
     ".node_modules", ".node_libraries", ".yarn", ".deno", ".bun", ".gradle", ".m2", ".mvn", ".ipython", ".gem",
     ".bundle", ".rbenv", ".asdf", ".sdkman", ".julia", ".cpan", ".ssh/config", ".ssh/rc", ".ssh/environment",
 )  # fmt: skip
-"""Folders of which everything is run, read at a start, or installed from."""
+"""Folders whose files are run, read at a start, or installed."""
 IF_PYTEST = ("pyproject.toml", "setup.cfg", "tox.ini")
-"""Files that are start-up files if they speak of pytest."""
+"""Files that are start-up files if they mention pytest."""
 
 
 class Places(NamedTuple):
-    """Whose the places of one machine are."""
+    """The agent's places in one machine."""
 
     workdir: str
+    """Working directory; empty if it is the system or a part of it."""
     own: frozenset[str]
     """Folders at the root that the agent made."""
 
     @classmethod
     def of(cls, changes: Changes, workdir: str) -> Places:
-        """The places of a machine with these changes."""
-        tops = {path for path in changes.added if path.count("/") == 1}
-        return cls(
-            workdir if _is_narrow(workdir) else "",
-            frozenset(top for top in tops if top[1:] not in STANDARD and _holds(top, changes.added)),
-        )
+        """Return the agent's places in a machine with these changes."""
+        filled = {f"/{path.split('/')[1]}" for path in changes.added if path.count("/") > 1}
+        own = {top for top in filled & changes.added if top[1:] not in STANDARD}
+        return cls(workdir if _is_narrow(workdir) else "", frozenset(own))
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The topmost places whose content is the agent's work."""
-        all_of = sorted({*HOMES, *DATA, *self.own, *([self.workdir] if self.workdir else [])})
-        return tuple(root for root in all_of if not any(root != one and lies_in(root, one) for one in all_of))
+        """Sorted places that lie in no other one."""
+        places = sorted({*HOMES, *DATA, *self.own, *filter(None, [self.workdir])})
+        return tuple(root for root in places if not any(root != one and lies_in(root, one) for one in places))
 
     def is_agents(self, path: str) -> bool:
-        """Whether a path lies where the agent works."""
+        """Return whether a path lies in one of the agent's places."""
         return any(lies_in(path, root) for root in self.roots)
 
     def is_work(self, path: str) -> bool:
-        """Whether what is at a path may be part of the deliverable: no start-up file of a home."""
+        """Return whether a path may be part of the deliverable. Start-up files of homes are not."""
         in_home = any(lies_in(path, home) for home in HOMES)
-        return self.is_agents(path) and not is_reserved(path) and not (in_home and self._starts(path))
+        return self.is_agents(path) and not is_reserved(path) and not (in_home and self._is_start_up(path))
 
-    def is_program(self, path: str, speaks_of_pytest: Callable[[str], bool]) -> bool:
-        """Whether tests may run what is at a path, or read it at a start."""
+    def is_program(self, path: str, mentions_pytest: Callable[[str], bool]) -> bool:
+        """Return whether tests may run a path, or read it at a start."""
         if any(lies_in(path, folder) for folder in (*OURS, *PASSING)) or is_reserved(path):
             return False
         if not self.is_agents(path):
             return True
         is_setting = path.rpartition("/")[2] in IF_PYTEST
-        return self._starts(path) or self._shadows(path) or (is_setting and speaks_of_pytest(path))
+        return self._is_start_up(path) or self._shadows(path) or (is_setting and mentions_pytest(path))
 
-    def _starts(self, path: str) -> bool:
+    def _is_start_up(self, path: str) -> bool:
         parts = path.split("/")[1:]
         if any(part.partition(".")[0] in STARTED for part in parts):
             return True
@@ -132,42 +131,39 @@ class Places(NamedTuple):
         return within and not parts[-1].endswith(".sample")
 
     def _shadows(self, path: str) -> bool:
-        if not self.workdir or path.rpartition("/")[0] != self.workdir:
-            return False
-        return path.rpartition("/")[2].partition(".")[0] in MODULES
+        folder, _, name = path.rpartition("/")
+        return bool(self.workdir) and folder == self.workdir and name.partition(".")[0] in MODULES
 
 
 def leaves(paths: AbstractSet[str]) -> Iterator[str]:
-    """The paths of a list of changes below which it has no other, sorted."""
+    """Yield the paths, sorted, below which there is no other of them."""
     folders = {path.rpartition("/")[0] for path in paths}
-    return iter(sorted(path for path in paths if path not in folders))
+    yield from sorted(paths - folders)
 
 
 def changed_programs(
-    changes: Changes | None, workdir: str, speaks_of_pytest: Callable[[str], bool]
+    changes: Changes | None, workdir: str, mentions_pytest: Callable[[str], bool]
 ) -> ChangedPrograms:
-    """What a record says of them. `speaks_of_pytest` tells of a file of settings whether it does."""
+    """Return the changed programs for a trial's record; their count is None if the changes are unknown.
+
+    `mentions_pytest` takes the path of a file of `IF_PYTEST`.
+    """
     if changes is None:
         return ChangedPrograms(count=None)
     places = Places.of(changes, workdir)
     every = changes.added | changes.changed | changes.deleted
-    found = [path for path in leaves(every) if places.is_program(path, speaks_of_pytest)]
-    return ChangedPrograms(count=len(found), paths=shown(found))
+    found = [path for path in leaves(every) if places.is_program(path, mentions_pytest)]
+    return ChangedPrograms(count=len(found), paths=clip_paths(found))
 
 
-def shown(paths: Sequence[str]) -> tuple[str, ...]:
-    """The first of some paths, as text that any file can hold."""
-    return tuple(plain(path)[:SHOWN_CHARACTERS] for path in paths[:SHOWN])
+def clip_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the first of some paths for a record, cut and as valid text."""
+    return tuple(plain(path)[:PATH_CHARACTERS] for path in paths[:MOST_PATHS])
 
 
 def _is_narrow(workdir: str) -> bool:
-    """Whether a working directory is a place of its own, and not the system or a part of it."""
+    """Return whether a working directory is a place of its own, and not the system or a part of it."""
     parts = workdir.strip("/").split("/")
     if parts[0] not in STANDARD:
         return bool(parts[0])
     return f"/{parts[0]}" in HOMES or len(parts) > (2 if parts[0] == "usr" else 1)
-
-
-def _holds(top: str, added: AbstractSet[str]) -> bool:
-    """Whether something was added below."""
-    return any(path.startswith(f"{top}/") for path in added)

@@ -1,4 +1,4 @@
-"""The two files in which tests of Harbor's format say what a rollout is worth, read as hostile input."""
+"""Read the files in which Harbor's tests write the reward. They are hostile input."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 JSON, TEXT = "reward.json", "reward.txt"
 NAMES: Final = (JSON, TEXT)
-"""Files below `/logs/verifier`; the first that is there counts."""
+"""Names of the files in `/logs/verifier`. The first one that exists counts."""
 REWARD_BYTES = 65536
 """Longest reward file that is read."""
 ROUNDING = 1e-9
-"""A mean of many numbers may miss 0 or 1 by so much."""
+"""Largest error of a mean of many numbers that should be 0 or 1."""
 MOST_COMPONENTS = 1000
-"""Numbers of one `reward.json`: each is a column of the trials table."""
+"""Most numbers in one `reward.json`, since each becomes a column of the trials table."""
 NAME_CHARACTERS = 200
 """Longest name of such a number."""
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float, dict[str, float]]:
-    """Reward in [0, 1] and all components from a verifier's files, by Harbor's rules (`reward.json` wins).
+    """Return the reward, in [0, 1], and all components by Harbor's rules, in which `reward.json` takes precedence.
 
-    `reward.json` is a flat object of finite numbers; its reward is `key`, or its only entry. Raises `VerifierError`
-    for none, empty, not a number, not finite, not UTF-8, several without `key`, or out of [0, 1].
+    `reward.json` is a flat object of finite numbers; its reward is the entry `key`, or the only entry. Raises
+    `VerifierError` if there is no file, or if it does not hold such a reward.
     """
     if JSON in files:
         components = _components(_decoded(files[JSON], JSON))
@@ -48,13 +48,13 @@ def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float,
         components = {key: reward}
     else:
         raise VerifierError("The tests wrote neither reward.json nor reward.txt to /logs/verifier.")
-    if not -ROUNDING <= reward <= 1.0 + ROUNDING:  # nor is what is not finite
+    if not -ROUNDING <= reward <= 1.0 + ROUNDING:  # also refuses NaN and infinity
         raise VerifierError(f"The reward {reward} is not in [0, 1].")
-    return min(max(reward, 0.0), 1.0) + 0.0, components  # the sum makes 0 of -0
+    return min(max(reward, 0.0), 1.0) + 0.0, components  # adding 0 turns -0 into 0
 
 
 def only_file(tar: Path) -> bytes:
-    """The content of the one file in a tar. Raises `VerifierError` for anything but a small regular file."""
+    """Return the content of a tar's only file. Raises `VerifierError` unless it is a small regular file."""
     with tarfile.open(tar) as archive:
         member = archive.next()
         name = member.name if member else tar.stem
@@ -75,7 +75,7 @@ def _decoded(content: bytes, name: str) -> str:
 
 def _components(text: str) -> dict[str, float]:
     try:
-        parsed = json.loads(text, parse_int=float)  # some integers are too large for any other number
+        parsed = json.loads(text, parse_int=float)  # an `int` may be too large for a float
     except (ValueError, RecursionError) as error:
         raise VerifierError(f"reward.json is not JSON: {error}.") from error
     numbers = isinstance(parsed, dict) and all(isinstance(value, int | float) for value in parsed.values())
@@ -91,5 +91,5 @@ def _components(text: str) -> dict[str, float]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether any file can hold a name: JSON can spell halves of characters, of which no record could be read again."""
+    """Return whether a name is without lone surrogates, which JSON can spell but no record can hold."""
     return not any("\ud800" <= letter <= "\udfff" for letter in name)

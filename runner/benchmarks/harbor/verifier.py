@@ -1,29 +1,29 @@
-"""The verifier of Harbor-format tasks: `tests/test.sh` runs after the rollout and writes the reward into a file.
+"""Verify Harbor tasks: `tests/test.sh` runs after the rollout and writes the reward into a file.
 
-*Separate* mode judges the declared artifacts, in an image that the agent never touched; `artifacts` has the rules by
-which they travel. *Shared* mode judges the whole machine that the agent left, from a snapshot of its dead container. In
-both no process of the agent's lives, and `/tests`, `/solution` and `/logs/verifier` are new, empty, root-only mounts:
-what the agent planted there is not there. *Live* mode judges the agent's running container.
+*Separate* mode judges the declared artifacts in an image that the agent never touched; `artifacts` has the rules by
+which they travel. *Shared* mode judges the whole machine that the agent left, from a snapshot of its stopped container.
+In both modes no process of the agent's is alive, and `/tests`, `/solution` and `/logs/verifier` are new, empty mounts
+that only root can read, so nothing that the agent planted is there. *Live* mode judges the agent's running container.
 
 What each mode cannot exclude:
 
-* Separate: tests that run the agent's code with their own rights hand it the reward file as well.
+* Separate: tests that run the agent's code with their own rights give it access to the reward file.
 * Shared: the tests run with the programs, libraries and start-up files that the agent left. `Verdict.programs` lists
   those that it changed. `again: pristine` asks for a second verdict, in the task's own image with the agent's work laid
-  over it (`pristine`). A link of the agent's into `/tests` names the tests' own file there, as in Harbor.
-* Live: all that shared mode cannot; and a process of root's that survives the rollout sees the tests, and can write the
-  reward while they run. What lay in `/tests` and `/logs/verifier` before does not count: that they are empty and closed
-  is looked at from outside right before the tests begin. All processes are ended before the reward is read.
+  over it (`overlay`). A link from the agent into `/tests` leads to the tests' own file, as in Harbor.
+* Live: everything that shared mode cannot. A process of root's that survives the rollout also sees the tests, and can
+  write the reward while they run. Earlier files in `/tests` and `/logs/verifier` do not count: right before the tests
+  begin, both folders are seen from outside to be empty and closed. All processes are ended before the reward is read.
 
 An image's ENTRYPOINT runs in the agent's machine and in a verifier's, as in Harbor. Harbor judges shared tasks in the
-machine where it still runs. A snapshot has no processes, so the ENTRYPOINT is started anew there, from the files that
+machine where it still runs. A snapshot has no processes, so the ENTRYPOINT is started again there, from the files that
 the agent left and with the rights of the agent or of the tests, whichever are fewer. If it ends, the tests decide
 without it and the verdict has the flag `entrypoint_ended`. A task whose ENTRYPOINT must not run twice, or needs root
-where the agent is somebody else, is one for `dataset.keep_processes`.
+while the agent is another user, belongs in `dataset.keep_processes`.
 
-What cannot be judged counts against the agent (reward 0, with an error): tests without an end or a usable reward, and a
-machine that does not start. All of them rest on what the agent left, and whoever is losing a trial would spoil it if
-that paid. A task that is broken shows in `agent=oracle`, which then gets 0 as well.
+A machine that cannot be judged counts against the agent (reward 0, with an error): it does not start, or its tests do
+not end or give no usable reward. The agent can bring about each of these, and an agent that is losing a trial would do
+so if the trial then did not count. A broken task shows in `agent=oracle`, which then gets 0 as well.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ import tarfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
+from runner.benchmarks.harbor.artifact_transfer import carry_artifacts, save_published
 from runner.benchmarks.harbor.artifacts import PUBLISHED, RESERVED
-from runner.benchmarks.harbor.carrying import carry_artifacts, keep_published
-from runner.benchmarks.harbor.machine_changes import changed_programs, shown
-from runner.benchmarks.harbor.pristine import lay_over
+from runner.benchmarks.harbor.machine_changes import changed_programs, clip_paths
+from runner.benchmarks.harbor.overlay import overlay_work
 from runner.benchmarks.harbor.reward_files import NAMES, only_file, read_reward
 from runner.errors import EngineError, ImageError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
@@ -53,11 +53,9 @@ if TYPE_CHECKING:
 
 LOGS = "/logs/verifier"
 LIVE_FRESH = ("/tests", LOGS)
-"""Mounted new and root-only in the agent's own container, when the task is judged live in it."""
-FRESH = RESERVED
-"""Mounted new and root-only in the verifier's container."""
+"""Folders mounted new and root-only in the agent's container if the task is judged live in it."""
 Mode = Literal["shared", "separate", "live", "pristine"]
-EMPTY = """
+EMPTY_FOLDERS = """
 for folder in {folders}; do
     folder=$ASSAY_ROOT$folder
     rm -rf -- $folder/..?* $folder/.[!.]* $folder/*
@@ -65,16 +63,17 @@ for folder in {folders}; do
     chmod 700 $folder
 done
 """
-EMPTY_SECONDS = 60.0
+COMMAND_SECONDS = 60.0
+"""Time limit of each of our own commands in a machine."""
 SETTINGS_READ = 20
-"""Changed files of settings that are read for a word of pytest; of more of them each counts."""
+"""Most changed files of settings that are searched for the word pytest. Any further one counts as a program."""
 CLOSED = 0o700
-"""Rights of a folder that is root's alone."""
+"""Rights of a folder that only root may enter."""
 NO_VERDICT = "no_verdict"
-"""Flag of a verdict of 0 that no test gave."""
-WHOSE = (
-    "This counts as failed, since what the agent left can bring it about. If agent=oracle ends so, too, the task is "
-    "broken."
+"""Flag of a reward of 0 that no test gave."""
+BLAME = (
+    "This counts as failed, since what the agent left can bring it about. If it also happens with agent=oracle, the "
+    "task is broken."
 )
 
 
@@ -82,35 +81,35 @@ class HarborVerifier(Record):
     """Runs `/tests/test.sh` and reads `/logs/verifier/reward.json` (first) or `reward.txt`."""
 
     reward_key: str = "reward"
-    """Which key of `reward.json` is the reward when there are several."""
+    """Key of `reward.json` that is the reward if there are several."""
     again: Literal["pristine"] | None = None
-    """A second verdict on tasks that are judged in shared mode, beside the first and no part of the reward. pristine:
-    in the task's own image, with the agent's changes outside of system paths laid over it. It is part of a trial's key:
-    the machine that would be judged again is gone."""
+    """Second verdict on tasks that are judged in shared mode. It does not change the reward. pristine: in the task's
+    own image, with the agent's changes outside of system paths laid over it. The setting is part of a trial's key,
+    since the machine of a finished trial is gone and cannot be judged again."""
 
     @property
     def judge(self) -> None:
-        """Tests decide, and no model."""
+        """None: tests decide, not a model."""
 
     def collect(self, submission: Submission) -> tuple[str, ...]:
-        """Keep what the agent published in `/logs/artifacts`. See `protocols.CollectingVerifier`."""
+        """Save what the agent published in `/logs/artifacts`. See `protocols.CollectingVerifier`."""
         published = PUBLISHED in submission.task.open_dirs
-        if not published or keep_published(submission.sandbox, submission.folder):
+        if not published or save_published(submission.sandbox, submission.folder):
             return ()
         return ("artifacts_not_kept",)
 
     def verify(self, submission: Submission) -> Verdict:
         """See `protocols.Verifier`."""
         began, task = time.monotonic(), submission.task
-        look = {"live": self._live, "shared": self._shared, "separate": self._separate}[mode_of(task)]
-        verdict = _unless_the_engine_fails(task, submission.sandboxes, lambda: look(submission))
+        judge = {"live": self._live, "shared": self._shared, "separate": self._separate}[mode_of(task)]
+        verdict = _unless_the_engine_fails(task, submission.sandboxes, lambda: judge(submission))
         return verdict.model_copy(update={"seconds": time.monotonic() - began})
 
     def _separate(self, submission: Submission) -> Verdict:
         task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
         hosts = allowed(sandboxes, _environment(task))
         image = sandboxes.image(_environment(task))
-        with _opened(task, image, sandboxes, hosts) as judge:
+        with _open_judge(task, image, sandboxes, hosts) as judge:
             try:
                 left_out = carry_artifacts(task, submission.sandbox, judge, folder)
             except WorkspaceTooLarge as error:
@@ -119,7 +118,7 @@ class HarborVerifier(Record):
         if not left_out:
             return verdict
         return verdict.model_copy(
-            update={"left_out": shown(left_out), "flags": (*verdict.flags, "artifacts_left_out")}
+            update={"left_out": clip_paths(left_out), "flags": (*verdict.flags, "artifacts_left_out")}
         )
 
     def _shared(self, submission: Submission) -> Verdict:
@@ -128,36 +127,37 @@ class HarborVerifier(Record):
         commands = _test_commands(task, proxy=bool(hosts))
         changes = sandbox.changes()
         try:
-            with _opened(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
+            with _open_judge(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
                 verdict = self._judge(commands, judge, submission.folder, "shared")
         except ImageError as error:  # the agent left a machine that cannot even start
             verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
         verdict = _with_programs(verdict, changes, sandbox, submission.folder)
         if self.again is None:
             return verdict
-        again = replace(submission, folder=submission.folder / "again")
-        return _beside(verdict, self._again(again, changes))
+        again = self._again(replace(submission, folder=submission.folder / "again"), changes)
+        flags = ("verdicts_differ",) if verdict.reward != again.reward else ()
+        return verdict.model_copy(update={"again": again, "flags": (*verdict.flags, *flags)})
 
     def _again(self, submission: Submission, changes: Changes | None) -> Verdict:
-        """Return the second verdict, from a machine of the task's image."""
+        """Return the second verdict, on a machine of the task's image."""
         task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
         folder.mkdir(exist_ok=True)
         began, hosts = time.monotonic(), allowed(sandboxes, _environment(task))
-        with _opened(task, submission.sandbox.image, sandboxes, hosts) as judge:
+        with _open_judge(task, submission.sandbox.image, sandboxes, hosts) as judge:
             try:
-                left_out = lay_over(changes, submission.sandbox, judge, folder)
+                left_out = overlay_work(changes, submission.sandbox, judge, folder)
                 verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, folder, "pristine")
             except (VerifierError, WorkspaceTooLarge) as error:
                 left_out = ()
                 verdict = Verdict(reward=0.0, mode="pristine", error=ErrorInfo.of(error, "verify"))
         seconds = time.monotonic() - began
-        return verdict.model_copy(update={"left_out": shown(left_out), "seconds": seconds})
+        return verdict.model_copy(update={"left_out": clip_paths(left_out), "seconds": seconds})
 
     def _live(self, submission: Submission) -> Verdict:
         sandbox, folder = submission.sandbox, submission.folder
         changes = sandbox.changes()
-        empty = EMPTY.format(folders=" ".join(LIVE_FRESH))
-        sandbox.exec(ExecSpec(argv=("sh", "-c", empty), user="root", timeout_seconds=EMPTY_SECONDS))
+        empty = EMPTY_FOLDERS.format(folders=" ".join(LIVE_FRESH))
+        sandbox.exec(ExecSpec(argv=("sh", "-c", empty), user="root", timeout_seconds=COMMAND_SECONDS))
         if not all(_is_new(path, sandbox, folder) for path in LIVE_FRESH):
             message = f"{' and '.join(LIVE_FRESH)} could not be emptied: something in the agent's machine fills them."
             verdict = Verdict(
@@ -173,15 +173,15 @@ class HarborVerifier(Record):
         for command in before:
             judge.exec(command)
         result = judge.exec(test)
-        judge.kill()  # what still runs could change files while they are read
+        judge.kill()  # a process could change files while they are read
         (into / "verifier.stdout").write_text(result.stdout + result.stderr, "utf-8")
         components: dict[str, float] = {}
         error: ErrorInfo | None = None
         try:
             reward, components = read_reward(_reward_files(result, judge, into), self.reward_key)
         except (VerifierError, WorkspaceTooLarge) as problem:
-            reward, error = 0.0, _with_ending(problem, result, test)
-        with suppress(FileNotFoundError, WorkspaceTooLarge):  # for people; the reward does not rest on it
+            reward, error = 0.0, _explain(problem, result, test)
+        with suppress(FileNotFoundError, WorkspaceTooLarge):  # for people; the reward does not depend on it
             judge.get(LOGS, into / "verifier.tar")
         return Verdict(
             reward=reward,
@@ -199,7 +199,7 @@ class HarborVerifier(Record):
 
 
 def mode_of(task: Task) -> Literal["live", "shared", "separate"]:
-    """How a task is judged."""
+    """Return the mode in which a task is judged."""
     return "live" if task.verifier.keep_processes else task.verifier.mode
 
 
@@ -207,43 +207,32 @@ def _environment(task: Task) -> Environment:
     return task.verifier.environment or task.environment
 
 
-def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, look: Callable[[], Verdict]) -> Verdict:
-    """Ask again for a verdict on which the engine failed, and then try the engine on the task's own image.
+def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, judge: Callable[[], Verdict]) -> Verdict:
+    """Return a verdict, on a second try if the engine fails on the first.
 
-    An engine that fails twice on what the agent left, and not on that, was made to fail: reward 0. Raises `EngineError`
-    otherwise.
+    If the engine fails twice on what the agent left, and works with the task's own image, the agent made it fail: the
+    reward is 0. Raises `EngineError` if it does not even start that image.
     """
-    found = _verdict_or_failure(look)
-    if isinstance(found, EngineError):
-        found = _verdict_or_failure(look)
-    if isinstance(found, EngineError):
-        _try_engine(task, sandboxes)
-        return Verdict(reward=0.0, mode=mode_of(task), error=_error(SpoiledMachine.__name__, str(found)))
-    return found
-
-
-def _verdict_or_failure(look: Callable[[], Verdict]) -> Verdict | EngineError:
+    with suppress(EngineError):
+        return judge()
     try:
-        return look()
+        return judge()
     except EngineError as error:
-        return error
-
-
-def _try_engine(task: Task, sandboxes: SandboxProvider) -> None:
-    """Raises `EngineError` if not even the task's own machine starts."""
-    with _opened(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
-        sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=EMPTY_SECONDS))
+        message = str(error)
+    with _open_judge(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
+        sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=COMMAND_SECONDS))
+    return Verdict(reward=0.0, mode=mode_of(task), error=_error(SpoiledMachine.__name__, message))
 
 
 @contextmanager
-def _opened(
+def _open_judge(
     task: Task,
     image: Image,
     sandboxes: SandboxProvider,
     hosts: tuple[str, ...] | None,
     entrypoint_user: str | None = None,
 ) -> Iterator[Sandbox]:
-    """The judge's sandbox: an open network where `hosts` is None, else none but a proxy to them."""
+    """Open the judge's sandbox. Its network is open if `hosts` is None, else there is only a proxy to these hosts."""
     with ExitStack() as stack:
         sockets = None
         if hosts:
@@ -254,9 +243,9 @@ def _opened(
             name=f"{task.name}-verifier",
             image=image,
             environment=_environment(task),
-            user="root",  # of the container; the tests' own user is the command's
+            user="root",  # the command that runs the tests has its own user
             gateway_dir=sockets,
-            fresh_dirs=FRESH,
+            fresh_dirs=RESERVED,
             entrypoint=True,
             entrypoint_user=entrypoint_user,
             network="open" if hosts is None else "none",
@@ -265,19 +254,19 @@ def _opened(
 
 
 def _lesser_user(task: Task) -> str | None:
-    """Who runs the ENTRYPOINT of a machine that the agent left: the agent or the tests, if they are not root.
+    """Return the user of the agent or of the tests that is not root, to run the ENTRYPOINT of the agent's machine.
 
-    It may be, or load, what the agent has written: as the image's user it could do more than the tests would.
+    The ENTRYPOINT may be, or load, what the agent has written. As the image's user it could do more than the tests.
     """
     users = (task.agent_user, task.verifier.user)
     return next((user for user in users if user not in (None, "root", "0")), None)
 
 
 def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
-    """What runs in the judge's sandbox; the last one is `test.sh`.
+    """Return the commands for the judge's sandbox; the last one runs `test.sh`.
 
-    Its output comes to our side of the wall, where it is capped, and not into a file of the sandbox. A user of the
-    verifier's own is first given the tests and the place of the reward, which are root's.
+    Its output is streamed to this machine, where it is capped, and is not written to a file in the sandbox. If the
+    tests run as another user than root, that user first becomes the owner of the tests and of the reward's folder.
     """
     tests, user = task.verifier.tests, task.verifier.user or "root"
     judge = ExecSpec(
@@ -290,14 +279,12 @@ def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
     uploads = {"/tests": tests} if tests else {}
     if user in ("root", "0"):
         return (judge.model_copy(update={"uploads": uploads}),)
-    give = ExecSpec(
-        argv=("chown", "-R", user, *LIVE_FRESH), user="root", uploads=uploads, timeout_seconds=60.0
-    )
-    return give, judge
+    chown = ("chown", "-R", user, *LIVE_FRESH)
+    return ExecSpec(argv=chown, user="root", uploads=uploads, timeout_seconds=COMMAND_SECONDS), judge
 
 
 def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:
-    """Whether a folder of a running sandbox is empty and closed, as seen from outside."""
+    """Return whether a folder of a running sandbox is empty and closed, as seen from outside."""
     tar = into / "live.tar"
     try:
         sandbox.get(folder, tar)
@@ -311,55 +298,52 @@ def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:
 
 
 def _reward_files(result: ExecResult, judge: Sandbox, into: Path) -> dict[str, bytes]:
-    """The reward file that counts, of tests that ended by themselves: many write a 0 first, and the truth last."""
+    """Return the reward file that counts, by name. Raises `VerifierError` if the tests did not end by themselves.
+
+    Many tests write a 0 first and the result last.
+    """
     if result.ended != "exited":
         raise VerifierError("The tests had not ended: what they had written is not a verdict.")
     for name in NAMES:
-        tar = into / f"{name}.tar"
-        try:
-            judge.get(f"{LOGS}/{name}", tar)
-            return {name: only_file(tar)}
-        except FileNotFoundError:
-            continue
-        finally:
-            tar.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            return {name: _read(f"{LOGS}/{name}", judge, into)}
     return {}
 
 
+def _read(path: str, sandbox: Sandbox, into: Path) -> bytes:
+    """Return the content of a small file of a sandbox. Raises as `Sandbox.get` and `only_file` do."""
+    tar = into / f"{PurePosixPath(path).name}.tar"
+    try:
+        sandbox.get(path, tar)
+        return only_file(tar)
+    finally:
+        tar.unlink(missing_ok=True)
+
+
 def _with_programs(verdict: Verdict, changes: Changes | None, sandbox: Sandbox, into: Path) -> Verdict:
-    """The verdict, with what the agent changed of the programs that its tests ran with."""
+    """Add to a verdict the programs that the agent changed and its tests may have run."""
     found = changed_programs(changes, sandbox.workdir, _pytest_reader(sandbox, into))
     flag = "programs_unknown" if found.count is None else "programs_changed" if found.count else ""
     return verdict.model_copy(update={"programs": found, "flags": (*verdict.flags, *filter(None, [flag]))})
 
 
 def _pytest_reader(sandbox: Sandbox, into: Path) -> Callable[[str], bool]:
-    """Tells whether a file speaks of pytest; true where it cannot be read."""
+    """Return a function that returns whether a file mentions pytest; true if the file cannot be read."""
     left = iter(range(SETTINGS_READ))
 
-    def speaks_of_pytest(path: str) -> bool:
-        tar = into / "settings.tar"
+    def mentions_pytest(path: str) -> bool:
         if next(left, None) is None:
             return True
         try:
-            sandbox.get(path, tar)
-            return b"pytest" in only_file(tar)
+            return b"pytest" in _read(path, sandbox, into)
         except (FileNotFoundError, WorkspaceTooLarge, VerifierError):
             return True
-        finally:
-            tar.unlink(missing_ok=True)
 
-    return speaks_of_pytest
+    return mentions_pytest
 
 
-def _beside(verdict: Verdict, again: Verdict) -> Verdict:
-    """The first verdict with the second one beside it."""
-    flags = ("verdicts_differ",) if verdict.reward != again.reward else ()
-    return verdict.model_copy(update={"again": again, "flags": (*verdict.flags, *flags)})
-
-
-def _with_ending(problem: Exception, result: ExecResult, test: ExecSpec) -> ErrorInfo:
-    """The error, with what the script's own ending says about its cause."""
+def _explain(problem: Exception, result: ExecResult, test: ExecSpec) -> ErrorInfo:
+    """Return the error of a missing verdict, with the way in which the script ended as its cause."""
     if result.ended == "deadline":
         limit = f"The tests did not end within {test.timeout_seconds:g} s."
         return _error("VerifierTimeout", limit, str(problem))
@@ -368,4 +352,4 @@ def _with_ending(problem: Exception, result: ExecResult, test: ExecSpec) -> Erro
 
 
 def _error(kind: str, message: str, cause: str | None = None) -> ErrorInfo:
-    return ErrorInfo(type=kind, message=f"{message} {WHOSE}", cause=cause, phase="verify")
+    return ErrorInfo(type=kind, message=f"{message} {BLAME}", cause=cause, phase="verify")

@@ -22,8 +22,8 @@ from runner.benchmarks.nl2repo.published import DOCUMENT, Published
 from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.upstream import Source
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
-from runner.benchmarks.sources.references import made
-from runner.benchmarks.sources.task_files import check_links, digest, short, stored_truth, tree_digest
+from runner.benchmarks.sources.references import new_folder
+from runner.benchmarks.sources.task_files import check_links, digest, read_truth, short, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.files import write_atomically
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
@@ -156,11 +156,11 @@ class Nl2RepoBench(Record):
         cache = self.verifier.cache
         fetched = upstream.fetch_upstream(source, here, cache, say) if source.kind != "none" else None
         task = self.complete(Task(name=folder.name, dataset=self.name, directory=folder), suite)
-        with made(_there(task.verifier.tests), f"the suite of {folder.name}", say) as place:
+        with new_folder(_there(task.verifier.tests), f"the suite of {folder.name}", say) as place:
             if place:
                 upstream.write_suite(suite, None if source.image else fetched, place)
         if fetched and task.solution:
-            with made(task.solution, f"the oracle of {folder.name}", say) as place:
+            with new_folder(task.solution, f"the oracle of {folder.name}", say) as place:
                 if place:
                     upstream.write_oracle(fetched, suite.deleted, place)
         self._make_image(task.environment, (folder, suite, fetched), say, revealed=self.reveal_tests)
@@ -191,7 +191,7 @@ class Nl2RepoBench(Record):
         published = nl2repo_folder.read(folder)
         source, here = self.source(folder)
         bare = self.bare_suite(published, source)
-        truth = stored_truth(here / TRUTH, Truth)
+        truth = read_truth(here / TRUTH, Truth)
         if source.kind == "none":
             return bare
         if truth is None:
@@ -319,7 +319,7 @@ class Nl2RepoBench(Record):
             raise ConfigError(f"{folder.name}: its tests are in the authors' image and cannot be revealed.")
         if revealed and fetched:
             files |= upstream.tests_of(fetched, suite.deleted)
-        with made(_there(environment.context), f"the image of {folder.name}", say) as place:
+        with new_folder(_there(environment.context), f"the image of {folder.name}", say) as place:
             if place:
                 upstream.write_context(self.image, self.source(folder)[0], files, place)
                 if dockerfile:

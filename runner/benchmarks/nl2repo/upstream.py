@@ -23,9 +23,9 @@ from runner.benchmarks.nl2repo.suite import HIDDEN, SUITE, Suite, covered, packa
 from runner.benchmarks.sources import packages
 from runner.benchmarks.sources.references import (
     SOLVE,
+    check_digest,
     install_wheels,
-    made,
-    same,
+    new_folder,
 )
 from runner.benchmarks.sources.sdists import sdist_source
 from runner.benchmarks.sources.task_files import copy_tree, digest, tree_digest
@@ -80,7 +80,7 @@ class Source(Record):
         if self.kind == "sdist":
             packages.python_name(self.package)
             packages.python_version(self.version)
-        packages.check_all(packages.pinned, self.packages)
+        packages.check_all(packages.pin, self.packages)
         packages.check_all(packages.python_module, [*self.withheld, *self.plugins])
         return self
 
@@ -102,11 +102,11 @@ def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str],
     Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
     """
     target = upstream(source, cache)
-    with made(target, f"upstream {source.package} {source.version}".rstrip(), say) as place:
+    with new_folder(target, f"upstream {source.package} {source.version}".rstrip(), say) as place:
         if place and source.kind == "sdist":
             sdist_source(source.package, source.version, source.digest, place / "source")
         elif place:
-            same(tree_digest(here / source.package), source.digest, source.package)
+            check_digest(tree_digest(here / source.package), source.digest, source.package)
             copy_tree(here / source.package, place / "source")
     return target / "source"
 

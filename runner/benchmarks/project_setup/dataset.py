@@ -28,8 +28,8 @@ from runner.benchmarks.project_setup.deliverables import (
 )
 from runner.benchmarks.project_setup.projects import Project
 from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
-from runner.benchmarks.sources.references import SOLVE, made
-from runner.benchmarks.sources.task_files import check_links, digest, short, stored_truth, tree_digest
+from runner.benchmarks.sources.references import SOLVE, new_folder
+from runner.benchmarks.sources.task_files import check_links, digest, read_truth, short, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.files import write_atomically
 from runner.records import Environment, Record, Task, VerifierSpec
@@ -147,7 +147,7 @@ class ProjectSetupBench(Record):
         projects.fetch(project, folder, self.image, self.npm, self.cache, say)
         task = self._complete(folder, project, truth)
         if task.solution:
-            with made(task.solution, f"the oracle of {folder.name}", say) as place:
+            with new_folder(task.solution, f"the oracle of {folder.name}", say) as place:
                 if place:
                     _write_oracle(folder, truth, place)
         return task
@@ -164,7 +164,7 @@ class ProjectSetupBench(Record):
 
         Raises `TaskError` when the truth is missing, or belongs to other scripts, another project or another image.
         """
-        found = stored_truth(folder / TRUTH, Truth)
+        found = read_truth(folder / TRUTH, Truth)
         if found is None and not self.truthless:
             raise TaskError("Nobody has recorded what its tests do here: run job=verify_ground_truth.")
         if found and found.digest and found.digest != self.truth_digest(folder):

@@ -20,14 +20,14 @@ from pydantic import Field, model_validator
 from runner.archives import unpack, unpacked_size
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, PROJECT
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.checkouts import listed
+from runner.benchmarks.sources.checkouts import list_files
 from runner.benchmarks.sources.references import (
+    check_digest,
     debian_source,
     fetch_context,
     file_digest,
-    made,
+    new_folder,
     npm_package,
-    same,
 )
 from runner.benchmarks.sources.sdists import sdist_source
 from runner.benchmarks.sources.task_files import digest, short, tree_digest
@@ -92,7 +92,7 @@ def fetch(
     `FetchError` when a client fails or the digest differs, and `ConfigError`.
     """
     target, package = context(project, recipe, cache), project.package
-    with made(target, f"project {here.name} {project.version}".rstrip(), say) as place:
+    with new_folder(target, f"project {here.name} {project.version}".rstrip(), say) as place:
         if place:
             into = place / PROJECT
             if project.source == "sdist":
@@ -103,8 +103,8 @@ def fetch(
             elif project.source == "debian":
                 debian_source(package, project.digest, into, say)
             else:
-                same(digest_of(here / package), project.digest, package)
-                _from_here(here / package, into)
+                check_digest(digest_of(here / package), project.digest, package)
+                _from_task(here / package, into)
             shutil.copyfile(recipe / DOCKERFILE, place / DOCKERFILE)
     return target
 
@@ -140,12 +140,12 @@ def project_paths(folder: Path) -> Sequence[str]:
     """
     if not (folder / ".git").exists():
         return (".",)
-    found = listed(folder)
+    found = list_files(folder)
     inside = [f"{inner}/{name}" for inner in found.checkouts for name in project_paths(folder / inner)]
     return sorted({*found.files, *inside})
 
 
-def _from_here(place: Path, into: Path) -> None:
+def _from_task(place: Path, into: Path) -> None:
     if place.is_dir():
         for path in (path for part in project_paths(place) for path in _files(place / part)):
             target = into / path.relative_to(place)

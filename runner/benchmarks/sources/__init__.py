@@ -1,1 +1,1 @@
-"""Sources that benchmarks share: packages by digest, clones, files of tasks."""
+"""Sources that benchmarks share: packages by digest, git clones and files of tasks."""

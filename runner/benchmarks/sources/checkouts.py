@@ -1,8 +1,8 @@
-"""Git checkouts of strangers: git is called here and nowhere else, and never with a configuration of theirs.
+"""Read untrusted git checkouts without their configuration. No other module calls git.
 
 A repository's configuration names programs: `core.fsmonitor`, `filter.*`, `tar.*.command`, `core.sshCommand`, hooks,
-and more with every version of git. So git works with an empty repository of ours, which is lent the checkout's index or
-its objects, and nothing else. What it says of paths is checked.
+and more with every version of git. So git works with an empty repository of ours, which borrows only the checkout's
+index or its objects. The paths that git prints are checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runner.errors import TaskError
 
 GIT_SECONDS = 120.0
 LARGEST = 10 << 20
-"""Bytes of a text file in `.git` that is read."""
+"""Largest text file in `.git` that is read, in bytes."""
 _ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _REF = re.compile(r"refs(/[\w+@#=-][\w.+@#=-]*)+")
 _GITLINK = "160000"
@@ -28,23 +28,23 @@ _OFF = (
     *("-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"),
     *("-c", f"core.hooksPath={os.devnull}", "-c", f"core.attributesFile={os.devnull}"),
 )
-"""Against what the user's own configuration switches on."""
+"""Options that switch off what the user's own configuration may switch on."""
 
 
-class Listed(NamedTuple):
-    """Paths in a checkout, relative, with `/`."""
+class Listing(NamedTuple):
+    """Relative paths in a checkout, with `/` between names."""
 
     files: list[str]
-    """Tracked ones, and new ones that are not ignored."""
+    """Files that are tracked, and new files that are not ignored."""
     checkouts: list[str]
-    """Folders that are checkouts of their own: submodules, and clones that this one does not know."""
+    """Folders that are checkouts themselves: submodules, and clones that git does not track."""
 
 
-def listed(folder: Path) -> Listed:
-    """What git does not ignore in a checkout. Patterns are those of the checkout and of the user's own configuration;
-    a `core.excludesFile` of the checkout's is not read.
+def list_files(folder: Path) -> Listing:
+    """List what git does not ignore in a checkout.
 
-    Raises `TaskError` when it cannot be listed, or lists a path that is outside.
+    Patterns come from the checkout and the user's own configuration; the checkout's `core.excludesFile` is not read.
+    Raises `TaskError` if the checkout cannot be listed, or lists a path that is outside.
     """
     try:
         git_dir = _git_dir(folder)
@@ -62,36 +62,36 @@ def listed(folder: Path) -> Listed:
             excluding = ("--exclude-from", str(exclude)) if exclude.is_file() else ()
             new = _git(ours, env, *words, "--others", "--exclude-standard", *excluding).split("\0")
     except (OSError, UnicodeError, subprocess.SubprocessError, _NoRepositoryError) as error:
-        raise TaskError(f"git cannot list the files of the checkout {folder}: {_said(error)}") from error
+        raise TaskError(f"git cannot list the files of the checkout {folder}: {_reason(error)}") from error
     links = {path for about, _, path in tracked if about.startswith(_GITLINK)}
     files = {path for _, _, path in tracked} - links | {path for path in new if path and path[-1] != "/"}
     checkouts = links | {path.rstrip("/") for path in new if path.endswith("/")}
     for path in (*files, *checkouts):
         _check(folder, path)
-    return Listed(
+    return Listing(
         sorted(path for path in files if _is_file(folder, path)),
         sorted(path for path in checkouts if _is_checkout(folder, path)),
     )
 
 
 def head(clone: Path) -> str:
-    """The commit that a clone has checked out. Raises `TaskError`."""
+    """Return the commit that a clone has checked out. Raises `TaskError`."""
     try:
-        said = _text(clone / ".git" / "HEAD").strip()
-        ref = said.removeprefix("ref: ")
-        if said != ref:
-            said = _resolved(clone / ".git", ref)
+        commit = _text(clone / ".git" / "HEAD").strip()
+        ref = commit.removeprefix("ref: ")
+        if commit != ref:
+            commit = _resolve(clone / ".git", ref)
     except (OSError, UnicodeError, _NoRepositoryError) as error:
-        raise TaskError(f"{clone}: its HEAD cannot be read: {_said(error)}") from error
-    if not _ID.fullmatch(said):
+        raise TaskError(f"{clone}: its HEAD cannot be read: {_reason(error)}") from error
+    if not _ID.fullmatch(commit):
         raise TaskError(f"{clone}: its HEAD is not a commit.")
-    return said
+    return commit
 
 
 def archive(clone: Path, commit: str, into: Path) -> None:
-    """Pack a commit of a clone as a tar file: the same bytes for the same commit. No filter is run.
+    """Pack a commit of a clone as a tar file, with the same bytes for the same commit. No filter is run.
 
-    Raises `TaskError` when git fails, or the clone's objects lie elsewhere.
+    Raises `TaskError` if git fails, or if the clone's objects lie elsewhere.
     """
     git_dir, objects = clone / ".git", clone / ".git" / "objects"
     borrowed = [objects / "info" / name for name in ("alternates", "http-alternates")]
@@ -112,16 +112,16 @@ def archive(clone: Path, commit: str, into: Path) -> None:
             }
             _git(ours, env, "archive", "--format=tar", f"--output={into.absolute()}", commit)
     except (OSError, UnicodeError, subprocess.SubprocessError) as error:
-        raise TaskError(f"git archive failed on {clone}: {_said(error)}") from error
+        raise TaskError(f"git archive failed on {clone}: {_reason(error)}") from error
 
 
 class _NoRepositoryError(Exception):
-    """What is there is not a repository."""
+    """A folder is not a repository that can be read."""
 
 
 def _git(git_dir: Path, env: Mapping[str, str], *words: str) -> str:
-    """What git prints, with an environment of ours alone."""
-    off = {
+    """Run git with no other environment than `env` and our own settings; return its standard output."""
+    settings = {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -134,7 +134,7 @@ def _git(git_dir: Path, env: Mapping[str, str], *words: str) -> str:
     command = ["git", *_OFF, "--git-dir", str(git_dir), *words]
     done = subprocess.run(
         command,
-        env={**off, **env},
+        env={**settings, **env},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=True,
@@ -145,7 +145,7 @@ def _git(git_dir: Path, env: Mapping[str, str], *words: str) -> str:
 
 @contextmanager
 def _repository(*, sha256: bool) -> Iterator[Path]:
-    """An empty repository of ours."""
+    """Make an empty repository of ours."""
     with tempfile.TemporaryDirectory(prefix="assay-git-") as folder:
         place = Path(folder)
         for name in ("objects", "refs"):
@@ -160,26 +160,26 @@ def _git_dir(folder: Path) -> Path:
     place = folder / ".git"
     if place.is_dir() and (place / "HEAD").exists():
         return place
-    said = _text(place)
-    found = folder / said.removeprefix("gitdir:").strip()
-    if not said.startswith("gitdir:") or not (found / "HEAD").is_file():
+    text = _text(place)
+    git_dir = folder / text.removeprefix("gitdir:").strip()
+    if not text.startswith("gitdir:") or not (git_dir / "HEAD").is_file():
         raise _NoRepositoryError("it is not a git repository.")
-    return found
+    return git_dir
 
 
 def _common(git_dir: Path) -> Path:
-    """Where a worktree's repository lies; any other's is its own."""
+    """Return the repository of a worktree's `.git`. Any other `.git` is its own."""
     file = git_dir / "commondir"
     return git_dir / _text(file).strip() if file.is_file() else git_dir
 
 
 def _is_sha256(git_dir: Path) -> bool:
     config = _common(git_dir) / "config"
-    said = _text(config) if config.is_file() else ""
-    return bool(re.search(r"^\s*objectformat\s*=\s*sha256\s*$", said, re.IGNORECASE | re.MULTILINE))
+    text = _text(config) if config.is_file() else ""
+    return bool(re.search(r"^\s*objectformat\s*=\s*sha256\s*$", text, re.IGNORECASE | re.MULTILINE))
 
 
-def _resolved(git_dir: Path, ref: str) -> str:
+def _resolve(git_dir: Path, ref: str) -> str:
     if not _REF.fullmatch(ref):
         raise _NoRepositoryError(f"it names {ref[:200]!r}.")
     loose = git_dir / ref
@@ -193,21 +193,21 @@ def _resolved(git_dir: Path, ref: str) -> str:
 
 
 def _text(path: Path) -> str:
-    """A small text file's content."""
+    """Return the content of a small text file."""
     if not path.is_file() or path.stat().st_size > LARGEST:
         raise _NoRepositoryError(f"{path.name} is not a small file.")
     return path.read_text("utf-8", errors="surrogateescape")
 
 
 def _regular(path: Path) -> Path:
-    """A path at which there is a file or nothing: a pipe would be waited for."""
+    """Return the absolute path of a file or of nothing. Raise for anything else: git would wait for a pipe."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise _NoRepositoryError(f"its {path.name} is not a file.")
     return path.absolute()
 
 
 def _check_patterns(folder: Path) -> None:
-    """Raise for a `.gitignore` that git would wait for. One that is a link is not followed by git."""
+    """Raise for a `.gitignore` that git would wait for. Git does not follow one that is a link."""
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git"]
         place = Path(top, ".gitignore")
@@ -222,7 +222,7 @@ def _check(folder: Path, path: str) -> None:
 
 
 def _is_file(folder: Path, path: str) -> bool:
-    """Whether there is a regular file or a link, and no link on the way to it."""
+    """Return whether a path is a regular file or a link, with no link on the way to it."""
     place = folder / path
     return _is_plain(folder, place.parent) and (place.is_symlink() or place.is_file())
 
@@ -232,10 +232,10 @@ def _is_checkout(folder: Path, path: str) -> bool:
 
 
 def _is_plain(folder: Path, place: Path) -> bool:
-    """Whether a folder beneath another is reached without a link."""
+    """Return whether `place` is a folder beneath `folder` with no link on the way to it."""
     return place == folder or (not place.is_symlink() and place.is_dir() and _is_plain(folder, place.parent))
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     stderr = getattr(error, "stderr", None)
     return os.fsdecode(stderr).strip()[-500:] if stderr else str(error)

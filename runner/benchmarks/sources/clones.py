@@ -1,21 +1,22 @@
-"""A reference from a git clone: packed at its head, by digest, and measured."""
+"""Pack the head of a git clone as a task's reference, with its digest and size."""
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from runner.benchmarks.sources.checkouts import archive, head
+from runner.benchmarks.sources.references import file_digest
 
 SUFFIXES = {"python": (".py",), "javascript": (".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx"), "go": (".go",)}
 NOT_THE_TOOL = {"test", "tests", "__tests__", "node_modules", "vendor", "dist"}
-"""Folders that do not count."""
+"""Folders that are not counted."""
 COMMENT = {"python": ("#",), "javascript": ("//", "/*", "*"), "go": ("//", "/*", "*")}
+"""Language -> beginnings of a line that is only a comment."""
 
 
-def packed(clone: Path, language: str, into: Path) -> dict[str, Any]:
+def pack_head(clone: Path, language: str, into: Path) -> dict[str, Any]:
     """Pack the head of a clone as the tar file `into`: the same bytes for the same commit.
 
     Returns `version` (the commit), `digest`, `license`, `lines`, `files` and `depth` of a task's `[reference]`. Raises
@@ -25,15 +26,16 @@ def packed(clone: Path, language: str, into: Path) -> dict[str, Any]:
     archive(clone, version, into)
     return {
         "version": version,
-        "digest": f"sha256:{hashlib.sha256(into.read_bytes()).hexdigest()}",
-        "license": "NOASSERTION",  # SPDX for: nobody has looked
+        "digest": file_digest(into),
+        "license": "NOASSERTION",  # the SPDX word for an unknown license
         **_size(into, language),
     }
 
 
 def _size(packed: Path, language: str) -> dict[str, int]:
-    """`lines` of the language's files that are neither blank nor only a comment (docstrings count); `files`, which are
-    not hidden, and the `depth` of the deepest of them.
+    """Return the numbers of `lines` and `files`, and the `depth` of the deepest file. Hidden files do not count.
+
+    Lines are those of the language's files that are neither blank nor only a comment. Docstrings count.
     """
     lines = files = depth = 0
     with tarfile.open(packed) as members:

@@ -1,8 +1,8 @@
-"""Names, versions and requirements that a task's files say, parsed and written anew for the client that gets them.
+"""Parse names, versions and requirements from a task's files, and rebuild them for package clients.
 
-Package clients take options, addresses and paths where a name is expected: a line `--no-binary x`, or `x @ file:///..`,
-in a list of requirements runs a `setup.py` here. What is handed to a client is therefore always built from
-parsed parts. Functions raise `ValueError` with the end of a sentence, as pydantic's validators want it.
+Package clients accept options, addresses and paths in place of a name: a line `--no-binary x`, or `x @ file:///..`, in
+a list of requirements runs a `setup.py` on this machine. So clients only get text that is built from parsed parts.
+Functions return that text, or raise `ValueError` with a clause for a message of pydantic's.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _GO = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+(/[A-Za-z0-9_~][A-Za
 _GO_VERSION = re.compile(rf"v{_SEMANTIC}(\+incompatible)?", re.ASCII)
 _POOL = re.compile(r"pool(/[a-z0-9][A-Za-z0-9.+~-]*){3}/[A-Za-z0-9][A-Za-z0-9.+~_-]*", re.ASCII)
 _MARKER = re.compile(r"[ -\[\]-~]*")
-"""Printable ASCII without backslashes. A marker's literals may hold escapes, of which its parser makes line ends."""
+"""Printable ASCII without backslashes, since a marker's parser turns escapes in literals into line ends."""
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def python_name(text: str) -> str:
-    """The normalised name of a package on a Python index."""
+    """Return the normalised name of a package on a Python index."""
     try:
         return canonicalize_name(text, validate=True)
     except InvalidName:
@@ -36,73 +36,73 @@ def python_name(text: str) -> str:
 
 
 def python_version(text: str) -> str:
-    """A version as PEP 440 writes it."""
+    """Return a version as PEP 440 writes it."""
     try:
         return str(Version(text))
     except InvalidVersion:
         raise ValueError(f"{text[:200]!r} is not a version of a Python package") from None
 
 
-def pinned(line: str) -> str:
-    """A line `NAME==VERSION[; MARKER] --hash=sha256:HEX ...` of a lock, rebuilt from its parts."""
-    said, *hashes = re.split(r"\s+--hash[=\s]", line.strip())
-    requirement = _parsed(said)
-    pins = list(requirement.specifier)
-    if requirement.extras or len(pins) != 1 or pins[0].operator != "==" or pins[0].version.endswith(".*"):
+def pin(line: str) -> str:
+    """Return a line `NAME==VERSION[; MARKER] --hash=sha256:HEX ...` of a lock, rebuilt from its parts."""
+    text, *hashes = re.split(r"\s+--hash[=\s]", line.strip())
+    parsed = _parse(text)
+    pins = list(parsed.specifier)
+    if parsed.extras or len(pins) != 1 or pins[0].operator != "==" or pins[0].version.endswith(".*"):
         raise ValueError(f"{line[:200]!r} does not pin one version as NAME==VERSION")
     if not hashes or not all(map(_HASH.fullmatch, hashes)):
         raise ValueError(f"{line[:200]!r} needs --hash=sha256:.., once or several times, and nothing else")
-    marker = f" ; {requirement.marker}" if requirement.marker else ""
-    name, version = python_name(requirement.name), python_version(pins[0].version)
+    marker = f" ; {parsed.marker}" if parsed.marker else ""
+    name, version = python_name(parsed.name), python_version(pins[0].version)
     return " ".join([f"{name}=={version}{marker}", *(f"--hash={value}" for value in hashes)])
 
 
-def required(text: str) -> str:
-    """A requirement such as `NAME[EXTRA]>=VERSION; MARKER`, rebuilt from its parts; no address."""
-    requirement = _parsed(text)
-    extras = f"[{','.join(sorted(map(python_name, requirement.extras)))}]" if requirement.extras else ""
-    marker = f" ; {requirement.marker}" if requirement.marker else ""
-    return f"{python_name(requirement.name)}{extras}{requirement.specifier}{marker}"
+def requirement(text: str) -> str:
+    """Return a requirement such as `NAME[EXTRA]>=VERSION; MARKER`, rebuilt from its parts. Addresses are refused."""
+    parsed = _parse(text)
+    extras = f"[{','.join(sorted(map(python_name, parsed.extras)))}]" if parsed.extras else ""
+    marker = f" ; {parsed.marker}" if parsed.marker else ""
+    return f"{python_name(parsed.name)}{extras}{parsed.specifier}{marker}"
 
 
 def lines_of(lock: str) -> list[str]:
-    """The lines of a lock's text, joined where they are continued, without comments."""
+    """Return the lines of a lock without comments. Continued lines are joined."""
     joined = re.sub(r"\s*\\\n\s*", " ", lock)
     return [line for line in map(str.strip, joined.splitlines()) if line and not line.startswith("#")]
 
 
 def npm_name(text: str) -> str:
-    """The name of an npm package, with its scope."""
+    """Return the name of an npm package, with its scope."""
     return _matching(_NPM, text, "the name of an npm package")
 
 
 def npm_version(text: str) -> str:
-    """An exact version of an npm package."""
+    """Return an exact version of an npm package."""
     return _matching(_NPM_VERSION, text, "an exact version of an npm package")
 
 
 def go_module(text: str) -> str:
-    """The path of a Go module."""
+    """Return the path of a Go module."""
     return _matching(_GO, text, "the path of a Go module")
 
 
 def go_version(text: str) -> str:
-    """An exact version of a Go module."""
+    """Return an exact version of a Go module."""
     return _matching(_GO_VERSION, text, "an exact version of a Go module, v1.2.3")
 
 
 def debian_file(text: str) -> str:
-    """The path of a file in Debian's pool."""
+    """Return the path of a file in Debian's pool."""
     return _matching(_POOL, text, "the path of a file in Debian's pool, pool/main/..")
 
 
 def python_module(text: str) -> str:
-    """The dotted name of a module."""
+    """Return the dotted name of a Python module."""
     return _matching(_MODULE, text, "the name of a Python module")
 
 
 def python_entry(text: str) -> str:
-    """A command's `MODULE:FUNCTION`."""
+    """Return the `MODULE:FUNCTION` of a command."""
     module, colon, function = text.partition(":")
     if not colon or not _MODULE.fullmatch(module) or not _MODULE.fullmatch(function):
         raise ValueError(f"{text[:200]!r} is not a MODULE:FUNCTION")
@@ -110,7 +110,7 @@ def python_entry(text: str) -> str:
 
 
 def inner_path(text: str) -> str:
-    """A relative path that stays inside."""
+    """Return a relative path without `..`."""
     path = PurePosixPath(text)
     if path.is_absolute() or not path.parts or ".." in path.parts or not text.isprintable():
         raise ValueError(f"{text[:200]!r} is not a relative path without `..`")
@@ -118,7 +118,7 @@ def inner_path(text: str) -> str:
 
 
 def any_text(text: str) -> str:
-    """A text that is handed to no client."""
+    """Return a text that no client gets."""
     return text
 
 
@@ -129,25 +129,25 @@ CHECKS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
     "go": (go_module, go_version),
     "debian": (debian_file, any_text),
 }
-"""Kind of source -> what its package and its version must be."""
+"""Kind of source -> functions that check the name and the version of its package."""
 
 
 def check_all(check: Callable[[str], str], texts: Iterable[str]) -> None:
-    """Raise `ValueError` for the first text that a function above does not accept."""
+    """Raise `ValueError` for the first text that one of the functions above does not accept."""
     for text in texts:
         check(text)
 
 
-def _parsed(text: str) -> Requirement:
+def _parse(text: str) -> Requirement:
     try:
-        requirement = Requirement(text)
+        parsed = Requirement(text)
     except InvalidRequirement:
         raise ValueError(f"{text[:200]!r} is not a requirement of a Python package") from None
-    if requirement.url:
+    if parsed.url:
         raise ValueError(f"{text[:200]!r} names an address, and only packages of the index are taken")
-    if requirement.marker and not _MARKER.fullmatch(str(requirement.marker)):
+    if parsed.marker and not _MARKER.fullmatch(str(parsed.marker)):
         raise ValueError(f"{text[:200]!r} is not a requirement: its marker is not one line of plain text")
-    return requirement
+    return parsed
 
 
 def _matching(pattern: re.Pattern[str], text: str, what: str) -> str:

@@ -1,11 +1,11 @@
-"""What CLI-Tool-Bench tasks need from outside: references' sources and what their images are made of.
+"""Fetch packages by version and digest, such as the reference tools of CLI-Tool-Bench and the wheels of its images.
 
-Fetched once by uv, npm, go and apt, by version and digest, into a cache; afterwards nothing needs a network. A
-reference is kept as a folder that installs under the *task's* name of the tool:
+uv, npm, go and apt fetch each of them once, into a cache; afterwards nothing needs a network. A reference is a folder
+that installs under the name that the *task* gives to the tool:
 
-    <cache>/sources/<identity>/          Task.solution: what `oracle` applies
+    <cache>/sources/<identity>/          Task.solution, which `oracle` applies
     ├── solve.sh                         copies `source` into the workspace
-    └── source/                          a workspace whose installation is the reference
+    └── source/                          workspace that installs the reference
     <cache>/images/<language>-<digest>/  build context: images/<language>, and the wheels that its lock names
 """
 
@@ -28,7 +28,7 @@ from pydantic import model_validator
 
 from runner.archives import unpack
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.task_files import copy_tree, digest, tree_digest
+from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_digest
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.records import Record
 
@@ -41,45 +41,47 @@ GO = Path(WHEELS, "go", "bin", "go")
 
 
 class Reference(Record):
-    """`[reference]` of a task: where the human-written tool comes from."""
+    """Table `[reference]` of a task: where the human-written tool comes from."""
 
     source: Literal["pypi", "npm", "go", "debian", "archive", "folder"]
-    """go: a module, from the proxy that GOPROXY names. debian: a source package that is a Go module which requires no
-    other. archive: a tar file, as `git archive` makes it. folder: as it is. The last two lie in the task's folder, and
-    must install the tool under the task's name."""
+    """Kind of source. go: a module, from the proxy that GOPROXY names. debian: a source package that is a Go module
+    without requirements. archive: a tar file, as `git archive` makes it. folder: a plain folder. The last two lie in
+    the task's folder, and must install the tool under the task's name."""
     package: str
-    """Its name. debian: the path of its tar file, `pool/...`. archive, folder: its name in the task's folder."""
+    """Name of the package. debian: path of its tar file, `pool/...`. archive, folder: name in the task's folder."""
     version: str = ""
     digest: str
     """pypi: `sha256:` of the wheel. npm: its integrity, `sha512-`. go: `h1:`, as in a `go.sum`. debian, archive:
     `sha256:` of the file. folder: `sha256:` of its tree."""
     license: str
-    """SPDX. Of what is fetched; nothing of it is in this repository."""
+    """SPDX identifier for what is fetched. None of it is in this repository."""
     requires: tuple[str, ...] = ()
-    """pypi: what it needs, as `name==version --hash=sha256:..`; becomes part of the source."""
+    """pypi: requirements, as `name==version --hash=sha256:..`. They become part of the source."""
     entry: str = ""
-    """pypi: `module:function`. npm: path of the script. go, debian: folder of the command; empty: the module's
-    own."""
+    """pypi: `module:function`. npm: path of the script. go, debian: folder of the command; empty: the module's own."""
     lines: int
-    """Of code, without what it requires: the task's tier."""
+    """Lines of code, without requirements. They decide the task's tier."""
     files: int | None = None
-    """Of the package as it is published, without its metadata and what it requires; None: nobody has counted."""
+    """Number of files in the published package, without metadata and requirements; None if nobody has counted."""
     depth: int | None = None
-    """Folders above the deepest of those files; None: nobody has looked."""
+    """Number of folders above the deepest of those files; None if nobody has counted."""
 
     @model_validator(mode="after")
-    def _is_no_option_or_way_out(self) -> Self:
-        package, version = packages.CHECKS.get(self.source, (packages.inner_path, packages.any_text))
-        package(self.package)
-        version(self.version)
-        packages.check_all(packages.pinned, self.requires)
+    def _check_texts(self) -> Self:
+        """Refuse texts that a package client would take for an option, or paths that leave the task's folder."""
+        check_package, check_version = packages.CHECKS.get(
+            self.source, (packages.inner_path, packages.any_text)
+        )
+        check_package(self.package)
+        check_version(self.version)
+        packages.check_all(packages.pin, self.requires)
         entry = packages.python_entry if self.source == "pypi" else packages.inner_path
         packages.check_all(entry, [self.entry] if self.entry else [])
         return self
 
     @property
     def packages(self) -> dict[str, tuple[str, ...]]:
-        """Names of the packages that it is made of, by registry; none for a folder or an archive."""
+        """Names of the packages that make up the reference, by registry; empty for a folder or an archive."""
         if self.source in ("archive", "folder"):
             return {}
         name = self.package if self.source != "debian" else self.package.rpartition("/")[0].rpartition("/")[2]
@@ -87,7 +89,7 @@ class Reference(Record):
 
     @property
     def size(self) -> dict[str, float]:
-        """What is known of it, under the names that the trials table has for it."""
+        """Known measures of the reference, by their columns in the trials table."""
         known = {
             "reference_lines": self.lines,
             "reference_files": self.files,
@@ -97,25 +99,25 @@ class Reference(Record):
 
 
 def solution(reference: Reference, tool: str, cache: Path) -> Path:
-    """Where the reference of a tool lies, or will once it is fetched; pure."""
-    return cache / "sources" / identity(reference, tool).removeprefix("sha256:")[:24]
+    """Return the folder of a tool's reference, whether or not it has been fetched."""
+    return cache / "sources" / short(identity(reference, tool))
 
 
 def identity(reference: Reference, tool: str) -> str:
-    """Digest of everything that shapes a reference's source."""
+    """Return a digest of everything that shapes a reference's source."""
     return digest(
         [reference.model_dump(mode="json", exclude={"lines", "files", "depth", "license"}), tool, SOLVE]
     )
 
 
 def context(images: Path, language: str, cache: Path) -> Path:
-    """Build context of a language's image, once it is fetched; pure."""
-    return cache / "images" / f"{language}-{tree_digest(images / language).removeprefix('sha256:')[:24]}"
+    """Return the build context of a language's image, whether or not it has been made."""
+    return cache / "images" / f"{language}-{short(tree_digest(images / language))}"
 
 
 def fetch_context(images: Path, language: str, cache: Path, say: Callable[[str], None]) -> Path:
-    """Make the build context of a language's image. Raises `ConfigError` with what a failed client said."""
-    with made(context(images, language, cache), f"the image of {language} tools", say) as place:
+    """Make the build context of a language's image. Raises `FetchError` with the message of a client that failed."""
+    with new_folder(context(images, language, cache), f"the image of {language} tools", say) as place:
         if place:
             shutil.copytree(images / language, place, dirs_exist_ok=True)
             install_wheels(packages.lines_of((place / "wheels.lock").read_text()), place / WHEELS)
@@ -130,12 +132,12 @@ def fetch(
     say: Callable[[str], None],
     cache: Path,
 ) -> None:
-    """Fetch a reference's source, unless it is there. `client` gives the context of a language, which holds its client.
+    """Fetch a reference's source if it is missing. `client` returns the context of a language, which holds its client.
 
-    Raises `ConfigError` with what a failed client said, or when something else came than the digest says,
-    and `TaskError` when a Go module already has something with the tool's name.
+    Raises `FetchError` if a client fails or something has another digest, other `ConfigError` for an unsuitable
+    package, and `TaskError` if a Go module already has something with the tool's name.
     """
-    with made(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
+    with new_folder(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
         if place:
             source = place / "source"
             if reference.source == "pypi":
@@ -144,18 +146,18 @@ def fetch(
                 _from_npm(reference, tool, source, client("javascript"))
             elif reference.source == "go":
                 _from_go(reference, source, client("go"))
-                _called(tool, reference.entry, source)
+                _rename_command(tool, reference.entry, source)
             elif reference.source == "debian":
                 debian_source(reference.package, reference.digest, source, say)
-                _called(tool, reference.entry, source)
+                _rename_command(tool, reference.entry, source)
             else:
-                _from_here(reference, task, source)
+                _from_task(reference, task, source)
             (place / "solve.sh").write_text(SOLVE)
 
 
 @contextmanager
-def made(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path | None]:
-    """An empty folder that becomes `target` when the block is done; None if that is there already."""
+def new_folder(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path | None]:
+    """Yield an empty folder that becomes `target` at the end of the block, or None if `target` exists."""
     if target.is_dir():
         yield None
         return
@@ -167,13 +169,13 @@ def made(target: Path, what: str, say: Callable[[str], None]) -> Iterator[Path |
         yield place
         try:
             place.rename(target)
-        except OSError:  # another process may have been faster with the same
+        except OSError:  # another process may have made it first
             if not target.is_dir():
                 raise
 
 
 def _from_pypi(reference: Reference, tool: str, into: Path) -> None:
-    """The wheel's modules, and those of what it needs, as a project of the tool's name."""
+    """Make a project, under the tool's name, from the wheel's modules and those of its requirements."""
     code = into / "src"
     pinned = f"{reference.package}=={reference.version} --hash={reference.digest}"
     install_wheels([pinned, *reference.requires], code)
@@ -206,19 +208,20 @@ packages = {json.dumps(folders)}
 
 
 def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> None:
-    """The package, its command renamed; it must need no other, and runs no script when it is installed."""
+    """Unpack a package without dependencies, and give its command the tool's name. Its scripts are dropped."""
     npm_package(reference.package, reference.version, reference.digest, javascript, into)
     about = _package_json(into)
     if about.get("dependencies"):
         raise ConfigError(
             f"reference {reference.package}: it needs other packages, which npm sources cannot here."
         )
-    kept = {
-        key: about[key] for key in ("version", "type", "main", "module", "exports", "license") if key in about
+    keys = ("version", "type", "main", "module", "exports", "license")
+    described = {
+        "name": tool,
+        **{key: about[key] for key in keys if key in about},
+        "bin": {tool: reference.entry},
     }
-    (into / "package.json").write_text(
-        json.dumps({"name": tool, **kept, "bin": {tool: reference.entry}}, indent=2)
-    )
+    (into / "package.json").write_text(json.dumps(described, indent=2))
 
 
 def _package_json(package: Path) -> dict[str, Any]:
@@ -232,16 +235,16 @@ def _package_json(package: Path) -> dict[str, Any]:
 
 
 def _from_go(reference: Reference, into: Path, golang: Path) -> None:
-    """The module; what it requires comes with it, as its own `go.sum` pins it."""
+    """Fetch a module, with its requirements as its own `go.sum` pins them."""
     go = str(golang / GO)
     with tempfile.TemporaryDirectory() as folder:
-        # Digests decide here, ours of the module and its own of the others: no database of checksums is asked.
-        # Nothing is fetched by git and its like, which run what a repository says.
+        # The task has the module's digest, and the module those of its requirements: no checksum database is needed.
+        # Version control clients such as git are off, since they run what a repository names.
         off = {"GOSUMDB": "off", "GOWORK": "off", "GOTOOLCHAIN": "local", "GOVCS": "*:off"}
         env = {"GOMODCACHE": folder, "GOFLAGS": "-modcacherw", **off}
         wanted = f"{packages.go_module(reference.package)}@{packages.go_version(reference.version)}"
         module = json.loads(run_client([go, "mod", "download", "-json", "--", wanted], folder, env))
-        same(module["Sum"], reference.digest, reference.package)
+        check_digest(module["Sum"], reference.digest, reference.package)
         shutil.copytree(module["Dir"], into)
         _check_replacements(json.loads(run_client([go, "mod", "edit", "-json"], str(into), env)))
         run_client([go, "mod", "vendor"], str(into), env)
@@ -249,17 +252,17 @@ def _from_go(reference: Reference, into: Path, golang: Path) -> None:
 
 def _check_replacements(module: dict[str, Any]) -> None:
     """Raise `ConfigError` for a module that would vendor folders of this machine."""
-    for replaced in module.get("Replace") or ():
-        if not replaced["New"].get("Version"):
+    for replacement in module.get("Replace") or ():
+        if not replacement["New"].get("Version"):
             raise ConfigError(
-                f"The module replaces {replaced['Old']['Path']} by a folder, which it cannot here."
+                f"The module replaces {replacement['Old']['Path']} by a folder, which it cannot here."
             )
 
 
-def _called(tool: str, entry: str, source: Path) -> None:
-    """Give a command of Go's the task's name: that of its folder, which may be any, as no package can import it.
+def _rename_command(tool: str, entry: str, source: Path) -> None:
+    """Rename the folder of a Go command to the tool's name, which its binary then has. No package can import a command.
 
-    Raises `TaskError` when the module has another folder of that name.
+    Raises `TaskError` if the module has another folder of that name.
     """
     place = (source / entry).with_name(tool) if entry else source / tool
     if place.exists() and place != source / entry:
@@ -274,27 +277,27 @@ def _called(tool: str, entry: str, source: Path) -> None:
         file.rename(place / file.name)
 
 
-def _from_here(reference: Reference, task: Path, into: Path) -> None:
+def _from_task(reference: Reference, task: Path, into: Path) -> None:
     place = task / reference.package
     if not place.resolve().is_relative_to(task.resolve()):
         raise TaskError(f"reference {reference.package}: it is a link that leaves the task's folder.")
     if reference.source == "folder":
-        same(tree_digest(place), reference.digest, reference.package)
+        check_digest(tree_digest(place), reference.digest, reference.package)
         copy_tree(place, into)
         return
-    same(file_digest(place), reference.digest, reference.package)
+    check_digest(file_digest(place), reference.digest, reference.package)
     unpack(place, into)
 
 
 def npm_package(package: str, version: str, wanted: str, javascript: Path, into: Path) -> None:
-    """Unpack an npm package of this integrity, `sha512-..`, as it is published, and run none of its scripts."""
+    """Unpack an npm package of this integrity, `sha512-..`, as it is published. None of its scripts run."""
     with tempfile.TemporaryDirectory() as folder:
         npm = [str(javascript / NODE), str(javascript / NPM)]
         wanted_package = f"{packages.npm_name(package)}@{packages.npm_version(version)}"
         run_client([*npm, "pack", "--silent", "--ignore-scripts", "--", wanted_package], folder)
         (packed,) = Path(folder).glob("*.tgz")
         integrity = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
-        same(f"sha512-{integrity}", wanted, package)
+        check_digest(f"sha512-{integrity}", wanted, package)
         unpack(packed, into, without_top=True)
 
 
@@ -307,14 +310,14 @@ def debian_source(path: str, wanted: str, into: Path, say: Callable[[str], None]
 
 
 def install_wheels(pins: Iterable[str], into: Path) -> None:
-    """Install what these lines of a lock pin, and nothing else, as plain folders. Nothing is ever built."""
-    from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
+    """Install the packages that these lines of a lock pin, and no others, as plain folders. Nothing is built."""
+    from uv import find_uv_bin  # noqa: PLC0415 - needed only to fetch
 
     options = ("--quiet", "--no-config", "--no-deps", "--only-binary", ":all:", "--require-hashes")
     python = ("--python-version", "3.13", "--link-mode", "copy")
     with tempfile.NamedTemporaryFile("w", suffix=".lock") as lock:
-        # A line of a lock may also hold options, which win over those given here: so lines are built anew.
-        lock.write("\n".join(map(packages.pinned, pins)))
+        # Lines are rebuilt, since options in a line of a lock would override those of the command.
+        lock.write("\n".join(map(packages.pin, pins)))
         lock.flush()
         command = [find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", lock.name]
         run_client(command)
@@ -323,7 +326,10 @@ def install_wheels(pins: Iterable[str], into: Path) -> None:
 def run_client(
     command: list[str], folder: str | None = None, settings: Mapping[str, str] | None = None
 ) -> str:
-    """Run a package client as this machine's user would, but for these settings; returns what it printed."""
+    """Run a package client with this machine's environment and these variables; return its standard output.
+
+    Raises `FetchError` if it fails.
+    """
     authorities = os.environ.get("SSL_CERT_FILE")
     env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
     env |= {**os.environ, **(settings or {})}
@@ -336,11 +342,11 @@ def run_client(
 
 
 def file_digest(path: Path) -> str:
-    """`sha256:..` of a file."""
+    """Return the digest of a file, `sha256:..`."""
     return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
-def same(found: str, wanted: str, what: str) -> None:
-    """Raise `FetchError` unless what came has the digest that the task says."""
+def check_digest(found: str, wanted: str, what: str) -> None:
+    """Raise `FetchError` unless something fetched has the digest that the task names."""
     if found != wanted:
-        raise FetchError(f"{what}: what came has digest {found}, and the task says {wanted}.")
+        raise FetchError(f"{what}: its digest is {found}, but the task says {wanted}.")

@@ -1,4 +1,4 @@
-"""Sdists: what the package index publishes of a version, fetched by digest without running any of its code."""
+"""Fetch sdists from the package index by digest, without running any of their code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from runner.archives import unpack
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.references import FETCH_SECONDS, file_digest, run_client, same
+from runner.benchmarks.sources.references import FETCH_SECONDS, check_digest, file_digest, run_client
 from runner.errors import ConfigError
 
 
@@ -23,7 +23,7 @@ def sdist_digest(package: str, version: str) -> str:
 
 
 def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
-    """Fetch an sdist of this digest, `sha256:..`, and unpack it unbuilt: nothing of it runs on this machine."""
+    """Fetch the sdist with this digest, `sha256:..`, and unpack it. It is not built, and none of its code runs."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         address = str(_sdist(package, version, place)["url"])
@@ -31,53 +31,46 @@ def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
         trusted = ssl.create_default_context()
         with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
             packed.write_bytes(answer.read())
-        same(file_digest(packed), wanted, package)
+        check_digest(file_digest(packed), wanted, package)
         unpack(packed, into, without_top=True)
 
 
 def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
-    """Where an sdist is (`url`) and what its digest is (`hash`), as uv has it from the index.
+    """Return the address (`url`) and digest (`hash`) of an sdist, which uv gets from the index.
 
-    uv is told what the package needs, namely nothing, so that it builds no sdist to find out. With `--no-build` it
-    would find no sdist at all.
+    The settings state that the package has no requirements, or uv would build the sdist to find out. With `--no-build`
+    it would find no sdist at all.
     """
-    from uv import find_uv_bin  # noqa: PLC0415 - only who fetches needs it
+    from uv import find_uv_bin  # noqa: PLC0415 - needed only to fetch
 
     name, pin = packages.python_name(package), f"{package}=={packages.python_version(version)}"
     (place / "pyproject.toml").write_text(
         f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
-        f"dependencies = [{json.dumps(packages.required(pin))}]\n"
+        f"dependencies = [{json.dumps(packages.requirement(pin))}]\n"
     )
     settings = place / "uv.toml"
     settings.write_text(f"[[dependency-metadata]]\nname = {json.dumps(name)}\nrequires-dist = []\n")
     run_client([find_uv_bin(), "lock", "--quiet", "--config-file", str(settings)], str(place))
     locked_packages = tomllib.loads((place / "uv.lock").read_text())["package"]
-    found: dict[str, Any] | None = next(
-        (of.get("sdist") for of in locked_packages if of["name"] == name), None
+    sdist: dict[str, Any] | None = next(
+        (entry.get("sdist") for entry in locked_packages if entry["name"] == name), None
     )
-    if not found:
+    if not sdist:
         raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
-    return found
+    return sdist
 
 
-def locked(requirements: tuple[str, ...]) -> tuple[str, ...]:
-    """Requirements and all that they need, as `name==version --hash=..`. Raises `ConfigError`."""
+def lock_requirements(requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """Return requirements, with everything that they require, as `name==version --hash=..`. Raises `ConfigError`."""
     from uv import find_uv_bin  # noqa: PLC0415 - as above
 
     if not requirements:
         return ()
-    options = (
-        "--quiet",
-        "--no-config",
-        "--python-version",
-        "3.13",
-        "--generate-hashes",
-        "--no-annotate",
-        "--no-header",
-    )
+    options = ("--quiet", "--no-config", "--generate-hashes", "--no-annotate", "--no-header")
+    python = ("--python-version", "3.13", "--only-binary", ":all:")
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "requirements.in")
-        wanted.write_text("\n".join(map(packages.required, requirements)))
-        command = [find_uv_bin(), "pip", "compile", *options, "--only-binary", ":all:", str(wanted)]
+        wanted.write_text("\n".join(map(packages.requirement, requirements)))
+        command = [find_uv_bin(), "pip", "compile", *options, *python, str(wanted)]
         text = run_client(command, folder)
     return tuple(packages.lines_of(text))

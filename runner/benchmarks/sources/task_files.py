@@ -1,4 +1,4 @@
-"""The files of a Harbor task's folder: which count, what they say, and a digest of them."""
+"""Check, read, copy and digest the files of a task's folder."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from runner.archives import stays
+from runner.archives import stays_inside
 from runner.errors import TaskError
 from runner.records import Record
 
 Truth = TypeVar("Truth", bound=Record)
 
 PARTS = ("task.toml", "instruction.md", "environment", "tests", "solution")
-"""What can change a result. README.md, .gitignore and whatever else lies in a task's folder cannot."""
+"""Files and folders of a Harbor task that can change a result. Others, such as README.md, cannot."""
 
 CANARY = re.compile(
     r"\A(?:[ \t]*(?:<!--[^\n]*canary[^\n]*-->|#[^\n]*canary[^\n]*)[ \t]*(?:\n|\Z)(?:[ \t]*\n)*)+",
     re.IGNORECASE,
 )
-"""Comment lines at the top that mark a text as benchmark data; no part of the instruction."""
+"""Comment lines at the top that mark a text as benchmark data. They are not part of the instruction."""
 
 
 def is_task(folder: Path) -> bool:
-    """Whether a folder is a task, or so like one that leaving it out would be a silent loss."""
+    """Return whether a folder is a task, or similar enough that skipping it silently would hide a mistake."""
     return any((folder / part).exists() for part in ("task.toml", "instruction.md", "environment"))
 
 
 def check_files(folder: Path) -> None:
-    """Raise `TaskError` for files that say, or try, what is not supported here."""
+    """Raise `TaskError` for files of a Harbor task that ask for anything that is not supported here."""
     environment = folder / "environment"
     if (environment / "docker-compose.yaml").exists():
         raise TaskError(
-            "It needs several containers (environment/docker-compose.yaml), and one is what runs here."
+            "It needs several containers (environment/docker-compose.yaml), and only one runs here."
         )
     if not (environment / "Dockerfile").is_file() and any(_entries(environment)):
         raise TaskError(
-            "environment/ holds files and no Dockerfile that copies them into the image: add one."
+            "environment/ holds files but no Dockerfile that copies them into the image: add one."
         )
     if (folder / "trajectory.json").exists():
         raise TaskError(
@@ -52,7 +52,7 @@ def check_files(folder: Path) -> None:
 
 
 def check_links(folder: Path, parts: Iterable[str] = PARTS) -> None:
-    """Raise `TaskError` unless all in these parts is a file, a folder, or a link that stays in the task's folder."""
+    """Raise `TaskError` unless these parts hold only files, folders and links that stay in the task's folder."""
     home = folder.resolve()
     for path in _entries(folder, parts, bytecode=True):
         name = path.relative_to(folder)
@@ -65,7 +65,7 @@ def check_links(folder: Path, parts: Iterable[str] = PARTS) -> None:
 
 
 def read_instruction(path: Path) -> str:
-    """The prompt, less its canary lines. Raises `TaskError` when there is none."""
+    """Return the prompt without its canary lines. Raises `TaskError` if there is none."""
     try:
         text = CANARY.sub("", path.read_text("utf-8-sig"))
     except FileNotFoundError:
@@ -80,9 +80,9 @@ def read_instruction(path: Path) -> str:
 
 
 def tree_digest(folder: Path, parts: Iterable[str] = (".",)) -> str:
-    """Digest of the files in these parts: path, executable bit and content; the target of a link.
+    """Return a digest of the files in these parts: path, executable bit and content, or the target of a link.
 
-    Where the folder lies, owners and times are no part of it.
+    The folder's location, owners and times do not count.
     """
     lines = []
     for path in _entries(folder, parts):
@@ -96,14 +96,14 @@ def tree_digest(folder: Path, parts: Iterable[str] = (".",)) -> str:
 
 
 def copy_tree(folder: Path, into: Path) -> None:
-    """Copy a folder of somebody else's: files, folders, and links that stay inside.
+    """Copy an untrusted folder: files, folders, and links that stay inside.
 
-    Raises `TaskError` for a link that leaves it: what it points to here would be taken along, or read in its place.
+    Raises `TaskError` for a link that leaves it, since its target is a file of this machine.
     """
     for path in _entries(folder):
         name = path.relative_to(folder)
-        kept = stays(name.parts, str(path.readlink())) if path.is_symlink() else path.is_file()
-        if not kept:
+        is_inside = stays_inside(name.parts, str(path.readlink())) if path.is_symlink() else path.is_file()
+        if not is_inside:
             raise TaskError(f"{name} is neither a file nor a folder nor a link that stays inside: remove it.")
         target = into / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def copy_tree(folder: Path, into: Path) -> None:
 
 
 def digest(content: Any) -> str:
-    """`sha256:...` of anything that JSON can hold."""
+    """Return the digest of a JSON value, as `sha256:...`."""
     return f"sha256:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
 
@@ -120,8 +120,8 @@ def short(digest: str) -> str:
     return digest.removeprefix("sha256:")[:24]
 
 
-def stored_truth(file: Path, kind: type[Truth]) -> Truth | None:
-    """Read a ground truth of this kind; None if there is none. Raises `TaskError` when it cannot be read."""
+def read_truth(file: Path, kind: type[Truth]) -> Truth | None:
+    """Read a ground truth of this kind; return None if there is none. Raises `TaskError` if it cannot be read."""
     try:
         return kind.model_validate_json(file.read_bytes())
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def stored_truth(file: Path, kind: type[Truth]) -> Truth | None:
 
 
 def _entries(folder: Path, parts: Iterable[str] = (".",), *, bytecode: bool = False) -> Iterator[Path]:
-    """What is no folder in these parts, in a stable order; links are not followed."""
+    """Yield everything but folders in these parts, in a stable order. Links are not followed."""
     for part in parts:
         start = folder / part
         if start.is_symlink() or (start.exists() and not start.is_dir()):

@@ -1,7 +1,7 @@
-"""`task.toml` of a Harbor task, read as schema 1.4 whatever version it names, as it is found in the wild.
+"""Read the `task.toml` of Harbor tasks, by schema 1.4, whatever version the file names.
 
-Unknown keys are ignored, older names are accepted. Everything else that is wrong, or asks for what cannot be had
-here, is a `TaskError` of one sentence.
+Unknown keys are ignored and older names are accepted. Anything else that is wrong or not supported here is a
+`TaskError` of one sentence.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from runner.errors import TaskError
 from runner.sandbox.network import canonical
 
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
-"""A string that authors also write as a bare number: a version, a user id."""
+"""String that authors also write as a bare number, such as a version or a user id."""
 
 Kind = TypeVar("Kind", bound=BaseModel)
 
@@ -34,13 +34,13 @@ MEGABYTES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
 
 
 class Table(BaseModel):
-    """Base of all tables: keys that are not ours to know are ignored."""
+    """Base of all tables. Unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class NetworkTable(Table):
-    """The network keys that `[environment]`, `[agent]` and `[verifier]` share."""
+    """Network keys that `[environment]`, `[agent]` and `[verifier]` share."""
 
     network_mode: Literal["public", "no-network", "allowlist"] | None = None
     allowed_hosts: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class NetworkTable(Table):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """`allowed_hosts`, lower-cased, without trailing dots."""
+        """`allowed_hosts` in lower case, without trailing dots."""
         return canonical(self.allowed_hosts)
 
 
@@ -87,7 +87,7 @@ class EnvironmentTable(NetworkTable):
     @model_validator(mode="before")
     @classmethod
     def _older_names(cls, data: Any) -> Any:
-        """`memory = "4G"`, `storage = "10G"` and `allow_internet`, which are deprecated and everywhere."""
+        """Translate `memory = "4G"`, `storage = "10G"` and `allow_internet`, which are deprecated and in wide use."""
         if not isinstance(data, dict):
             return data
         data = dict(data)
@@ -104,7 +104,7 @@ class EnvironmentTable(NetworkTable):
         return data
 
     def unsupported(self, where: str) -> str | None:
-        """Why such a container cannot be had here, if so. `where` is the table's name."""
+        """Return why such a container cannot run here; None if it can. `where` is the table's name."""
         if self.os.lower() != "linux":
             return f'[{where}] asks for os = "{self.os}": only Linux containers run here.'
         if self.gpus:
@@ -131,7 +131,7 @@ class CollectTable(Table):
     user: Text | None = None
 
     def unsupported(self) -> str | None:
-        """Why such a hook cannot be run here, if so."""
+        """Return why such a hook cannot run here; None if it can."""
         if self.service != "main":
             return f"A collect hook runs in service {self.service!r}, and only main runs here."
         if self.user not in (None, "root", "0"):
@@ -153,7 +153,7 @@ class VerifierTable(NetworkTable):
 
     @property
     def mode(self) -> Literal["shared", "separate"]:
-        """The declared mode; an environment of its own means separate, nothing means shared."""
+        """Declared mode. By default it is separate with an environment of its own, else shared."""
         return self.environment_mode or ("separate" if self.environment else "shared")
 
 
@@ -164,7 +164,7 @@ class SolutionTable(Table):
 
 
 class ArtifactTable(Table):
-    """An entry of `artifacts` in its long form. `destination` only names the copy on the host: ignored."""
+    """Entry of `artifacts` in its long form. `destination` is ignored, since it only names the copy on the host."""
 
     source: str
     exclude: tuple[str, ...] = ()
@@ -179,10 +179,10 @@ class NameTable(Table):
 
 
 class TaskToml(Table):
-    """A whole `task.toml`."""
+    """Whole `task.toml`."""
 
     schema_version: Text = Field(default="1.4", validation_alias=AliasChoices("schema_version", "version"))
-    """Any text, as in Harbor: published tasks say 0.0, 1.0 or their own edition, and it decides nothing."""
+    """Any text, as in Harbor, and without effect: published tasks have 0.0, 1.0 or their own edition."""
     task: NameTable | None = None
     metadata: dict[str, Any] = {}
     environment: EnvironmentTable = EnvironmentTable()
@@ -193,7 +193,7 @@ class TaskToml(Table):
     steps: tuple[Any, ...] = ()
 
     def check(self) -> None:
-        """Raise `TaskError` when the file asks for what is not supported here."""
+        """Raise `TaskError` if the file asks for anything that is not supported here."""
         for reason in self._reasons():
             if reason:
                 raise TaskError(reason)
@@ -211,12 +211,12 @@ class TaskToml(Table):
             yield hook.unsupported()
 
     def declared_env(self) -> tuple[dict[str, str], ...]:
-        """The variables of each part, as they are written."""
+        """Return the variables of each part as they are written."""
         own = self.verifier.environment
         return (self.environment.env, self.verifier.env, own.env if own else {}, self.solution.env)
 
     def artifact_paths(self) -> tuple[str, ...]:
-        """Absolute container paths of the artifacts. Raises `TaskError`."""
+        """Return the absolute paths of the artifacts in the container. Raises `TaskError`."""
         return tuple(self._artifact(entry) for entry in self.artifacts)
 
     def _artifact(self, entry: str | ArtifactTable) -> str:
@@ -236,14 +236,14 @@ class TaskToml(Table):
 
 
 def read_task_toml(path: Path) -> TaskToml:
-    """Parse one file. Raises `TaskError` for one that is missing or malformed."""
+    """Parse a `task.toml`. Raises `TaskError` if it is missing or malformed."""
     if not path.is_file():
         raise TaskError("It looks like a task and has no task.toml: add one.")
     return read_toml(path, TaskToml)
 
 
 def read_toml(path: Path, kind: type[Kind]) -> Kind:
-    """Parse one file as what it should be. Raises `TaskError` with the key and the reason."""
+    """Parse a TOML file as a model. Raises `TaskError` with the key and the reason."""
     try:
         return kind.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
     except ValidationError as error:
@@ -251,13 +251,13 @@ def read_toml(path: Path, kind: type[Kind]) -> Kind:
         where = ".".join(str(part) for part in first["loc"])
         what = first["msg"].removeprefix("Value error, ")
         raise TaskError(f"{path.name}: {where}: {what}." if where else f"{path.name}: {what}.") from error
-    except (ValueError, RecursionError) as error:  # also numbers and dates that are none, and endless nesting
+    except (ValueError, RecursionError) as error:  # also impossible numbers and dates, and endless nesting
         raise TaskError(f"{path.name} is not valid TOML ({error}): correct it.") from error
 
 
 def _megabytes(key: str, text: Any) -> int:
-    """MiB of a size such as "4G", "512M", "2.5Gi", "1024K"."""
+    """Return a size such as "4G", "512M", "2.5Gi" or "1024K" in MiB."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B|i)?", str(text).strip(), re.IGNORECASE)
     if not match:
-        raise ValueError(f'{key} = {text!r} is no size such as "4G", "512M" or "1024K"')
+        raise ValueError(f'{key} = {text!r} is not a size such as "4G", "512M" or "1024K"')
     return round(float(match[1]) * MEGABYTES[match[2].upper()])

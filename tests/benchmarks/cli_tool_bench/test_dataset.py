@@ -230,7 +230,7 @@ def test_a_reference_that_is_not_what_the_task_says_is_no_reference(tmp_path: Pa
     folder = make_tool_task(tmp_path / "tasks")
     (folder / "reference" / "tally.py").write_text("print('other')")
     dataset = tool_dataset(tmp_path / "tasks", tmp_path / "cache", images=images)
-    with pytest.raises(ConfigError, match=r"what came has digest .* and the task says"):
+    with pytest.raises(ConfigError, match=r"its digest is .* but the task says"):
         dataset.prepare(print)
     assert not list((tmp_path / "cache" / "sources").iterdir())
     seal(folder)

@@ -176,7 +176,7 @@ def test_a_module_that_is_not_what_the_task_says_is_no_reference(
     tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
 ) -> None:
     reference = tool(proxy[0]).model_copy(update={"digest": "h1:other"})
-    with pytest.raises(ConfigError, match=r"what came has digest h1:.* and the task says h1:other"):
+    with pytest.raises(ConfigError, match=r"its digest is h1:.* but the task says h1:other"):
         fetch(reference, "tally", tmp_path, client, print, tmp_path)
 
 

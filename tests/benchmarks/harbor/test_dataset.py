@@ -1,4 +1,4 @@
-"""The loader over task folders made on the spot: what it reads, what it refuses and with which sentence."""
+"""Read task folders that tests make, and refuse tasks with the reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Load = Callable[..., Task]
 
 
 def write(folder: Path, files: dict[str, str | None]) -> Path:
-    """A task folder; None leaves a file out."""
+    """Write a task folder; None leaves a file out."""
     for name, text in {**FILES, **files}.items():
         path = folder / name
         if text is not None:
@@ -42,7 +42,7 @@ def dataset(root: Path, **options: Any) -> HarborDataset:
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """The one task of a dataset that has these files."""
+    """Return a function that returns the only task of a dataset, made of these files."""
 
     def load(files: dict[str, str | None] | None = None, toml: str | None = None, **options: Any) -> Task:
         write(tmp_path / "one", {**(files or {}), **({"task.toml": toml} if toml is not None else {})})
@@ -165,7 +165,7 @@ REFUSED_TOML = {
         "task.toml: environment.cpus: Input should be a valid number",
     ),
     "two sizes": ('[environment]\nmemory = "4G"\nmemory_mb = 1', "memory = '4G' contradicts memory_mb = 1"),
-    "no size": ('[environment]\nstorage = "big"', "storage = 'big' is no size"),
+    "no size": ('[environment]\nstorage = "big"', "storage = 'big' is not a size"),
     "no network": (
         '[environment]\nnetwork_mode = "some"',
         "task.toml: environment.network_mode: Input should be",
@@ -282,7 +282,7 @@ def test_a_refused_task_keeps_what_it_is_grouped_by(load: Load) -> None:
         ("Feed the canary.\n", "Feed the canary.\n"),
     ],
 )
-def test_canary_lines_are_no_part_of_the_instruction(load: Load, text: str, instruction: str) -> None:
+def test_canary_lines_are_not_part_of_the_instruction(load: Load, text: str, instruction: str) -> None:
     assert load({"instruction.md": text}).instruction == instruction
 
 
@@ -438,7 +438,7 @@ def test_the_digest_changes_with_options_that_change_results(
 def test_a_variable_of_the_host_counts_by_its_name_and_not_by_its_value(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key that is renewed must not run finished trials again."""
+    """Finished trials must not run again because an API key was renewed."""
     written = "{ KEY = '${ASSAY_TEST_X:-a}' }"
     before = load(
         toml=f"[verifier]\nenv = {written}\n[environment]\nenv = {written}\n[solution]\nenv = {written}"
@@ -486,14 +486,14 @@ def test_a_name_that_two_tasks_have_is_refused_the_second_time(tmp_path: Path) -
 
 
 def test_equal_tasks_of_two_names_have_two_digests(tmp_path: Path) -> None:
-    """A trial's key is made of digests: equal ones would make one record of two planned trials."""
+    """A trial's key is made of digests. With equal ones, two planned trials would share one record."""
     write(tmp_path / "a", {})
     write(tmp_path / "b", {})
     first, second = dataset(tmp_path).tasks()
     assert first.digest != second.digest
 
 
-def test_globs_choose_what_is_the_dataset(tmp_path: Path) -> None:
+def test_globs_select_the_tasks_of_the_dataset(tmp_path: Path) -> None:
     for folder in ("web-a", "web-b", "db-a"):
         write(tmp_path / folder, {})
     chosen = dataset(tmp_path, include=("web-*", "db-a"), exclude=("*-b",), keep_processes=("db-*",)).tasks()
@@ -512,7 +512,7 @@ def test_a_glob_that_matches_nothing_is_an_error(tmp_path: Path, option: str) ->
 
 
 def test_a_root_without_tasks_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere is no folder\. Set dataset\.root"):
+    with pytest.raises(ConfigError, match=r"nowhere is not a folder\. Set dataset\.root"):
         dataset(tmp_path / "nowhere").tasks()
     with pytest.raises(ConfigError, match="there is no task in"):
         dataset(tmp_path).tasks()
@@ -530,7 +530,7 @@ def test_ninety_tasks_are_read_at_once(tmp_path: Path) -> None:
 
 
 def test_a_second_verdict_is_another_trial_and_none_is_as_ever(tmp_path: Path) -> None:
-    """The machine that would be judged again is gone; what was run before there was one need not run again."""
+    """A finished trial's machine is gone and cannot be judged again. Trials without the setting keep their keys."""
     tasks_factory.make_task(tmp_path, "made")
     plain, none, again = (
         tasks_factory.dataset(tmp_path, verifier=verifier).tasks()[0].digest

@@ -1,4 +1,4 @@
-"""Tasks whose image starts a service by its ENTRYPOINT, which was dropped: agent and tests missed the service."""
+"""Tasks whose image starts a service by its ENTRYPOINT. It was once ignored, so agent and tests missed the service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUN printf '#!/bin/bash\\n(while :; do date +%%s%%N > /tmp/clock; echo; sleep .0
 RUN chmod 755 /start.sh
 ENTRYPOINT ["/start.sh"]
 """
-"""A clock that goes as long as its service runs, which prints all the time."""
+"""A clock that goes as long as its service runs. The service prints all the time."""
 GOES = """
 a=$(cat /tmp/clock)
 for _ in $(seq 100); do b=$(cat /tmp/clock); test "$a" != "$b" && break; sleep 0.05; done
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.docker
 
 @pytest.mark.parametrize("mode", ["shared", "separate", "live"])
 def test_the_service_of_an_entrypoint_was_missing(tmp_path: Path, mode: str) -> None:
-    """The agent has it, and the tests have it: in the machine that was left, in a fresh one, and in the living one."""
+    """Agent and tests both have it, in a snapshot, in a fresh machine and in the live one."""
     record = trial(
         tmp_path,
         f"{GOES} && touch /app/done",
@@ -77,7 +77,7 @@ def test_an_entrypoint_that_is_a_server_itself_is_not_waited_for(
     assert (record.reward, record.flags) == (1.0, ())
 
 
-def test_what_an_agent_made_of_an_entrypoint_has_no_more_rights_than_the_agent(tmp_path: Path) -> None:
+def test_an_entrypoint_that_an_agent_changed_has_no_more_rights_than_the_agent(tmp_path: Path) -> None:
     """The image's user is root, so a service that the agent may write to would forge its own verdict."""
     record = trial(
         tmp_path,
@@ -103,7 +103,7 @@ def test_an_entrypoint_that_does_not_come_up_twice_leaves_the_verdict_to_the_tes
 
 
 def test_trials_from_when_an_entrypoint_was_dropped_are_not_taken_for_new_ones(tmp_path: Path) -> None:
-    """And where there is none, the key is as before: nothing of the sort is in it."""
+    """Without an ENTRYPOINT the key is as before."""
     folder = make_task(tmp_path, "made", dockerfile=BASE)
     before = keys(tmp_path)
     (folder / "environment" / "Dockerfile").write_text(BASE + "# no ENTRYPOINT\n")

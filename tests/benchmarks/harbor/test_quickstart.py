@@ -30,7 +30,7 @@ TASKS = ROOT / "tasks" / "quickstart"
 NAMES = sorted(folder.name for folder in TASKS.iterdir())
 Try = Callable[..., TrialRecord]
 PATIENCE = "seconds=6.0"
-"""Of the judge, for a command of the agent's."""
+"""Time that the judge gives to a command of the agent's."""
 
 
 def quickstart(root: Path = TASKS, **options: object) -> HarborDataset:
@@ -113,7 +113,7 @@ MISTAKES = {
     "speed-up-rollup": ("lines.append(f", "sorted(counts); lines.append(f"),
     "release-chores": ("and s not in taken_back", ""),
 }
-"""Of each task: a mistake that one could well make, as a change of its solution."""
+"""Task -> a plausible mistake, as a replacement in its solution."""
 
 
 @pytest.mark.docker
@@ -209,9 +209,9 @@ for pid in (os.getppid(), -1):
     "multiplies": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n",
     "fills the disk": "open('/tmp/full', 'w').write('x' * 10**9)\nprint('x' * 10**8)\n",
 }
-"""What the agent's program does, as nobody, when the judge runs it."""
+"""Attacks of the agent's program, which the judge runs as the user nobody."""
 ENDLESS = ("never ends", "multiplies")
-"""Go on until the judge ends them: what they reach they have reached in an instant."""
+"""Attacks that run until the judge ends them. They do all their harm at once, so their time can be short."""
 
 HOSTILE = [
     *(("repair-till", "till.py", attack) for attack in ATTACKS if attack != "multiplies"),
@@ -226,15 +226,15 @@ HOSTILE = [
 def test_a_hostile_program_is_judged_and_worth_nothing(
     attempt: Try, name: str, program: str, attack: str
 ) -> None:
-    """It cannot void the trial either: an infrastructure failure would leave it out of every conclusion."""
+    """Nor can it void the trial: an infrastructure failure would leave the trial out of every conclusion."""
     patience = "seconds=0.5" if attack in ENDLESS else PATIENCE
     record = attempt(name, f"cat > {program} <<'PY'\n{ATTACKS[attack]}\nPY", patience=patience)
     assert (record.status, record.reward) == ("completed", 0.0), record
 
 
 @pytest.mark.docker
-def test_a_private_workspace_is_no_failure(attempt: Try) -> None:
-    """What is judged is what was made, and not under which umask."""
+def test_a_private_workspace_is_not_a_failure(attempt: Try) -> None:
+    """The work is judged, and not the umask under which it was done."""
     record = attempt(
         "repair-till", but("repair-till", "set -euo pipefail", "umask 077; chmod 700 /app; rm /app/till.py")
     )

@@ -1,4 +1,4 @@
-"""What counts as a reward, by Harbor's rules, and what is refused."""
+"""Read rewards by Harbor's rules, and refuse others with the reason. See also `tests/security/test_reward_files.py`."""
 
 from __future__ import annotations
 
@@ -28,17 +28,10 @@ def test_rewards(files: dict[str, bytes], reward: float) -> None:
     [
         ({}, "wrote neither"),
         ({"reward.txt": b""}, "not a number"),
-        ({"reward.txt": b"nan"}, "not a number"),
         ({"reward.txt": b"1.5"}, "not in"),
-        ({"reward.txt": b"-0.1"}, "not in"),
-        ({"reward.json": b""}, "not JSON"),
         ({"reward.json": b"{}"}, "non-empty"),
         ({"reward.json": b"[1]"}, "flat"),
-        ({"reward.json": b'{"reward": "1"}'}, "flat"),
-        ({"reward.json": b'{"reward": Infinity}'}, "finite"),
-        ({"reward.json": b'{"reward": 1, "seconds": 1' + b"0" * 400 + b"}"}, "finite"),
         ({"reward.json": b'{"reward": 1e400}'}, "finite"),
-        ({"reward.json": b'{"reward":' * 6000}, "not JSON"),
         ({"reward.json": b'{"a": 1, "b": 0}'}, "reward_key"),
         ({"reward.json": b"broken", "reward.txt": b"1"}, "not JSON"),
     ],

@@ -1,4 +1,4 @@
-"""Whose doing it is when the engine fails under a verdict."""
+"""Decide whether the agent or the engine is to blame when the engine fails during a verdict."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ class Gone(LocalSandboxes):
 
 
 def _failing(times: int, error: type[MachineError] = EngineError) -> Callable[[], Verdict]:
+    """Return a function that fails this many times before it returns the verdict."""
     left = iter([error("the engine failed")] * times)
 
-    def look() -> Verdict:
+    def judge() -> Verdict:
         for failure in left:
             raise failure
         return JUDGED
 
-    return look
+    return judge
 
 
-def test_a_failure_that_a_second_look_does_not_meet_was_the_engines() -> None:
+def test_a_failure_that_a_second_try_does_not_meet_was_the_engines() -> None:
     assert _unless_the_engine_fails(TASK, Gone(), _failing(1)) is JUDGED
 
 

@@ -234,7 +234,7 @@ def test_upstream_that_is_not_what_the_source_says_is_no_upstream(tmp_path: Path
     folder = whole(tmp_path / "tasks")
     dataset = with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), folder)
     write(folder / "upstream", {"tests/test_zero.py": "def test_default(): pass\n"})
-    with pytest.raises(ConfigError, match=r"what came has digest .* and the task says"):
+    with pytest.raises(ConfigError, match=r"its digest is .* but the task says"):
         dataset.prepare(print)
     assert not list((tmp_path / "cache" / "upstream").iterdir())
 

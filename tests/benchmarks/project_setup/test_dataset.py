@@ -17,7 +17,7 @@ from runner.benchmarks.project_setup import given_project
 from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ProjectSetupBench
 from runner.benchmarks.project_setup.deliverables import PROJECT, TRUTH, Outcomes, Truth
 from runner.benchmarks.project_setup.projects import digest_of, project_paths, size
-from runner.benchmarks.sources.references import made
+from runner.benchmarks.sources.references import new_folder
 from runner.errors import ConfigError, TaskError
 from runner.files import write_atomically
 from runner.records import Task
@@ -145,13 +145,13 @@ def test_what_shapes_a_result_is_in_the_digest(bench: ProjectSetupBench) -> None
 
 def test_what_came_must_be_what_the_task_says(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / "upstream" / "README.md").write_text("other")
-    with pytest.raises(ConfigError, match=r"what came has digest .* and the task says"):
+    with pytest.raises(ConfigError, match=r"its digest is .* but the task says"):
         bench.prepare(lambda _: None)
     assert not list((bench.cache / "projects").iterdir())
 
 
 def test_two_workers_that_fetch_the_same_do_not_fail(tmp_path: Path) -> None:
-    with made(tmp_path / "shared", "it", lambda _: None) as place:
+    with new_folder(tmp_path / "shared", "it", lambda _: None) as place:
         assert place
         (place / "file").write_text("slower")
         write(tmp_path / "shared", {"file": "faster"})
@@ -325,7 +325,7 @@ def test_a_named_project_becomes_a_task(tmp_path: Path) -> None:
         ("/", "project"),
     ],
 )
-def test_what_a_project_is_called(given: str, name: str) -> None:
+def test_what_a_project_is_rename_command(given: str, name: str) -> None:
     assert given_project.named(given) == name
 
 

@@ -10,7 +10,7 @@ import yaml
 from pydantic import Field
 
 from runner.benchmarks.cli_tool_bench.importing import Generator, write_task
-from runner.benchmarks.sources.clones import packed
+from runner.benchmarks.sources.clones import pack_head
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Image
 from runner.sweeps.cells import Job, Sweep
@@ -73,7 +73,7 @@ class ImportCliToolBench(Job):
             raise TaskError(f"its reference is not here: git clone {generated.address} {clone}")
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "reference.tar")
-            head = {"category": category, "reference": packed(clone, generated.language, archive)}
+            head = {"category": category, "reference": pack_head(clone, generated.language, archive)}
             into = self.path / name.replace("/", "__")
             remarks = write_task(into, name, generator.prompt(name), generated, head, archive)
         done = f"{len(generated.classes)} classes, {len(generated.cases)} cases"

@@ -77,7 +77,7 @@ class MakeNl2RepoTask(Job):
     @field_validator("requires")
     @classmethod
     def _are_packages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(packages.required, value))
+        return tuple(map(packages.requirement, value))
 
     def run(self, sweep: Sweep) -> int:
         """Return exit code 0 when the task is complete. Raises `ConfigError` and `EngineError`."""
@@ -113,7 +113,7 @@ class MakeNl2RepoTask(Job):
             package=self.package,
             version=self.version,
             digest=digest,
-            packages=sdists.locked(self.requires),
+            packages=sdists.lock_requirements(self.requires),
             plugins=self.plugins,
             category=self.category,
         )

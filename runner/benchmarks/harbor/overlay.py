@@ -1,4 +1,4 @@
-"""The agent's work laid over the task's own image: a machine whose programs the agent never touched."""
+"""Lay the agent's work over the task's own image, for a machine whose programs the agent never touched."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from runner.records import Changes
 
 MOST_PARTS = 32
-"""Parts of a place too large to travel as a whole that are asked for one by one."""
+"""Most parts in which a place travels that is too large to travel as a whole."""
 DELETED_AT_ONCE = 100
-"""Paths of one command."""
+"""Most paths of one `rm` command."""
 MOST_DELETED = 2000
-"""Paths that are deleted, folders counted as one."""
+"""Most paths that are deleted. A deleted folder is one path."""
 DELETE_SECONDS = 60.0
-"""For each of these commands."""
+"""Time limit of one `rm` command."""
 
 
-def lay_over(changes: Changes | None, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
+def overlay_work(changes: Changes | None, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
     """Repeat in `judge`, a new machine of the task's image, what the agent did in its own places of `sandbox`.
 
-    Files travel by the rules of `artifacts`. Returns what was left out. Raises `VerifierError` when the changes are
-    not known or too many, `WorkspaceTooLarge` when they are too large.
+    Files travel by the rules of `artifacts`. Returns the paths that were left out. Raises `VerifierError` if the
+    changes are unknown or too many, `WorkspaceTooLarge` if they are too large.
     """
     if changes is None:
         raise VerifierError(
-            "What the agent changed could not be listed, so none of it can be laid over the image."
+            "The agent's changes could not be listed, so none of its work can be laid over the image."
         )
     places = Places.of(changes, sandbox.workdir)
     _delete([path for path in sorted(changes.deleted) if places.is_work(path)], judge)
@@ -48,7 +48,7 @@ def lay_over(changes: Changes | None, sandbox: Sandbox, judge: Sandbox, into: Pa
         wanted = frozenset(path for path in new if lies_in(path, root))
         try:
             left_out += _lay([root] if wanted else [], wanted, sandbox, judge, into)
-        except WorkspaceTooLarge:  # with all that the image has there
+        except WorkspaceTooLarge:  # the tar also has the image's files, which may be most of it
             left_out += _lay(_parts(wanted), wanted, sandbox, judge, into)
     return tuple(left_out)
 
@@ -61,7 +61,7 @@ def _lay(
     with tempfile.TemporaryDirectory(dir=into) as folder:
         taken, carried = Path(folder, "taken.tar"), Path(folder, "carried.tar")
         for part in parts:
-            with suppress(FileNotFoundError):  # on a mount, or of a name that is not text
+            with suppress(FileNotFoundError):  # it lies on a mount, or its name is not text
                 sandbox.get(part, taken)
                 left_out += carry(taken, part, carried, None, only=wanted)
                 judge.put(carried, "/")
@@ -69,7 +69,7 @@ def _lay(
 
 
 def _parts(paths: AbstractSet[str]) -> set[str]:
-    """At most `MOST_PARTS` paths, as deep as possible, in which all of these lie."""
+    """Return at most `MOST_PARTS` paths, as deep as possible, in which all of these lie."""
     parts = set(paths)
     while len(parts) > MOST_PARTS:
         deepest = max(path.count("/") for path in parts)

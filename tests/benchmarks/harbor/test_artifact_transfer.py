@@ -1,4 +1,4 @@
-"""Folders for logs in the agent's machine, and what of them comes to this one."""
+"""Harbor's log folders in the agent's machine, and saving what the agent publishes there."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.benchmarks.harbor.artifact_transfer import PUBLISHED_TAR
 from runner.benchmarks.harbor.artifacts import PUBLISHED
-from runner.benchmarks.harbor.carrying import KEPT
 from runner.benchmarks.harbor.verifier import HarborVerifier
 from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.protocols import CollectingVerifier, Submission
@@ -29,25 +29,25 @@ FOUND = """
 
 @pytest.mark.docker
 def test_the_folders_of_harbors_logs_were_missing(tmp_path: Path) -> None:
-    """Whoever the agent is finds them; what it publishes is kept, without what could do harm on this machine.
+    """An agent of any user finds them. What it publishes is saved, without anything that could harm this machine.
 
-    The workspace was kept as large as it was: 1.9 GB for 38 trials.
+    The workspace is compressed: 38 trials once took 1.9 GB.
     """
     record = trial(tmp_path, LEAVES, user="1000", test=FOUND)
     assert (record.status, record.reward) == (Status.COMPLETED, 1.0)
     assert "artifacts_not_kept" in record.flags
     folder = tmp_path / "outputs" / "trials" / record.key[:2] / record.key
-    with tarfile.open(folder / f"{KEPT}.gz") as archive:
-        kept = {member.name.removeprefix("logs/artifacts"): member for member in archive}
-    assert set(kept) == {"", "/charts", "/charts/report.txt", "/latest"}
-    assert kept["/latest"].linkname == "charts/report.txt"
-    assert kept["/charts/report.txt"].mode & 0o7000 == 0
+    with tarfile.open(folder / f"{PUBLISHED_TAR}.gz") as archive:
+        saved = {member.name.removeprefix("logs/artifacts"): member for member in archive}
+    assert set(saved) == {"", "/charts", "/charts/report.txt", "/latest"}
+    assert saved["/latest"].linkname == "charts/report.txt"
+    assert saved["/charts/report.txt"].mode & 0o7000 == 0
     assert not list(folder.rglob("*.tar"))
     with tarfile.open(folder / "workspace.tar.gz") as archive:
         assert "app/done" in archive.getnames()
 
 
-def test_too_much_to_keep_is_not_kept_and_nothing_is_no_file(tmp_path: Path) -> None:
+def test_too_much_to_save_is_not_saved_and_nothing_leaves_no_file(tmp_path: Path) -> None:
     spec = SandboxSpec(name="made", image=Image(id="", reference="", origin="none"), open_dirs=(PUBLISHED,))
     task = Task(name="made", dataset="made", directory=tmp_path, open_dirs=(PUBLISHED,))
     sandboxes, verifier = LocalSandboxes(workspace_mb=1), HarborVerifier()

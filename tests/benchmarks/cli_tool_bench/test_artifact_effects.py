@@ -1,13 +1,13 @@
-r"""What `semantics=artifact` says of one effect after another, beside what the authors' own method says.
+r"""Compare `semantics=artifact` with the authors' own method, effect by effect.
 
 The authors publish their engine (`run_differential_test/DiffTestEngine.py` of their artifact). `AUTHORS` follows its
-rules in words of our own. Each side is root in one container and starts in `/`. Before a case `/test_data` and the
-tool's folder are made anew. Before and after the command all regular files of both folders are listed by `find`, which
-leaves out 21 names wherever they stand: a line a file, path, size and checksum between tabs, which is then taken apart
-as text. (The checksum is the CRC-32 of `cksum`, for which zlib's, the same in another order of bits, stands here.)
-What differs is ADD, MOD or DEL; the first two carry what a shell's `cat '<path>'` prints, in its first 2,000
-characters. Standard output and error are one text, of which escapes are removed and here, as the paper's exact match
-has it, all white space. Two sides are the same if exit code, text and changes are.
+rules in our own code. Each side runs as root in one container and starts in `/`. Before each case `/test_data` and the
+tool's folder are emptied and filled again. Before and after the command `find` lists all regular files of both folders
+except 21 names: one line per file with path, size and checksum between tabs, which is then split as text. (Theirs is
+the CRC-32 of `cksum`. Here it is zlib's, which differs only in the order of bits.) Differences are ADD, MOD or DEL; the
+first two carry the first 2,000 characters that a shell's `cat '<path>'` prints. Standard output and error are one text,
+from which escapes are removed, and here all white space as well, as in the paper's exact match. Two sides are the same
+if their exit codes, texts and changes are.
 """
 
 from __future__ import annotations
@@ -95,15 +95,15 @@ print(json.dumps([side(case, one) == side(case, other) for one, other in case["e
 
 @dataclass(frozen=True)
 class Effect:
-    """What a reference and a candidate do, each by a shell command in `/test_data`."""
+    """An effect of a reference and of a candidate, each by a shell command in `/test_data`."""
 
-    what: str
+    name: str
     reference: str
     candidate: str
     same: bool
-    """What the authors' method says."""
+    """Verdict of the authors' method."""
     ruling: str = ""
-    """Where we say otherwise: the row of the table in docs/metrics.md that says why."""
+    """Row of the table in docs/metrics.md that says why our verdict is another; empty if it is not."""
 
 
 EFFECTS = (
@@ -177,24 +177,24 @@ EFFECTS = (
 
 
 def commands() -> list[tuple[str, str]]:
-    """Both sides' commands of each effect."""
-    there = "cd /test_data; "
-    return [(there + effect.reference, there + effect.candidate) for effect in EFFECTS]
+    """Return the commands of both sides for each effect."""
+    enter = "cd /test_data; "
+    return [(enter + effect.reference, enter + effect.candidate) for effect in EFFECTS]
 
 
-def said_by_authors(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
-    """Of each effect whether both sides are the same to the authors."""
-    given = {"files": FILES, "prep": PREP, "effects": commands()}
+def authors_verdicts(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
+    """Return for each effect whether the authors' method finds both sides the same."""
+    settings = {"files": FILES, "prep": PREP, "effects": commands()}
     with sandboxes.open(SandboxSpec(name="authors", image=image, user="root")) as place:
-        files = {"/effects.json": json.dumps(given), "/authors.py": AUTHORS}
+        files = {"/effects.json": json.dumps(settings), "/authors.py": AUTHORS}
         ran = place.exec(ExecSpec(argv=("python3", "/authors.py"), user="root", files=files))
     assert ran.exit_code == 0, ran.stderr
     found: list[bool] = json.loads(ran.stdout)
     return found
 
 
-def said_by_us(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
-    """Of each effect whether it passes under `semantics=artifact`."""
+def our_verdicts(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
+    """Return for each effect whether it passes under `semantics=artifact`."""
     cases = [
         _merged(Case(command_class="t", command=command, files=FILES, prep=PREP, start="/"))
         for pair in commands()
@@ -203,8 +203,8 @@ def said_by_us(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
     side = CaseSide(name="effects", image=image, limits=CaseLimits(seconds=30), lanes=2, how="overlay")
     with sandboxes.cases(side) as box:
         results = dict(stream(box, cases))
-    seen = [observed(results[index]) for index in range(len(cases))]
-    pairs = zip(seen[::2], seen[1::2], strict=True)
+    observations = [observed(results[index]) for index in range(len(cases))]
+    pairs = zip(observations[::2], observations[1::2], strict=True)
     rules = Rules(semantics="artifact")
     return [judge_case(*pair, rules, same_meaning=False).phase is Phase.PASSED for pair in pairs]
 
@@ -213,11 +213,11 @@ def said_by_us(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
 def test_the_artifact_says_of_each_effect_what_its_authors_say_unless_a_ruling_says_why_not() -> None:
     sandboxes = prepared()
     image = sandboxes.image(Environment(image=base_image.tag()))
-    names = [effect.what for effect in EFFECTS]
-    authors = dict(zip(names, said_by_authors(sandboxes, image), strict=True))
-    assert authors == {effect.what: effect.same for effect in EFFECTS}
-    ours = dict(zip(names, said_by_us(sandboxes, image), strict=True))
-    assert ours == {effect.what: effect.same is not bool(effect.ruling) for effect in EFFECTS}
+    names = [effect.name for effect in EFFECTS]
+    authors = dict(zip(names, authors_verdicts(sandboxes, image), strict=True))
+    assert authors == {effect.name: effect.same for effect in EFFECTS}
+    ours = dict(zip(names, our_verdicts(sandboxes, image), strict=True))
+    assert ours == {effect.name: effect.same is not bool(effect.ruling) for effect in EFFECTS}
 
 
 def test_every_ruling_on_an_effect_stands_in_the_documents() -> None:

@@ -1,4 +1,4 @@
-"""What travels out of the agent's machine: to a separate verifier's, and into the trial's folder on this one."""
+"""Copy artifacts out of the agent's machine: into a separate verifier's, and into the trial's folder on this one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from runner.protocols import Sandbox
     from runner.records import Task
 
-KEPT = "artifacts.tar"
-"""What a rollout left in `/logs/artifacts`, in its trial's folder."""
+PUBLISHED_TAR = "artifacts.tar"
+"""File of a trial's folder that holds what the rollout left in `/logs/artifacts`."""
 
 
-def keep_published(sandbox: Sandbox, folder: Path) -> bool:
-    """Take what lies in `/logs/artifacts` into the trial's folder, for people; returns whether all of it is there.
+def save_published(sandbox: Sandbox, folder: Path) -> bool:
+    """Save `/logs/artifacts` in the trial's folder, for people to read; return whether nothing had to be left out.
 
-    Only files, folders, and links among these are kept, by the rules of artifacts.
+    By the rules of artifacts, only files, folders and links between them are saved.
     """
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        taken = Path(place, KEPT)
+        taken = Path(place, PUBLISHED_TAR)
         try:
             if not sandbox.get(PUBLISHED, taken):
                 return True
@@ -34,27 +34,27 @@ def keep_published(sandbox: Sandbox, folder: Path) -> bool:
             return True
         except WorkspaceTooLarge:
             return False
-        return not carry(taken, PUBLISHED, folder / KEPT, lambda _: None)
+        return not carry(taken, PUBLISHED, folder / PUBLISHED_TAR, lambda _: None)
 
 
 def carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:
-    """Copy each declared artifact, and `/logs/artifacts`, to its own path in the judge's sandbox.
+    """Copy each declared artifact, and `/logs/artifacts`, to the same path in the judge's sandbox.
 
-    Returns what was left out. Raises `WorkspaceTooLarge`.
+    Returns the paths that were left out. Raises `WorkspaceTooLarge`.
     """
     left_out: list[str] = []
     for number, path in enumerate(dict.fromkeys((*task.artifacts, PUBLISHED))):
         tar = into / f"artifact-{number}.tar"
         with suppress(FileNotFoundError), tempfile.TemporaryDirectory(dir=into) as folder:
-            sandbox.get(path, tar)  # an artifact that the agent did not make is for the tests to miss
-            carried, fetch = Path(folder, "carried.tar"), _fetching(sandbox, Path(folder))
+            sandbox.get(path, tar)  # if the agent did not make it, the tests will miss it
+            carried, fetch = Path(folder, "carried.tar"), _fetcher(sandbox, Path(folder))
             left_out += carry(tar, path, carried, fetch, partial(_present, judge, path, Path(folder)))
             judge.put(carried, "/")
     return tuple(left_out)
 
 
-def _fetching(sandbox: Sandbox, folder: Path) -> Fetch:
-    """Takes what an artifact's links lead to out of the agent's machine; nothing more once it was too much."""
+def _fetcher(sandbox: Sandbox, folder: Path) -> Fetch:
+    """Return a function that fetches the targets of an artifact's links, until one of them is too large."""
     names = iter([f"fetched-{number}.tar" for number in range(MOST_FETCHED)])
 
     def fetch(path: str) -> Path | None:
@@ -73,7 +73,7 @@ def _fetching(sandbox: Sandbox, folder: Path) -> Fetch:
 
 
 def _present(judge: Sandbox, path: str, folder: Path) -> frozenset[str] | None:
-    """What the judge's machine has at an artifact's path before it comes."""
+    """Return the paths that the judge's machine has at an artifact's path; None if they are too much to read."""
     try:
         judge.get(path, folder / "present.tar")
     except FileNotFoundError:
