@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.benchmarks.project_setup.watch_inside.shim import reporting_env
 from tests.support.watch_bench import TESTS, TRUE, results, watch
 
@@ -103,19 +100,3 @@ def test_a_conftest_beside_tests_is_looked_at_though_only_workers_load_it() -> N
     found, refused = results(watch(script))
     assert found == []
     assert "conftest.py is not as the project published it" in refused
-
-
-def test_what_shapes_a_reward_is_in_the_judges_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, read, seen = ProjectSetupVerifier().shaping, Path.read_bytes, set()
-
-    def changed(path: Path) -> bytes:
-        seen.add(f"{path.parent.name}/{path.name}")
-        return read(path) + b"#" * (path.name == "deviations.py")
-
-    monkeypatch.setattr(Path, "read_bytes", changed)
-    assert ProjectSetupVerifier().shaping != before
-    judges = {"rerun.py", "watched_results.py", "execution.py"}
-    assert seen >= {f"verifiers/{name}" for name in judges} | {
-        "frameworks/tap.py",
-        "watch_inside/sessions.py",
-    }
