@@ -68,12 +68,12 @@ def is_silent(node: object) -> bool:
 
 def test_judge_of_hidden_suites() -> None:
     found = digest_of(SUITE_JUDGE)
-    assert found == "275d9b6d06bbafde60d2a75665029230c335f50886d58654cf8cb019f12bf841", QUESTION.format(found)
+    assert found == "1c41f69cb62dc07b07e7e017b261de158fe1fbabe6f61e13f69062a0754b31ea", QUESTION.format(found)
 
 
 def test_judge_of_projects_to_set_up() -> None:
     found = digest_of(SETUP_JUDGE)
-    assert found == "85e74d129d1f5b7364a1968905082398de806ac4c51fb0d3bf218dc286ce3344", QUESTION.format(found)
+    assert found == "7954ddffbe03209e53b4c3d50ec7e4405a258c544fac495a4533544951aeb864", QUESTION.format(found)
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:
