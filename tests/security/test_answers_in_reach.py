@@ -562,9 +562,11 @@ def test_a_dry_run_says_it(tmp_path: Path) -> None:
         f"dataset.root={tmp_path / 'tasks'}",
     ]
     command = [sys.executable, "-m", "runner", *words, "dry_run=true", f"outputs={tmp_path / 'out'}"]
-    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert "refused: made: its answer lies in reach of openhands: bundle openhands holds the package" in shown
-    assert "0 to do" in shown
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (
+        "refused: made: its answer lies in reach of openhands: bundle openhands holds the package" in output
+    )
+    assert "0 to do" in output
 
 
 # --- what is shipped, searched with real bundles ----------------------------------------------------------------------

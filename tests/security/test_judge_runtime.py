@@ -158,8 +158,8 @@ def found(machine: Container, *python: str, env: dict[str, str] | None = None) -
     """What the probe says on this interpreter."""
     code, output = output_of(machine, *python, "-c", PROBE, env=env)
     assert code == 0, output
-    said: dict[str, Any] = json.loads(output)
-    return said
+    report: dict[str, Any] = json.loads(output)
+    return report
 
 
 @pytest.fixture(scope="module")
@@ -265,11 +265,11 @@ VARIABLES = {
 def test_no_variable_of_the_image_is_one_of_an_interpreter_of_ours(
     machine: Container, ours: dict[str, Any], name: str
 ) -> None:
-    said = found(machine, PYTHON, env={name: VARIABLES[name]})
-    assert said["environ"].pop(f"+{name}") == VARIABLES[name], "it is kept for what is run for the image"
-    assert said["environ"].pop("LC_ALL") == "C"
-    assert [other for other in said["environ"] if not other.startswith("+")] == []
-    assert [said[what] for what in ("maps", "files", "path")] == [
+    report = found(machine, PYTHON, env={name: VARIABLES[name]})
+    assert report["environ"].pop(f"+{name}") == VARIABLES[name], "it is kept for what is run for the image"
+    assert report["environ"].pop("LC_ALL") == "C"
+    assert [other for other in report["environ"] if not other.startswith("+")] == []
+    assert [report[what] for what in ("maps", "files", "path")] == [
         ours[what] for what in ("maps", "files", "path")
     ]
 
@@ -298,17 +298,17 @@ def test_an_interpreter_of_ours_is_itself_whatever_it_is_called(machine: Contain
         ["bash", "-c", f"ln -sf {PYTHON} /trap/linked; cd /trap; PATH=/trap linked -c '{code}'"],
         ["bash", "-c", f"cd /trap; exec -a '' env -i {PYTHON} -c '{code}'"],
     )
-    said = {output_of(machine, *call)[1].decode() for call in calls}
-    assert len(said) == 1, said
-    assert said.pop().startswith(f"{PYTHON} 1 1 {ROOT}/python/lib/")
+    outputs = {output_of(machine, *call)[1].decode() for call in calls}
+    assert len(outputs) == 1, outputs
+    assert outputs.pop().startswith(f"{PYTHON} 1 1 {ROOT}/python/lib/")
 
 
 def test_nobody_can_make_what_the_loader_would_read(machine: Container) -> None:
     """`scripts/python.sh` leads all of a system's paths to where only the kernel makes files."""
     tries = "for name in ld.so.cache ld.so.preload nsswitch.conf; do touch /sys/$name; done; mkdir /sys/lib"
-    made = output_of(machine, "sh", "-c", f"{tries}; ls /sys; grep ' /sys ' /proc/mounts")[1].decode()
-    assert "sysfs /sys sysfs" in made
-    assert not {"ld.so.cache", "ld.so.preload", "nsswitch.conf", "lib"} & set(made.splitlines())
+    output = output_of(machine, "sh", "-c", f"{tries}; ls /sys; grep ' /sys ' /proc/mounts")[1].decode()
+    assert "sysfs /sys sysfs" in output
+    assert not {"ld.so.cache", "ld.so.preload", "nsswitch.conf", "lib"} & set(output.splitlines())
 
 
 LOOK = """
@@ -326,10 +326,11 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 
 def judges(api: APIClient, container: str) -> dict[str, list[str]]:
     """Command line of each process of ours, and what else than the bundle's own it has mapped."""
-    seen = [json.loads(line) for line in run_inside(api, container, PYTHON, "-c", LOOK).splitlines()]
-    assert all(exe.startswith(CLOSED) for exe, *_ in seen)
+    processes = [json.loads(line) for line in run_inside(api, container, PYTHON, "-c", LOOK).splitlines()]
+    assert all(exe.startswith(CLOSED) for exe, *_ in processes)
     return {
-        argv: [path for path in maps if not path.startswith((CLOSED, STANDARD))] for _, argv, maps in seen
+        argv: [path for path in maps if not path.startswith((CLOSED, STANDARD))]
+        for _, argv, maps in processes
     }
 
 
@@ -339,13 +340,15 @@ def test_the_supervisor_of_cases_has_nothing_of_its_image(
 ) -> None:
     side = CaseSide(name="trap", image=image, how=how, limits=CaseLimits(seconds=30))
     with sandboxes.cases(side) as box:
-        seen = judges(box._api, box._containers[0])
-        while not any("casebox" in argv for argv in seen):  # it is on its way from one program to the next
-            seen = judges(box._api, box._containers[0])
+        processes = judges(box._api, box._containers[0])
+        while not any(
+            "casebox" in argv for argv in processes
+        ):  # it is on its way from one program to the next
+            processes = judges(box._api, box._containers[0])
         result = box.run(Case(command_class="t", command="echo x > new"))
         after = judges(box._api, box._containers[0])  # without what has been somebody else: that is closed
-    assert any("signal.pause" in argv for argv in seen)
-    assert {*map(tuple, seen.values()), *map(tuple, after.values())} == {()}
+    assert any("signal.pause" in argv for argv in processes)
+    assert {*map(tuple, processes.values()), *map(tuple, after.values())} == {()}
     assert (result.exit_code, [change.digest is None for change in result.changes]) == (0, [False])
 
 
@@ -362,9 +365,9 @@ def test_the_watcher_of_a_rerun_has_nothing_of_its_image(sandboxes: DockerSandbo
     with sandboxes.open(spec) as place:
         assert isinstance(place, DockerSandbox)
         place.put(Path(watch_inside.__file__).parent, PLACE)
-        said = json.loads(run_inside(place._api, place._id, *python, f"{program}{looks}\n{PROBE}"))
+        report = json.loads(run_inside(place._api, place._id, *python, f"{program}{looks}\n{PROBE}"))
         idle = judges(place._api, place._id)
     code = f"{CODE}/runner/benchmarks/project_setup/watch_inside/"
-    assert [path for path in said["maps"] if not path.startswith((CLOSED, STANDARD))] == []
-    assert [path for path in said["files"] if not path.startswith((STANDARD, code))] == []
+    assert [path for path in report["maps"] if not path.startswith((CLOSED, STANDARD))] == []
+    assert [path for path in report["files"] if not path.startswith((STANDARD, code))] == []
     assert [len(idle), *idle.values()] == [1, []]

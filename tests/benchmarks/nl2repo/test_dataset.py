@@ -182,17 +182,17 @@ def test_what_is_prepared(tmp_path: Path) -> None:
     assert task.environment == task.verifier.environment, "one image for all who do and judge it"
     images = _without_wheels(tmp_path, dataset)
     dataset, task = images, only(with_truth(images, folder))
-    said: list[str] = []
-    dataset.prepare(said.append)
-    dataset.prepare(said.append)
+    messages: list[str] = []
+    dataset.prepare(messages.append)
+    dataset.prepare(messages.append)
     remark = "tally is flagged no_install_step: none of its commands installs anything; they run as published"
-    assert [line for line in said if line != remark] == [
+    assert [line for line in messages if line != remark] == [
         "Fetching upstream upstream",
         "Fetching the suite of tally",
         "Fetching the oracle of tally",
         "Fetching the image of tally",
     ]
-    assert said.count(remark) == 2
+    assert messages.count(remark) == 2
     assert task.verifier.tests
     assert task.solution
     assert read_suite(task.verifier.tests).expected == PASSED

@@ -66,13 +66,13 @@ def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch)
     with served(door.outputs / "index") as (address, _):
         monkeypatch.setenv("UV_INDEX", address)
         words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'"]
-        made = door("dataset=nl2repo", f"dataset.root={tasks}", *words)
+        ended = door("dataset=nl2repo", f"dataset.root={tasks}", *words)
     write(door.outputs / "package", UPSTREAM)
     document = f"job.document={tasks / 'tally' / 'start.md'}"
     draft = door("job=spec_coverage", f"job.path={door.outputs / 'package'}", document, "job.least=1")
     assert (draft.code, draft.out.splitlines()[-1][:6]) == (0, "100.0%")
-    assert made.code == 0, made.err
-    assert "7 tests pass, twice; none in an empty workspace (1 skipped, 1 xfailed, 1 failed)" in made.out
+    assert ended.code == 0, ended.err
+    assert "7 tests pass, twice; none in an empty workspace (1 skipped, 1 xfailed, 1 failed)" in ended.out
     folder = tasks / "tally"
     assert (folder / "test_case_count.txt").read_text() == "7"
     assert json.loads((folder / "test_files.json").read_text()) == ["tests"]

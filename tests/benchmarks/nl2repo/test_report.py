@@ -54,7 +54,7 @@ def sections(found: Findings) -> dict[str, Section]:
     return {section.name: section for chapter in chapters_of(found) for section in chapter.sections}
 
 
-def shown(table: object) -> list[list[str]]:
+def cells(table: object) -> list[list[str]]:
     assert isinstance(table, Table)
     return [[value.text for value in row] for row in table.rows]
 
@@ -75,16 +75,16 @@ def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
         "behaviour-workflow",
     } <= found.keys()
     tiers, categories = found["suites"].blocks
-    assert ["openhands", "glm", "75.0%", "0/3", "75.0%", "75.0%"] in shown(tiers)
+    assert ["openhands", "glm", "75.0%", "0/3", "75.0%", "75.0%"] in cells(tiers)
     assert [column.title for column in categories.columns][4:] == ["System Tools", "Testing"]  # type: ignore[union-attr]
     failed = ["codex", "glm", "45", "60", "80.0%", "0.0%", "20.0%", "0.0%", "0.0%"]
-    assert failed in shown(found["suite-failures"].blocks[0])
-    turns = {line[0]: line for line in shown(found["behaviour-turns"].blocks[0])}
+    assert failed in cells(found["suite-failures"].blocks[0])
+    turns = {line[0]: line for line in cells(found["behaviour-turns"].blocks[0])}
     assert turns.keys() == SKILL.keys(), "the oracle has no model"
     assert (turns["openhands"][-2:], turns["codex"][-2:]) == (["100.0%", "0.0%"], ["0.0%", "100.0%"])
-    kinds = {line[0]: line[1] for line in shown(found["behaviour-tools"].blocks[1])}
+    kinds = {line[0]: line[1] for line in cells(found["behaviour-tools"].blocks[1])}
     assert (kinds["edit"], kinds["total"], kinds["read"]) == ("1.000", "1.000", "-")
-    patterns = {line[0]: line[3] for line in shown(found["behaviour-workflow"].blocks[1])}
+    patterns = {line[0]: line[3] for line in cells(found["behaviour-workflow"].blocks[1])}
     assert patterns["openhands"] == "100.0%"
 
 
@@ -99,7 +99,7 @@ def test_limits_on_turns_are_a_curve_and_one_alone_is_none(tmp_path: Path) -> No
         planned += rows
         records |= of
     found = sections(findings(tmp_path, planned, records))
-    assert shown(found["suite-rounds"].blocks[1])[0][:4] == ["claude_code", "glm", "50", "50.0%"]
+    assert cells(found["suite-rounds"].blocks[1])[0][:4] == ["claude_code", "glm", "50", "50.0%"]
     assert "suite-rounds" not in sections(findings(tmp_path, *sweep_of_suites(budget="turns_50")))
 
 
@@ -111,7 +111,7 @@ def test_revealed_tests_stand_beside_the_document_alone(tmp_path: Path, suites: 
         planned += rows
         records |= of
     found = findings(tmp_path, planned, records)
-    lines = shown(sections(found)["suite-revealed"].blocks[0])
+    lines = cells(sections(found)["suite-revealed"].blocks[0])
     assert [line[2] for line in lines] == ["document", "document and tests"] * 3
     assert sections_nl2repo.revealed(suites) is None
 

@@ -36,7 +36,7 @@ def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
         "near": (passed - 1, failed, skipped),
         "far": (passed // 2, failed + 4, skipped),
     }.get(end)
-    said = {
+    figures = {
         "built": float(end != "nothing"),
         "tests_executed": float(ran is not None),
         "script_size": 9.0,
@@ -44,10 +44,10 @@ def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
         **{f"truth_{name}": float(count) for name, count in zip(OUTCOMES, truth, strict=True)},
     }
     if ran is None:
-        return said
+        return figures
     found = deviations(truth, ran)
     away = {"deviation": found.mean, "total_deviation": found.total, "close": float(found.close)}
-    return said | away | {f"agent_{name}": float(count) for name, count in zip(OUTCOMES, ran, strict=True)}
+    return figures | away | {f"agent_{name}": float(count) for name, count in zip(OUTCOMES, ran, strict=True)}
 
 
 def sweep_of_projects(
@@ -63,14 +63,14 @@ def sweep_of_projects(
             end = ENDS[max(at - skill, 0)]
             if end == "not run":
                 continue
-            said = components(end, truth)
-            reward = max(0.0, 1 - said["total_deviation"] / 100) if said["tests_executed"] else 0.0
+            figures = components(end, truth)
+            reward = max(0.0, 1 - figures["total_deviation"] / 100) if figures["tests_executed"] else 0.0
             records[trial.key] = record(
                 trial,
                 **{
                     "passed": reward >= 0.9,
                     "reward": reward,
-                    "verdict": Verdict(reward=reward, components=said),
+                    "verdict": Verdict(reward=reward, components=figures),
                     **({} if agent == "oracle" else WORK),
                     **everywhere,
                 },

@@ -48,10 +48,10 @@ def test_a_whole_task(bench: ProjectSetupBench) -> None:
 
 
 def test_the_context_holds_the_project_and_no_answers(bench: ProjectSetupBench) -> None:
-    said: list[str] = []
-    bench.prepare(said.append)
-    bench.prepare(said.append)
-    assert said == ["Fetching project tally", "Fetching the oracle of tally"]
+    messages: list[str] = []
+    bench.prepare(messages.append)
+    bench.prepare(messages.append)
+    assert messages == ["Fetching project tally", "Fetching the oracle of tally"]
     context = only(bench).environment.context
     assert context is not None
     found = {path.relative_to(context).as_posix() for path in context.rglob("*") if path.is_file()}

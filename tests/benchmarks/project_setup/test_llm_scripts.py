@@ -57,8 +57,8 @@ def deliver(task: Task, tmp_path: Path) -> Callable[[str], Delivered]:
         with LocalSandboxes().open(spec) as sandbox:
             bench = FakeBench(sandbox, tmp_path / "cache", lambda _: answer)
             code = LlmScripts().run(task, bench)
-            said = sandbox.exec(ExecSpec(argv=("sh", "-c", f"cat {SCRIPT}; cat {DOCKERFILE} >&2")))
-        return Delivered(code, said.stdout, said.stderr, bench)
+            files = sandbox.exec(ExecSpec(argv=("sh", "-c", f"cat {SCRIPT}; cat {DOCKERFILE} >&2")))
+        return Delivered(code, files.stdout, files.stderr, bench)
 
     return run
 

@@ -110,8 +110,8 @@ def test_recorded_scripts_deviate_from_no_truth(attempt: Try, tmp_path: Path, na
     record = attempt(name, Oracle())
     assert (record.status, record.reward) == ("completed", 1.0), record.verdict
     assert record.verdict
-    said = record.verdict.components
-    assert {name: said[name] for name in ("built", "tests_executed", "total_deviation", "close")} == {
+    figures = record.verdict.components
+    assert {name: figures[name] for name in ("built", "tests_executed", "total_deviation", "close")} == {
         "built": 1.0,
         "tests_executed": 1.0,
         "total_deviation": 0.0,

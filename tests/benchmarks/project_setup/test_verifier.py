@@ -80,11 +80,17 @@ def test_what_the_tests_do_from_scratch_is_compared_with_the_truth(
     dockerfile = f'{DOCKERFILE}RUN rm -r /workspace/project/tests\nUSER nobody\nENTRYPOINT ["false"]\n'
     verdict = judged(dockerfile, f"printf '\\033[31mred\\007\\n'\n{UNITTEST}")
     assert verdict.reward == 1.0
-    said = {"built": 1.0, "tests_executed": 1.0, "script_size": 2.0, "claim_differs": 0.0}
+    figures = {"built": 1.0, "tests_executed": 1.0, "script_size": 2.0, "claim_differs": 0.0}
     numbers = {
         f"{whose}_{name}": float(value) for whose in ("agent", "truth", "claimed") for name, value in TRUE
     }
-    assert verdict.components == {**said, **numbers, "deviation": 0.0, "total_deviation": 0.0, "close": 1.0}
+    assert verdict.components == {
+        **figures,
+        **numbers,
+        "deviation": 0.0,
+        "total_deviation": 0.0,
+        "close": 1.0,
+    }
     assert verdict.exit_code == 1
     assert verdict.output.startswith("red\n")
     found = measured_in(tmp_path)
@@ -127,7 +133,7 @@ def test_a_script_that_fills_its_disk_is_ended(
 
 @pytest.mark.docker
 @pytest.mark.parametrize(
-    ("dockerfile", "said"),
+    ("dockerfile", "message"),
     [
         ("FROM scratch\nCOPY project /workspace/project\n", "needs a shell and coreutils"),
         (f"{DOCKERFILE}RUN rm -r /workspace && touch /workspace\n", "does not start"),
@@ -135,11 +141,11 @@ def test_a_script_that_fills_its_disk_is_ended(
     ],
     ids=["no shell", "a file for a folder", "a loop"],
 )
-def test_an_image_that_cannot_be_used_is_a_value(task: Task, dockerfile: str, said: str) -> None:
+def test_an_image_that_cannot_be_used_is_a_value(task: Task, dockerfile: str, message: str) -> None:
     found = rerun(task, Deliverables(dockerfile, UNITTEST), DockerSandboxes())
     assert not found.built
     assert found.error
-    assert said in found.error.message
+    assert message in found.error.message
 
 
 @pytest.mark.docker

@@ -45,12 +45,12 @@ def bench(tmp_path: Path) -> Iterator[Made]:
     """Make benches with a function for a model; all benches of a test share the cache."""
     spec = SandboxSpec(name="made", image=Image(id="", reference=""))
 
-    def made(answer: str | Callable[[str], str], **more: Any) -> FakeBench:
+    def make(answer: str | Callable[[str], str], **more: Any) -> FakeBench:
         values: dict[str, Any] = {"sandbox": sandbox, "cache": tmp_path / "cache"}
         return FakeBench(answer=answer if callable(answer) else lambda _: answer, **values | more)
 
     with LocalSandboxes().open(spec) as sandbox:
-        yield made
+        yield make
 
 
 @pytest.fixture
@@ -259,8 +259,8 @@ def test_a_question_that_failed_is_asked_by_the_next_trial(bench: Made) -> None:
 def test_a_spoiled_cache_is_asked_anew(bench: Made) -> None:
     first = bench("1.")
     guidelines.for_containers(first)
-    (kept,) = (first.cache / guidelines.FOLDER).glob("*.json")
-    kept.write_text(kept.read_text()[:-5])
+    (cached,) = (first.cache / guidelines.FOLDER).glob("*.json")
+    cached.write_text(cached.read_text()[:-5])
     assert guidelines.for_containers(bench("2.")) == "2."
 
 
@@ -475,8 +475,8 @@ def test_a_key_goes_to_the_engine_and_nowhere_else(
     }
     site.pages["/search"] = lambda request: request.send_error(401, KEY)
     assert web_hints(mine, search, "C", "x") == ()
-    told = [*mine.asked, *mine.logged, caplog.text, repr(others), search.model_dump_json()]
-    assert not any(KEY in text for text in told)
+    texts = [*mine.asked, *mine.logged, caplog.text, repr(others), search.model_dump_json()]
+    assert not any(KEY in text for text in texts)
 
 
 @pytest.mark.parametrize(
@@ -500,10 +500,10 @@ def test_a_search_that_fails_says_why_and_the_trial_goes_on(
 
 
 @pytest.mark.parametrize(
-    "said", ["no JSON", "", '{"web": {"hits": [{"link": "file:///etc/passwd"}]}}', "\xff"]
+    "answer", ["no JSON", "", '{"web": {"hits": [{"link": "file:///etc/passwd"}]}}', "\xff"]
 )
-def test_an_engine_that_answers_nonsense_is_refused(site: Site, said: str) -> None:
-    site.page("/search", said, "application/json")
+def test_an_engine_that_answers_nonsense_is_refused(site: Site, answer: str) -> None:
+    site.page("/search", answer, "application/json")
     with pytest.raises(SearchError, match="shape"):
         site.search().find("x")
 

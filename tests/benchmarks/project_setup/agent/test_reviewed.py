@@ -51,7 +51,7 @@ def test_of_a_long_result_the_log_has_both_ends_and_the_record_all(
     _, bench = loop(agents.run("seq 1 10000"), agents.SUMMARY, commands=1, attempts=1)
     (result,) = bench.results
     assert result.splitlines()[1:] == [str(number) for number in range(1, 10001)]
-    (logged,) = (said for said in bench.logged if "10000" in said and "seq" not in said)
+    (logged,) = (line for line in bench.logged if "10000" in line and "seq" not in line)
     assert "characters left out" in logged
     assert len(logged.splitlines()) < 3000
 
