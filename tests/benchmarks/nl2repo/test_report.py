@@ -1,4 +1,4 @@
-"""What a report says of hidden suites and of how agents work, and that it is silent where there is neither."""
+"""Sections on hidden suites and on the behaviour of agents, and reports without them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SKILL = {"openhands": 0.75, "claude_code": 0.5, "codex": 0.25}
 
 
 def sweep_of_suites(**cells: Any) -> tuple[list[PlannedRow], dict[str, TrialRecord]]:
-    """Three agents with a model, and the oracle, on three tasks of 20 tests each."""
+    """Return a sweep of three agents with a model, and the oracle, on three tasks of 20 tests each."""
     planned, records = [], {}
     for agent, skill in {"oracle": 1.0, **SKILL}.items():
         for task, category in TASKS.items():
@@ -61,7 +61,7 @@ def cells(table: object) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    """What is found of a sweep of suites; for tests that only look."""
+    """Return the findings of a sweep of suites. Tests must not change them."""
     return findings(tmp_path_factory.mktemp("suites"), *sweep_of_suites())
 
 
@@ -88,7 +88,7 @@ def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
     assert patterns["openhands"] == "100.0%"
 
 
-def test_limits_on_turns_are_a_curve_and_one_alone_is_none(tmp_path: Path) -> None:
+def test_limits_on_turns_make_a_curve_and_a_single_limit_does_not(tmp_path: Path) -> None:
     planned: list[PlannedRow] = []
     records: dict[str, TrialRecord] = {}
     for budget in (

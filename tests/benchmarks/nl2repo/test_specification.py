@@ -1,4 +1,4 @@
-"""Inventory of a package and coverage by a document, on a package made for that and on one of ours."""
+"""Inventory of a package and coverage by a document, on a made-up package and on one of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of hidden suites as figures of a verdict and as JUnit XML, worked out by hand, without containers."""
+"""Figures of a verdict and JUnit XML from reports of hidden suites, worked out by hand, without containers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ EXPECTED = ("t.py::good", "t.py::twice", "t.py::skips", "gone.py::test", "odd.py
 
 
 def event(name: str, outcome: str, command: int = 0, **other: Any) -> dict[str, Any]:
+    """Return the report of one test."""
     file = name.partition("::")[0]
     return {"event": "test", "id": name, "file": f"/{file}", "outcome": outcome, "command": command} | other
 
@@ -54,12 +55,12 @@ def lines(*reports: dict[str, Any]) -> str:
     return "\n".join(["no report", "[1]", *map(json.dumps, reports), '{"event": "test", "id": 3}'])
 
 
-def test_only_what_passed_in_every_command_and_is_expected_has_passed() -> None:
+def test_an_expected_test_passes_if_it_passes_in_every_command() -> None:
     good = read_reports(lines(*REPORTS[:4]), 2)
     assert passed(good, EXPECTED) == {"t.py::good"}
     assert passed(good, None) == {"t.py::good", "x.py::extra"}
     assert passed(only_of(good, {"/x.py"}), None) == {"x.py::extra"}
-    assert passed(read_reports(lines(*REPORTS), 2), EXPECTED) == set(), "the worst word on a test counts"
+    assert passed(read_reports(lines(*REPORTS), 2), EXPECTED) == set(), "the worst outcome of a test counts"
     assert passed(read_reports(lines(event("a", "passed"), event("a", "failed")), 2), None) == set()
     forged = read_reports(lines(*REPORTS[:4], {"event": "forged", "message": "changed: x"}), 2)
     assert passed(forged, EXPECTED) == set()
@@ -81,13 +82,15 @@ def test_every_expected_test_that_did_not_pass_has_one_reason() -> None:
     early = counts(read_reports(lines(*REPORTS), 2), EXPECTED, late=False)
     assert (early["failure_timeout"], early["failure_other"]) == (0, 3)
     some = counts(read_reports(lines(*REPORTS[:4]), 2), EXPECTED, late=False)
-    assert sum(some[f"failure_{kind}"] for kind in FAILURES) == len(EXPECTED) - 1, "all but what passed"
+    assert sum(some[f"failure_{kind}"] for kind in FAILURES) == len(EXPECTED) - 1, (
+        "all except the one that passed"
+    )
     everything = counts(read_reports(lines(*REPORTS), 2), None, late=False)
     assert (everything["extra"], everything["unreported"], everything["failure_import"]) == (0, 0, 0)
 
 
 def test_a_test_that_fails_in_one_command_and_passes_in_the_other_has_failed() -> None:
-    """It was not a pass, yet did not count as failed: the last command's outcome was taken."""
+    """Only the last command's outcome was counted, so such a test had neither passed nor failed."""
     words = [event("a", "failed", kind="AssertionError"), event("a", "passed", command=1)]
     for order in (words, words[::-1]):
         found = counts(read_reports(lines(*order), 2), ("a",), late=False)
