@@ -1,4 +1,4 @@
-"""A sweep of projects that were set up."""
+"""A sweep of projects to set up."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from tests.report.conftest import findings
 
 @pytest.fixture(scope="session")
 def projects(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    """What is found of a sweep of projects to be set up; for tests that only look."""
+    """Return the findings of a sweep of projects to set up. Tests must not change them."""
     return findings(tmp_path_factory.mktemp("projects"), *sweep_of_projects())

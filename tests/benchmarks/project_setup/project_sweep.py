@@ -1,4 +1,4 @@
-"""A made-up sweep of projects that were to be set up: what the verifier found, and what terminals ran."""
+"""A made-up sweep of projects to set up: figures of the verifier, and programs that terminals ran."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROJECTS = {
 }
 """Project -> its main language and its truth."""
 ENDS = ("same", "near", "far", "built", "nothing", "not run")
-"""What becomes of them, in their order, in the hands of an agent of skill 0; one of skill n does so much better."""
+"""Ends of the projects, in their order, for an agent of skill 0. An agent of skill n is n projects better."""
 WORK = {
     "tool_kinds": ("execute", "read", "edit", "execute", "execute", "finish"),
     "tool_phases": ("setup", "setup", "dependencies", "dependencies", "testing", "other"),
@@ -29,7 +29,7 @@ WORK = {
 
 
 def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
-    """What the verifier says of a project that ended so."""
+    """Return the verifier's figures of a project with this end and this truth."""
     passed, failed, skipped = truth
     ran = {
         "same": truth,
@@ -53,7 +53,7 @@ def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
 def sweep_of_projects(
     agents: dict[str, int] | None = None, **everywhere: Any
 ) -> tuple[list[PlannedRow], dict[str, TrialRecord]]:
-    """The oracle, and agents of a given skill, on six projects."""
+    """Return a sweep of the oracle, and of agents by their skill, on six projects."""
     planned, records = [], {}
     for agent, skill in {"oracle": len(ENDS), **(agents or {"codex": 0, "execution_agent": 1})}.items():
         for at, (task, (language, truth)) in enumerate(PROJECTS.items()):

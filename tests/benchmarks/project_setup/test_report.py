@@ -1,4 +1,4 @@
-"""What a report says of projects that were to be set up, and that it is silent where there are none."""
+"""Sections on projects to set up, and reports without them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ["projects", "projects-each", "projects-languages", "projects-work"]
 
 @pytest.fixture(scope="module")
 def by_name(projects: Findings) -> dict[str, Section]:
-    """Codex: same, near, far, built, nothing, not run; execution_agent does one better."""
+    """Return the sections by name. Codex ends as in `ENDS`; execution_agent is one project better."""
     return sections(projects)
 
 
@@ -95,19 +95,19 @@ def test_variants_of_the_agent_are_table_3(tmp_path: Path) -> None:
     ]
 
 
-def test_a_sweep_in_which_nobody_delivered_anything(tmp_path: Path) -> None:
+def test_a_sweep_without_deliverables(tmp_path: Path) -> None:
     nothing = Verdict(reward=0.0, components={"built": 0.0, "tests_executed": 0.0})
     by_name = sections(findings(tmp_path, *sweep_of_projects(verdict=nothing, reward=0.0, passed=False)))
     assert {tuple(row[2:6]) for row in tables(by_name["projects"])[0]} == {("0/6",) * 4}
-    assert len(tables(by_name["projects"])) == 2, "nothing is off, and nothing is said of it"
+    assert len(tables(by_name["projects"])) == 2, "there is no table of deviations"
 
 
-def test_agents_of_whose_work_nothing_is_recorded(tmp_path: Path) -> None:
+def test_agents_without_a_record_of_their_work(tmp_path: Path) -> None:
     by_name = sections(findings(tmp_path, *sweep_of_projects(tool_kinds=(), tool_phases=(), programs=())))
     assert "projects-work" not in by_name
 
 
-def test_a_sweep_without_projects_has_none_of_them(tmp_path: Path) -> None:
+def test_a_sweep_without_projects_has_no_such_section(tmp_path: Path) -> None:
     assert not sections(findings(tmp_path, *sweep_of_four()))
 
 

@@ -108,14 +108,14 @@ def test_an_answer_with_one_object_is_a_step(answer: str) -> None:
         (step("task_done"), "reason: Field required"),
     ],
 )
-def test_an_answer_that_is_no_step_is_told_why(answer: str, reason: str) -> None:
+def test_an_invalid_answer_is_rejected_with_a_reason(answer: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)) as error:
         response.parsed(answer)
     assert len(str(error.value)) < 1000
 
 
-def test_half_a_character_reaches_no_command_and_no_record() -> None:
-    """Lone surrogates could not be written to a prompt, a file or a record."""
+def test_a_lone_surrogate_reaches_no_command_and_no_record() -> None:
+    """A lone surrogate cannot be written to a prompt, a file or a record."""
     wanted = response.parsed(run("echo \ud83d"))
     assert wanted.args == Command(command="echo ?")
     assert response.parsed(run("echo \U0001f600")).args == Command(command="echo \U0001f600")
@@ -177,7 +177,7 @@ def test_the_command_prompt_has_its_seven_sections() -> None:
     assert user == command_prompt(TASK, ingredients, [], done, 39)[1], "the first part holds what stays"
 
 
-def test_what_was_not_found_out_is_nothing_in_the_prompt() -> None:
+def test_empty_ingredients_leave_no_trace_in_the_prompt() -> None:
     system, user = command_prompt(TASK, Ingredients(), [], [], 40)
     assert system["content"].count("\nNone.") == 2
     assert "Nothing yet." in user["content"]
@@ -209,7 +209,7 @@ def test_only_an_output_of_more_tokens_is_summarised(bench: FakeBench) -> None:
     assert "a" * 801 in bench.asked[0]
 
 
-def test_an_output_that_the_model_makes_no_sense_of_is_cut(bench: FakeBench) -> None:
+def test_an_output_is_cut_if_its_summary_is_invalid(bench: FakeBench) -> None:
     bench.answer = lambda _: "It is long."
     output = "begin" + "x" * 5000 + "the error"
     short = shortened(bench, "make", output, 200)
@@ -264,7 +264,7 @@ def loop(machine: Sandbox, tmp_path: Path) -> Callable[..., tuple[int, FakeBench
 
 
 @pytest.mark.docker
-def test_commands_are_run_and_told_in_the_next_prompt(loop: Callable[..., tuple[int, FakeBench]]) -> None:
+def test_commands_are_run_and_appear_in_the_next_prompt(loop: Callable[..., tuple[int, FakeBench]]) -> None:
     code, bench = loop(
         run("mkdir -p sub && cd sub && export WORD=kept"),
         run("echo $WORD; pwd; false"),
@@ -289,7 +289,7 @@ def test_commands_are_run_and_told_in_the_next_prompt(loop: Callable[..., tuple[
 
 
 @pytest.mark.docker
-def test_every_answer_is_a_command_and_a_wrong_one_is_told_why(
+def test_invalid_answers_count_as_commands_and_get_a_reason(
     loop: Callable[..., tuple[int, FakeBench]],
 ) -> None:
     code, bench = loop("Prose.", step("browser"), run("echo one"), commands=3, attempts=1)
@@ -478,7 +478,7 @@ def test_a_project_is_set_up_and_the_account_of_it_can_be_read(
     [(("I would read the README.", step("browser", url="x")), 0), ((run("ls"),), 10)],
     ids=["prose and an unknown tool", "the same command"],
 )
-def test_a_model_that_never_gets_anywhere_ends_with_a_status_a_sentence_and_its_spend(
+def test_a_model_without_success_ends_with_a_status_a_sentence_and_its_cost(
     trial: Callable[..., tuple[TrialRecord, Path]], answers: tuple[str, ...], calls: int
 ) -> None:
     record, folder = trial(*answers, commands=7, attempts=2)
@@ -494,7 +494,7 @@ def test_a_model_that_never_gets_anywhere_ends_with_a_status_a_sentence_and_its_
 
 
 @pytest.mark.docker
-def test_a_model_that_stops_answering_is_no_failure_of_the_agent(
+def test_a_model_that_stops_answering_is_not_the_agents_failure(
     trial: Callable[..., tuple[TrialRecord, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
@@ -506,7 +506,7 @@ def test_a_model_that_stops_answering_is_no_failure_of_the_agent(
 
 
 @pytest.mark.docker
-def test_a_spent_budget_ends_it_and_what_it_did_is_judged(
+def test_a_spent_budget_ends_the_work_and_its_results_are_judged(
     trial: Callable[..., tuple[TrialRecord, Path]],
 ) -> None:
     record, _ = trial(

@@ -19,19 +19,19 @@ from runner.sandbox.inside import PYTHON
 
 pytestmark = pytest.mark.docker
 LONG_SECONDS = 120.0
-"""For what ends by itself."""
+"""Time limit for commands that end by themselves."""
 SHORT_SECONDS = 0.2
-"""For what does not, and for what is waited for as often as it takes."""
+"""Time limit for commands that do not, and for tests that wait repeatedly."""
 
 AWAIT = "until rm /tmp/go 2>/dev/null; do sleep 0.05; done"
-"""Goes on when `go` says so, once."""
+"""Command that waits until `go` is called."""
 
 Start = Callable[..., DockerSandbox]
 
 
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Start containers of the base image like an agent's, with limits."""
+    """Return a function that starts containers like an agent's, with limits."""
     base_image.ensure(connect(), print)
     environment = Environment(image=base_image.tag(), workdir="/workspace")
     gateway = tmp_path_factory.mktemp("gateway")
@@ -62,7 +62,7 @@ def shared() -> dict[float, Terminal]:
 
 @pytest.fixture(autouse=True)
 def _anew_after_a_failure(request: pytest.FixtureRequest, shared: dict[float, Terminal]) -> Iterator[None]:
-    """Terminate what a failed test left running, so that no other test fails."""
+    """Replace the shared terminals after a failed test, so that no other test fails."""
     failed = request.session.testsfailed
     yield
     if request.session.testsfailed > failed:
@@ -71,23 +71,23 @@ def _anew_after_a_failure(request: pytest.FixtureRequest, shared: dict[float, Te
 
 @pytest.fixture
 def terminal(sandbox: DockerSandbox, shared: dict[float, Terminal]) -> Terminal:
-    """Terminal for all tests, which waits for the end of commands."""
+    """Return the shared terminal that waits for the end of commands."""
     return shared.setdefault(LONG_SECONDS, Terminal(sandbox, LONG_SECONDS, lambda: None))
 
 
 @pytest.fixture
 def hasty(sandbox: DockerSandbox, shared: dict[float, Terminal]) -> Terminal:
-    """Terminal for all tests, which does not wait."""
+    """Return the shared terminal that does not wait."""
     return shared.setdefault(SHORT_SECONDS, Terminal(sandbox, SHORT_SECONDS, lambda: None))
 
 
 def go(terminal: Terminal) -> None:
-    """Let the command go on that waits for the file."""
+    """End the wait of `AWAIT`."""
     terminal._sandbox.exec(ExecSpec(argv=("touch", "/tmp/go")))
 
 
 def to_end(terminal: Terminal, report: CommandReport) -> CommandReport:
-    """Wait until a command ends; return its end with all that it printed meanwhile."""
+    """Wait until a command ends; return the last report with the output of all."""
     printed = [report.output]
     while report.state == "running":
         report = terminal.wait()
@@ -141,7 +141,7 @@ def test_a_command_that_makes_no_sense_ends_and_the_shell_stays(terminal: Termin
     assert terminal.run("set +u; echo $KEPT").output == "yes"
 
 
-def test_what_a_command_does_to_its_streams_is_its_own(terminal: Terminal) -> None:
+def test_a_command_changes_only_its_own_streams(terminal: Terminal) -> None:
     terminal.run("exec >/tmp/elsewhere 2>&1 </dev/null; echo lost; stty sane raw echo")
     assert terminal.run("echo seen; read -t 0 || echo a terminal").output == "seen\na terminal"
 
@@ -176,15 +176,15 @@ def test_processes_in_the_background_do_not_hold_a_command_up(terminal: Terminal
     assert terminal.run(f"kill %1 && wait; {lives}").exit_code == 0
 
 
-def test_who_lists_processes_or_variables_sees_little_of_ours(terminal: Terminal) -> None:
-    """Lists of processes showed the texts of programs, with the commands that were searched for."""
+def test_lists_of_processes_and_variables_hide_our_programs(terminal: Terminal) -> None:
+    """Lists of processes showed the texts of our programs, which contained the commands."""
     report = terminal.run("env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo needle")
     assert "ASSAY_PROGRAM=" not in report.output
     assert report.output.count("needle") == 1
     assert "select" not in report.output
 
 
-def test_a_terminal_is_there_and_dumb(terminal: Terminal) -> None:
+def test_commands_have_a_dumb_terminal(terminal: Terminal) -> None:
     report = terminal.run("tty; echo $TERM $PAGER; stty size; [ -v DEBIAN_FRONTEND ] || echo unset")
     assert report.output.splitlines()[1:] == ["dumb cat", "50 200", "unset"]
     assert report.output.startswith("/dev/pts/")
@@ -209,7 +209,7 @@ def test_python_asks_and_the_line_typed_is_not_shown(hasty: Terminal) -> None:
     assert to_end(hasty, hasty.write("assay")).output == "ASSAY"
 
 
-def test_while_a_command_runs_no_other_is_started_and_what_it_does_not_read_is_said(hasty: Terminal) -> None:
+def test_a_second_command_is_refused_and_unread_input_is_reported(hasty: Terminal) -> None:
     hasty.run("sleep 7003")
     other = hasty.run("echo too early")
     assert (other.state, other.output) == ("running", "")
@@ -217,7 +217,7 @@ def test_while_a_command_runs_no_other_is_started_and_what_it_does_not_read_is_s
     assert "Not typed" in hasty.write("x" * 5000).note
     assert "does not read" in hasty.write("x\n" * 200_000).note
     report = hasty.terminate()
-    assert (report.state, report.exit_code) == ("ended", 130), "Ctrl-C does not wait behind what nobody reads"
+    assert (report.state, report.exit_code) == ("ended", 130), "Ctrl-C does not wait behind unread input"
     later = hasty.run("read -t 0.1 typed; echo \"read '$typed'\"")
     assert to_end(hasty, later).output == "read ''", "it was for no later command"
 
@@ -230,7 +230,7 @@ def test_what_is_printed_is_shown_once(hasty: Terminal) -> None:
     assert (report.output, to_end(hasty, hasty.wait()).output) == ("one", "two")
 
 
-def test_typing_or_ending_what_does_not_run_is_said(terminal: Terminal) -> None:
+def test_typing_and_terminating_without_a_command_are_reported(terminal: Terminal) -> None:
     for report in (terminal.wait(), terminal.write("y"), terminal.terminate()):
         assert (report.state, report.note) == ("ended", "No command is running.")
 
@@ -304,7 +304,7 @@ def test_a_shell_whose_folder_is_gone_starts_above_it(terminal: Terminal) -> Non
 # --- much, and strange -----------------------------------------------------------------------------------------------
 
 
-def test_of_much_output_both_ends_are_kept_and_the_rest_is_counted(terminal: Terminal) -> None:
+def test_both_ends_of_a_long_output_are_kept_and_the_rest_is_counted(terminal: Terminal) -> None:
     report = terminal.run("echo BEGIN; yes | head -c 20000000; echo END")
     assert report.output.startswith("BEGIN\ny\n")
     assert report.output.endswith("y\nEND")
@@ -345,7 +345,7 @@ def test_a_terminal_that_was_killed_between_commands_loses_no_command(terminal: 
     assert "started anew" in report.note
 
 
-def test_who_kills_both_ends_of_the_talk_has_the_command_run_once(terminal: Terminal) -> None:
+def test_a_command_runs_once_although_both_ends_of_the_connection_are_killed(terminal: Terminal) -> None:
     kill = (
         "for p in /proc/[0-9]*; do grep -qa ASSAY_PROGRAM $p/cmdline && kill -9 ${p#/proc/}; done; sleep 7008"
     )
@@ -376,9 +376,7 @@ while True:
 """
 
 
-def test_who_answers_in_the_terminals_place_is_not_believed(
-    terminal: Terminal, sandbox: DockerSandbox
-) -> None:
+def test_an_impostor_of_the_terminal_is_not_believed(terminal: Terminal, sandbox: DockerSandbox) -> None:
     write_file(sandbox, "/tmp/impostor.py", IMPOSTOR, "/")
     terminal.run(f"setsid {PYTHON} /tmp/impostor.py $PPID {terminal._name} &")
     go(terminal)
@@ -387,14 +385,14 @@ def test_who_answers_in_the_terminals_place_is_not_believed(
     assert terminal.run("echo fine").output == "fine"
 
 
-def test_a_folder_whose_name_is_no_text_is_stayed_in(terminal: Terminal) -> None:
+def test_the_shell_stays_in_a_folder_whose_name_is_not_text(terminal: Terminal) -> None:
     terminal.run("mkdir -p $'/tmp/\\xff'; cd $'/tmp/\\xff'")
     report = terminal.run("pwd; cd /tmp")
     assert (report.state, report.output) == ("ended", "/tmp/�")
 
 
-def test_a_sandbox_without_room_for_a_process_is_made_room_in(terminal: Terminal) -> None:
-    """No process could be started any more, and no command sent."""
+def test_processes_are_killed_when_no_other_can_be_started(terminal: Terminal) -> None:
+    """Without free processes no command could be sent."""
     terminal.run("hold() { while :; do sleep 7009 & done; }; (hold >/dev/null 2>&1 &)")
     printed, report = "", terminal.run("echo one")
     while "as many processes" not in printed:
@@ -460,7 +458,7 @@ def test_a_large_file_is_written_in_pieces(terminal: Terminal, sandbox: DockerSa
     assert "handed over" in write_file(sandbox, "/tmp/large", "x" * 2_000_000, "/").text
 
 
-def test_what_cannot_be_done_to_a_file_is_said(sandbox: DockerSandbox) -> None:
+def test_impossible_file_operations_are_reported(sandbox: DockerSandbox) -> None:
     for answer in (
         write_file(sandbox, "/opt/assay/python/x", "x", "/"),
         write_file(sandbox, "/dev/full", "x", "/"),
