@@ -1,15 +1,13 @@
 """Trial keys that must not change: a changed key runs everybody's finished trials again.
 
-A test fails here when a task's content or its recipe of digests has changed. The first is a reason to write down the
-new key; the second needs a reason of its own, and a line in the changelog.
+A test fails here when a task's content, its recipe of digests or the version of its judge has changed. A changed task
+or judge is a reason to write down the new key; a changed recipe needs a reason of its own, and a line in the changelog.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.benchmarks.nl2repo.verifier import SuiteVerifier
-from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.resources import ROOT
 from runner.sweeps.plan import trial_key
 from tests.support import project_factory, suite_factory, tasks_factory, tool_task_factory
@@ -29,22 +27,6 @@ SEPARATE = """
     [verifier.env]
     LEVEL = "2"
 """
-
-
-class ProjectJudge(ProjectSetupVerifier):
-    """A judge whose own sources are not part of a key: an edit of them is meant to change keys."""
-
-    @property
-    def shaping(self) -> dict[str, str]:
-        return {"judge": "fixed"}
-
-
-class SuiteJudge(SuiteVerifier):
-    """The same for hidden suites."""
-
-    @property
-    def shaping(self) -> dict[str, str]:
-        return super().shaping | {"judge": "fixed"}
 
 
 def keys(tasks: Iterable[Task]) -> dict[str, str]:
@@ -77,13 +59,13 @@ def test_keys_of_a_harbor_task_that_is_judged_apart(tmp_path: Path) -> None:
 
 
 def test_keys_of_projects_to_set_up(tmp_path: Path) -> None:
-    bench = project_factory.project_bench(tmp_path, tmp_path / "cache", verifier=ProjectJudge())
+    bench = project_factory.project_bench(tmp_path, tmp_path / "cache")
     project_factory.add_truth(bench, project_factory.make_project(tmp_path))
-    assert keys(bench.tasks()) == {"tally": "c8417a069e30123dda5bbb60b6cdb5c3"}
+    assert keys(bench.tasks()) == {"tally": "60a523d9d1d8efdb9dcba5635c3332e2"}
     shipped = bench.model_copy(update={"root": ROOT / "tasks" / "execution", "include": ("cjson", "toolz")})
     assert keys(shipped.tasks()) == {
-        "cjson": "314b72f40b5f25040bd98eba75e8b517",
-        "toolz": "73606116ddd87caaf8b05248a646f9c6",
+        "cjson": "8b42520725a3240ae5e5fd9e3d16a849",
+        "toolz": "cf21be42552a6fbbd8b3728323ac8b4e",
     }
 
 
@@ -95,8 +77,8 @@ def test_keys_of_a_tool_to_write(tmp_path: Path) -> None:
 
 
 def test_keys_of_a_library_to_write(tmp_path: Path) -> None:
-    dataset = suite_factory.suite_dataset(tmp_path, tmp_path / "cache", verifier=SuiteJudge(cache=tmp_path))
+    dataset = suite_factory.suite_dataset(tmp_path, tmp_path / "cache")
     folder = suite_factory.make_folder(tmp_path)
     suite_factory.add_upstream(folder)
     suite_factory.add_truth(dataset, folder)
-    assert keys(dataset.tasks()) == {"tally": "c00a3e413e487036335fa046285a6907"}
+    assert keys(dataset.tasks()) == {"tally": "9875ae9fd1858cc1dd52d892877ec406"}

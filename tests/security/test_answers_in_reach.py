@@ -1,6 +1,6 @@
-"""Answers that lie ready in what an agent can read: each way in which an installation may hold one, and what is none.
+"""Answers within an agent's reach: every way in which an installation may hold one, and files that are not answers.
 
-`search` is the program that is run in a sandbox, here on folders of this machine; with real bundles at the end.
+`search` normally runs in a sandbox. Here it runs on folders of this machine, and at the end with real bundles.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ OTHER = "\n".join(f"def function_number_{n}(argument): return argument + {n}" fo
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Where the answer's code lies."""
+    """Make the folder of the answer's code."""
     place = tmp_path / "answer" / "source"
     (place / "harbours").mkdir(parents=True)
     (place / "harbours" / "reading.py").write_text(LIBRARY)
@@ -102,7 +102,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Path:
-    """A bundle with other things in it."""
+    """Make a bundle with other files in it."""
     place = tmp_path / "bundle"
     place.mkdir()
     (place / "other.py").write_text(OTHER)
@@ -110,7 +110,7 @@ def installation(tmp_path: Path) -> Path:
 
 
 def found(installation: Path, answer: Answer, *without: Path) -> dict[str, str] | None:
-    """What is found of an answer in a folder."""
+    """Search a folder for an answer; return the hit, or None."""
     wanted = {
         "answers": {"it": answers_in_reach._described(answer)},
         "parts": {"part": str(installation)},
@@ -168,7 +168,7 @@ def test_a_package_is_found_by_its_name(installation: Path, case: tuple[str, str
 
 
 def test_two_tasks_of_one_library_are_both_found(installation: Path) -> None:
-    """The name was looked up for the last of them only."""
+    """Only the last task's name was looked up."""
     text("Name: six", "x.dist-info/METADATA")(installation)
     answers = {
         key: answers_in_reach._described(Answer(packages={"pypi": names}))
@@ -192,7 +192,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("case", OTHERS.values(), ids=OTHERS)
-def test_another_package_is_not_it(installation: Path, case: tuple[str, str, str, str]) -> None:
+def test_another_package_is_not_found(installation: Path, case: tuple[str, str, str, str]) -> None:
     registry, name, file, text = case
     (installation / file).parent.mkdir(parents=True, exist_ok=True)
     (installation / file).write_text(text)
@@ -253,7 +253,7 @@ def compiled(name: str) -> Hide:
 
 
 def linked(installation: Path) -> None:
-    """Put the file into a hidden folder, and a link to it where one looks."""
+    """Put the file into a hidden folder, and a link to it at the usual place."""
     text(LIBRARY, ".cache/deep/er/blob")(installation)
     (installation / "reading.py").symlink_to(installation / ".cache/deep/er/blob")
 
@@ -350,18 +350,18 @@ def test_a_source_map_of_code_without_literals_is_a_copy(source: Path, installat
 
 
 def bytecode_beside(installation: Path) -> None:
-    """The source decides: this bytecode is not of it, but the interpreter would not run it either."""
+    """Write bytecode beside a newer source. The interpreter would not run this bytecode."""
     compiled("site/__pycache__/reading.cpython-313.pyc")(installation)
     text("x = 1\n", "site/reading.py")(installation)
 
 
 def piped(installation: Path) -> None:
-    """A pipe is nobody's file, and who opens it waits for ever."""
+    """Make a pipe. Whoever opens it waits for ever."""
     os.mkfifo(installation / "reading.py")
 
 
 def looped(installation: Path) -> None:
-    """Links that lead in circles are not followed."""
+    """Make links that lead in circles."""
     (installation / "again").symlink_to(installation)
     (installation / "self").symlink_to("self")
 
@@ -387,19 +387,19 @@ ELSEWHERE: dict[str, Hide] = {
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("hide", ELSEWHERE.values(), ids=ELSEWHERE)
-def test_what_is_not_the_answer_is_not_taken_for_it(source: Path, installation: Path, hide: Hide) -> None:
+def test_other_files_are_not_taken_for_the_answer(source: Path, installation: Path, hide: Hide) -> None:
     hide(installation)
     assert found(installation, Answer(source=source)) is None
 
 
-def test_what_the_task_gives_itself_is_no_find(source: Path, installation: Path) -> None:
+def test_what_the_task_itself_provides_is_not_found(source: Path, installation: Path) -> None:
     shutil.copytree(source, installation / "workspace")
     assert found(installation, Answer(source=source))
     assert found(installation, Answer(source=source), installation / "workspace") is None
 
 
-def test_what_lies_beside_an_answer_is_not_the_answer(source: Path, installation: Path) -> None:
-    """Its tests and documents may be anywhere."""
+def test_tests_and_documents_of_an_answer_are_not_the_answer(source: Path, installation: Path) -> None:
+    """Anybody may have tests and documents of the answer."""
     for folder in ("tests", "docs", "examples"):
         (source / folder).mkdir()
         (source / "harbours" / "reading.py").rename(source / folder / "reading.py")
@@ -408,7 +408,7 @@ def test_what_lies_beside_an_answer_is_not_the_answer(source: Path, installation
         (source / folder / "reading.py").rename(source / "harbours" / "reading.py")
 
 
-def test_a_licence_in_a_literal_is_no_sign(source: Path, installation: Path) -> None:
+def test_a_licence_in_a_literal_is_not_a_sign_of_the_answer(source: Path, installation: Path) -> None:
     licence = "\n".join(f"a line of a licence that many programs have, number {n}" for n in range(30))
     (source / "harbours" / "about.py").write_text(f'__license__ = """\n{licence}\n"""\n' + "x = 1\n" * 40)
     text(licence, "LICENSE")(installation)
@@ -416,13 +416,13 @@ def test_a_licence_in_a_literal_is_no_sign(source: Path, installation: Path) -> 
     assert hit is None or "literals" not in hit["what"]
 
 
-def test_an_answer_of_another_python_is_read_all_the_same(source: Path, installation: Path) -> None:
+def test_an_answer_for_another_python_is_read_too(source: Path, installation: Path) -> None:
     (source / "harbours" / "reading.py").write_text(f"{LIBRARY}\nprint 'of another Python'\n")
     text(f"{MINIFIED}p('of another Python')")(installation)
     assert found(installation, Answer(source=source))
 
 
-# --- what becomes of a pair -------------------------------------------------------------------------------------------
+# --- refusal of an agent for a task -----------------------------------------------------------------------------------
 
 DOTENV = {
     "source": "pypi",
@@ -440,7 +440,7 @@ MODEL = Model(
 def plan_of(
     folder: Path, agent: CommandAgent, reference: dict[str, object] | None = None, treatment: str = "refuse"
 ) -> Plan:
-    """One trial of a task whose reference is python-dotenv, or another."""
+    """Plan one trial of a task whose reference is python-dotenv, or another."""
     make_tool_task(folder / "tasks", "made")
     dataset = tool_dataset(folder / "tasks", folder / "cache").model_copy(
         update={"answers_in_reach": treatment}
@@ -457,7 +457,7 @@ def plan_of(
 
 
 @pytest.mark.parametrize("agent", ["kimi_cli", "mini_swe_agent", "openhands"])
-def test_agents_that_carry_the_reference_are_refused_before_anything_is_there(
+def test_agents_that_carry_the_reference_are_refused_before_anything_is_installed(
     tmp_path: Path, agent: str
 ) -> None:
     plan = plan_of(tmp_path, shipped(agent))
@@ -472,19 +472,19 @@ def test_agents_that_carry_the_reference_are_refused_before_anything_is_there(
 @pytest.mark.parametrize(
     "agent", [*(shipped(name) for name in ("codex", "claude_code", "qwen_code")), Oracle(), Nop()]
 )
-def test_agents_that_do_not_and_bounds_are_not(tmp_path: Path, agent: CommandAgent) -> None:
+def test_agents_without_the_reference_and_bounds_are_not_refused(tmp_path: Path, agent: CommandAgent) -> None:
     plan = plan_of(tmp_path, agent)
     assert not plan.refused
     assert len(plan.todo) == 1
 
 
-def test_who_wants_it_anyway_gets_a_flag(tmp_path: Path) -> None:
+def test_with_flag_the_trial_runs_and_is_flagged(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, shipped("openhands"), treatment="flag")
     assert [trial.task.flags for trial in plan.todo] == [(FLAG,)]
     assert not plan.refused
 
 
-def test_what_a_reference_requires_is_part_of_the_answer(tmp_path: Path) -> None:
+def test_requirements_of_a_reference_are_part_of_the_answer(tmp_path: Path) -> None:
     required = {**DOTENV, "package": "a-thin-shell", "requires": [f"jinja2==3.1.6 --hash=sha256:{0:064}"]}
     plan = plan_of(tmp_path, shipped("mini_swe_agent"), required)
     assert plan.refused
@@ -534,7 +534,7 @@ def test_one_task_may_be_refused_to_one_agent_only(tmp_path: Path) -> None:
     assert [row.refused is None for row in (trial.row() for trial in both.trials)] == [False, True]
 
 
-def test_a_result_from_before_the_refusal_counts_no_more(tmp_path: Path) -> None:
+def test_a_result_from_before_the_refusal_does_not_count(tmp_path: Path) -> None:
     from runner.report.table import trials_table  # noqa: PLC0415 - brings pandas
     from tests.report.plans import record  # noqa: PLC0415
 
@@ -545,7 +545,7 @@ def test_a_result_from_before_the_refusal_counts_no_more(tmp_path: Path) -> None
     assert table["reason"].str.startswith("refused: its answer lies in reach").all()
 
 
-def test_a_dry_run_says_it(tmp_path: Path) -> None:
+def test_a_dry_run_prints_the_refusal(tmp_path: Path) -> None:
     task = tmp_path / "tasks" / "made"
     make_tool_task(tmp_path / "tasks", "made")
     toml = (task / "task.toml").read_text()
@@ -562,12 +562,14 @@ def test_a_dry_run_says_it(tmp_path: Path) -> None:
         f"dataset.root={tmp_path / 'tasks'}",
     ]
     command = [sys.executable, "-m", "runner", *words, "dry_run=true", f"outputs={tmp_path / 'out'}"]
-    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert "refused: made: its answer lies in reach of openhands: bundle openhands holds the package" in shown
-    assert "0 to do" in shown
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (
+        "refused: made: its answer lies in reach of openhands: bundle openhands holds the package" in output
+    )
+    assert "0 to do" in output
 
 
-# --- what is shipped, searched with real bundles ----------------------------------------------------------------------
+# --- shipped tasks, searched with real bundles ------------------------------------------------------------------------
 
 CARRIED = {
     "dotenv": (
@@ -587,15 +589,15 @@ CARRIED = {
         ),
     ),
 }
-"""What agents do carry, and once was the reference of a shipped task."""
+"""Libraries that agents carry and that were once references of shipped tasks."""
 UPSTREAM = sorted(path.parent for path in (ROOT / "tasks" / "nl2repo" / "sources").glob("*/source.yaml"))
-"""Libraries that NL2Repo tasks ask for."""
+"""Folders of the libraries that NL2Repo tasks ask for."""
 SEVEN = sorted(path.parent.name for path in (ROOT / "tasks" / "cli_tool_bench").glob("*/task.toml"))
 
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
-    """(agent, task) -> why it is refused, of all shipped agents; found by content alone."""
+    """Return (agent, task) -> reason of its refusal, for all shipped agents, found by content alone."""
     folder = tmp_path_factory.mktemp("reach")
     dataset = tool_dataset(ROOT / "tasks" / "cli_tool_bench", folder / "cache")
     sandboxes, agents = DockerSandboxes(), [shipped(name) for name in AGENTS]
@@ -645,14 +647,14 @@ def test_no_shipped_tool_lies_in_reach_of_a_shipped_agent(
 def test_no_shipped_agent_carries_a_library_of_a_shipped_suite(
     searched: dict[tuple[str, str], str], task: str
 ) -> None:
-    """The images are other ones than theirs, which leave out what is asked for (`withheld`)."""
+    """These images are not the tasks' own, which leave out what is asked for (`withheld`)."""
     assert not [agent for agent in AGENTS if "(bundle " in searched[agent, task]]
 
 
 @pytest.mark.bundle
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", CARRIED)
-def test_what_agents_do_carry_is_found_by_its_content(
+def test_libraries_that_agents_carry_are_found_by_content(
     searched: dict[tuple[str, str], str], name: str
 ) -> None:
     assert {agent for agent in AGENTS if searched[agent, name]} == CARRIED[name][0]
@@ -661,5 +663,5 @@ def test_what_agents_do_carry_is_found_by_its_content(
 @pytest.mark.bundle
 @pytest.mark.timeout(900)
 def test_an_image_that_holds_the_library_counts(searched: dict[tuple[str, str], str]) -> None:
-    """The image of Python tools has pathspec beneath hatchling."""
+    """The image of Python tools contains pathspec, which hatchling needs."""
     assert all("(the task's image)" in searched[agent, "python-pathspec"] for agent in AGENTS)

@@ -1,4 +1,4 @@
-"""Attacks on the rerun of an agent's scripts, and what they gain."""
+"""Attacks on the rerun of an agent's scripts. None of them gains anything."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TAP = "".join(f"ok {number} - works\\n" for number in range(1, 4)) + "1..3\\n"
     ],
     ids=["echo", "heredoc", "printf", "python", "a pytest of its own", "a file of results"],
 )
-def test_a_summary_that_no_test_framework_made_is_none(script: str) -> None:
+def test_a_summary_without_a_test_framework_does_not_count(script: str) -> None:
     found, _ = results(watch(script), script)
     assert found == []
 
@@ -59,7 +59,7 @@ def test_a_summary_that_no_test_framework_made_is_none(script: str) -> None:
     ],
     ids=["inline", "standard input", "a file", "a module", "a program that prints", "a program that writes"],
 )
-def test_what_a_program_of_the_scripts_own_says_is_refused_with_a_sentence(script: str) -> None:
+def test_results_of_the_scripts_own_programs_are_refused_with_a_sentence(script: str) -> None:
     found, refused = results(watch(script))
     assert found == []
     assert "neither is nor runs a file of the project or of a package" in refused
@@ -73,7 +73,7 @@ def test_what_a_program_of_the_scripts_own_says_is_refused_with_a_sentence(scrip
     ],
     ids=["a heredoc", "printf"],
 )
-def test_a_summary_that_stands_in_the_script_spoils_what_programs_print(script: str) -> None:
+def test_a_summary_in_the_script_invalidates_printed_results(script: str) -> None:
     watched = Watched(runs=(Run(("make",), None, None, "1..2\nok 1\nok 2\n"),), ended=True, code=0)
     assert results(watched, "make") == ([("tap", Outcomes(passed=2))], "")
     found, refused = results(watched, script)
@@ -93,7 +93,7 @@ def test_a_summary_that_stands_in_the_script_spoils_what_programs_print(script: 
     ],
     ids=["a subset", "failing tests left out", "tests deleted"],
 )
-def test_what_is_not_run_is_missing(script: str, expected: Outcomes | None) -> None:
+def test_tests_that_are_not_run_are_missing(script: str, expected: Outcomes | None) -> None:
     found, _ = results(watch(script))
     assert [outcomes for _, outcomes in found] == ([expected] if expected else [])
 
@@ -131,13 +131,13 @@ def pytest_runtest_makereport():
     ids=["option", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "pytest.ini", "one that is gone"],
 )
 def test_a_plugin_of_the_scripts_own_passes_no_test(run: str) -> None:
-    """It made four passed tests of two, until plugins were checked like conftest.py."""
+    """Such a plugin doubled the passed tests until plugins were checked like conftest.py."""
     found, refused = results(watch(f"cat > helper.py <<'END'{PASS_ALL}END\n{run}"))
     assert found == []
     assert "helper.py is not as the project published it" in refused
 
 
-def test_a_plugin_that_the_project_brings_is_its_own() -> None:
+def test_a_plugin_of_the_project_is_accepted() -> None:
     files = {**TESTS, "helper.py": "def pytest_configure(): pass\n"}
     watched = watch("python3 -m pytest -q -p helper tests", files)
     assert results(watched, files=files) == ([("pytest", TRUE)], "")
@@ -148,12 +148,12 @@ def test_copies_of_a_test_count_once() -> None:
     assert results(watch(script)) == ([("pytest", TRUE)], "")
 
 
-def test_who_ends_the_watcher_has_no_results() -> None:
+def test_a_script_that_kills_the_watcher_has_no_results() -> None:
     watched = watch(f"{UNITTEST}; kill -9 $PPID; sleep 30")
     assert not watched.ended
 
 
-def test_a_flood_of_runs_is_cut_and_the_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flood_of_runs_is_cut_and_the_end_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     channel = Channel()
     for number in range(20):
         run = {"event": "run", "run": number, "argv": ["make"], "file": [], "script": []}
@@ -165,7 +165,7 @@ def test_a_flood_of_runs_is_cut_and_the_end_is_told(capsys: pytest.CaptureFixtur
     assert "more than" in results(watched)[1]
 
 
-def test_a_line_that_stands_for_too_much_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_that_unpacks_to_too_much_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     Channel().say({"event": "end", "code": 0, "full": False}, b"x" * 60_000_000)
     assert len(read(capsys.readouterr().out).output) == 16 << 20
 
@@ -187,7 +187,7 @@ def test_the_engine_fetches_nothing_from_this_machine_for_an_agent(line: str) ->
     assert remote_addition(f"FROM x\n{line}\n")
 
 
-def test_files_of_the_context_are_added_as_ever() -> None:
+def test_files_of_the_context_may_be_added() -> None:
     dockerfile = 'FROM x\n# ADD http://host.example\nADD project/*.tar.gz /x\nADD ["project", "/y"]\nRUN curl http://a:1/ADD\n'
     assert remote_addition(dockerfile) == ""
 
@@ -213,7 +213,7 @@ FORGED = '{"event": "end", "code": 0, "full": false, "seconds": 1.0}'
 
 
 @pytest.mark.docker
-def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
+def test_root_in_the_sandbox_cannot_forge_the_watchers_reports(task: Task) -> None:
     script = f"""
         for fd in 1 2; do echo '{FORGED}' > /proc/$PPID/fd/$fd; done
         ls /proc/$PPID/fd; cat /proc/$PPID/environ; head -c 1 /proc/$PPID/mem
@@ -234,7 +234,7 @@ def test_root_of_the_sandbox_cannot_speak_for_the_watcher(task: Task) -> None:
     ids=["a link to what is read-only", "a loop", "a pipe"],
 )
 def test_an_image_that_the_engine_refuses_is_the_agents_failure(task: Task, place: str) -> None:
-    """The failure counted as the engine's, which made the trial invalid."""
+    """The failure was counted as the engine's, which made the trial invalid."""
     found = rerun(
         task, Deliverables(f"{DOCKERFILE}RUN rm -r /workspace && {place}\n", UNITTEST), DockerSandboxes()
     )
@@ -243,12 +243,12 @@ def test_an_image_that_the_engine_refuses_is_the_agents_failure(task: Task, plac
 
 @pytest.mark.docker
 def test_variables_of_the_image_do_not_reach_the_watcher(task: Task) -> None:
-    """The first variable makes the loader list a program's libraries without running it."""
+    """The first variable makes the loader list a program's libraries instead of running it."""
     variables = "LD_TRACE_LOADED_OBJECTS=1 LD_DEBUG=all LD_SHOW_AUXV=1 PYTHONHOME=/nowhere LOCPATH=/nowhere"
     script = f"env > seen; unset {' '.join(name.partition('=')[0] for name in variables.split())}; cat seen; {UNITTEST}"
     found = rerun(task, Deliverables(f"{DOCKERFILE}ENV {variables}\n", script), DockerSandboxes())
     assert found.error is None or found.error.type == "no_tests", found
-    assert found.exit_code is not None, "the watcher has told the end"
+    assert found.exit_code is not None, "the watcher has reported the end"
 
 
 LINKED = f"{DOCKERFILE}RUN mv /opt /elsewhere && ln -s /elsewhere /opt\n"
@@ -262,8 +262,8 @@ done
 /usr/bin/python3.13 - <<'END'
 import json, socket
 for tests in ({"a": "passed"}, ["a"], {"a": {}}, 3):
-    told = {"ask": "pytest", "session": "s", "root": "/", "tests": tests, "plugins": [], "last": True}
-    data = json.dumps(told).encode()
+    report = {"ask": "pytest", "session": "s", "root": "/", "tests": tests, "plugins": [], "last": True}
+    data = json.dumps(report).encode()
     with socket.socket(socket.AF_UNIX) as watcher:
         watcher.connect("/run/assay/agent/watch/runner/benchmarks/project_setup/watch_inside/socket")
         watcher.sendall(len(data).to_bytes(8, "big") + b"\xff" + data)
@@ -276,10 +276,10 @@ cat /tmp/taken; ls /elsewhere/assay
 
 @pytest.mark.docker
 def test_a_library_in_the_place_of_the_watchers_own_is_never_imported(task: Task) -> None:
-    """The folder above the bundle's mount may be a link, and modules print tracebacks."""
+    """The folder above the bundle's mount may be a link, and printing a traceback imports modules."""
     found = rerun(task, Deliverables(LINKED, REPLACED), DockerSandboxes())
     assert "/tmp/taken: No such file" in found.output
-    assert "python" in found.output, "the bundle is still there, elsewhere"
+    assert "python" in found.output, "the bundle still exists elsewhere"
 
 
 EARLY = f"""#!/bin/bash
@@ -291,7 +291,7 @@ while echo '{FORGED}' >&3; do :; done
 
 
 @pytest.mark.docker
-def test_no_program_of_the_image_is_there_before_the_watcher(task: Task) -> None:
+def test_no_program_of_the_image_starts_before_the_watcher(task: Task) -> None:
     """The image's own `sleep` kept the container running and took hold of the watcher's output at its start."""
     program = base64.b64encode(EARLY.encode()).decode()
     dockerfile = f"{DOCKERFILE}RUN echo {program} | base64 -d > /usr/bin/sleep\n"

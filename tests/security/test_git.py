@@ -1,4 +1,4 @@
-"""Clones and checkouts of strangers: git runs nothing that they configure, and reads nothing outside of them."""
+"""Attacks by clones and checkouts: git runs nothing that they configure, and reads nothing outside of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Make a repository of two files, one of them with attributes that name every program that git knows."""
+    """Make a repository of a program, ignored files, and attributes for every kind of program that git runs."""
     place = tmp_path / "clone"
     attributes = "*.py filter=evil diff=evil merge=evil export-subst text eol=lf\n"
     write(place, {"a.py": "print(1)\n", ".gitattributes": attributes, ".gitignore": "*.env\n"})
@@ -107,7 +107,7 @@ def test_packing_a_clone_runs_nothing_that_it_configures(
 ) -> None:
     honest = pack_head(clone, "python", tmp_path / "honest.tar")
     configure(clone, ran, CONFIGURED[name])
-    if name == "a promisor":  # an object that is to be fetched
+    if name == "a promisor":  # git would have to fetch these objects
         for path in (clone / ".git/objects").glob("[0-9a-f][0-9a-f]/*"):
             if git_type(path) == "blob":
                 path.unlink()
@@ -133,7 +133,7 @@ def test_listing_a_checkout_runs_nothing_that_it_configures(clone: Path, ran: Pa
     assert not trace(ran)
 
 
-# --- paths -----------------------------------------------------------------------------------------------------------
+# --- paths ------------------------------------------------------------------------------------------------------------
 
 
 def forge(clone: Path, honest: str, evil: str) -> None:
@@ -161,7 +161,7 @@ def forge(clone: Path, honest: str, evil: str) -> None:
 def test_an_index_that_lists_what_is_outside_is_refused(
     clone: Path, tmp_path: Path, honest: str, evil: str
 ) -> None:
-    """`../secret` was copied into the project."""
+    """The file `../secret` was copied into the project."""
     (tmp_path / "secret").write_text(SECRET)
     forge(clone, honest, evil)
     with pytest.raises(TaskError, match="which is outside of it"):
@@ -211,7 +211,7 @@ def test_a_repository_of_pipes_and_links_is_not_waited_for(clone: Path, path: st
 @pytest.mark.parametrize("path", [".gitignore", "deep/er/.gitignore"])
 @pytest.mark.timeout(30)
 def test_a_pipe_for_a_list_of_ignored_files_is_not_waited_for(clone: Path, path: str) -> None:
-    """Git waited until its time limit for somebody to write into it."""
+    """Git waited until its time limit for somebody to write into the pipe."""
     write(clone, {"deep/er/new.py": ""})
     (clone / path).unlink(missing_ok=True)
     os.mkfifo(clone / path)
@@ -231,7 +231,7 @@ def test_pipes_in_a_checkout_are_left_out(clone: Path, tmp_path: Path) -> None:
     assert not (context / "project/pipe").exists()
 
 
-# --- objects and heads -----------------------------------------------------------------------------------------------
+# --- objects and heads ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -327,7 +327,7 @@ def test_replaced_objects_do_not_count(clone: Path, tmp_path: Path) -> None:
     assert pack_head(clone, "python", tmp_path / "into.tar") == honest
 
 
-# --- what is honest --------------------------------------------------------------------------------------------------
+# --- honest clones ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["loose", "packed", "detached", "deep"])
@@ -371,7 +371,7 @@ def test_worktrees_and_submodules_are_listed(clone: Path, tmp_path: Path) -> Non
     assert project_paths(outer) == [".gitmodules", "inner/.gitattributes", "inner/.gitignore", "inner/a.py"]
 
 
-def test_what_the_user_ignores_everywhere_stays_here(
+def test_files_that_the_user_ignores_globally_are_not_copied(
     clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "config", {"git/ignore": "*.private\n"})

@@ -1,8 +1,8 @@
-"""Attacks on the interpreters that judge, by the image they run in: nothing of it reaches them.
+"""Attacks by an image on the interpreters that judge inside it.
 
-The image is a trap from end to end: each place and variable that a loader, a C library, OpenSSL or a Python looks at
-names something that shows when it is taken. The agents' interpreter, which looks as any other does, takes the bait: so
-each trap is known to work.
+The image is full of traps: each place and variable that a loader, a C library, OpenSSL or a Python reads names a file
+that is visible once it is loaded. The agents' interpreter behaves like any other and loads these files, which proves
+that each trap works.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ module = /trap/provider.so
 activate = 1
 """
 LANDMARKS = ("/opt/assay", "/opt", "")
-"""Above the bundle, where a Python looks for its library."""
+"""Folders above the bundle, where a Python looks for its library."""
 TRAP = """ARG BASE
 FROM ${BASE}
 COPY traps /traps
@@ -73,7 +73,7 @@ done
 for name in sitecustomize usercustomize json encodings; do cp /traps/taken.py $name.py; done
 echo /trap/preload.so > /etc/ld.so.preload
 """
-"""The library that stands for all of theirs is one that stays when it is found to be of no use."""
+"""Script that lays the traps. They are copies of one library that stays loaded although it is of no use."""
 FILES = {
     "lay.sh": LAY,
     "openssl.cnf": PROVIDER,
@@ -110,7 +110,7 @@ maps = {line.split(maxsplit=5)[5] for line in open("/proc/self/maps").read().spl
 files = {module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)}
 print(json.dumps({"maps": sorted(maps), "files": sorted(files), "path": sys.path, "environ": dict(os.environ)}))
 """
-"""Provokes all that a C library and a Python look for, and says what has come of it."""
+"""Program that makes a C library and a Python look for all their files, and prints what was loaded."""
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def image(sandboxes: DockerSandboxes, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def machine(image: Image) -> Iterator[Container]:
-    """Nothing but the runtime and the trap: none of the mounts that a sandbox hides some of the image with."""
+    """Start a container of the trap with the runtime, without the mounts by which a sandbox hides parts of an image."""
     client = engine.connect()
     container = client.containers.create(
         image.id,
@@ -148,18 +148,18 @@ def machine(image: Image) -> Iterator[Container]:
 
 
 def output_of(machine: Container, *argv: str, env: dict[str, str] | None = None) -> tuple[int, bytes]:
-    """Exit code and output of a command, which gets these variables as an image's own."""
+    """Return exit code and output of a command. It gets these variables as if the image had set them."""
     code, output = machine.exec_run(list(argv), environment=env or {})
     assert isinstance(output, bytes)
     return int(code or 0), output
 
 
 def found(machine: Container, *python: str, env: dict[str, str] | None = None) -> dict[str, Any]:
-    """What the probe says on this interpreter."""
+    """Return the report of the probe on this interpreter."""
     code, output = output_of(machine, *python, "-c", PROBE, env=env)
     assert code == 0, output
-    said: dict[str, Any] = json.loads(output)
-    return said
+    report: dict[str, Any] = json.loads(output)
+    return report
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def ours(machine: Container) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def any_other(machine: Container) -> dict[str, Any]:
-    """What the agents' interpreter takes, in isolation and without `site`: as ours was started once."""
+    """Return the report of the agents' interpreter, isolated and without `site`, as ours was once started."""
     return found(machine, AGENTS, "-I", "-S")
 
 
@@ -258,18 +258,18 @@ VARIABLES = {
     "TMPDIR": "/trap",
     "+LD_PRELOAD": "/trap/preloaded.so",
 }
-"""As an image can set them, and `docker exec` passes them on."""
+"""Variables that an image can set, and `docker exec` passes on."""
 
 
 @pytest.mark.parametrize("name", VARIABLES)
 def test_no_variable_of_the_image_is_one_of_an_interpreter_of_ours(
     machine: Container, ours: dict[str, Any], name: str
 ) -> None:
-    said = found(machine, PYTHON, env={name: VARIABLES[name]})
-    assert said["environ"].pop(f"+{name}") == VARIABLES[name], "it is kept for what is run for the image"
-    assert said["environ"].pop("LC_ALL") == "C"
-    assert [other for other in said["environ"] if not other.startswith("+")] == []
-    assert [said[what] for what in ("maps", "files", "path")] == [
+    report = found(machine, PYTHON, env={name: VARIABLES[name]})
+    assert report["environ"].pop(f"+{name}") == VARIABLES[name], "programs of the image get it"
+    assert report["environ"].pop("LC_ALL") == "C"
+    assert [other for other in report["environ"] if not other.startswith("+")] == []
+    assert [report[what] for what in ("maps", "files", "path")] == [
         ours[what] for what in ("maps", "files", "path")
     ]
 
@@ -279,7 +279,7 @@ def test_any_other_interpreter_obeys_variables_of_the_image(machine: Container) 
     assert VARIABLES["LD_PRELOAD"] in taken, "the trap does not work"
 
 
-def test_what_is_run_for_the_image_gets_the_images_variables_and_no_others(machine: Container) -> None:
+def test_programs_run_for_the_image_get_exactly_the_images_variables(machine: Container) -> None:
     harmless = {name: value for name, value in VARIABLES.items() if not name.startswith("LD_")}
     given = harmless | {"PATH": "/usr/bin:/bin", "EMPTY": "", "LINES": "a\nb=c", "LD_BIND_NOW": "1"}
     direct, supervised = (
@@ -290,7 +290,7 @@ def test_what_is_run_for_the_image_gets_the_images_variables_and_no_others(machi
     assert {b"LD_BIND_NOW=1", b"LINES=a\nb=c", b"EMPTY=", b"LC_ALL=C.UTF-8"} <= set(supervised)
 
 
-def test_an_interpreter_of_ours_is_itself_whatever_it_is_called(machine: Container) -> None:
+def test_our_interpreter_ignores_the_name_it_is_called_by(machine: Container) -> None:
     code = "import os, sys; print(sys.executable, sys.flags.isolated, sys.flags.no_site, *sys.path)"
     calls = (
         [PYTHON, "-c", code],
@@ -298,17 +298,17 @@ def test_an_interpreter_of_ours_is_itself_whatever_it_is_called(machine: Contain
         ["bash", "-c", f"ln -sf {PYTHON} /trap/linked; cd /trap; PATH=/trap linked -c '{code}'"],
         ["bash", "-c", f"cd /trap; exec -a '' env -i {PYTHON} -c '{code}'"],
     )
-    said = {output_of(machine, *call)[1].decode() for call in calls}
-    assert len(said) == 1, said
-    assert said.pop().startswith(f"{PYTHON} 1 1 {ROOT}/python/lib/")
+    outputs = {output_of(machine, *call)[1].decode() for call in calls}
+    assert len(outputs) == 1, outputs
+    assert outputs.pop().startswith(f"{PYTHON} 1 1 {ROOT}/python/lib/")
 
 
-def test_nobody_can_make_what_the_loader_would_read(machine: Container) -> None:
-    """`scripts/python.sh` leads all of a system's paths to where only the kernel makes files."""
+def test_nobody_can_create_the_files_that_the_loader_reads(machine: Container) -> None:
+    """`scripts/python.sh` redirects the system's paths to a folder in which only the kernel creates files."""
     tries = "for name in ld.so.cache ld.so.preload nsswitch.conf; do touch /sys/$name; done; mkdir /sys/lib"
-    made = output_of(machine, "sh", "-c", f"{tries}; ls /sys; grep ' /sys ' /proc/mounts")[1].decode()
-    assert "sysfs /sys sysfs" in made
-    assert not {"ld.so.cache", "ld.so.preload", "nsswitch.conf", "lib"} & set(made.splitlines())
+    output = output_of(machine, "sh", "-c", f"{tries}; ls /sys; grep ' /sys ' /proc/mounts")[1].decode()
+    assert "sysfs /sys sysfs" in output
+    assert not {"ld.so.cache", "ld.so.preload", "nsswitch.conf", "lib"} & set(output.splitlines())
 
 
 LOOK = """
@@ -325,11 +325,12 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 
 
 def judges(api: APIClient, container: str) -> dict[str, list[str]]:
-    """Command line of each process of ours, and what else than the bundle's own it has mapped."""
-    seen = [json.loads(line) for line in run_inside(api, container, PYTHON, "-c", LOOK).splitlines()]
-    assert all(exe.startswith(CLOSED) for exe, *_ in seen)
+    """Return command line -> mapped files from outside the bundle, for each of our processes."""
+    processes = [json.loads(line) for line in run_inside(api, container, PYTHON, "-c", LOOK).splitlines()]
+    assert all(exe.startswith(CLOSED) for exe, *_ in processes)
     return {
-        argv: [path for path in maps if not path.startswith((CLOSED, STANDARD))] for _, argv, maps in seen
+        argv: [path for path in maps if not path.startswith((CLOSED, STANDARD))]
+        for _, argv, maps in processes
     }
 
 
@@ -339,18 +340,20 @@ def test_the_supervisor_of_cases_has_nothing_of_its_image(
 ) -> None:
     side = CaseSide(name="trap", image=image, how=how, limits=CaseLimits(seconds=30))
     with sandboxes.cases(side) as box:
-        seen = judges(box._api, box._containers[0])
-        while not any("casebox" in argv for argv in seen):  # it is on its way from one program to the next
-            seen = judges(box._api, box._containers[0])
+        processes = judges(box._api, box._containers[0])
+        while not any(
+            "casebox" in argv for argv in processes
+        ):  # it is just replacing itself by the next program
+            processes = judges(box._api, box._containers[0])
         result = box.run(Case(command_class="t", command="echo x > new"))
-        after = judges(box._api, box._containers[0])  # without what has been somebody else: that is closed
-    assert any("signal.pause" in argv for argv in seen)
-    assert {*map(tuple, seen.values()), *map(tuple, after.values())} == {()}
+        after = judges(box._api, box._containers[0])  # processes that changed their user cannot be read
+    assert any("signal.pause" in argv for argv in processes)
+    assert {*map(tuple, processes.values()), *map(tuple, after.values())} == {()}
     assert (result.exit_code, [change.digest is None for change in result.changes]) == (0, [False])
 
 
 def test_the_watcher_of_a_rerun_has_nothing_of_its_image(sandboxes: DockerSandboxes, image: Image) -> None:
-    """Asked of itself, as it is when it starts the script: it is closed to all who may not trace."""
+    """The watcher is asked itself, in its state before the script: nobody else can read its memory."""
     spec = SandboxSpec(
         name="trap", image=image, environment=Environment(workdir="/tmp"), user="root", runtime=True
     )
@@ -362,9 +365,9 @@ def test_the_watcher_of_a_rerun_has_nothing_of_its_image(sandboxes: DockerSandbo
     with sandboxes.open(spec) as place:
         assert isinstance(place, DockerSandbox)
         place.put(Path(watch_inside.__file__).parent, PLACE)
-        said = json.loads(run_inside(place._api, place._id, *python, f"{program}{looks}\n{PROBE}"))
+        report = json.loads(run_inside(place._api, place._id, *python, f"{program}{looks}\n{PROBE}"))
         idle = judges(place._api, place._id)
     code = f"{CODE}/runner/benchmarks/project_setup/watch_inside/"
-    assert [path for path in said["maps"] if not path.startswith((CLOSED, STANDARD))] == []
-    assert [path for path in said["files"] if not path.startswith((STANDARD, code))] == []
+    assert [path for path in report["maps"] if not path.startswith((CLOSED, STANDARD))] == []
+    assert [path for path in report["files"] if not path.startswith((STANDARD, code))] == []
     assert [len(idle), *idle.values()] == [1, []]

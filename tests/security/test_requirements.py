@@ -1,6 +1,4 @@
-"""Names, versions and requirements of tasks: none becomes an option, an address or a path, and nothing is
-ever built.
-"""
+"""Attacks by names, versions and requirements of tasks: none becomes an option or a path, and nothing is built."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ BUILDS = {
     "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "evil"\nbackend-path = ["."]\n',
     "evil.py": "import pathlib; pathlib.Path({ran!r}).touch()\n",
 }
-"""An sdist that leaves a trace when somebody builds it, and needs nothing for that."""
+"""Files of an sdist that leaves a trace when it is built, which needs no other package."""
 
 LINES = [
     "--no-binary evil",
@@ -214,7 +212,7 @@ def test_a_version_that_is_more_than_a_version_is_refused(version: str) -> None:
         (packages.requirement, "evil\n--no-binary evil"),
     ],
 )
-def test_what_another_client_would_misread_is_refused(check: Callable[[str], str], text: str) -> None:
+def test_text_that_a_client_would_misread_is_refused(check: Callable[[str], str], text: str) -> None:
     with pytest.raises(ValueError, match=r"is not|names an address"):
         check(text)
 
@@ -250,17 +248,17 @@ def test_a_requirement_typed_for_a_new_task_is_refused(requirement: str) -> None
         (packages.python_entry, "a.__main__:main", "a.__main__:main"),
     ],
 )
-def test_honest_ones_are_written_anew(check: Callable[[str], str], text: str, written: str | None) -> None:
+def test_honest_requirements_are_normalised(
+    check: Callable[[str], str], text: str, written: str | None
+) -> None:
     assert check(text) == (written or text)
 
 
-# --- what would run --------------------------------------------------------------------------------------------------
+# --- code that would run ----------------------------------------------------------------------------------------------
 
 
 def test_a_hostile_sdist_is_never_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of these built it on this machine: options in `packages`, in `requires`, and a second requirement in
-    `version`.
-    """
+    """Options in `packages` and `requires`, and a second requirement in `version`, built it on this machine."""
     ran = tmp_path / "ran"
     files = {name: text.format(ran=str(ran)) for name, text in BUILDS.items()}
     publish_sdist(tmp_path / "index", "evil", "1.0", files)
@@ -286,7 +284,7 @@ def test_a_hostile_sdist_is_never_built(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_withheld_names_delete_nothing_outside_the_tools(tmp_path: Path) -> None:
-    """`(into / "tools").glob(f"{name}*")` accepted `..` and deleted what it found."""
+    """`(into / "tools").glob(f"{name}*")` accepted `..` and the found folders were deleted."""
     victim = tmp_path / "victim"
     write(victim, {"kept": ""})
     write(tmp_path / "image", {"Dockerfile": "", "judge.lock": "", "tools.lock": ""})
@@ -300,7 +298,7 @@ def test_withheld_names_delete_nothing_outside_the_tools(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("entry", ["../victim", "{victim}", "cmd/../../victim", "link/../../victim"])
 def test_the_entry_of_a_reference_moves_nothing_of_this_machine(tmp_path: Path, entry: str) -> None:
-    """`_called` renamed the folder, wherever it was."""
+    """`_called` renamed the folder wherever it was."""
     victim = tmp_path / "victim"
     write(victim, {"kept": ""})
     with pytest.raises(ValidationError):
@@ -318,14 +316,14 @@ def test_a_go_module_vendors_no_folder_of_this_machine() -> None:
 @pytest.mark.parametrize(
     "content", ["[]", "{", "[" * 100_000, '"text"', None], ids=["list", "cut", "deep", "text", "absent"]
 )
-def test_a_package_json_that_is_odd_is_a_sentence(tmp_path: Path, content: str | None) -> None:
+def test_an_odd_package_json_is_an_error_with_a_sentence(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "package.json").write_text(content)
     with pytest.raises(ConfigError, match=r"package\.json"):
         references._package_json(tmp_path)
 
 
-# --- folders and archives in a task's folder -------------------------------------------------------------------------
+# --- folders and archives in a task's folder --------------------------------------------------------------------------
 
 SECRET = "a secret of this machine"
 
@@ -340,8 +338,8 @@ def linked(folder: Path, target: str) -> Path:
 @pytest.mark.parametrize(
     "target", ["{secret}", "../../secret", "../../up/secret", "../../upstream/../secret"]
 )
-def test_a_folder_takes_no_file_of_this_machine_along_by_a_link(tmp_path: Path, target: str) -> None:
-    """The digest covers only a link's target, so its author knows it, and copying a test followed the link."""
+def test_a_link_in_a_folder_copies_no_file_of_this_machine(tmp_path: Path, target: str) -> None:
+    """The digest covers only a link's target, which its author knows. Copying a test followed the link."""
     (tmp_path / "secret").write_text(SECRET)
     (tmp_path / "up").symlink_to(tmp_path)
     folder = linked(tmp_path / "upstream", target.format(secret=tmp_path / "secret"))
@@ -361,7 +359,7 @@ def test_links_inside_a_folder_are_copied_as_links(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "archive"])
-def test_a_reference_lies_in_its_tasks_folder(tmp_path: Path, kind: str) -> None:
+def test_a_reference_must_lie_in_its_tasks_folder(tmp_path: Path, kind: str) -> None:
     write(tmp_path / "outside", {"a": SECRET})
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "link").symlink_to(tmp_path / "outside")
@@ -374,7 +372,7 @@ def test_a_reference_lies_in_its_tasks_folder(tmp_path: Path, kind: str) -> None
 
 
 @pytest.mark.parametrize("place", ["/dev/zero", "/dev/tty"])
-def test_a_device_is_no_project(place: str) -> None:
+def test_a_device_is_not_a_project(place: str) -> None:
     with pytest.raises(TaskError, match="is neither a file nor a folder"):
         digest_of(Path(place))
 

@@ -1,4 +1,4 @@
-"""Attacks on the judging of hidden suites by files of a workspace, and what they gain."""
+"""Attacks on the judging of hidden suites by files of a workspace. None of them gains anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.suite_factory import PASSED
 pytestmark = pytest.mark.docker
 
 EMPTY = {"tally/__init__.py": "class Tally:\n    pass\n", "tally/most.py": "def most(words):\n    pass\n"}
-"""Importable, and passes nothing."""
+"""Importable code that passes no test."""
 PRETEND = """
 import _pytest.runner, _pytest.reports
 real = _pytest.reports.TestReport.from_item_and_call.__func__
@@ -56,10 +56,10 @@ for fd in range(3, 64):
 GRAB = GRAB.replace(
     "REPORT", repr(b'{"event": "test", "id": "' + PASSED[0].encode() + b'", "outcome": "passed"}\n')
 )
-SPOKEN = f"""
+IMPERSONATION = f"""
 import json, os
-said = open("/proc/self/environ").read().partition("ASSAY_REPORT=")[2].partition("\\0")[0]
-descriptor, _, word = said.partition(":")
+channel = open("/proc/self/environ").read().partition("ASSAY_REPORT=")[2].partition("\\0")[0]
+descriptor, _, word = channel.partition(":")
 for name in {PASSED!r}:
     report = {{"event": "test", "id": name, "file": "/workspace/" + name.partition("::")[0], "outcome": "passed"}}
     os.write(int(descriptor), f"{{word}} {{json.dumps(report)}}\\n".encode())
@@ -144,9 +144,9 @@ ATTACKS = {
     },
     "prints": {**EMPTY, "tally/__init__.py": PRINTS + ALL_PASSED + EMPTY["tally/__init__.py"]},
     "every_descriptor": {**EMPTY, "tally/__init__.py": GRAB + EMPTY["tally/__init__.py"]},
-    "spoken_in_the_reporters_name": {
+    "speaks_as_the_reporter": {
         **EMPTY,
-        "tally/__init__.py": SPOKEN + EMPTY["tally/__init__.py"],
+        "tally/__init__.py": IMPERSONATION + EMPTY["tally/__init__.py"],
     },
     "leaves_with_0": {**EMPTY, "tally/__init__.py": f"{PRINTS}import os\nos._exit(0)\n"},
     "patched_reports": {**EMPTY, "tally/__init__.py": PRETEND + EMPTY["tally/__init__.py"]},
@@ -184,7 +184,7 @@ PLANT = {
     "pip/__init__.py": "",
     "pip/__main__.py": f"open('/workspace/conftest.py', 'w').write({WRITTEN!r})",
 }
-"""Is taken for pip, and writes a plugin that passes everything but our traps."""
+"""Package that runs as pip and writes a plugin that passes everything except our traps."""
 
 
 def test_a_conftest_that_an_installation_writes_gains_nothing(bench: SuiteBench, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_conftest_that_an_installation_writes_gains_nothing(bench: SuiteBench,
 
 
 def test_a_test_in_a_file_of_the_agents_never_counts(bench: SuiteBench, tmp_path: Path) -> None:
-    """Even with the id of one of upstream's: a deletion list may leave out files that the commands collect."""
+    """Its id may equal that of an upstream test: a deletion list can leave out files that the commands collect."""
     own = "def test_own(): pass\n"
     files = {**EMPTY, "own/test_own.py": own, "pytest.ini": "", "tests/test_zero.py": own}
     expected = ["own/test_own.py::test_own", "test_own.py::test_own", *PASSED]
@@ -212,10 +212,8 @@ ls; exit 0
 """
 
 
-def test_who_copies_the_library_from_the_package_index_reaches_none(
-    bench: SuiteBench, tmp_path: Path
-) -> None:
-    """Both `sandbox.network=gateway` and the tasks of this benchmark ask for that."""
+def test_an_agent_reaches_no_package_index_to_copy_the_library(bench: SuiteBench, tmp_path: Path) -> None:
+    """This holds for `sandbox.network=gateway` and for the tasks' own network."""
     (tmp_path / "solution").mkdir()
     (tmp_path / "solution" / "solve.sh").write_text(COPY)
     for mode in ("task", "gateway"):

@@ -306,14 +306,14 @@ class Nl2RepoBench(Record):
     def _make_image(
         self,
         environment: Environment,
-        of: tuple[Path, Suite, Path | None],
+        parts: tuple[Path, Suite, Path | None],
         say: Callable[[str], None],
         *,
         revealed: bool = False,
         dockerfile: Path | None = None,
     ) -> None:
-        """Make the build context of an image; `of` is the task's folder, its suite and upstream's source."""
-        folder, suite, fetched = of
+        """Make the build context of an image; `parts` are the task's folder, its suite and upstream's source."""
+        folder, suite, fetched = parts
         files = {DOCUMENT: folder / DOCUMENT}
         if revealed and fetched is None:
             raise ConfigError(f"{folder.name}: its tests are in the authors' image and cannot be revealed.")

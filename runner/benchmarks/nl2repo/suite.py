@@ -141,8 +141,8 @@ def _inside(folder: str, path: str) -> str:
 
 def covered(path: str, paths: tuple[str, ...]) -> bool:
     """Return whether a relative path is one of these, or below one."""
-    clean = [Path(of).as_posix().rstrip("/") for of in paths]
-    return any(path == of or path.startswith(f"{of}/") or of == "." for of in clean)
+    clean = [Path(each).as_posix().rstrip("/") for each in paths]
+    return any(path == each or path.startswith(f"{each}/") or each == "." for each in clean)
 
 
 def packaging(path: str) -> bool:

@@ -116,7 +116,8 @@ def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
     outcomes: dict[str, set[str]] = {}
     for result in reported.results:
         outcomes.setdefault(result.id, set()).add(result.outcome)
-    return {id_ for id_, of in outcomes.items() if of == {"passed"} and (expected is None or id_ in expected)}
+    good = {id_ for id_, found in outcomes.items() if found == {"passed"}}
+    return good if expected is None else good.intersection(expected)
 
 
 def counts(reported: Reported, expected: Collection[str] | None, *, late: bool) -> dict[str, float]:

@@ -1,6 +1,6 @@
-"""Where NL2Repo tasks have their hidden tests from: the published image, an sdist of a pinned version, a folder.
+"""Fetch the hidden tests of NL2Repo tasks: from the published image, an sdist of a pinned version, or a folder.
 
-Fetched once into a cache, checked by digest, and never part of an agent's sandbox:
+Sources are fetched once into a cache and checked by digest. They are never part of an agent's sandbox:
 
     <cache>/upstream/<identity>/source/      as upstream publishes it
     <cache>/oracle/<identity>/               Task.solution: solve.sh, and the source without the hidden tests
@@ -28,40 +28,41 @@ from runner.benchmarks.sources.references import (
     new_folder,
 )
 from runner.benchmarks.sources.sdists import sdist_source
-from runner.benchmarks.sources.task_files import copy_tree, digest, tree_digest
+from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_digest
 from runner.records import Record
 
 DOCUMENTS = ("README*", "LICEN[CS]E*", "COPYING*", "CHANGE*", "HISTORY*", "NEWS*", "AUTHORS*", "PKG-INFO")
-"""At the top of upstream's folder: what its packaging may read, and says nothing of its code (section 3.1.3)."""
+"""Names of files at the top of upstream's folder that packaging may read and that do not describe the code (section
+3.1.3)."""
 
 
 class Source(Record):
-    """`source.yaml` of a task."""
+    """Content of a task's `source.yaml`."""
 
     kind: Literal["sdist", "folder", "none"]
-    """none: only `image` has the tests, and there is no upstream code to check them with: the task is flagged."""
+    """none: only `image` has the tests. There is no upstream code to check them with, so the task is flagged."""
     package: str = ""
     """sdist: name on the package index. folder: path from this file."""
     version: str = ""
     digest: str = ""
     """sdist: `sha256:` of the file. folder: `sha256:` of its tree."""
     license: str = ""
-    """SPDX. Of what is fetched; nothing of it is in this repository."""
+    """SPDX expression for what is fetched, which is not part of this repository."""
     image: str | None = None
-    """The authors' image of the task, `NAME@sha256:..`, or `sha256:..` of one that is here; its working directory holds
-    packaging files and tests, which then are taken."""
+    """The authors' image of the task, `NAME@sha256:..`, or `sha256:..` of a local one. Its working directory then
+    provides packaging files and tests."""
     packages: tuple[str, ...] = ()
-    """What library and tests need, as `name==version --hash=..`; part of the image, and so the agent's too."""
+    """Requirements of library and tests, as `name==version --hash=..`. The agent's image has them too."""
     withheld: tuple[str, ...] = ()
-    """Top-level names that our own tools would bring along, and that are what the agent has to write."""
+    """Top-level names that our own tools would install although the agent has to write them."""
     plugins: tuple[str, ...] = ()
     """Modules of pytest plugins among the packages."""
     env: dict[str, str] = {}
     command_seconds: float = Field(default=600.0, gt=0)
     lines: int | None = None
-    """Of upstream's code without tests: the tier (Table 2)."""
+    """Lines of upstream's code without tests, which give the tier (Table 2)."""
     category: str = "unknown"
-    """One of the paper's nine (Table 1). The authors do not publish which task is in which: ours."""
+    """One of the paper's nine categories (Table 1). The authors do not publish it; the choice is ours."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -76,7 +77,7 @@ class Source(Record):
         return self
 
     @model_validator(mode="after")
-    def _is_no_option_or_way_out(self) -> Self:
+    def _names_are_safe(self) -> Self:
         if self.kind == "sdist":
             packages.python_name(self.package)
             packages.python_version(self.version)
@@ -86,20 +87,20 @@ class Source(Record):
 
     @property
     def shaping(self) -> dict[str, object]:
-        """What of it can change a result; what is left out there is left out here."""
+        """Fields that can change a result, without defaults."""
         return self.model_dump(mode="json", exclude={"license", "lines", "category"}, exclude_defaults=True)
 
 
 def upstream(source: Source, cache: Path) -> Path:
-    """Where upstream's source lies, or will; pure."""
+    """Return where upstream's source is, or will be. Pure."""
     identity = digest([source.kind, source.package, source.version, source.digest])
-    return cache / "upstream" / _short(identity)
+    return cache / "upstream" / short(identity)
 
 
 def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str], None]) -> Path:
-    """Upstream's source, fetched unless it is there; `here` is the folder of `source.yaml`.
+    """Fetch upstream's source unless it is cached; return its folder. `here` is the folder of `source.yaml`.
 
-    Raises `ConfigError` with what a failed client said, or when something else came than the digest says.
+    Raises `ConfigError` when a client fails or the digest differs.
     """
     target = upstream(source, cache)
     with new_folder(target, f"upstream {source.package} {source.version}".rstrip(), say) as place:
@@ -112,7 +113,7 @@ def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str],
 
 
 def write_oracle(source: Path, deleted: tuple[str, ...], into: Path) -> None:
-    """What `oracle` applies: upstream's source less the hidden tests."""
+    """Write what `oracle` applies: upstream's source without the hidden tests."""
     shutil.copytree(source, into / "source", symlinks=True)
     for path in _files(into / "source"):
         if covered(path, deleted):
@@ -121,7 +122,7 @@ def write_oracle(source: Path, deleted: tuple[str, ...], into: Path) -> None:
 
 
 def write_suite(suite: Suite, source: Path | None, into: Path) -> None:
-    """The suite as the verifier takes it; without a source its files are in the image."""
+    """Write the suite for the verifier. Without a source, its files are in the image."""
     (into / SUITE).write_text(suite.model_dump_json(indent=1))
     (into / HIDDEN).mkdir()
     if source is None:
@@ -133,12 +134,12 @@ def write_suite(suite: Suite, source: Path | None, into: Path) -> None:
 
 
 def tests_of(source: Path, deleted: tuple[str, ...]) -> dict[str, Path]:
-    """Relative path and file of each of upstream's tests."""
+    """Return relative path -> file of upstream's tests."""
     return {path: source / path for path in _files(source) if covered(path, deleted)}
 
 
 def hidden(paths: Iterable[str], deleted: tuple[str, ...]) -> list[str]:
-    """Of upstream's files, those that are laid over a workspace: tests, packaging, and what packaging reads."""
+    """Return the paths that are laid over a workspace: tests, packaging, and what packaging reads."""
     return [
         path
         for path in paths
@@ -157,7 +158,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def write_context(images: Path, source: Source, workspace: dict[str, Path], into: Path) -> None:
-    """Build context of a task's image: ours, what locks name, the source's packages, the agent's workspace."""
+    """Write the build context of a task's image: our files, locked packages, the source's packages, the workspace."""
     shutil.copytree(images, into, dirs_exist_ok=True)
     for name in ("judge", "tools"):
         install_wheels(packages.lines_of((images / f"{name}.lock").read_text()), into / name)
@@ -171,7 +172,3 @@ def write_context(images: Path, source: Source, workspace: dict[str, Path], into
         target = into / "workspace" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(origin, target)
-
-
-def _short(identity: str) -> str:
-    return identity.removeprefix("sha256:")[:24]

@@ -109,7 +109,7 @@ class Rerun(Record):
     exit_code: int | None = None
     """Exit code of the script; None when it did not end by itself."""
     error: ErrorInfo | None = None
-    """Why there is no result, or why a part of it does not count."""
+    """Reason why there is no result, or why a part of it does not count."""
     output: str = ""
     """End of the output of the build or the script."""
     image: str = ""

@@ -64,7 +64,7 @@ class Project(Record):
     """Time limit for one run of the script."""
 
     @model_validator(mode="after")
-    def _is_no_option(self) -> Self:
+    def _names_are_safe(self) -> Self:
         package, version = packages.CHECKS.get(self.source, (packages.any_text, packages.any_text))
         package(self.package)
         version(self.version)

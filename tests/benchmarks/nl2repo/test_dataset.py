@@ -22,19 +22,21 @@ from tests.support.suite_factory import PASSED, add_truth, add_upstream, make_fo
 
 
 def whole(root: Path, name: str = "tally", **changed: Any) -> Path:
-    """Make a folder with upstream and truth, except for `changed` files."""
+    """Make a folder with upstream's files, except for `changed` files."""
     folder = make_folder(root, name, **changed)
     add_upstream(folder)
     return folder
 
 
 def with_truth(dataset: Nl2RepoBench, *folders: Path) -> Nl2RepoBench:
+    """Add a truth to each of the folders; return the dataset."""
     for folder in folders:
         add_truth(dataset, folder)
     return dataset
 
 
 def only(dataset: Nl2RepoBench) -> Task:
+    """Return the only task of a dataset."""
     (task,) = dataset.tasks()
     return task
 
@@ -75,7 +77,7 @@ def test_broken_data_is_refused_with_the_reason(tmp_path: Path, changed: dict[st
     good = whole(tmp_path / "tasks", "zebra")
     dataset = suite_dataset(tmp_path / "tasks", tmp_path / "cache")
     with_truth(dataset, good)
-    with suppress(TaskError):  # of what cannot even be read there is none
+    with suppress(TaskError):  # data that cannot be read has no truth
         add_truth(dataset, broken)
     task, other = dataset.tasks()
     assert task.refused
@@ -128,7 +130,7 @@ def test_tests_that_are_not_deleted_and_no_installation_are_flagged(
 
 
 def test_a_folder_that_holds_the_library_too_is_not_taken_from_upstream(tmp_path: Path) -> None:
-    """With `pytest src` and one of its files on the deletion list, upstream's library would replace the agent's."""
+    """If `pytest src` is a command and one file of `src` is on the deletion list, the agent's library stays."""
     changed = {
         "test_commands.json": '["pip install -e .", "pytest tally"]',
         "test_files.json": '["tally/test_x.py"]',
@@ -175,24 +177,24 @@ def test_sources_of_public_tasks_lie_apart(tmp_path: Path) -> None:
     assert (source.kind, here) == ("folder", place)
 
 
-def test_what_is_prepared(tmp_path: Path) -> None:
+def test_preparing_fetches_upstream_suite_oracle_and_image_once(tmp_path: Path) -> None:
     folder = whole(tmp_path / "tasks")
     dataset = with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), folder)
     task = only(dataset)
-    assert task.environment == task.verifier.environment, "one image for all who do and judge it"
+    assert task.environment == task.verifier.environment, "the agent and the judge use the same image"
     images = _without_wheels(tmp_path, dataset)
     dataset, task = images, only(with_truth(images, folder))
-    said: list[str] = []
-    dataset.prepare(said.append)
-    dataset.prepare(said.append)
+    messages: list[str] = []
+    dataset.prepare(messages.append)
+    dataset.prepare(messages.append)
     remark = "tally is flagged no_install_step: none of its commands installs anything; they run as published"
-    assert [line for line in said if line != remark] == [
+    assert [line for line in messages if line != remark] == [
         "Fetching upstream upstream",
         "Fetching the suite of tally",
         "Fetching the oracle of tally",
         "Fetching the image of tally",
     ]
-    assert said.count(remark) == 2
+    assert messages.count(remark) == 2
     assert task.verifier.tests
     assert task.solution
     assert read_suite(task.verifier.tests).expected == PASSED
@@ -230,7 +232,7 @@ def test_revealed_tests_are_in_the_agents_workspace_and_change_nothing_else(tmp_
     assert "tests are in the directory" not in one.instruction
 
 
-def test_upstream_that_is_not_what_the_source_says_is_no_upstream(tmp_path: Path) -> None:
+def test_upstream_with_another_digest_than_its_source_is_refused(tmp_path: Path) -> None:
     folder = whole(tmp_path / "tasks")
     dataset = with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), folder)
     write(folder / "upstream", {"tests/test_zero.py": "def test_default(): pass\n"})
@@ -248,7 +250,7 @@ def test_an_sdist_that_the_index_does_not_have_is_an_error(tmp_path: Path) -> No
 def test_an_sdist_is_fetched_and_nothing_of_it_runs_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a wheel or metadata, clients build a package to find its requirements. The name has two spellings."""
+    """Clients build a package without a wheel or metadata to find its requirements. The name has two spellings."""
     ran = tmp_path / "ran"
     files = {"setup.py": f"open({str(ran)!r}, 'w').close()\n"}
     publish_sdist(tmp_path / "index", "old-tally", "1.0", files)
@@ -289,12 +291,12 @@ def test_a_folder_without_tasks_and_an_unknown_name_are_errors(tmp_path: Path) -
         ("cd src && pytest tests/ && echo done", True, ["src/tests"]),
     ],
 )
-def test_what_a_command_tests(command: str, runs: bool, paths: list[str]) -> None:  # noqa: FBT001
+def test_commands_that_run_tests_and_their_targets(command: str, runs: bool, paths: list[str]) -> None:  # noqa: FBT001
     assert runs_tests(command) is runs
     assert targets(command) == paths
 
 
-def test_what_a_deletion_list_covers() -> None:
+def test_paths_that_a_deletion_list_covers() -> None:
     assert covered("tests/a/b.py", ("tests/",))
     assert covered("x.py", ("./x.py",))
     assert not covered("tests2/x.py", ("tests",))
@@ -302,7 +304,7 @@ def test_what_a_deletion_list_covers() -> None:
 
 
 def _without_wheels(tmp_path: Path, dataset: Nl2RepoBench) -> Nl2RepoBench:
-    """Dataset with an image that needs nothing from outside."""
+    """Return the dataset with an image that needs nothing from outside."""
     write(tmp_path / "image", {"Dockerfile": "FROM scratch\n", "judge.lock": "", "tools.lock": ""})
     return dataset.model_copy(update={"image": tmp_path / "image"})
 

@@ -1,4 +1,4 @@
-"""Jobs for NL2Repo-Bench tasks from the command line; tests/verifiers tests the running of suites."""
+"""Jobs for NL2Repo-Bench tasks from the command line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_coverage_says_what_is_missing_and_may_fail(door: Door) -> None:
     assert door("job=spec_coverage", *words, "job.least=0.9").code == 4
 
 
-def test_ground_truths_are_of_hidden_suites_and_of_known_tasks(door: Door) -> None:
+def test_only_known_tasks_of_hidden_suites_have_ground_truths(door: Door) -> None:
     ended = door("job=verify_ground_truth", "dataset=quickstart")
     assert ended.code == 2
     able = "dataset=execution, nl2repo, nl2repo_revealed"
@@ -56,8 +56,8 @@ def test_ground_truths_are_of_hidden_suites_and_of_known_tasks(door: Door) -> No
 
 
 @pytest.mark.docker
-def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole job: index, inventory, counts, commands, deletion list, and upstream's tests passing twice."""
+def test_a_task_is_made_from_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the whole job: index, inventory, counts, commands, deletion list, and upstream's tests, twice."""
     base_image.ensure(connect(), print)
     tasks = door.outputs / "tasks"
     tasks.mkdir()
@@ -66,13 +66,13 @@ def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch)
     with served(door.outputs / "index") as (address, _):
         monkeypatch.setenv("UV_INDEX", address)
         words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'"]
-        made = door("dataset=nl2repo", f"dataset.root={tasks}", *words)
+        ended = door("dataset=nl2repo", f"dataset.root={tasks}", *words)
     write(door.outputs / "package", UPSTREAM)
     document = f"job.document={tasks / 'tally' / 'start.md'}"
     draft = door("job=spec_coverage", f"job.path={door.outputs / 'package'}", document, "job.least=1")
     assert (draft.code, draft.out.splitlines()[-1][:6]) == (0, "100.0%")
-    assert made.code == 0, made.err
-    assert "7 tests pass, twice; none in an empty workspace (1 skipped, 1 xfailed, 1 failed)" in made.out
+    assert ended.code == 0, ended.err
+    assert "7 tests pass, twice; none in an empty workspace (1 skipped, 1 xfailed, 1 failed)" in ended.out
     folder = tasks / "tally"
     assert (folder / "test_case_count.txt").read_text() == "7"
     assert json.loads((folder / "test_files.json").read_text()) == ["tests"]
@@ -86,14 +86,14 @@ def test_a_task_is_made_of_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch)
     assert (task.refused, task.flags, task.tier) == (None, (), "easy")
 
 
-def test_a_version_that_reads_as_a_number_is_to_be_quoted(door: Door) -> None:
+def test_a_version_that_reads_as_a_number_must_be_quoted(door: Door) -> None:
     words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.10"]
     ended = door("dataset=nl2repo", f"dataset.root={door.outputs}", *words)
     assert ended.code == 2
     assert "job.version=\"'1.10'\"" in ended.err
 
 
-def test_a_task_that_is_whole_is_not_made_again(door: Door) -> None:
+def test_a_complete_task_is_not_made_again(door: Door) -> None:
     folder = make_folder(door.outputs / "tasks", **{"truth.json": "{}"})
     words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.0.0"]
     ended = door("dataset=nl2repo", f"dataset.root={folder.parent}", *words)

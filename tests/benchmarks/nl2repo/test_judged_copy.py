@@ -1,4 +1,4 @@
-"""The judged copy of a workspace, from tars that an agent shaped."""
+"""The judged copy of a workspace, made from hostile tar files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from runner.benchmarks.nl2repo.suite import packaging
 from runner.errors import WorkspaceTooLarge
 
 
-def test_a_hard_link_to_a_symbolic_link_to_nowhere_spoils_no_judging(tmp_path: Path) -> None:
-    """It raised, which made the trial our failure and gave the agent another try."""
+def test_a_hard_link_to_a_broken_symbolic_link_does_not_stop_judging(tmp_path: Path) -> None:
+    """Copying raised an error, so the trial counted as our failure and the agent got another try."""
     workspace, copy = tmp_path / "workspace.tar", tmp_path / "copy.tar"
     with tarfile.open(workspace, "w") as archive:
         for name, kind, target in (
@@ -38,7 +38,7 @@ def test_a_hard_link_to_a_symbolic_link_to_nowhere_spoils_no_judging(tmp_path: P
         assert found.read() == b"1"
 
 
-def test_hard_links_do_not_multiply_a_file_beyond_measure(
+def test_hard_links_multiply_a_file_only_up_to_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A link costs nothing in a tar, but would be a file in the copy: 190 MB and 20,000 links give terabytes."""

@@ -1,4 +1,4 @@
-"""What a report says of hidden suites and of how agents work, and that it is silent where there is neither."""
+"""Sections on hidden suites and on the behaviour of agents, and reports without them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SKILL = {"openhands": 0.75, "claude_code": 0.5, "codex": 0.25}
 
 
 def sweep_of_suites(**cells: Any) -> tuple[list[PlannedRow], dict[str, TrialRecord]]:
-    """Three agents with a model, and the oracle, on three tasks of 20 tests each."""
+    """Return a sweep of three agents with a model, and the oracle, on three tasks of 20 tests each."""
     planned, records = [], {}
     for agent, skill in {"oracle": 1.0, **SKILL}.items():
         for task, category in TASKS.items():
@@ -54,14 +54,14 @@ def sections(found: Findings) -> dict[str, Section]:
     return {section.name: section for chapter in chapters_of(found) for section in chapter.sections}
 
 
-def shown(table: object) -> list[list[str]]:
+def cells(table: object) -> list[list[str]]:
     assert isinstance(table, Table)
     return [[value.text for value in row] for row in table.rows]
 
 
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    """What is found of a sweep of suites; for tests that only look."""
+    """Return the findings of a sweep of suites. Tests must not change them."""
     return findings(tmp_path_factory.mktemp("suites"), *sweep_of_suites())
 
 
@@ -75,20 +75,20 @@ def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
         "behaviour-workflow",
     } <= found.keys()
     tiers, categories = found["suites"].blocks
-    assert ["openhands", "glm", "75.0%", "0/3", "75.0%", "75.0%"] in shown(tiers)
+    assert ["openhands", "glm", "75.0%", "0/3", "75.0%", "75.0%"] in cells(tiers)
     assert [column.title for column in categories.columns][4:] == ["System Tools", "Testing"]  # type: ignore[union-attr]
     failed = ["codex", "glm", "45", "60", "80.0%", "0.0%", "20.0%", "0.0%", "0.0%"]
-    assert failed in shown(found["suite-failures"].blocks[0])
-    turns = {line[0]: line for line in shown(found["behaviour-turns"].blocks[0])}
+    assert failed in cells(found["suite-failures"].blocks[0])
+    turns = {line[0]: line for line in cells(found["behaviour-turns"].blocks[0])}
     assert turns.keys() == SKILL.keys(), "the oracle has no model"
     assert (turns["openhands"][-2:], turns["codex"][-2:]) == (["100.0%", "0.0%"], ["0.0%", "100.0%"])
-    kinds = {line[0]: line[1] for line in shown(found["behaviour-tools"].blocks[1])}
+    kinds = {line[0]: line[1] for line in cells(found["behaviour-tools"].blocks[1])}
     assert (kinds["edit"], kinds["total"], kinds["read"]) == ("1.000", "1.000", "-")
-    patterns = {line[0]: line[3] for line in shown(found["behaviour-workflow"].blocks[1])}
+    patterns = {line[0]: line[3] for line in cells(found["behaviour-workflow"].blocks[1])}
     assert patterns["openhands"] == "100.0%"
 
 
-def test_limits_on_turns_are_a_curve_and_one_alone_is_none(tmp_path: Path) -> None:
+def test_limits_on_turns_make_a_curve_and_a_single_limit_does_not(tmp_path: Path) -> None:
     planned: list[PlannedRow] = []
     records: dict[str, TrialRecord] = {}
     for budget in (
@@ -99,7 +99,7 @@ def test_limits_on_turns_are_a_curve_and_one_alone_is_none(tmp_path: Path) -> No
         planned += rows
         records |= of
     found = sections(findings(tmp_path, planned, records))
-    assert shown(found["suite-rounds"].blocks[1])[0][:4] == ["claude_code", "glm", "50", "50.0%"]
+    assert cells(found["suite-rounds"].blocks[1])[0][:4] == ["claude_code", "glm", "50", "50.0%"]
     assert "suite-rounds" not in sections(findings(tmp_path, *sweep_of_suites(budget="turns_50")))
 
 
@@ -111,7 +111,7 @@ def test_revealed_tests_stand_beside_the_document_alone(tmp_path: Path, suites: 
         planned += rows
         records |= of
     found = findings(tmp_path, planned, records)
-    lines = shown(sections(found)["suite-revealed"].blocks[0])
+    lines = cells(sections(found)["suite-revealed"].blocks[0])
     assert [line[2] for line in lines] == ["document", "document and tests"] * 3
     assert sections_nl2repo.revealed(suites) is None
 

@@ -1,4 +1,4 @@
-"""The sources that are shipped: pinned, and with a ground truth of as many tests as are published."""
+"""Shipped sources are pinned, and their ground truths have as many tests as are published."""
 
 from __future__ import annotations
 
@@ -53,14 +53,12 @@ def test_upstream_passes_as_many_tests_as_are_published(place: Path) -> None:
 
 
 def test_an_empty_workspace_passes_none(place: Path) -> None:
-    """A truth with `empty_passes` other than 0 cannot even be read, and one is only written where that was seen."""
+    """A truth with any other value cannot be read. The job writes 0 only after it has run an empty workspace."""
     assert json.loads((place / TRUTH).read_bytes())["empty_passes"] == 0
 
 
-def test_a_truth_is_of_the_source_the_commands_and_the_image_that_are_here(
-    place: Path, tmp_path: Path
-) -> None:
-    """Without the authors' folders, whose commands a truth repeats: a changed `tasks/nl2repo/image/` is noticed."""
+def test_a_truth_belongs_to_the_present_source_commands_and_image(place: Path, tmp_path: Path) -> None:
+    """A changed `tasks/nl2repo/image/` is noticed. A truth repeats the authors' commands; their folders are not needed."""
     truth = Truth.model_validate_json((place / TRUTH).read_bytes())
     dataset = suite_dataset(tmp_path, tmp_path, sources=SOURCES)
     source, _ = dataset.source(place)

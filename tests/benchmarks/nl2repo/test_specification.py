@@ -1,4 +1,4 @@
-"""Inventory of a package and coverage by a document, on a package made for that and on one of ours."""
+"""Inventory of a package and coverage by a document, on a made-up package and on one of ours."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_an_inventory_has_everything_but_tests(package: Path) -> None:
         "mine.core.fetch_slowly": "function",
         "mine.core._helper": "function",
     }
-    made = found["mine.core.Box.__init__"]
-    assert (made.signature, made.parameters) == (
+    entry = found["mine.core.Box.__init__"]
+    assert (entry.signature, entry.parameters) == (
         "(self, size: int, *, name: str='x') -> None",
         ("size", "name"),
     )
-    assert (made.file, made.line) == ("src/mine/core.py", 5)
+    assert (entry.file, entry.line) == ("src/mine/core.py", 5)
     assert found["mine.core.Box.of"].parameters == ("*items", "**named")
     assert found["mine.core.Box"].signature == "dict"
     assert {name for name, entry in found.items() if not entry.public} == {

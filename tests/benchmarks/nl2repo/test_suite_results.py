@@ -1,4 +1,4 @@
-"""Reports of hidden suites as figures of a verdict and as JUnit XML, worked out by hand, without containers."""
+"""Figures of a verdict and JUnit XML from reports of hidden suites, worked out by hand, without containers."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from runner.benchmarks.nl2repo.suite_results import (
 EXPECTED = ("t.py::good", "t.py::twice", "t.py::skips", "gone.py::test", "odd.py::test", "late.py::test")
 
 
-def told(name: str, outcome: str, command: int = 0, **other: Any) -> dict[str, Any]:
+def event(name: str, outcome: str, command: int = 0, **other: Any) -> dict[str, Any]:
+    """Return the report of one test."""
     file = name.partition("::")[0]
     return {"event": "test", "id": name, "file": f"/{file}", "outcome": outcome, "command": command} | other
 
 
 REPORTS: tuple[dict[str, Any], ...] = (
-    told("t.py::good", "passed", seconds=0.25),
-    told("t.py::twice", "failed", kind="AssertionError", message="assert 1 == 2", seconds=0.5),
-    told("t.py::skips", "skipped", kind="Skipped"),
-    told("x.py::extra", "passed"),
-    told("t.py::good", "xpassed", command=1),
-    told("t.py::good", "passed", command=1),
-    told("t.py::twice", "passed", command=1),
+    event("t.py::good", "passed", seconds=0.25),
+    event("t.py::twice", "failed", kind="AssertionError", message="assert 1 == 2", seconds=0.5),
+    event("t.py::skips", "skipped", kind="Skipped"),
+    event("x.py::extra", "passed"),
+    event("t.py::good", "xpassed", command=1),
+    event("t.py::good", "passed", command=1),
+    event("t.py::twice", "passed", command=1),
     {
         "event": "collection",
         "command": 0,
@@ -54,13 +55,13 @@ def lines(*reports: dict[str, Any]) -> str:
     return "\n".join(["no report", "[1]", *map(json.dumps, reports), '{"event": "test", "id": 3}'])
 
 
-def test_only_what_passed_in_every_command_and_is_expected_has_passed() -> None:
+def test_an_expected_test_passes_if_it_passes_in_every_command() -> None:
     good = read_reports(lines(*REPORTS[:4]), 2)
     assert passed(good, EXPECTED) == {"t.py::good"}
     assert passed(good, None) == {"t.py::good", "x.py::extra"}
     assert passed(only_of(good, {"/x.py"}), None) == {"x.py::extra"}
-    assert passed(read_reports(lines(*REPORTS), 2), EXPECTED) == set(), "the worst word on a test counts"
-    assert passed(read_reports(lines(told("a", "passed"), told("a", "failed")), 2), None) == set()
+    assert passed(read_reports(lines(*REPORTS), 2), EXPECTED) == set(), "the worst outcome of a test counts"
+    assert passed(read_reports(lines(event("a", "passed"), event("a", "failed")), 2), None) == set()
     forged = read_reports(lines(*REPORTS[:4], {"event": "forged", "message": "changed: x"}), 2)
     assert passed(forged, EXPECTED) == set()
     assert summary(forged, ()) == "FORGED: changed: x; nothing of this run is believed"
@@ -81,14 +82,16 @@ def test_every_expected_test_that_did_not_pass_has_one_reason() -> None:
     early = counts(read_reports(lines(*REPORTS), 2), EXPECTED, late=False)
     assert (early["failure_timeout"], early["failure_other"]) == (0, 3)
     some = counts(read_reports(lines(*REPORTS[:4]), 2), EXPECTED, late=False)
-    assert sum(some[f"failure_{kind}"] for kind in FAILURES) == len(EXPECTED) - 1, "all but what passed"
+    assert sum(some[f"failure_{kind}"] for kind in FAILURES) == len(EXPECTED) - 1, (
+        "all except the one that passed"
+    )
     everything = counts(read_reports(lines(*REPORTS), 2), None, late=False)
     assert (everything["extra"], everything["unreported"], everything["failure_import"]) == (0, 0, 0)
 
 
 def test_a_test_that_fails_in_one_command_and_passes_in_the_other_has_failed() -> None:
-    """It was not a pass, yet did not count as failed: the last command's outcome was taken."""
-    words = [told("a", "failed", kind="AssertionError"), told("a", "passed", command=1)]
+    """Only the last command's outcome was counted, so such a test had neither passed nor failed."""
+    words = [event("a", "failed", kind="AssertionError"), event("a", "passed", command=1)]
     for order in (words, words[::-1]):
         found = counts(read_reports(lines(*order), 2), ("a",), late=False)
         assert (found["failed"], found["failure_assertion"], found["failure_other"]) == (1, 1, 0)

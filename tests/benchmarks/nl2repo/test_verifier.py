@@ -41,10 +41,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> SuiteBench:
 def test_whole_code_scores_1_and_every_outcome_is_recorded(bench: SuiteBench, tmp_path: Path) -> None:
     verdict = bench.judge(tmp_path, CODE)
     assert verdict.reward == 1.0, verdict
-    assert verdict.components["tests_skipped"] == 0.0  # of those that count
-    assert (
-        verdict.components["tests_extra"] == 2.0
-    )  # the skipped one and the expected failure: nobody needs them
+    assert verdict.components["tests_skipped"] == 0.0  # none of the tests that count
+    assert verdict.components["tests_extra"] == 2.0, "the skipped test and the expected failure"
     suite = ET.fromstring((tmp_path / "junit-0.xml").read_bytes())[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("9", "0", "2")
     names = {f"{case.get('classname')}::{case.get('name')}" for case in suite if not len(case)}
@@ -58,7 +56,7 @@ def test_nothing_scores_0(bench: SuiteBench, tmp_path: Path) -> None:
     assert verdict.components["tests_uncollected"] == 2.0
     commands = ["pytest tests/test_tally.py", "pytest tests/test_zero.py && touch never"]
     bench.judge(tmp_path, {}, commands=commands)
-    for index in range(2):  # each file stands with the command that tried it, and is counted
+    for index in range(2):  # each file is counted with the command that tried to collect it
         suite = ET.fromstring((tmp_path / f"junit-{index}.xml").read_bytes())[0]
         names = [case.get("name") for case in suite]
         assert names == [["tests/test_tally.py"], ["tests/test_zero.py"]][index]
@@ -66,7 +64,7 @@ def test_nothing_scores_0(bench: SuiteBench, tmp_path: Path) -> None:
 
 
 def test_a_session_ends_as_its_tests_do_and_the_shell_goes_on(bench: SuiteBench, tmp_path: Path) -> None:
-    """The traps fail and do not count."""
+    """Our traps fail, but do not change the exit code."""
     command = "pytest tests/test_tally.py && pytest tests/test_zero.py"
     assert bench.judge(tmp_path, CODE, commands=[command]).reward == 1.0
     broken = CODE[MOST].replace("max(", "min(")
@@ -75,7 +73,7 @@ def test_a_session_ends_as_its_tests_do_and_the_shell_goes_on(bench: SuiteBench,
     assert "exit code 1" in verdict.output
 
 
-def test_an_installation_that_takes_too_long_is_no_test_that_does(tmp_path: Path) -> None:
+def test_an_installation_that_takes_too_long_is_not_a_test_timeout(tmp_path: Path) -> None:
     suite = Suite(commands=("pip install .", "pytest tests"), deleted=("tests",), count=1, expected=("gone",))
     ended = [
         {"event": "command", "command": at, "code": code, "seconds": 9.0} for at, code in ((0, None), (1, 4))
@@ -109,8 +107,8 @@ def test_partial_code_scores_what_its_junit_says(
     assert sum(not len(case) for case in suite) == passed
 
 
-def test_a_suite_that_is_ended_keeps_what_it_proved(bench: SuiteBench, tmp_path: Path) -> None:
-    """The suite is ended once the endless test runs, however fast this machine is."""
+def test_a_suite_that_is_killed_keeps_its_results(bench: SuiteBench, tmp_path: Path) -> None:
+    """The suite is killed once the endless test runs, at any speed of this machine."""
     hangs = "open('hangs', 'w').close()\n    __import__('time').sleep(999)"
     slow = CODE[MOST].replace("tally = Tally(words)", hangs)
     command = "pytest tests & until [ -e hangs ]; do sleep 0.1; done; kill -9 $!"
@@ -119,7 +117,7 @@ def test_a_suite_that_is_ended_keeps_what_it_proved(bench: SuiteBench, tmp_path:
     assert verdict.components["tests_unreported"] == 4.0
 
 
-def test_a_command_has_a_time_limit_and_what_follows_still_runs(bench: SuiteBench, tmp_path: Path) -> None:
+def test_a_command_has_a_time_limit_and_the_next_one_still_runs(bench: SuiteBench, tmp_path: Path) -> None:
     commands = ["setsid sleep 998 & sleep 999", "pytest tests; sleep 999"]
     verdict = bench.judge(tmp_path, CODE, commands=commands, command_seconds=1.0)
     assert verdict.reward is not None
@@ -128,7 +126,7 @@ def test_a_command_has_a_time_limit_and_what_follows_still_runs(bench: SuiteBenc
     assert verdict.components["failure_timeout"] == 7 - 7 * verdict.reward
 
 
-def test_commands_are_a_shells_and_the_installation_counts(bench: SuiteBench, tmp_path: Path) -> None:
+def test_commands_run_in_a_shell_and_the_installation_is_recorded(bench: SuiteBench, tmp_path: Path) -> None:
     verdict = bench.judge(
         tmp_path, CODE, commands=["touch x && " + INSTALLED[0], INSTALLED[1]], expected=PASSED
     )
@@ -136,7 +134,7 @@ def test_commands_are_a_shells_and_the_installation_counts(bench: SuiteBench, tm
 
 
 @pytest.mark.parametrize(("network", "installed"), [("open", 1.0), ("none", 0.0)])
-def test_who_installs_may_be_given_the_package_index_and_tests_never_are(
+def test_only_installations_may_reach_the_package_index(
     bench: SuiteBench, tmp_path: Path, network: Literal["open", "none"], installed: float
 ) -> None:
     publish_wheel(tmp_path / "index", "needle", "1.0", {"needle.py": ""})
@@ -154,7 +152,7 @@ def test_who_installs_may_be_given_the_package_index_and_tests_never_are(
     assert bool(asked) is bool(installed)
 
 
-def test_a_repository_that_is_no_repository_is_worth_0(bench: SuiteBench, tmp_path: Path) -> None:
+def test_a_workspace_of_links_scores_0(bench: SuiteBench, tmp_path: Path) -> None:
     script = (
         "ln -s / tally && mkdir tests && ln -s /etc/passwd tests/test_zero.py && ln -s /opt pyproject.toml"
     )
@@ -163,14 +161,14 @@ def test_a_repository_that_is_no_repository_is_worth_0(bench: SuiteBench, tmp_pa
     assert not verdict.error
 
 
-def test_a_suite_that_expects_more_than_is_published_is_our_failure(
+def test_a_suite_that_expects_more_tests_than_are_published_is_our_failure(
     bench: SuiteBench, tmp_path: Path
 ) -> None:
     with pytest.raises(VerifierError, match=r"7 tests of .* are expected to pass and 5 are published"):
         bench.judge(tmp_path, CODE, count=5)
 
 
-def test_a_suite_that_is_not_here_is_our_failure(bench: SuiteBench, tmp_path: Path) -> None:
+def test_a_suite_that_was_not_fetched_is_our_failure(bench: SuiteBench, tmp_path: Path) -> None:
     task = bench.task.model_copy(
         update={"verifier": bench.task.verifier.model_copy(update={"tests": tmp_path})}
     )
@@ -178,7 +176,7 @@ def test_a_suite_that_is_not_here_is_our_failure(bench: SuiteBench, tmp_path: Pa
         suite_of(task)
 
 
-def test_this_machine_itself_judges_nothing(bench: SuiteBench, tmp_path: Path) -> None:
+def test_the_local_sandbox_judges_nothing(bench: SuiteBench, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="use sandbox=docker"):
         bench.dataset.verifier.run(bench.task, suite_of(bench.task), tmp_path, LocalSandboxes(), tmp_path)
 
@@ -218,8 +216,8 @@ def test_earned():
 
 
 @pytest.mark.parametrize("tests", NO_TRUTHS)
-def test_what_is_no_ground_truth(bench: SuiteBench, tmp_path: Path, tests: str) -> None:
-    """64 coins, tossed twice, fall alike once in 10^19 times."""
+def test_suites_without_a_ground_truth(bench: SuiteBench, tmp_path: Path, tests: str) -> None:
+    """Two tosses of 64 coins agree with a probability of 10^-19."""
     text, why = NO_TRUTHS[tests]
     folder = make_folder(tmp_path / "tasks")
     files = {

@@ -1,4 +1,4 @@
-"""A made-up sweep of projects that were to be set up: what the verifier found, and what terminals ran."""
+"""A made-up sweep of projects to set up: figures of the verifier, and programs that terminals ran."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROJECTS = {
 }
 """Project -> its main language and its truth."""
 ENDS = ("same", "near", "far", "built", "nothing", "not run")
-"""What becomes of them, in their order, in the hands of an agent of skill 0; one of skill n does so much better."""
+"""Ends of the projects, in their order, for an agent of skill 0. An agent of skill n is n projects better."""
 WORK = {
     "tool_kinds": ("execute", "read", "edit", "execute", "execute", "finish"),
     "tool_phases": ("setup", "setup", "dependencies", "dependencies", "testing", "other"),
@@ -29,14 +29,14 @@ WORK = {
 
 
 def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
-    """What the verifier says of a project that ended so."""
+    """Return the verifier's figures of a project with this end and this truth."""
     passed, failed, skipped = truth
     ran = {
         "same": truth,
         "near": (passed - 1, failed, skipped),
         "far": (passed // 2, failed + 4, skipped),
     }.get(end)
-    said = {
+    figures = {
         "built": float(end != "nothing"),
         "tests_executed": float(ran is not None),
         "script_size": 9.0,
@@ -44,16 +44,16 @@ def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
         **{f"truth_{name}": float(count) for name, count in zip(OUTCOMES, truth, strict=True)},
     }
     if ran is None:
-        return said
+        return figures
     found = deviations(truth, ran)
     away = {"deviation": found.mean, "total_deviation": found.total, "close": float(found.close)}
-    return said | away | {f"agent_{name}": float(count) for name, count in zip(OUTCOMES, ran, strict=True)}
+    return figures | away | {f"agent_{name}": float(count) for name, count in zip(OUTCOMES, ran, strict=True)}
 
 
 def sweep_of_projects(
     agents: dict[str, int] | None = None, **everywhere: Any
 ) -> tuple[list[PlannedRow], dict[str, TrialRecord]]:
-    """The oracle, and agents of a given skill, on six projects."""
+    """Return a sweep of the oracle, and of agents by their skill, on six projects."""
     planned, records = [], {}
     for agent, skill in {"oracle": len(ENDS), **(agents or {"codex": 0, "execution_agent": 1})}.items():
         for at, (task, (language, truth)) in enumerate(PROJECTS.items()):
@@ -63,14 +63,14 @@ def sweep_of_projects(
             end = ENDS[max(at - skill, 0)]
             if end == "not run":
                 continue
-            said = components(end, truth)
-            reward = max(0.0, 1 - said["total_deviation"] / 100) if said["tests_executed"] else 0.0
+            figures = components(end, truth)
+            reward = max(0.0, 1 - figures["total_deviation"] / 100) if figures["tests_executed"] else 0.0
             records[trial.key] = record(
                 trial,
                 **{
                     "passed": reward >= 0.9,
                     "reward": reward,
-                    "verdict": Verdict(reward=reward, components=said),
+                    "verdict": Verdict(reward=reward, components=figures),
                     **({} if agent == "oracle" else WORK),
                     **everywhere,
                 },

@@ -48,10 +48,10 @@ def test_a_whole_task(bench: ProjectSetupBench) -> None:
 
 
 def test_the_context_holds_the_project_and_no_answers(bench: ProjectSetupBench) -> None:
-    said: list[str] = []
-    bench.prepare(said.append)
-    bench.prepare(said.append)
-    assert said == ["Fetching project tally", "Fetching the oracle of tally"]
+    messages: list[str] = []
+    bench.prepare(messages.append)
+    bench.prepare(messages.append)
+    assert messages == ["Fetching project tally", "Fetching the oracle of tally"]
     context = only(bench).environment.context
     assert context is not None
     found = {path.relative_to(context).as_posix() for path in context.rglob("*") if path.is_file()}
@@ -94,7 +94,7 @@ def test_a_task_file_that_is_not_yaml_is_refused(bench: ProjectSetupBench) -> No
     assert "is not YAML" in str(only(bench).refused)
 
 
-def test_without_a_truth_nothing_is_judged(bench: ProjectSetupBench) -> None:
+def test_a_task_without_a_truth_is_refused(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / TRUTH).unlink()
     assert only(bench).refused == "Nobody has recorded what its tests do here: run job=verify_ground_truth."
     assert only(bench.model_copy(update={"truthless": True})).refused is None
@@ -103,7 +103,7 @@ def test_without_a_truth_nothing_is_judged(bench: ProjectSetupBench) -> None:
 
 
 @pytest.mark.parametrize("what", ["script", "recipe", "project", "image", "base"])
-def test_a_truth_holds_for_what_it_was_found_with(
+def test_a_truth_holds_only_for_its_project_scripts_and_image(
     bench: ProjectSetupBench, tmp_path: Path, what: str
 ) -> None:
     assert only(bench).refused is None
@@ -122,7 +122,7 @@ def test_a_truth_holds_for_what_it_was_found_with(
     assert str(only(bench).refused).startswith("Its project, scripts or image are not those")
 
 
-def test_somebody_elses_figures_need_no_scripts(bench: ProjectSetupBench) -> None:
+def test_published_figures_need_no_scripts(bench: ProjectSetupBench) -> None:
     folder = bench.root / "tally"
     for name in SCRIPTS:
         (folder / SOLUTION / name).unlink()
@@ -132,7 +132,7 @@ def test_somebody_elses_figures_need_no_scripts(bench: ProjectSetupBench) -> Non
     assert task.solution is None
 
 
-def test_what_shapes_a_result_is_in_the_digest(bench: ProjectSetupBench) -> None:
+def test_everything_that_changes_a_result_changes_the_digest(bench: ProjectSetupBench) -> None:
     before = only(bench)
     add_truth(bench, bench.root / "tally", Outcomes(passed=8))
     truth = only(bench)
@@ -143,7 +143,7 @@ def test_what_shapes_a_result_is_in_the_digest(bench: ProjectSetupBench) -> None
     assert before.environment.digest == limits.environment.digest
 
 
-def test_what_came_must_be_what_the_task_says(bench: ProjectSetupBench) -> None:
+def test_a_project_with_another_digest_is_refused(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / "upstream" / "README.md").write_text("other")
     with pytest.raises(ConfigError, match=r"its digest is .* but the task says"):
         bench.prepare(lambda _: None)
@@ -198,7 +198,7 @@ def fetched(bench: ProjectSetupBench, archive: Path) -> Path:
 
 @pytest.mark.parametrize("suffix", [".tar.gz", ".zip"])
 @pytest.mark.parametrize("top", ["", "tally-1.0/"])
-def test_an_archive_is_taken_with_or_without_a_folder_of_its_own(
+def test_an_archive_may_have_a_top_folder_or_none(
     bench: ProjectSetupBench, tmp_path: Path, suffix: str, top: str
 ) -> None:
     archive = packed(tmp_path / f"tally{suffix}", {f"{top}README": "x", f"{top}configure": "#!/bin/sh\n"})
@@ -211,7 +211,7 @@ def test_an_archive_is_taken_with_or_without_a_folder_of_its_own(
 
 @pytest.mark.parametrize("suffix", [".tar.gz", ".zip"])
 @pytest.mark.parametrize("path", ["../../escaped", "/tmp/../escaped", "tally/../../../escaped"])
-def test_nothing_of_an_archive_leaves_its_place(
+def test_no_member_of_an_archive_leaves_its_folder(
     bench: ProjectSetupBench, tmp_path: Path, suffix: str, path: str
 ) -> None:
     archive = packed(tmp_path / f"evil{suffix}", {"tally/README": "x", path: "y"})
@@ -232,13 +232,13 @@ def test_a_link_that_leaves_its_archive_is_refused(bench: ProjectSetupBench, tmp
         fetched(bench, archive)
 
 
-def test_a_file_that_is_no_archive_is_refused(bench: ProjectSetupBench, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_refused(bench: ProjectSetupBench, tmp_path: Path) -> None:
     (tmp_path / "notes.tar.gz").write_text("not packed")
     with pytest.raises(ConfigError, match="cannot be unpacked"):
         fetched(bench, tmp_path / "notes.tar.gz")
 
 
-def test_of_a_checkout_neither_secrets_nor_history_are_taken(
+def test_neither_secrets_nor_history_of_a_checkout_are_copied(
     bench: ProjectSetupBench, tmp_path: Path
 ) -> None:
     checkout = tmp_path / "checkout"
@@ -254,7 +254,7 @@ def test_of_a_checkout_neither_secrets_nor_history_are_taken(
     assert {path.name for path in (context / PROJECT).iterdir()} == {"a.py", "new.py", ".gitignore"}
 
 
-def test_a_clone_in_a_checkout_leaves_its_secrets_too(tmp_path: Path) -> None:
+def test_secrets_of_a_clone_inside_a_checkout_are_not_copied(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "", "clone/b.py": "", "clone/.env": "KEY=1", "clone/.gitignore": ".env\n"})
     for place in (tmp_path, tmp_path / "clone"):
         subprocess.run(["git", "init", "--quiet", str(place)], check=True)
@@ -280,7 +280,9 @@ def test_a_checkout_runs_nothing_on_this_machine(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_pipes_and_links_of_a_folder(bench: ProjectSetupBench, tmp_path: Path) -> None:
+def test_pipes_of_a_folder_are_left_out_and_links_are_copied_as_links(
+    bench: ProjectSetupBench, tmp_path: Path
+) -> None:
     place = tmp_path / "odd"
     write(place, {"deep/a.py": "x"})
     os.mkfifo(place / "pipe")
@@ -325,11 +327,11 @@ def test_a_named_project_becomes_a_task(tmp_path: Path) -> None:
         ("/", "project"),
     ],
 )
-def test_what_a_project_is_rename_command(given: str, name: str) -> None:
+def test_names_of_given_projects(given: str, name: str) -> None:
     assert given_project.named(given) == name
 
 
-def test_projects_that_cannot_be_taken(tmp_path: Path) -> None:
+def test_projects_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("no archive")
     write(tmp_path / "large", {"a": "x" * 3000})
@@ -347,7 +349,7 @@ def test_projects_that_cannot_be_taken(tmp_path: Path) -> None:
         given_project.described("https://git.example/tally", 2000)
 
 
-def test_an_archive_that_unpacks_to_more_than_it_is(tmp_path: Path) -> None:
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     for name in ("bomb.tar.gz", "bomb.zip"):
         archive = packed(tmp_path / name, {"zeros": "0" * 5_000_000})
         assert size(archive) == 5_000_000

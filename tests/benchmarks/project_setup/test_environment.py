@@ -1,4 +1,4 @@
-"""job=environment from the command line: a project in; two scripts, results and an account out."""
+"""job=environment from the command line: from a project to two scripts, results and an account."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def step(name: str, **args: str) -> Behaviour:
 
 
 @pytest.mark.docker
-def test_a_project_is_set_up_and_what_comes_of_it_is_accounted_for(
+def test_a_project_is_set_up_and_its_account_is_written(
     door: Door, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_API_KEY", "sk-fake")
@@ -91,7 +91,9 @@ def test_a_project_is_set_up_and_what_comes_of_it_is_accounted_for(
 
 
 @pytest.mark.docker
-def test_what_is_found_becomes_a_tasks_recorded_solution(door: Door, project: Path, tmp_path: Path) -> None:
+def test_the_scripts_become_the_recorded_solution_of_a_task(
+    door: Door, project: Path, tmp_path: Path
+) -> None:
     """`oracle` applies the recorded scripts like any other agent; what it leaves then gives a truth."""
     write(place(door) / "task" / "sums" / "solution", SCRIPTS)
     assert door("job=environment", f"project={project}", "agent=oracle", "name=mine").code == 0
@@ -112,7 +114,9 @@ def test_what_is_found_becomes_a_tasks_recorded_solution(door: Door, project: Pa
 
 
 @pytest.mark.docker
-def test_without_a_test_it_ends_otherwise_and_says_why(door: Door, project: Path, tmp_path: Path) -> None:
+def test_a_project_without_a_test_has_its_own_exit_code_and_a_reason(
+    door: Door, project: Path, tmp_path: Path
+) -> None:
     with tarfile.open(tmp_path / "sums-1.0.tar.gz", "w:gz") as tar:
         tar.add(project, "sums-1.0")
     folder = place(door, project="sums-1.0")
@@ -127,7 +131,7 @@ def test_without_a_test_it_ends_otherwise_and_says_why(door: Door, project: Path
     assert ended.out.rstrip().endswith(str(folder))
 
 
-def test_an_image_without_a_test_was_built() -> None:
+def test_an_image_without_a_test_counts_as_built_in_the_summary() -> None:
     why = ErrorInfo(type="no_tests", message="run_tests.sh ended with exit code 5.", phase="verify")
     text = account("sums", trial_record(), Rerun(built=False, image="sha256:1", error=why), dockerfile=None)
     assert "The image was built, and no test was executed." in text
@@ -148,7 +152,7 @@ def test_the_account_of_what_went_wrong_is_plain_text() -> None:
     assert "\x1b" not in text
 
 
-def test_nothing_is_started_for_what_cannot_be_done(
+def test_impossible_requests_are_refused_before_anything_starts(
     door: Door, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

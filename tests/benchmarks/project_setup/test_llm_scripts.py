@@ -1,4 +1,4 @@
-"""The baseline of one general script per language: its deliverables, and who pays."""
+"""The baseline of one general script per language: its deliverables and its costs."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def deliver(task: Task, tmp_path: Path) -> Callable[[str], Delivered]:
         with LocalSandboxes().open(spec) as sandbox:
             bench = FakeBench(sandbox, tmp_path / "cache", lambda _: answer)
             code = LlmScripts().run(task, bench)
-            said = sandbox.exec(ExecSpec(argv=("sh", "-c", f"cat {SCRIPT}; cat {DOCKERFILE} >&2")))
-        return Delivered(code, said.stdout, said.stderr, bench)
+            files = sandbox.exec(ExecSpec(argv=("sh", "-c", f"cat {SCRIPT}; cat {DOCKERFILE} >&2")))
+        return Delivered(code, files.stdout, files.stderr, bench)
 
     return run
 
@@ -82,7 +82,7 @@ def test_the_next_project_of_the_language_gets_the_same_script(
     assert (found.code, found.script, found.bench.asked, found.bench.used) == (0, SCRIPTED, [], [])
 
 
-def test_a_model_that_writes_nothing_delivers_nothing_and_is_asked_again_by_the_next_trial(
+def test_an_empty_answer_delivers_nothing_and_the_next_trial_asks_again(
     deliver: Callable[[str], Delivered],
 ) -> None:
     found = deliver("```bash\n```")

@@ -1,4 +1,4 @@
-"""What a report says of projects that were to be set up, and that it is silent where there are none."""
+"""Sections on projects to set up, and reports without them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NAMES = ["projects", "projects-each", "projects-languages", "projects-work"]
 
 
 @pytest.fixture(scope="module")
-def told(projects: Findings) -> dict[str, Section]:
-    """Codex: same, near, far, built, nothing, not run; execution_agent does one better."""
+def by_name(projects: Findings) -> dict[str, Section]:
+    """Return the sections by name. Codex ends as in `ENDS`; execution_agent is one project better."""
     return sections(projects)
 
 
@@ -36,12 +36,12 @@ def tables(section: Section) -> list[list[list[str]]]:
     ]
 
 
-def test_sections_in_the_papers_order(told: dict[str, Section]) -> None:
-    assert list(told) == NAMES, "no ablation without variants of the agent"
+def test_sections_in_the_papers_order(by_name: dict[str, Section]) -> None:
+    assert list(by_name) == NAMES, "no ablation without variants of the agent"
 
 
-def test_table_2_counts_what_was_not_run(told: dict[str, Section]) -> None:
-    reached, away, scripts = tables(told["projects"])
+def test_table_2_counts_what_was_not_run(by_name: dict[str, Section]) -> None:
+    reached, away, scripts = tables(by_name["projects"])
     assert reached == [
         ["execution_agent", "glm", "5/6", "4/6", "3/6", "2/6", "0.088", "0.2"],
         ["codex", "glm", "4/6", "3/6", "2/6", "1/6", "0.10", "0.2"],
@@ -52,8 +52,8 @@ def test_table_2_counts_what_was_not_run(told: dict[str, Section]) -> None:
     assert {row[0]: row[2:] for row in scripts}["codex"] == ["9", "9", "9", "0.063", "0.16", "0", "1/5"]
 
 
-def test_table_1_has_every_project_with_its_truth_and_its_marks(told: dict[str, Section]) -> None:
-    each = tables(told["projects-each"])[0]
+def test_table_1_has_every_project_with_its_truth_and_its_marks(by_name: dict[str, Section]) -> None:
+    each = tables(by_name["projects-each"])[0]
     assert len(each) == 18
     codex = {row[0]: row for row in each if row[5] == "codex"}
     assert codex["easy-1"] == ["easy-1", "python", "95", "0", "5", "codex", "glm", "95", "0", "5"]
@@ -63,14 +63,14 @@ def test_table_1_has_every_project_with_its_truth_and_its_marks(told: dict[str, 
         ["-"] * 3,
         ["not run"] * 3,
     ]
-    table = told["projects-each"].blocks[0]
+    table = by_name["projects-each"].blocks[0]
     assert isinstance(table, Table)
     best = [row[0].text for row in table.rows if row[5].text == "codex" and row[7].tone == "best"]
     assert best == ["easy-1"], "identical results are marked"
 
 
-def test_figure_8_adds_up_to_what_was_planned(told: dict[str, Section]) -> None:
-    by_language = tables(told["projects-languages"])[0]
+def test_figure_8_adds_up_to_what_was_planned(by_name: dict[str, Section]) -> None:
+    by_language = tables(by_name["projects-languages"])[0]
     assert [row for row in by_language if row[1] == "codex"] == [
         ["c", "codex", "glm", "3", "1", "0"],
         ["javascript", "codex", "glm", "1", "1", "1"],
@@ -78,8 +78,8 @@ def test_figure_8_adds_up_to_what_was_planned(told: dict[str, Section]) -> None:
     ]
 
 
-def test_how_agents_worked(told: dict[str, Section]) -> None:
-    programs, kinds, phases = tables(told["projects-work"])
+def test_how_agents_worked(by_name: dict[str, Section]) -> None:
+    programs, kinds, phases = tables(by_name["projects-work"])
     assert {row[0] for row in programs} == {"codex", "execution_agent"}, "the oracle has no model"
     assert programs[-1] == ["codex", "glm", "25", *["20.0%"] * 5, "0.0%"]
     assert kinds[-1][:5] == ["codex", "glm", "6.0", "16.7%", "50.0%"]
@@ -88,26 +88,26 @@ def test_how_agents_worked(told: dict[str, Section]) -> None:
 
 def test_variants_of_the_agent_are_table_3(tmp_path: Path) -> None:
     agents = {"execution_agent": 2, "execution_agent_no_feedback": 0, "codex": 4}
-    told = sections(findings(tmp_path, *sweep_of_projects(agents)))
-    assert [row[:5] for row in tables(told["projects-ablation"])[0]] == [
+    by_name = sections(findings(tmp_path, *sweep_of_projects(agents)))
+    assert [row[:5] for row in tables(by_name["projects-ablation"])[0]] == [
         ["execution_agent", "glm", "6/6", "5/6", "4/6"],
         ["execution_agent_no_feedback", "glm", "4/6", "3/6", "2/6"],
     ]
 
 
-def test_a_sweep_in_which_nobody_delivered_anything(tmp_path: Path) -> None:
+def test_a_sweep_without_deliverables(tmp_path: Path) -> None:
     nothing = Verdict(reward=0.0, components={"built": 0.0, "tests_executed": 0.0})
-    told = sections(findings(tmp_path, *sweep_of_projects(verdict=nothing, reward=0.0, passed=False)))
-    assert {tuple(row[2:6]) for row in tables(told["projects"])[0]} == {("0/6",) * 4}
-    assert len(tables(told["projects"])) == 2, "nothing is off, and nothing is said of it"
+    by_name = sections(findings(tmp_path, *sweep_of_projects(verdict=nothing, reward=0.0, passed=False)))
+    assert {tuple(row[2:6]) for row in tables(by_name["projects"])[0]} == {("0/6",) * 4}
+    assert len(tables(by_name["projects"])) == 2, "there is no table of deviations"
 
 
-def test_agents_of_whose_work_nothing_is_recorded(tmp_path: Path) -> None:
-    told = sections(findings(tmp_path, *sweep_of_projects(tool_kinds=(), tool_phases=(), programs=())))
-    assert "projects-work" not in told
+def test_agents_without_a_record_of_their_work(tmp_path: Path) -> None:
+    by_name = sections(findings(tmp_path, *sweep_of_projects(tool_kinds=(), tool_phases=(), programs=())))
+    assert "projects-work" not in by_name
 
 
-def test_a_sweep_without_projects_has_none_of_them(tmp_path: Path) -> None:
+def test_a_sweep_without_projects_has_no_such_section(tmp_path: Path) -> None:
     assert not sections(findings(tmp_path, *sweep_of_four()))
 
 

@@ -1,4 +1,4 @@
-"""The projects that are shipped: their recorded scripts deviate from no truth, and nothing executes no test."""
+"""Shipped projects: their recorded scripts reproduce the truth, and doing nothing executes no test."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from tests.support.project_factory import project_bench
 SHIPPED = ROOT / "tasks" / "execution"
 NAMES = sorted(path.parent.name for path in SHIPPED.glob(f"*/{TASK}"))
 BUSY_SECONDS = 1800
-"""Where nothing is cached yet, the tools of four languages are installed."""
+"""Time limit for a project. An empty cache means that the tools of four languages are installed."""
 ASKS_A_MIRROR = (
     "apt-get update -qq -o APT::Update::Error-Mode=any -o Acquire::http::Timeout=30 -o Acquire::Languages=none "
     "-o Acquire::IndexTargets::deb::Packages::DefaultEnabled=false"
 )
-"""Fails where there is none; fetches no list of packages."""
+"""Command that fails without a mirror, and fetches no list of packages."""
 PERMISSIVE = {"Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "Zlib"}
 
 Try = Callable[[str, Agent], TrialRecord]
@@ -68,14 +68,14 @@ def test_there_are_several_languages_and_ways_to_build() -> None:
 
 @pytest.fixture(scope="session")
 def cache(common: Path) -> Path:
-    """For what is fetched."""
+    """Return the folder for fetched projects."""
     base_image.ensure(connect(), print)
     return common / "projects"
 
 
 @pytest.fixture(scope="session")
 def _packages() -> None:
-    """Skips what installs Debian's packages on the engine's network where that has a way to none."""
+    """Skip tests that install Debian's packages if the engine's network reaches no mirror."""
     base_image.ensure(connect(), print)
     environment, sandboxes = Environment(image=base_image.tag()), DockerSandboxes()
     image = sandboxes.image(environment)
@@ -88,7 +88,7 @@ def _packages() -> None:
 
 @pytest.fixture
 def attempt(tmp_path: Path, cache: Path) -> Try:
-    """One trial of a shipped project."""
+    """Return a function that runs one trial of a shipped project."""
 
     def attempt(name: str, agent: Agent) -> TrialRecord:
         dataset = project_bench(SHIPPED, cache, include=(name,))
@@ -106,12 +106,12 @@ def attempt(tmp_path: Path, cache: Path) -> Try:
 @pytest.mark.timeout(BUSY_SECONDS)
 @pytest.mark.usefixtures("_packages")
 @pytest.mark.parametrize("name", NAMES)
-def test_recorded_scripts_deviate_from_no_truth(attempt: Try, tmp_path: Path, name: str) -> None:
+def test_recorded_scripts_reproduce_the_truth(attempt: Try, tmp_path: Path, name: str) -> None:
     record = attempt(name, Oracle())
     assert (record.status, record.reward) == ("completed", 1.0), record.verdict
     assert record.verdict
-    said = record.verdict.components
-    assert {name: said[name] for name in ("built", "tests_executed", "total_deviation", "close")} == {
+    figures = record.verdict.components
+    assert {name: figures[name] for name in ("built", "tests_executed", "total_deviation", "close")} == {
         "built": 1.0,
         "tests_executed": 1.0,
         "total_deviation": 0.0,
@@ -126,8 +126,8 @@ def test_recorded_scripts_deviate_from_no_truth(attempt: Try, tmp_path: Path, na
 
 @pytest.mark.docker
 @pytest.mark.timeout(BUSY_SECONDS)
-def test_nothing_executes_no_test(attempt: Try) -> None:
-    """Of one project: without a script nothing of a project is looked at."""
+def test_an_agent_that_does_nothing_executes_no_test(attempt: Try) -> None:
+    """One project is enough: without a script, nothing of a project is looked at."""
     record = attempt(NAMES[0], Nop())
     assert (record.status, record.reward) == ("completed", 0.0), record.verdict
     assert record.verdict

@@ -53,7 +53,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
 
 @contextmanager
 def agents(files: Mapping[str, str], script: str = "true") -> Iterator[Sandbox]:
-    """Return a sandbox with what an agent left; the verifier reads only its files."""
+    """Open a sandbox with what an agent left; the verifier reads only its files."""
     environment = Environment(workdir="/workspace")
     spec = SandboxSpec(name="agent", image=Image(id="", reference=""), environment=environment)
     with LocalSandboxes().open(spec) as sandbox:
@@ -74,17 +74,23 @@ def judged(task: Task, tmp_path: Path) -> Callable[..., Verdict]:
 
 
 @pytest.mark.docker
-def test_what_the_tests_do_from_scratch_is_compared_with_the_truth(
+def test_results_from_scratch_are_compared_with_the_truth(
     judged: Callable[..., Verdict], tmp_path: Path
 ) -> None:
     dockerfile = f'{DOCKERFILE}RUN rm -r /workspace/project/tests\nUSER nobody\nENTRYPOINT ["false"]\n'
     verdict = judged(dockerfile, f"printf '\\033[31mred\\007\\n'\n{UNITTEST}")
     assert verdict.reward == 1.0
-    said = {"built": 1.0, "tests_executed": 1.0, "script_size": 2.0, "claim_differs": 0.0}
+    figures = {"built": 1.0, "tests_executed": 1.0, "script_size": 2.0, "claim_differs": 0.0}
     numbers = {
         f"{whose}_{name}": float(value) for whose in ("agent", "truth", "claimed") for name, value in TRUE
     }
-    assert verdict.components == {**said, **numbers, "deviation": 0.0, "total_deviation": 0.0, "close": 1.0}
+    assert verdict.components == {
+        **figures,
+        **numbers,
+        "deviation": 0.0,
+        "total_deviation": 0.0,
+        "close": 1.0,
+    }
     assert verdict.exit_code == 1
     assert verdict.output.startswith("red\n")
     found = measured_in(tmp_path)
@@ -96,7 +102,7 @@ def test_what_the_tests_do_from_scratch_is_compared_with_the_truth(
 
 
 @pytest.mark.docker
-def test_what_a_script_prints_itself_is_no_test(judged: Callable[..., Verdict], tmp_path: Path) -> None:
+def test_what_a_script_prints_itself_is_not_a_test(judged: Callable[..., Verdict], tmp_path: Path) -> None:
     claim = json.dumps({"passed": 118, "failed": 0, "skipped": 0})
     script = "grep -o eth0 /proc/net/dev; echo '===== 118 passed in 1.00s ====='; read answer; exit 4"
     verdict = judged(DOCKERFILE, script, claim)
@@ -127,7 +133,7 @@ def test_a_script_that_fills_its_disk_is_ended(
 
 @pytest.mark.docker
 @pytest.mark.parametrize(
-    ("dockerfile", "said"),
+    ("dockerfile", "message"),
     [
         ("FROM scratch\nCOPY project /workspace/project\n", "needs a shell and coreutils"),
         (f"{DOCKERFILE}RUN rm -r /workspace && touch /workspace\n", "does not start"),
@@ -135,15 +141,15 @@ def test_a_script_that_fills_its_disk_is_ended(
     ],
     ids=["no shell", "a file for a folder", "a loop"],
 )
-def test_an_image_that_cannot_be_used_is_a_value(task: Task, dockerfile: str, said: str) -> None:
+def test_an_unusable_image_is_a_value_with_a_reason(task: Task, dockerfile: str, message: str) -> None:
     found = rerun(task, Deliverables(dockerfile, UNITTEST), DockerSandboxes())
     assert not found.built
     assert found.error
-    assert said in found.error.message
+    assert message in found.error.message
 
 
 @pytest.mark.docker
-def test_what_is_no_regular_file_is_not_delivered(task: Task) -> None:
+def test_only_regular_files_are_deliverables(task: Task) -> None:
     script = "ln -s /etc/passwd Dockerfile; mkdir run_tests.sh; head -c 2M /dev/zero > results.json"
     sandboxes = DockerSandboxes()
     spec = SandboxSpec(name="agent", image=sandboxes.image(task.environment), environment=task.environment)
@@ -152,12 +158,12 @@ def test_what_is_no_regular_file_is_not_delivered(task: Task) -> None:
         assert taken_from(sandbox).missing == ("Dockerfile", "run_tests.sh", "results.json")
 
 
-def test_what_is_no_text_is_not_delivered() -> None:
+def test_only_text_files_are_deliverables() -> None:
     with agents({"run_tests.sh": "true"}, "printf '\\377' > Dockerfile") as sandbox:
         assert taken_from(sandbox) == Deliverables(script="true")
 
 
-def test_who_delivers_nothing_has_executed_nothing(task: Task, tmp_path: Path) -> None:
+def test_without_a_dockerfile_no_test_is_executed(task: Task, tmp_path: Path) -> None:
     with agents({"run_tests.sh": UNITTEST}) as sandbox:
         verdict = ProjectSetupVerifier().verify(Submission(task, sandbox, DockerSandboxes(), tmp_path))
     truth = {f"truth_{name}": float(value) for name, value in TRUE}
@@ -169,7 +175,7 @@ def test_who_delivers_nothing_has_executed_nothing(task: Task, tmp_path: Path) -
     assert "no Dockerfile" in found.error.message
 
 
-def test_without_an_engine_nothing_is_judged(task: Task, tmp_path: Path) -> None:
+def test_the_local_sandbox_judges_nothing(task: Task, tmp_path: Path) -> None:
     files = {"Dockerfile": DOCKERFILE, "run_tests.sh": UNITTEST}
     with agents(files) as sandbox, pytest.raises(ConfigError, match="use sandbox=docker"):
         ProjectSetupVerifier().verify(Submission(task, sandbox, LocalSandboxes(), tmp_path))
@@ -191,14 +197,14 @@ def of(*numbers: int) -> Outcomes:
         ((0, 0, 0), (1, 0, 0), 0.0),
     ],
 )
-def test_the_reward_is_one_less_the_total_deviation(
+def test_the_reward_is_one_minus_the_total_deviation(
     truth: tuple[int, int, int] | None, found: tuple[int, int, int] | None, expected: float
 ) -> None:
     known = Truth(outcomes=of(*truth), origin="here") if truth else None
     assert reward(known, of(*found) if found else None) == pytest.approx(expected)
 
 
-def test_figures_that_are_not_defined_are_absent() -> None:
+def test_undefined_figures_are_absent() -> None:
     reading = Reading(framework="tap", outcomes=of(3, 1, 0), way="output")
     found = Rerun(built=True, readings=(reading,), error=ErrorInfo(type="refused", message="x"))
     figures = components(Truth(outcomes=of(0, 0, 0), origin="here"), found)
@@ -211,7 +217,7 @@ def test_figures_that_are_not_defined_are_absent() -> None:
     ("results", "expected"),
     [("", None), ("[]", None), ('{"passed": -1, "failed": 0, "skipped": 0}', None), (RESULTS, 1.0)],
 )
-def test_what_the_agent_says_itself_is_recorded(
+def test_the_agents_own_numbers_are_recorded(
     task: Task, tmp_path: Path, results: str, expected: float | None
 ) -> None:
     with agents({"results.json": results}) as sandbox:
@@ -220,12 +226,12 @@ def test_what_the_agent_says_itself_is_recorded(
     assert verdict.components.get("claimed_passed") == (2.0 if expected else None)
 
 
-def test_a_truth_that_cannot_be_read_says_so(task: Task, tmp_path: Path) -> None:
+def test_an_unreadable_truth_is_an_error(task: Task, tmp_path: Path) -> None:
     (tmp_path / "truth.json").write_text('{"outcomes": 3}')
     broken = task.model_copy(update={"verifier": VerifierSpec(tests=tmp_path)})
     with pytest.raises(VerifierError, match="The truth of sums"):
         truth_of(broken)
 
 
-def test_output_is_plain() -> None:
+def test_output_loses_colours_and_control_characters() -> None:
     assert plain("a\x1b[1;31mred\x1b[0m\r\nb\x07\x1b]0;title\x07\tc\x00") == "ared\nb\tc"

@@ -1,13 +1,10 @@
-"""Honest set-ups whose tests the watcher must see, on this machine."""
+"""Honest set-ups whose tests the watcher must observe, on this machine."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.benchmarks.project_setup.watch_inside.shim import reporting_env
 from tests.support.watch_bench import TESTS, TRUE, results, watch
 
@@ -63,7 +60,7 @@ def test_unittest_is_seen_wherever_its_python_is(script: str) -> None:
         ("type cd", "cd is a shell builtin"),
     ],
 )
-def test_who_asks_for_a_program_hears_whether_there_is_one(question: str, answer: str) -> None:
+def test_shell_lookups_find_a_program_only_if_it_exists(question: str, answer: str) -> None:
     watched = watch(
         f'IFS=,; said=$({question} 2> /dev/null); code=$?; [ -x "$said" ] && said=file; echo $code:$said'
     )
@@ -92,30 +89,14 @@ def test_what_a_silent_program_prints_last_is_read() -> None:
     assert results(watch(f"python3 {UNITTEST}", files), files=files) == ([("unittest", TRUE)], "")
 
 
-def test_go_tells_of_tests_whatever_its_flags_are() -> None:
+def test_go_is_verbose_whatever_its_flags_are() -> None:
     assert reporting_env({})["GOFLAGS"] == "-v"
     assert reporting_env({"GOFLAGS": "-mod=vendor -v"})["GOFLAGS"] == "-mod=vendor -v"
     assert reporting_env({"GOFLAGS": "-mod=vendor"})["GOFLAGS"] == "-v -mod=vendor"
 
 
-def test_a_conftest_beside_tests_is_looked_at_though_only_workers_load_it() -> None:
+def test_a_conftest_that_only_workers_load_is_checked_too() -> None:
     script = "echo 'x = 1' > tests/conftest.py; python3 -m pytest -q --noconftest tests"
     found, refused = results(watch(script))
     assert found == []
     assert "conftest.py is not as the project published it" in refused
-
-
-def test_what_shapes_a_reward_is_in_the_judges_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, read, seen = ProjectSetupVerifier().shaping, Path.read_bytes, set()
-
-    def changed(path: Path) -> bytes:
-        seen.add(f"{path.parent.name}/{path.name}")
-        return read(path) + b"#" * (path.name == "deviations.py")
-
-    monkeypatch.setattr(Path, "read_bytes", changed)
-    assert ProjectSetupVerifier().shaping != before
-    judges = {"rerun.py", "watched_results.py", "execution.py"}
-    assert seen >= {f"verifiers/{name}" for name in judges} | {
-        "frameworks/tap.py",
-        "watch_inside/sessions.py",
-    }

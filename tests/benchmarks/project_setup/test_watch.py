@@ -21,13 +21,13 @@ def test_results_of_unittest_are_read_from_what_it_prints() -> None:
     assert watched.output.endswith("ended: 1\n")
 
 
-def test_results_of_pytest_are_told_by_its_plugin_wherever_it_is() -> None:
+def test_the_plugin_reports_the_results_of_pytest_wherever_it_is() -> None:
     watched = watch('"$PY" -m pytest tests')
     assert not watched.runs
     assert results(watched) == ([("pytest", TRUE)], "")
 
 
-def test_the_plugin_changes_nothing_of_what_pytest_prints() -> None:
+def test_the_plugin_does_not_change_what_pytest_prints() -> None:
     plain = watch('env -u PYTHONPATH "$PY" -m pytest tests')
     seen = watch("python3 -m pytest tests")
     lines = [
@@ -44,7 +44,7 @@ def test_a_test_that_runs_twice_counts_once() -> None:
     assert sum((outcomes for _, outcomes in found), Outcomes()) == TRUE
 
 
-def test_a_pytest_within_a_test_tells_nothing() -> None:
+def test_a_pytest_inside_a_test_reports_nothing() -> None:
     inner = {
         "tests/test_run.py": "import pytest, subprocess, sys\ndef test_runs():\n"
         "    subprocess.run([sys.executable, '-m', 'pytest', 'inner.py'])\n    pytest.main(['inner.py'])\n",
@@ -65,7 +65,7 @@ def test_a_virtual_environment_that_is_activated_hides_no_program() -> None:
     assert results(watched) == ([("unittest", TRUE)], "")
 
 
-def test_who_asks_where_a_program_is_hears_of_a_file() -> None:
+def test_shell_lookups_name_a_file() -> None:
     script = """
         ln -s "$(command -v python3)" other; ./other -c 'print("linked")'
         command -v no-such-program mocha tap || echo none; command -v cd
@@ -73,7 +73,7 @@ def test_who_asks_where_a_program_is_hears_of_a_file() -> None:
     assert watch(script).output.splitlines() == ["linked", "none", "cd"]
 
 
-def test_a_program_that_is_installed_on_the_way_is_seen() -> None:
+def test_a_program_that_the_script_installs_is_seen() -> None:
     script = """
         command -v prove-it mocha && exit 9
         printf '#!/bin/sh\\necho ran\\n' > $BIN/mocha; chmod +x $BIN/mocha
@@ -92,7 +92,7 @@ def test_programs_under_usual_paths_are_seen() -> None:
     assert results(watched) == ([("unittest", TRUE)], "")
 
 
-def test_the_outermost_program_is_recorded_and_those_within_pass() -> None:
+def test_only_the_outermost_program_is_recorded() -> None:
     script = """
         printf '#!/bin/sh\\npython3 -c "print(1)"\\n' > $BIN/npm; chmod +x $BIN/npm
         until [ "$(command -v npm)" != "$BIN/npm" ]; do sleep 0.05; done
@@ -121,7 +121,7 @@ def test_a_program_whose_reader_leaves_ends() -> None:
     assert watched.output.splitlines()[0] == "1"
 
 
-def test_a_program_that_is_told_to_end_ends() -> None:
+def test_a_signal_reaches_the_program() -> None:
     watched = watch(
         "timeout 1 python3 -c 'import time; time.sleep(1000)'; echo $?; timeout -s KILL 1 sleep 1000"
     )
@@ -138,19 +138,19 @@ def test_how_a_script_ends(script: str, code: int) -> None:
     assert (watched.ended, watched.code) == (True, code)
 
 
-def test_a_script_that_never_ends_is_ended() -> None:
+def test_a_script_is_killed_at_its_time_limit() -> None:
     watched = watch("sleep 1000", seconds=1)
     assert (watched.ended, watched.code) == (True, None)
 
 
-def test_daemons_hold_nothing_up() -> None:
-    """The daemons outlive the script."""
+def test_daemons_do_not_delay_the_end() -> None:
+    """These daemons outlive the script."""
     noisy = f"while sleep 0.1; do echo noise; done & {UNITTEST}"
     silent = "sleep 90 & python3 -c 'import os, time; os.fork() or time.sleep(90)'"
     assert watch(f"{noisy}; {silent}").code == 0
 
 
-def test_what_a_script_left_slept_on_this_machine_for_minutes(tmp_path: Path) -> None:
+def test_processes_that_a_script_left_behind_are_killed(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     knows = f"cd /; setsid sleep 900 & echo $! >> {pids}"
     works = f"setsid env -i /bin/sleep 900 & echo $! >> {pids}"
@@ -177,7 +177,7 @@ def test_a_flood_of_output_keeps_its_end() -> None:
     assert sum(len(run.output) for run in watched.runs) < 5_000_000
 
 
-def test_files_of_results_count_when_a_test_program_left_them() -> None:
+def test_files_of_results_count_only_if_a_test_program_left_them() -> None:
     mvnw = {**TESTS, "mvnw": f"#!/bin/sh\necho '{REPORT}' > target/surefire-reports/TEST-a.xml\n"}
     script = """
         mkdir -p target/surefire-reports; chmod +x mvnw

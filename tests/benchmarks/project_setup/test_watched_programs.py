@@ -1,4 +1,4 @@
-"""The output of a watched program is recorded to its end, whoever reads it and whenever."""
+"""The output of a watched program is recorded to its end, however slowly it is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUMMARY = b"\nOK: 3 tests passed\n"
 
 @pytest.mark.parametrize("long", [0, 100_000, 150_000, 190_000])
 def test_what_a_program_printed_last_is_kept_although_nobody_reads_it_yet(long: int) -> None:
-    """It was lost where its reader (`| tee`, on a busy machine) took a second, without an error."""
+    """A reader that took a second (`| tee`, on a busy machine) lost the output without an error."""
     printed, wanted = Printed(1 << 20, 1 << 20), b"x" * long + SUMMARY
     (reading, end), (reader, target) = os.pipe(), os.pipe()
     pump = Pump({reading: target}, printed)
@@ -38,7 +38,7 @@ def test_what_a_program_printed_last_is_kept_although_nobody_reads_it_yet(long: 
 
 
 def test_a_daemon_that_prints_on_into_a_full_pipe_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And it takes no more memory than a pipe."""
+    """Its output takes no more memory than a pipe."""
     monkeypatch.setattr(programs, "REST_SECONDS", 0.3)
     printed = Printed(1 << 24, 1 << 24)
     (reading, end), (reader, target) = os.pipe(), os.pipe()
@@ -52,8 +52,8 @@ def test_a_daemon_that_prints_on_into_a_full_pipe_is_not_waited_for(monkeypatch:
     pump.join()
 
 
-def test_a_run_that_is_looked_into_when_the_script_ends_is_told() -> None:
-    """Its results were lost when a search of the workspace took longer than the script had left."""
+def test_a_run_whose_results_are_being_searched_at_the_end_is_reported() -> None:
+    """Its results were lost if the search of the workspace outlasted the script."""
     script = """
         python3 -m unittest tests/test_sums.py > out 2>&1 &
         until grep -q ^FAILED out; do sleep 0.05; done

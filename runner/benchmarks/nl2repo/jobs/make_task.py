@@ -67,9 +67,9 @@ class MakeNl2RepoTask(Job):
 
     @field_validator("version", mode="before")
     @classmethod
-    def _is_no_number(cls, value: object) -> object:
+    def _is_quoted(cls, value: object) -> object:
         if isinstance(value, float | int):
-            raise ValueError(  # noqa: TRY004 - what pydantic catches
+            raise ValueError(  # noqa: TRY004 - pydantic catches this one
                 "a number loses its zeros: quote it as a text, job.version=\"'1.10'\""
             )
         return value

@@ -1,1 +1,1 @@
-"""What runs inside the sandbox of a hidden pytest suite; only `launch` and `session` are copied there."""
+"""Programs that run inside the sandbox of a hidden pytest suite: `launch` starts commands, `session` runs pytest."""

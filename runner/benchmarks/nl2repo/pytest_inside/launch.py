@@ -1,11 +1,11 @@
-"""Runs the commands of a hidden suite one by one, as a user without rights, and passes on what their tests report.
+"""Run the commands of a hidden suite one by one, as a user without rights, and pass on the reports of their tests.
 
     python3 launch.py SPEC.json
 
-The first program of ours in the sandbox, root's, started before anything of the candidate runs, on the runtime's own
-interpreter (`sandbox.inside.PYTHON`); tests run on the image's. Its standard output is the only channel that the judge
-reads, one JSON object a line; whatever commands print goes to standard error and means nothing. Reports reach it
-through a pipe, each line with a word that was drawn for this command. Standard library only.
+This program belongs to root and starts before any code of the candidate. It runs on the runtime's own interpreter
+(`sandbox.inside.PYTHON`), tests run on the image's. The judge reads only this program's standard output, one JSON
+object per line. The output of commands goes to standard error and means nothing. Reports arrive through a pipe; each
+line begins with a random word that was drawn for the command. Standard library only.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LINE = 16_384
-"""Bytes of a report; a longer one is nobody's of ours."""
+"""Most bytes of a report. Our plugin writes no longer ones."""
 REPORTS = 100_000
-"""Of one command; more are dropped."""
-TOLD = ("test", "collection", "forged")
-"""Events that a session reports. How a command ended is ours to say."""
-GIVEN = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
-"""The image's environment. The interpreter has it under these names, so that nothing of it is its own."""
+"""Most reports of one command; further ones are dropped."""
+EVENTS = ("test", "collection", "forged")
+"""Events that a session may report. Only this program reports how a command ended."""
+IMAGE_ENV = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
+"""Environment of the image. Each name is prefixed with `+` for the interpreter, so that no variable affects it."""
 CHANNEL = "ASSAY_REPORT"
-"""Variable `fd:word` for `session.py`; of commands with tests only. Whoever looks for it in such a command finds it
-(`/proc/PID/environ`): the word keeps out what writes to every descriptor, and nobody who was written to be judged."""
+"""Variable with `fd:word` for `session.py`, set only for commands that run tests. Code in such a command can find it
+(`/proc/PID/environ`). The word keeps out code that writes to every descriptor, but not code written to be judged."""
 PLUGINS = "ASSAY_PLUGINS"
 _PYTEST = '#!/bin/sh\nexec {python} -I -S {session} "$@"\n'
 _PYTHON = """#!/bin/sh
@@ -43,7 +43,7 @@ exec {python} "$@"
 
 
 class Owner(NamedTuple):
-    """Who commands run as."""
+    """User that runs the commands."""
 
     uid: int
     gid: int
@@ -51,11 +51,11 @@ class Owner(NamedTuple):
 
 
 def main(path: str) -> None:
-    """Run what the specification says; see `runner.benchmarks.nl2repo.verifier` for its keys."""
+    """Run the commands of a specification; `runner.benchmarks.nl2repo.verifier` writes its keys."""
     spec = json.loads(Path(path).read_text())
     owner = _owner(spec["user"])
     place = Path(path).parent
-    programs = GIVEN.get("PATH", os.defpath)
+    programs = IMAGE_ENV.get("PATH", os.defpath)
     python = shutil.which("python3", path=programs)
     if python is None:
         sys.exit("the image has no python3")
@@ -65,16 +65,16 @@ def main(path: str) -> None:
         "LANG": "C.UTF-8",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         PLUGINS: " ".join(spec["plugins"]),
-        **{name: value for name, value in GIVEN.items() if name.startswith("PIP_")},
+        **{name: value for name, value in IMAGE_ENV.items() if name.startswith("PIP_")},
         **spec["env"],
     }
     for index, command in enumerate(spec["commands"], start=spec["first"]):
         ended = _run(index, command, spec, env, owner)
-        _say({"event": "command", "command": index, **ended})
+        _write({"event": "command", "command": index, **ended})
 
 
 def _owner(name: str) -> Owner:
-    """Of a user of the image, read as a file: the C library would load what the image names for it."""
+    """Return a user of the image. Read the file itself: the C library would load modules that the image names."""
     lines = Path("/etc/passwd").read_text(errors="replace").splitlines()
     found = next((line.split(":") for line in lines if line.startswith(f"{name}:")), None)
     if found is None:
@@ -83,7 +83,7 @@ def _owner(name: str) -> Owner:
 
 
 def _programs(place: Path, python: str) -> Path:
-    """`pytest` and `python -m pytest` as the commands call them: ours."""
+    """Write the programs that stand in for `pytest` and `python -m pytest`; return their folder."""
     folder = place / "bin"
     folder.mkdir()
     texts = {"pytest": _PYTEST, "py.test": _PYTEST, "python": _PYTHON, "python3": _PYTHON}
@@ -97,8 +97,8 @@ def _programs(place: Path, python: str) -> Path:
 def _run(
     index: int, command: str, spec: dict[str, Any], env: dict[str, str], owner: Owner
 ) -> dict[str, object]:
-    """One command by a shell, to its end or its time limit; then nothing that it started lives."""
-    reports, ours = os.pipe()
+    """Run one command in a shell to its end or its time limit, then kill everything that it started."""
+    reading, writing = os.pipe()
     word = secrets.token_hex(16)
     began = time.monotonic()
     deadline = began + float(spec["seconds"])
@@ -106,7 +106,7 @@ def _run(
     shell = subprocess.Popen(
         ["/bin/bash", "-c", command],
         cwd=str(spec["workdir"]),
-        env={**env, CHANNEL: f"{ours}:{word}"} if judged else env,
+        env={**env, CHANNEL: f"{writing}:{word}"} if judged else env,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         user=owner.uid,
@@ -114,23 +114,23 @@ def _run(
         extra_groups=[],
         umask=0o022,
         start_new_session=True,
-        pass_fds=(ours,) if judged else (),
+        pass_fds=(writing,) if judged else (),
     )
-    os.close(ours)
-    heard = _Reports(reports, index, word)
+    os.close(writing)
+    reports = _Reports(reading, index, word)
     while shell.poll() is None and time.monotonic() < deadline:
-        heard.wait(0.05)
+        reports.wait(0.05)
     late = shell.poll() is None
     _end_all(owner)
     shell.wait()
-    while heard.wait(0.0):
+    while reports.wait(0.0):
         pass
-    os.close(reports)
+    os.close(reading)
     return {"code": None if late else shell.returncode, "seconds": time.monotonic() - began}
 
 
 class _Reports:
-    """Lines from one command's pipe; what is not said with the word is dropped."""
+    """Reports from one command's pipe. Lines that do not begin with the word are dropped."""
 
     def __init__(self, pipe: int, command: int, word: str) -> None:
         self._pipe, self._command, self._word = pipe, command, f"{word} ".encode()
@@ -138,7 +138,7 @@ class _Reports:
         self._left = REPORTS
 
     def wait(self, seconds: float) -> bool:
-        """Pass on what arrives within `seconds`; whether anything did."""
+        """Pass on what arrives within `seconds`; return whether anything did."""
         if not select.select([self._pipe], [], [], seconds)[0]:
             return False
         data = os.read(self._pipe, 65_536)
@@ -158,13 +158,13 @@ class _Reports:
             report = json.loads(line[len(self._word) :])
         except (ValueError, RecursionError):
             return
-        if isinstance(report, dict) and report.get("event") in TOLD:
+        if isinstance(report, dict) and report.get("event") in EVENTS:
             self._left -= 1
-            _say({**report, "command": self._command})
+            _write({**report, "command": self._command})
 
 
 def _end_all(owner: Owner) -> None:
-    """Kill every process of the user, whatever session it fled to."""
+    """Kill every process of the user, also in other sessions."""
     if (child := os.fork()) == 0:
         try:
             os.setgid(owner.gid)
@@ -175,8 +175,8 @@ def _end_all(owner: Owner) -> None:
     os.waitpid(child, 0)
 
 
-def _say(report: dict[str, object]) -> None:
-    """Text that is no Unicode is none of JSON's for the judge, who would leave the report out."""
+def _write(report: dict[str, object]) -> None:
+    """Write a report. Lone surrogates are escaped: the judge would reject them as invalid JSON."""
     text = {
         name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
         for name, value in report.items()

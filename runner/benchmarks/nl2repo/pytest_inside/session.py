@@ -1,10 +1,10 @@
-"""One pytest session of a hidden suite: reports each test as it ends, and traps who tampers with the judging.
+"""Run one pytest session of a hidden suite, report each test as it ends, and detect tampering with the judge.
 
-Started by `launch.py`'s `pytest` as `python3 -I -S`: no `sitecustomize`, no `.pth` file and no variable of the
-environment comes before it, and pytest and its plugins are imported from a folder of root's before anything of the
-candidate can be. The candidate's code then runs in this very process, so no defence in it is perfect. Two traps make
-forging more than a line: tests that must fail stand among the others, and the functions that make reports are looked at
-before every report leaves.
+`launch.py` starts this program as `python3 -I -S`, so no `sitecustomize`, `.pth` file or environment variable takes
+effect before it. It imports pytest and its plugins from a folder of root's before any code of the candidate. That code
+then runs in this very process, so no defence here is perfect. Two checks make forging take more than a line: tests that
+must fail stand among the others, and the functions that make reports are compared with the originals before every
+report.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ WATCHED = (
     "_pytest.assertion.rewrite",
     "__main__",
 )
-"""Modules whose functions decide what becomes of a test, or tell of it."""
+"""Modules whose functions decide the outcome of a test, or report it."""
 MESSAGE = 1000
-"""Characters of an error, and of its class's name, that are told."""
+"""Most characters of an error, and of the name of its class, in a report."""
 OUTCOMES: dict[tuple[str, str], str] = {
     ("setup", "failed"): "error",
     ("teardown", "failed"): "error",
@@ -58,62 +58,65 @@ OUTCOMES: dict[tuple[str, str], str] = {
 
 
 def _session() -> int:
-    """Import the judge, then open the candidate's places, then run."""
+    """Import the judge, then make the candidate's packages importable, then run pytest. Return its exit code."""
     descriptor, _, word = os.environ.pop("ASSAY_REPORT", "").partition(":")
     plugins = os.environ.pop("ASSAY_PLUGINS", "").split()
     sys.path.insert(0, JUDGE)
-    pytest: Any = importlib.import_module("pytest")  # the judge's, and no library of the runner
-
+    pytest: Any = importlib.import_module("pytest")  # the judge's: the runner does not depend on it
     for name in plugins:
         importlib.import_module(name)
     sys.argv[0] = "pytest"
-    given = [argument for name in plugins for argument in ("-p", name)]
-    mine = [_reporter(pytest, int(descriptor), word)] if descriptor else []
+    options = [argument for name in plugins for argument in ("-p", name)]
+    own = [_reporter(pytest, int(descriptor), word)] if descriptor else []
     for folder in [*site.getsitepackages(), site.getusersitepackages()]:
         site.addsitedir(folder)
     for builtin in (site.setquit, site.setcopyright, site.sethelper):
         builtin()
-    return int(pytest.main([*given, *sys.argv[1:]], plugins=mine))
+    return int(pytest.main([*options, *sys.argv[1:]], plugins=own))
 
 
 class Seal:
-    """The functions of some modules, as they were when it was made."""
+    """Snapshot of the functions of some modules."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         modules = [sys.modules[name] for name in names if name in sys.modules]
-        self._kept = [
-            (vars(owner), name, found, function, function.__code__, owner.__name__)
+        self._functions = [
+            (vars(owner), name, value, function, function.__code__, owner.__name__)
             for module in modules
-            for owner, name, found, function in _functions(module)
+            for owner, name, value, function in _functions(module)
         ]
 
     def broken(self) -> list[str]:
-        """Names of those that are not what they were. Asked after every test, so it must cost next to nothing."""
+        """Return the names of functions that have changed. This runs after every test and must be fast."""
         return [
             f"{owner}.{name}"
-            for there, name, found, function, code, owner in self._kept
-            if there.get(name) is not found or function.__code__ is not code
+            for namespace, name, value, function, code, owner in self._functions
+            if namespace.get(name) is not value or function.__code__ is not code
         ]
 
 
 def _functions(module: ModuleType) -> Iterator[tuple[Any, str, object, FunctionType]]:
-    """Owner, name, what stands there, and the function, for each of a module's and of the classes that it defines."""
+    """Yield owner, name, value and function for each function of a module and of the classes that it defines."""
     owners = [
         module,
-        *(of for of in vars(module).values() if isinstance(of, type) and of.__module__ == module.__name__),
+        *(
+            each
+            for each in vars(module).values()
+            if isinstance(each, type) and each.__module__ == module.__name__
+        ),
     ]
     for owner in owners:
-        for name, found in list(vars(owner).items()):
-            function = getattr(found, "fget", None) or getattr(found, "__func__", found)
+        for name, value in list(vars(owner).items()):
+            function = getattr(value, "fget", None) or getattr(value, "__func__", value)
             if isinstance(function, FunctionType):
-                yield owner, name, found, function
+                yield owner, name, value, function
 
 
 class Reporter:
-    """The plugin that reports."""
+    """Plugin that reports the results of tests."""
 
-    def __init__(self, pytest: Any, tell: Callable[[dict[str, object]], None]) -> None:
-        self._pytest, self._tell = pytest, tell
+    def __init__(self, pytest: Any, report: Callable[[dict[str, object]], None]) -> None:
+        self._pytest, self._report = pytest, report
         self._traps: dict[Any, str] = {}
         self._sprung = 0
         self._names: dict[Any, str] = {}
@@ -121,25 +124,25 @@ class Reporter:
         self._seal = Seal(WATCHED)
 
     def pytest_configure(self, config: Any) -> None:
-        """Every test runs, whatever others do."""
+        """Run every test, even after failures."""
         config.option.maxfail = 0
         config.option.continue_on_collection_errors = True
         if config.inipath:
-            self._upstreams(config.inipath)
+            self._check_owner(config.inipath)
 
     def pytest_plugin_registered(self, plugin: Any) -> None:
-        """Look at each `conftest.py`: an installation may write what no workspace may ship."""
+        """Check each `conftest.py`: an installation could write one, which a workspace may not ship."""
         file = Path(getattr(plugin, "__file__", None) or "")
         if file.name == "conftest.py":
-            self._upstreams(file)
+            self._check_owner(file)
 
-    def _upstreams(self, file: Path) -> None:
-        """Root's are upstream's, and all others planted."""
+    def _check_owner(self, file: Path) -> None:
+        """Report a file that is not root's. Upstream's files are root's; any other was planted."""
         if file.stat().st_uid:
-            self._tell({"event": "forged", "message": f"planted: {file}"})
+            self._report({"event": "forged", "message": f"planted: {file}"})
 
     def pytest_make_collect_report(self, collector: Any) -> None:
-        """Have each test file itself imported: nothing that stands in its place already, and by pytest's own finder."""
+        """Make pytest's own finder import each test file, not a module that was put in its place."""
         if not isinstance(collector, self._pytest.Module):
             return
         for name, module in list(sys.modules.items()):
@@ -149,12 +152,12 @@ class Reporter:
         sys.meta_path.sort(key=lambda finder: type(finder).__module__ != "_pytest.assertion.rewrite")
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Set the traps, and give tests of one id, which plugins may collect, a name each: their id, `#2`, `#3`.."""
+        """Insert the traps, and number tests that plugins collected under the same id: the id, then `#2`, `#3`, ..."""
         seen: Counter[str] = Counter()
         for item in items:
             seen[item.nodeid] += 1
-            again = seen[item.nodeid]
-            self._names[item] = f"{item.nodeid}#{again}" if again > 1 else item.nodeid
+            count = seen[item.nodeid]
+            self._names[item] = f"{item.nodeid}#{count}" if count > 1 else item.nodeid
         for at in reversed(_borders(self._pytest, items)):
             secret = secrets.token_hex(8)
             module = items[min(at, len(items) - 1)].getparent(self._pytest.Module)
@@ -165,13 +168,13 @@ class Reporter:
             items.insert(at, trap)
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Tell what could not be collected."""
+        """Report what could not be collected."""
         if report.failed:
             message = str(report.longrepr)[-MESSAGE:]
-            self._tell({"event": "collection", "id": report.nodeid, "message": message})
+            self._report({"event": "collection", "id": report.nodeid, "message": message})
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
-        """Hear of one phase of a test, after everybody else; pluggy's wrapper."""
+        """Record one phase of a test, after all other hooks, as a wrapper of pluggy."""
         report = yield
         if item in self._traps:
             self._spring(self._traps[item], report, call)
@@ -180,20 +183,20 @@ class Reporter:
         return report
 
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
-        """Look at the judge a last time; a session whose failures are all traps ends well, so that `&&` goes on."""
-        self._look()
+        """Check the judge a last time. If only traps failed, the session succeeds, so that `&&` goes on."""
+        self._check_judge()
         if exitstatus == self._pytest.ExitCode.TESTS_FAILED and session.testsfailed == self._sprung:
             session.exitstatus = self._pytest.ExitCode.OK
 
     def _spring(self, secret: str, report: Any, call: Any) -> None:
-        """A test that must fail did, with its own words, or else nothing of this session is believed."""
+        """Check that a trap failed with its own message. Otherwise nothing of this session is believed."""
         caught = report.failed and call.excinfo and secret in str(call.excinfo.value)
         self._sprung += report.failed
         if report.when == "call" and not caught:
-            self._tell({"event": "forged", "message": "a test that fails was reported as another"})
+            self._report({"event": "forged", "message": "a test that fails was reported as another"})
 
     def _add(self, item: Any, report: Any, call: Any) -> None:
-        """One phase of a test; its last one tells."""
+        """Record one phase of a test, and report the test after its last phase."""
         result = self._so_far.setdefault(item, {"outcome": "passed", "seconds": 0.0})
         result["seconds"] += call.duration
         outcome = OUTCOMES.get((report.when, report.outcome))
@@ -203,13 +206,14 @@ class Reporter:
             why = call.excinfo.typename[:MESSAGE] if call.excinfo else ""
             result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
         if report.when == "teardown":
-            self._look()
-            told = {"id": self._names.get(item, item.nodeid), "file": str(item.path)}
-            self._tell({"event": "test", **told, **self._so_far.pop(item)})
+            self._check_judge()
+            test = {"id": self._names.get(item, item.nodeid), "file": str(item.path)}
+            self._report({"event": "test", **test, **self._so_far.pop(item)})
 
-    def _look(self) -> None:
-        if broken := self._seal.broken():
-            self._tell({"event": "forged", "message": f"changed: {', '.join(broken[:5])}"})
+    def _check_judge(self) -> None:
+        """Report functions of the judge that have changed."""
+        if changed := self._seal.broken():
+            self._report({"event": "forged", "message": f"changed: {', '.join(changed[:5])}"})
 
 
 HOOKS: dict[str, dict[str, bool]] = {
@@ -218,30 +222,30 @@ HOOKS: dict[str, dict[str, bool]] = {
     "pytest_collection_modifyitems": {"trylast": True},
     "pytest_runtest_makereport": {"wrapper": True, "tryfirst": True},
 }
-"""How `Reporter`'s hooks are called; marked when pytest is there."""
+"""Marks of `Reporter`'s hooks, set once pytest is imported."""
 
 
 def _reporter(pytest: Any, descriptor: int, word: str) -> Reporter:
-    """The plugin, and the end of the pipe for nobody else."""
-    os.set_inheritable(descriptor, False)  # noqa: FBT003 - its own signature
+    """Return the plugin. Child processes do not inherit the pipe."""
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - the standard library's signature
     for name, marks in HOOKS.items():
         pytest.hookimpl(**marks)(getattr(Reporter, name))
-    return Reporter(pytest, _teller(descriptor, word))
+    return Reporter(pytest, _report_writer(descriptor, word))
 
 
-def _teller(descriptor: int, word: str) -> Callable[[dict[str, object]], None]:
-    """What writes a report; it holds what it needs, so that a module patched later changes nothing."""
+def _report_writer(descriptor: int, word: str) -> Callable[[dict[str, object]], None]:
+    """Return a function that writes a report. It holds what it calls: modules may be patched later."""
     write, dumps = os.write, json.dumps
 
-    def tell(report: dict[str, object]) -> None:
+    def send(report: dict[str, object]) -> None:
         with suppress(OSError):
             write(descriptor, f"{word} {dumps(report)}\n".encode())
 
-    return tell
+    return send
 
 
 def _borders(pytest: Any, items: list[Any]) -> list[int]:
-    """Where traps go: before the first module's tests and after some module's, where no fixture is cut in two."""
+    """Return the indices of traps: before the first module's tests and after a random module's. No fixture is split."""
     modules = [item.getparent(pytest.Module) for item in items]
     ends = [at for at in range(1, len(items) + 1) if at == len(items) or modules[at] is not modules[at - 1]]
     places = {0, secrets.choice(ends)} if ends else set()
@@ -249,6 +253,8 @@ def _borders(pytest: Any, items: list[Any]) -> list[int]:
 
 
 def _must_fail(secret: str) -> Any:
+    """Return a test that fails with this message."""
+
     def check() -> None:
         raise AssertionError(secret)
 

@@ -126,7 +126,7 @@ def revealed(found: Findings) -> Section | None:
     tiers = [
         tier
         for tier in ("tier easy", "tier medium", "tier hard")
-        if any(tier in of for of in values.values())
+        if any(tier in row for row in values.values())
     ]
     own = own[own["dataset"].str.removesuffix(REVEALED).isin({name.removesuffix(REVEALED) for name in names})]
     rows = [

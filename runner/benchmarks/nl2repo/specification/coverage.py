@@ -52,7 +52,7 @@ def coverage(entries: Iterable[Entry], document: str) -> Coverage:
     for entry in asked:
         verdict = _verdict(entry, document, heads.get(entry.short))
         best[entry.name] = min(best.get(entry.name, verdict), verdict, key=_ORDER.index)
-    named = {word: tuple(name for name, of in best.items() if of == word) for word in _ORDER}
+    named = {word: tuple(name for name, verdict in best.items() if verdict == word) for word in _ORDER}
     return Coverage(**named)
 
 

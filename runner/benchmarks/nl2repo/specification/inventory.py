@@ -85,7 +85,7 @@ def _of_body(body: list[ast.stmt], owner: str, file: str, around: ast.ClassDef |
 def _callable(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str, file: str, *, inside: bool) -> Entry:
     """Return the entry of a function, a method or a property."""
     result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    decorators = [ast.unparse(of).rpartition(".")[2] for of in node.decorator_list]
+    decorators = [ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list]
     if inside and _PROPERTIES.intersection(decorators):
         return _entry("property", f"{owner}.{node.name}", node, file, result)
     kind: Kind = "method" if inside else "function"
@@ -123,5 +123,5 @@ def _constants(node: ast.stmt, around: ast.ClassDef | None) -> Iterator[str]:
         return
     enumeration = around and any(ast.unparse(base).endswith(("Enum", "Flag")) for base in around.bases)
     fixed = enumeration or "Final" in note
-    names = (of for target in targets for of in ast.walk(target) if isinstance(of, ast.Name))
-    yield from (of.id for of in names if isinstance(of.ctx, ast.Store) and (fixed or of.id.isupper()))
+    names = (name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+    yield from (name.id for name in names if isinstance(name.ctx, ast.Store) and (fixed or name.id.isupper()))

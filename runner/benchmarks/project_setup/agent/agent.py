@@ -77,7 +77,7 @@ class ExecutionAgent(InProcess, Limits):
 
     @field_validator("search", mode="before")
     @classmethod
-    def _an_engine(cls, value: object) -> object:
+    def _is_an_engine(cls, value: object) -> object:
         if value is None or isinstance(value, Search):
             return value
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Bench without a trial, to test agents in our process: a function stands for the model."""
+"""Bench without a trial, to test agents that run in our process. A function takes the place of the model."""
 
 from __future__ import annotations
 

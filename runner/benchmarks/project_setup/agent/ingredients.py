@@ -14,7 +14,7 @@ class Hint(Record):
 
 
 class Ingredients(Record):
-    """What the command prompt says from the preparation. Fields are empty if not asked for, or not found."""
+    """Results of the preparation for the command prompt. A field is empty if it was not asked for, or not found."""
 
     languages: tuple[str, ...] = ()
     """Main languages of the project by Linguist's names, that with most code first."""
@@ -35,8 +35,8 @@ class Page(Record):
     address: str
     text: str = ""
     missing: str = ""
-    """Why there is no text, as a sentence."""
+    """Reason why there is no text, as a sentence."""
 
 
 class SearchError(Exception):
-    """A search gave nothing; the message says why and contains no key."""
+    """A search failed. The message says why and contains no key."""

@@ -68,7 +68,7 @@ _SHELL, _SERVE, _ASK, _FILES = (
 
 
 class CommandReport(Record):
-    """What the model sees of a command."""
+    """Report on a command for the model."""
 
     state: Literal["ended", "running", "lost", "gone"]
     """running: the time limit has passed; wait, write or terminate. lost: the terminal ended during the command, and a

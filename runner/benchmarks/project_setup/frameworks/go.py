@@ -20,7 +20,7 @@ _PACKAGE: Final = re.compile(
 
 class _Event(NamedTuple):
     action: str
-    """Of a test: run, pass, fail or skip. Of a package: ok, no tests or broken."""
+    """run, pass, fail or skip for a test; ok, no tests or broken for a package."""
     package: str
     test: str = ""
 

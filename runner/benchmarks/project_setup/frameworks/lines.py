@@ -47,25 +47,25 @@ Fold = Callable[[Mapping[str, int]], Outcomes]
 """Function from named numbers to outcomes."""
 
 
-def words(**of: str) -> Fold:
+def words(**outcomes: str) -> Fold:
     """Return a fold from `outcome=names`, where names are separated by commas."""
-    names = {outcome: text.split(",") for outcome, text in of.items()}
+    names = {outcome: text.split(",") for outcome, text in outcomes.items()}
 
     def fold(counts: Mapping[str, int]) -> Outcomes:
         return Outcomes(
-            **{outcome: max(0, sum(counts.get(name, 0) for name in of)) for outcome, of in names.items()}
+            **{outcome: max(0, sum(counts.get(name, 0) for name in own)) for outcome, own in names.items()}
         )
 
     return fold
 
 
-def rest(of: str, *, failed: str, skipped: str) -> Fold:
-    """Return a fold for frameworks that do not count passed tests: these are the rest `of` all tests."""
+def rest(everything: str, *, failed: str, skipped: str) -> Fold:
+    """Return a fold for frameworks that do not count passed tests: these are the rest of `everything`."""
     others = words(failed=failed, skipped=skipped)
 
     def fold(counts: Mapping[str, int]) -> Outcomes:
         bad = others(counts)
-        return bad + Outcomes(passed=max(0, counts.get(of, 0) - bad.total))
+        return bad + Outcomes(passed=max(0, counts.get(everything, 0) - bad.total))
 
     return fold
 
@@ -158,29 +158,29 @@ class _Open:
 
     def is_over(self, line: str, at: int) -> bool:
         """Return whether this line belongs to another run."""
-        of = self._grammar
-        if of.begins and of.begins.match(line):
+        grammar = self._grammar
+        if grammar.begins and grammar.begins.match(line):
             return True
-        if not self._totals or (of.total and of.total.match(line)):
-            return bool(self._totals) and at > self._span[-1] + of.gap
-        nexts = (of.single if not self._done and not of.begins else None, of.problem)
+        if not self._totals or (grammar.total and grammar.total.match(line)):
+            return bool(self._totals) and at > self._span[-1] + grammar.gap
+        nexts = (grammar.single if not self._done and not grammar.begins else None, grammar.problem)
         return any(pattern and pattern.match(line) for pattern in nexts)
 
     def take(self, line: str, at: int) -> None:
         """Read one line."""
-        of = self._grammar
-        if of.begins and of.begins.match(line):
+        grammar = self._grammar
+        if grammar.begins and grammar.begins.match(line):
             self._begun = True
-        elif of.total and of.total.match(line):
-            self._totals.update(of.numbers(line))
-        elif of.ends and of.ends.match(line):
+        elif grammar.total and grammar.total.match(line):
+            self._totals.update(grammar.numbers(line))
+        elif grammar.ends and grammar.ends.match(line):
             if self._done or self._totals:
                 return
             self._done = True
-        elif of.repeats and of.repeats.match(line):
+        elif grammar.repeats and grammar.repeats.match(line):
             self._done = True
             return
-        elif of.problem and (match := of.problem.match(line)):
+        elif grammar.problem and (match := grammar.problem.match(line)):
             self._problems[match["key"] or ""] += 1
             return
         elif not (self._begun and not self._done and not self._totals and self._part(line)):
@@ -188,10 +188,10 @@ class _Open:
         self._span = [*self._span[:1], at]
 
     def _part(self, line: str) -> bool:
-        of = self._grammar
-        if of.partial and of.partial.match(line):
-            self._parts += of.fold(of.numbers(line))
-        elif of.single and (match := of.single.match(line)):
+        grammar = self._grammar
+        if grammar.partial and grammar.partial.match(line):
+            self._parts += grammar.fold(grammar.numbers(line))
+        elif grammar.single and (match := grammar.single.match(line)):
             self._test(match.groupdict())
         else:
             return False
@@ -210,12 +210,12 @@ class _Open:
 
     def closed(self) -> Iterator[Run]:
         """Yield the run if it has tests."""
-        of = self._grammar
+        grammar = self._grammar
         outside = self._problems.pop("", 0)
         again = self._problems.total() - len(self._problems)
-        if self._totals and (not of.needs or of.needs in self._totals):
-            outcomes = of.fold({**self._totals, "outside": outside, "again": again})
+        if self._totals and (not grammar.needs or grammar.needs in self._totals):
+            outcomes = grammar.fold({**self._totals, "outside": outside, "again": again})
         else:
-            outcomes = self._parts + of.tests(self._words + Counter(self._keyed.values()))
+            outcomes = self._parts + grammar.tests(self._words + Counter(self._keyed.values()))
         if outcomes.total:
             yield Run(self._span[0], self._span[-1], outcomes)

@@ -43,9 +43,9 @@ def _table(measured: Rerun) -> Iterator[str]:
     yield "| framework | passed | failed | skipped | read from |"
     yield "|---|---:|---:|---:|---|"
     for reading in measured.readings:
-        of = reading.outcomes
+        outcomes = reading.outcomes
         way = "its result files" if reading.way == "file" else "what it prints"
-        yield f"| {reading.framework} | {of.passed} | {of.failed} | {of.skipped} | {way} |"
+        yield f"| {reading.framework} | {outcomes.passed} | {outcomes.failed} | {outcomes.skipped} | {way} |"
 
 
 def _usage(name: str, dockerfile: str) -> Iterator[str]:

@@ -69,11 +69,11 @@ def _values(found: Findings) -> pd.DataFrame:
     return reached.join(execution.spent(found.trials))
 
 
-def _reached(of: Mapping[str, float]) -> list[Value]:
+def _reached(values: Mapping[str, float]) -> list[Value]:
     """Return `STEPS` of a cell: how many of the planned projects, with the interval of the share."""
     return [
-        Value(f"{of[step]:.3g}/{of['planned']:g}", of[step] / of["planned"],
-              span(of[f"{step}_low"], of[f"{step}_high"], ".0%"))
+        Value(f"{values[step]:.3g}/{values['planned']:g}", values[step] / values["planned"],
+              span(values[f"{step}_low"], values[f"{step}_high"], ".0%"))
         for step in STEPS
     ]  # fmt: skip
 
@@ -102,10 +102,10 @@ def _scripts(found: Findings, values: Mapping[str, Mapping[str, float]]) -> Tabl
         Column("wrong accounts", "the agent's own numbers are not those that were seen; of those that it gave"),
     ]  # fmt: skip
     rows = [
-        [*about(cell, found), *(figure(of[name], ".3g") for name in ("script", "script_min", "script_max")),
-         figure(of["usd_executed"], usd), figure(of["usd_rest"], usd), figure(of["refused"], ".0f"),
-         Value(f"{of['wrong']:g}/{of['accounts']:g}", of["wrong"]) if of["accounts"] > 0 else figure(nan)]
-        for cell, of in ((cell, values[at]) for at, cell in lines(found.cells).items())
+        [*about(cell, found), *(figure(row[name], ".3g") for name in ("script", "script_min", "script_max")),
+         figure(row["usd_executed"], usd), figure(row["usd_rest"], usd), figure(row["refused"], ".0f"),
+         Value(f"{row['wrong']:g}/{row['accounts']:g}", row["wrong"]) if row["accounts"] > 0 else figure(nan)]
+        for cell, row in ((cell, values[at]) for at, cell in lines(found.cells).items())
     ]  # fmt: skip
     return Table("Scripts, what success costs, and what agents say", columns, rows)
 
@@ -117,9 +117,9 @@ def each_project(found: Findings) -> Section:
     truth, agent = [Column(f"true {name}") for name in OUTCOMES], [Column(name) for name in OUTCOMES]
     columns = [Column("project", text=True), Column("language", text=True), *truth, AGENT, MODEL, *agent]
     rows = [
-        [Value(task, task), Value(of["language"], of["language"]), *_numbers(of, "truth"),
-         *about(found.cells.loc[at], found), *_results(of)]
-        for (at, task), of in lines(table).items()
+        [Value(task, task), Value(row["language"], row["language"]), *_numbers(row, "truth"),
+         *about(found.cells.loc[at], found), *_results(row)]
+        for (at, task), row in lines(table).items()
     ]  # fmt: skip
     rows.sort(key=lambda row: row[0].text)  # the cells of a project stay in their order
     note = Text("; ".join(f"{mark}: {meaning}" for mark, meaning in _MARKS.items()))
@@ -127,17 +127,17 @@ def each_project(found: Findings) -> Section:
     return Section("projects-each", "Projects: one by one", [table_1, note])
 
 
-def _numbers(of: Mapping[str, Any], whose: str) -> list[Value]:
+def _numbers(row: Mapping[str, Any], whose: str) -> list[Value]:
     """Return passed, failed and skipped."""
-    return [figure(of[f"{whose}_{name}"], ".0f") for name in OUTCOMES]
+    return [figure(row[f"{whose}_{name}"], ".0f") for name in OUTCOMES]
 
 
-def _results(of: Mapping[str, Any]) -> list[Value]:
+def _results(row: Mapping[str, Any]) -> list[Value]:
     """Return the agent's numbers, or its mark three times as in the paper."""
-    if of["mark"] != "":
-        return [Value("not run" if pd.isna(of["mark"]) else of["mark"], tone="muted")] * len(OUTCOMES)
-    same = all(of[f"agent_{name}"] == of[f"truth_{name}"] for name in OUTCOMES)
-    return [value._replace(tone="best" if same else "") for value in _numbers(of, "agent")]
+    if row["mark"] != "":
+        return [Value("not run" if pd.isna(row["mark"]) else row["mark"], tone="muted")] * len(OUTCOMES)
+    same = all(row[f"agent_{name}"] == row[f"truth_{name}"] for name in OUTCOMES)
+    return [value._replace(tone="best" if same else "") for value in _numbers(row, "agent")]
 
 
 @of_projects
@@ -161,9 +161,9 @@ def languages(found: Findings) -> Section:
     """Show the paper's Figure 8."""
     table = execution.by_language(found.trials, found.scoring.attempts).loc[list(found.cells.index)]
     rows = [
-        [Value(language, language), *about(found.cells.loc[at], found), figure(of["planned"], ".0f"),
-         figure(of["built"], ".3g"), figure(of["executed"], ".3g")]
-        for (at, language), of in lines(table).items()
+        [Value(language, language), *about(found.cells.loc[at], found), figure(row["planned"], ".0f"),
+         figure(row["built"], ".3g"), figure(row["executed"], ".3g")]
+        for (at, language), row in lines(table).items()
     ]  # fmt: skip
     rows.sort(key=lambda row: row[0].text)  # the cells of a language stay in their order
     columns = [Column("language", text=True), AGENT, MODEL, Column("projects", "planned, by their main language"),

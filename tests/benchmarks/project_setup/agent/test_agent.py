@@ -108,14 +108,14 @@ def test_an_answer_with_one_object_is_a_step(answer: str) -> None:
         (step("task_done"), "reason: Field required"),
     ],
 )
-def test_an_answer_that_is_no_step_is_told_why(answer: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(reason)) as told:
+def test_an_invalid_answer_is_rejected_with_a_reason(answer: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)) as error:
         response.parsed(answer)
-    assert len(str(told.value)) < 1000
+    assert len(str(error.value)) < 1000
 
 
-def test_half_a_character_reaches_no_command_and_no_record() -> None:
-    """Lone surrogates could not be written to a prompt, a file or a record."""
+def test_a_lone_surrogate_reaches_no_command_and_no_record() -> None:
+    """A lone surrogate cannot be written to a prompt, a file or a record."""
     wanted = response.parsed(run("echo \ud83d"))
     assert wanted.args == Command(command="echo ?")
     assert response.parsed(run("echo \U0001f600")).args == Command(command="echo \U0001f600")
@@ -156,7 +156,7 @@ def test_the_command_prompt_has_its_seven_sections() -> None:
     text = f"{system['content']}\n{user['content']}"
     sections = [line for line in text.splitlines() if line.startswith("# ")]
     assert [line[:4] for line in sections] == [f"# {number}." for number in range(1, 8)]
-    told = [
+    expected = [
         "Make its tests run.",
         "mainly in: Python",
         "Use a venv.",
@@ -164,13 +164,20 @@ def test_the_command_prompt_has_its_seven_sections() -> None:
         "Use Docker.",
         "ci.yml",
     ]
-    told += ["tox", "https://docs.example", "Take Python 3.12.", "Thoughts: Look.", "setup.py", "39 commands"]
-    assert [word for word in told if word not in text] == []
+    expected += [
+        "tox",
+        "https://docs.example",
+        "Take Python 3.12.",
+        "Thoughts: Look.",
+        "setup.py",
+        "39 commands",
+    ]
+    assert [word for word in expected if word not in text] == []
     assert all(name in text for name in response.TOOLS)
     assert user == command_prompt(TASK, ingredients, [], done, 39)[1], "the first part holds what stays"
 
 
-def test_what_was_not_found_out_is_nothing_in_the_prompt() -> None:
+def test_empty_ingredients_leave_no_trace_in_the_prompt() -> None:
     system, user = command_prompt(TASK, Ingredients(), [], [], 40)
     assert system["content"].count("\nNone.") == 2
     assert "Nothing yet." in user["content"]
@@ -202,7 +209,7 @@ def test_only_an_output_of_more_tokens_is_summarised(bench: FakeBench) -> None:
     assert "a" * 801 in bench.asked[0]
 
 
-def test_an_output_that_the_model_makes_no_sense_of_is_cut(bench: FakeBench) -> None:
+def test_an_output_is_cut_if_its_summary_is_invalid(bench: FakeBench) -> None:
     bench.answer = lambda _: "It is long."
     output = "begin" + "x" * 5000 + "the error"
     short = shortened(bench, "make", output, 200)
@@ -257,7 +264,7 @@ def loop(machine: Sandbox, tmp_path: Path) -> Callable[..., tuple[int, FakeBench
 
 
 @pytest.mark.docker
-def test_commands_are_run_and_told_in_the_next_prompt(loop: Callable[..., tuple[int, FakeBench]]) -> None:
+def test_commands_are_run_and_appear_in_the_next_prompt(loop: Callable[..., tuple[int, FakeBench]]) -> None:
     code, bench = loop(
         run("mkdir -p sub && cd sub && export WORD=kept"),
         run("echo $WORD; pwd; false"),
@@ -282,7 +289,7 @@ def test_commands_are_run_and_told_in_the_next_prompt(loop: Callable[..., tuple[
 
 
 @pytest.mark.docker
-def test_every_answer_is_a_command_and_a_wrong_one_is_told_why(
+def test_invalid_answers_count_as_commands_and_get_a_reason(
     loop: Callable[..., tuple[int, FakeBench]],
 ) -> None:
     code, bench = loop("Prose.", step("browser"), run("echo one"), commands=3, attempts=1)
@@ -307,8 +314,8 @@ def test_an_attempt_that_failed_teaches_the_next_one(loop: Callable[..., tuple[i
     assert (code, len(bench.asked)) == (1, 3)
     assert "cd /tmp; ls" in bench.asked[1], "what is analysed"
     assert "cd /tmp" not in bench.asked[2], "a new attempt has no history"
-    assert any("Do not go to /tmp." in said for said in bench.logged)
-    assert any("/workspace" in said for said in bench.logged), "and a new shell"
+    assert any("Do not go to /tmp." in line for line in bench.logged)
+    assert any("/workspace" in line for line in bench.logged), "and a new shell"
 
 
 @pytest.mark.docker
@@ -327,11 +334,11 @@ def test_a_command_past_its_limit_is_waited_for_written_to_or_ended(
         attempts=1,
         command_seconds=1.0,
     )
-    told = bench.asked[-1]
-    assert "Sure? " in told
-    assert "It still runs after 1 s. Choose: wait" in told
-    assert "got yes" in told
-    assert "after" in told.rpartition("echo after")[2]
+    prompt = bench.asked[-1]
+    assert "Sure? " in prompt
+    assert "It still runs after 1 s. Choose: wait" in prompt
+    assert "got yes" in prompt
+    assert "after" in prompt.rpartition("echo after")[2]
 
 
 @pytest.mark.docker
@@ -351,11 +358,11 @@ def test_done_is_believed_when_it_is_true(loop: Callable[..., tuple[int, FakeBen
         DONE, writes[0], writes[1], DONE, writes[2], DONE, good, DONE, LS, DONE, LS, DONE, LS, reruns=reruns
     )
     assert code == 0
-    told = "\n".join(bench.logged)
-    assert "/workspace/Dockerfile is missing" in told
-    assert "/workspace/results.json does not say what the tests did" in told
-    assert "No test was executed.\n  The end of what was printed:\n  python3: no tests" in told
-    assert "Results were written by hand." in told
+    log = "\n".join(bench.logged)
+    assert "/workspace/Dockerfile is missing" in log
+    assert "/workspace/results.json does not say what the tests did" in log
+    assert "No test was executed.\n  The end of what was printed:\n  python3: no tests" in log
+    assert "Results were written by hand." in log
     assert reruns == []
     assert (len(bench.asked), bench.used[-1][0]) == (12, "task_done")
 
@@ -374,10 +381,10 @@ def test_without_feedback_one_answer_gives_both_scripts(loop: Callable[..., tupl
 
 @pytest.mark.docker
 def test_goals_are_not_reached_by_folders_and_links(machine: Sandbox, bench: FakeBench) -> None:
-    made = (
+    script = (
         "cd /workspace && rm -rf * && mkdir Dockerfile && mkfifo run_tests.sh && ln -s /nowhere results.json"
     )
-    machine.exec(ExecSpec(argv=("sh", "-c", made)))
+    machine.exec(ExecSpec(argv=("sh", "-c", script)))
     bench.sandbox = machine
     assert missing(TASK, bench).count("is missing") == 3
 
@@ -455,9 +462,9 @@ def test_a_project_is_set_up_and_the_account_of_it_can_be_read(
     assert record.own_finish is True
     assert record.programs[:2] == ("ls", "cd")
     assert record.flags == ()
-    told = (folder / "agent.stdout").read_text()
-    assert "Attempt 1, command 6 of 40" in told
-    assert "Ran 2 tests" in told
+    log = (folder / "agent.stdout").read_text()
+    assert "Attempt 1, command 6 of 40" in log
+    assert "Ran 2 tests" in log
     steps = json.loads((folder / "trajectory.json").read_text())["steps"]
     assert [one["tool_calls"][0]["function_name"] for one in steps[1:]][-1] == "task_done"
     given = [one["observation"]["results"][0]["content"] for one in steps[1:]]
@@ -471,14 +478,14 @@ def test_a_project_is_set_up_and_the_account_of_it_can_be_read(
     [(("I would read the README.", step("browser", url="x")), 0), ((run("ls"),), 10)],
     ids=["prose and an unknown tool", "the same command"],
 )
-def test_a_model_that_never_gets_anywhere_ends_with_a_status_a_sentence_and_its_spend(
+def test_a_model_without_success_ends_with_a_status_a_sentence_and_its_cost(
     trial: Callable[..., tuple[TrialRecord, Path]], answers: tuple[str, ...], calls: int
 ) -> None:
     record, folder = trial(*answers, commands=7, attempts=2)
     assert (record.status, record.reward, record.agent_exit_code) == (Status.AGENT_ERROR, 0.0, 1), record
     assert record.error
-    told = "The agent ended with exit code 1: Given up: 2 attempts of 7 commands each are used up."
-    assert record.error.message == told
+    message = "The agent ended with exit code 1: Given up: 2 attempts of 7 commands each are used up."
+    assert record.error.message == message
     assert record.turns == 15, "one of them for the lessons"
     assert record.cost_usd == pytest.approx(15 * 1.9e-3)
     assert record.interactions == (14 if calls else 0)
@@ -487,7 +494,7 @@ def test_a_model_that_never_gets_anywhere_ends_with_a_status_a_sentence_and_its_
 
 
 @pytest.mark.docker
-def test_a_model_that_stops_answering_is_no_failure_of_the_agent(
+def test_a_model_that_stops_answering_is_not_the_agents_failure(
     trial: Callable[..., tuple[TrialRecord, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
@@ -499,7 +506,7 @@ def test_a_model_that_stops_answering_is_no_failure_of_the_agent(
 
 
 @pytest.mark.docker
-def test_a_spent_budget_ends_it_and_what_it_did_is_judged(
+def test_a_spent_budget_ends_the_work_and_its_results_are_judged(
     trial: Callable[..., tuple[TrialRecord, Path]],
 ) -> None:
     record, _ = trial(

@@ -38,7 +38,7 @@ def test_a_text_is_read(folder: Path, path: str, text: str) -> None:
     assert main(request) == {"text": text, "failed": False}
 
 
-def test_of_a_long_text_the_beginning_is_read_and_the_rest_counted(folder: Path) -> None:
+def test_only_the_beginning_of_a_long_text_is_read_and_the_rest_counted(folder: Path) -> None:
     answer = main({"path": "text", "folder": str(folder), "most": 2})
     assert answer == {"text": "gr\n[6 bytes more: read them with the terminal]", "failed": False}
 
@@ -60,7 +60,7 @@ def test_of_a_long_text_the_beginning_is_read_and_the_rest_counted(folder: Path)
         ("\ud800", "surrogates not allowed"),
     ],
 )
-def test_what_cannot_be_read_is_said(folder: Path, path: str, reason: str) -> None:
+def test_unreadable_files_are_reported(folder: Path, path: str, reason: str) -> None:
     answer = main({"path": path, "folder": str(folder), "most": 100})
     assert answer["failed"]
     assert reason in answer["text"]
@@ -86,7 +86,7 @@ def test_a_file_is_written_in_place_of_what_was_there(folder: Path, path: str) -
         ("/dev/full", "No space left on device."),
     ],
 )
-def test_what_cannot_be_written_is_said(folder: Path, path: str, reason: str) -> None:
+def test_unwritable_files_are_reported(folder: Path, path: str, reason: str) -> None:
     answer = main({"path": path, "folder": str(folder), "content": "x"})
     assert answer["failed"]
     assert reason in answer["text"]

@@ -42,15 +42,15 @@ KEY = "sk-secret-of-the-search-engine"
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Made]:
-    """Make benches with a function for a model; all benches of a test share the cache."""
+    """Return a function that makes benches, with a function as the model. All benches of a test share the cache."""
     spec = SandboxSpec(name="made", image=Image(id="", reference=""))
 
-    def made(answer: str | Callable[[str], str], **more: Any) -> FakeBench:
+    def make(answer: str | Callable[[str], str], **more: Any) -> FakeBench:
         values: dict[str, Any] = {"sandbox": sandbox, "cache": tmp_path / "cache"}
         return FakeBench(answer=answer if callable(answer) else lambda _: answer, **values | more)
 
     with LocalSandboxes().open(spec) as sandbox:
-        yield made
+        yield make
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def write(project: Path, files: dict[str, str]) -> None:
         ("README", "words\n", None),
     ],
 )
-def test_a_language_is_told_by_name_and_content(
+def test_a_language_is_recognised_by_name_and_content(
     project: Path, name: str, text: str, language: str | None
 ) -> None:
     (project / name).write_text(text)
@@ -124,7 +124,7 @@ def test_a_language_is_told_by_name_and_content(
         ("empty.py", ""),
     ],
 )
-def test_what_nobody_of_the_project_wrote_does_not_count(project: Path, path: str, text: str) -> None:
+def test_third_party_and_generated_code_does_not_count(project: Path, path: str, text: str) -> None:
     write(project, {"src/main.rs": "fn main() {}\n", path: text})
     assert languages(project) == {"Rust": 13}
 
@@ -148,7 +148,7 @@ def test_a_projects_traps_are_walked_around(project: Path, tmp_path: Path) -> No
     assert languages(project) == {"Python": 6}
 
 
-def test_of_a_huge_project_the_files_near_the_top_are_looked_at(
+def test_only_files_near_the_top_of_a_huge_project_are_visited(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(project, {"a/deep/x.c": "x", "a/y.py": "x", "z.py": "x", "b/v.py": "x"})
@@ -169,12 +169,12 @@ def test_json_is_found_among_words(answer: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "no", "[1, 2]", '{"a": ["b"]}', '["a"', "[" * 100_000, "{" * 100_000])
-def test_what_is_no_such_json_is_refused(answer: str) -> None:
+def test_json_of_another_kind_is_refused(answer: str) -> None:
     with pytest.raises(ValueError, match=r"\."):
         parsed(answer, WORDS)
 
 
-def test_a_wrong_answer_is_told_why_and_given_up_after_the_second(bench: Made) -> None:
+def test_a_wrong_answer_gets_a_reason_and_a_second_one_ends_the_question(bench: Made) -> None:
     answers = iter(["[1]", '["a"]'])
     first = bench(lambda _: next(answers))
     assert ask_for(first, "Which?", WORDS) == ["a"]
@@ -259,8 +259,8 @@ def test_a_question_that_failed_is_asked_by_the_next_trial(bench: Made) -> None:
 def test_a_spoiled_cache_is_asked_anew(bench: Made) -> None:
     first = bench("1.")
     guidelines.for_containers(first)
-    (kept,) = (first.cache / guidelines.FOLDER).glob("*.json")
-    kept.write_text(kept.read_text()[:-5])
+    (cached,) = (first.cache / guidelines.FOLDER).glob("*.json")
+    cached.write_text(cached.read_text()[:-5])
     assert guidelines.for_containers(bench("2.")) == "2."
 
 
@@ -332,14 +332,14 @@ def test_relevant_ci_files_are_read_and_summarised(project: Path, bench: Made) -
     assert "run: make check" in mine.asked[1]
 
 
-def test_no_more_ci_files_are_paid_for_than_some(project: Path, bench: Made) -> None:
+def test_the_number_of_summarised_ci_files_is_limited(project: Path, bench: Made) -> None:
     write(project, {f"ci/{number}.yml": "x\n" for number in range(20)})
     every = json.dumps([f"ci/{number}.yml" for number in range(20)])
     mine = bench(lambda question: every if "Which of them" in question else summary("It."))
     assert len(ci_hints(mine, project, ["ci/"])) == MOST_FILES
 
 
-def test_a_file_of_which_the_model_makes_no_sense_gives_no_hint(project: Path, bench: Made) -> None:
+def test_a_file_with_an_invalid_summary_gives_no_hint(project: Path, bench: Made) -> None:
     write(project, {"ci/a.yml": "x\n", "ci/b.yml": "x\n"})
     both = '["ci/a.yml", "ci/b.yml"]'
     mine = bench(
@@ -475,8 +475,8 @@ def test_a_key_goes_to_the_engine_and_nowhere_else(
     }
     site.pages["/search"] = lambda request: request.send_error(401, KEY)
     assert web_hints(mine, search, "C", "x") == ()
-    told = [*mine.asked, *mine.logged, caplog.text, repr(others), search.model_dump_json()]
-    assert not any(KEY in text for text in told)
+    texts = [*mine.asked, *mine.logged, caplog.text, repr(others), search.model_dump_json()]
+    assert not any(KEY in text for text in texts)
 
 
 @pytest.mark.parametrize(
@@ -500,15 +500,15 @@ def test_a_search_that_fails_says_why_and_the_trial_goes_on(
 
 
 @pytest.mark.parametrize(
-    "said", ["no JSON", "", '{"web": {"hits": [{"link": "file:///etc/passwd"}]}}', "\xff"]
+    "answer", ["no JSON", "", '{"web": {"hits": [{"link": "file:///etc/passwd"}]}}', "\xff"]
 )
-def test_an_engine_that_answers_nonsense_is_refused(site: Site, said: str) -> None:
-    site.page("/search", said, "application/json")
+def test_an_engine_that_answers_nonsense_is_refused(site: Site, answer: str) -> None:
+    site.page("/search", answer, "application/json")
     with pytest.raises(SearchError, match="shape"):
         site.search().find("x")
 
 
-def test_an_engine_whose_key_is_not_set_is_the_users_to_mend_before_anything_starts(
+def test_a_missing_key_of_a_search_engine_is_refused_before_anything_starts(
     site: Site, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = Task(name="x", dataset="made", directory=project, environment=Environment(context=project.parent))
@@ -528,14 +528,14 @@ def test_an_engine_is_not_followed_elsewhere(site: Site, monkeypatch: pytest.Mon
     assert len(site.asked) == 1
 
 
-def test_what_an_engine_mixes_in_is_passed_over(site: Site) -> None:
+def test_entries_that_are_not_results_are_ignored(site: Site) -> None:
     found = site.page("/page", "<p>Install it.")
     hits = [{"film": 1}, {"link": None}, {"link": found}, {"link": "http://x/\x1b[2J"}, "words"]
     site.page("/search", json.dumps({"web": {"hits": hits}}), "application/json")
     assert [page.address for page in site.search().find("x")] == [found]
 
 
-def test_what_the_engine_says_stands_for_pages_that_cannot_be_read(site: Site) -> None:
+def test_the_engines_text_replaces_unreadable_pages(site: Site) -> None:
     site.finds(site.page("/gone", "x", status="404"), site.page("/pdf", b"%PDF", "application/pdf"))
     gone, pdf = site.search().find("x")
     assert (gone.text, gone.missing) == (f"about {gone.address}", "Its server answers with status 404.")
@@ -559,7 +559,7 @@ def test_a_page_without_end_is_cut(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["/page", "/search"])
-def test_headers_that_come_drop_by_drop_are_not_waited_for(
+def test_headers_that_arrive_byte_by_byte_end_at_the_time_limit(
     site: Site, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """Each byte would renew a limit on silence, so the limit is on the whole answer."""
@@ -648,12 +648,14 @@ def test_a_page_does_not_lead_into_a_private_network(site: Site, monkeypatch: py
 
 
 @pytest.mark.parametrize("wrong", [{"results": "[["}, {"url": "http://engine.example/"}])
-def test_a_search_that_cannot_work_is_refused_at_the_door(site: Site, wrong: dict[str, str]) -> None:
+def test_a_search_that_cannot_work_is_refused_with_the_configuration(
+    site: Site, wrong: dict[str, str]
+) -> None:
     with pytest.raises(ValueError, match=r"results|query|Invalid"):
         site.search(**wrong)
 
 
-def test_the_shipped_example_of_a_search_engine_is_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shipped_example_of_a_search_engine_works(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = (CONF / "agent" / "execution_agent.yaml").read_text()
     example = shipped.partition("\n# search:\n")[2].partition("\nsearch: null")[0]
     node = yaml.safe_load("\n".join(line.removeprefix("#") for line in example.splitlines()))
@@ -671,7 +673,7 @@ def test_the_shipped_example_of_a_search_engine_is_one(site: Site, monkeypatch: 
 # --- all together -----------------------------------------------------------------------------------------------------
 
 
-def test_the_preparation_puts_it_together(project: Path, site: Site, bench: Made) -> None:
+def test_the_preparation_collects_all_ingredients(project: Path, site: Site, bench: Made) -> None:
     write(project, {"src/main.c": "int main(void) { return 0; }\n", "ci/test.yml": "run: make check\n"})
     site.finds(site.page("/page", "<p>Install it."))
     task = Task(

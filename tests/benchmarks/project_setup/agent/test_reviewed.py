@@ -32,34 +32,34 @@ AGENT = {
 
 
 @pytest.mark.parametrize("search", ["none", "brave", {"url": "https://engine.example/?q={query}"}, []])
-def test_a_search_that_is_no_engine_is_refused_at_the_door_and_not_in_every_trial(search: object) -> None:
+def test_an_invalid_search_engine_is_refused_with_the_configuration(search: object) -> None:
     with pytest.raises(ConfigError, match=r"agent\.search.*use null for none"):
         build(AGENT | {"search": search}, "agent")
     assert build(AGENT | {"search": None}, "agent").search is None
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), 0.0, 1e12])
-def test_a_time_limit_that_no_clock_takes_is_refused_at_the_door(seconds: float) -> None:
+def test_an_impossible_time_limit_is_refused_with_the_configuration(seconds: float) -> None:
     with pytest.raises(ConfigError, match=r"agent\.command_seconds"):
         build(AGENT | {"command_seconds": seconds}, "agent")
 
 
 @pytest.mark.docker
-def test_of_a_long_result_the_log_has_both_ends_and_the_record_all(
+def test_the_log_has_both_ends_of_a_long_result_and_the_record_has_all(
     loop: Callable[..., tuple[int, FakeBench]],
 ) -> None:
     _, bench = loop(agents.run("seq 1 10000"), agents.SUMMARY, commands=1, attempts=1)
     (result,) = bench.results
     assert result.splitlines()[1:] == [str(number) for number in range(1, 10001)]
-    (logged,) = (said for said in bench.logged if "10000" in said and "seq" not in said)
+    (logged,) = (line for line in bench.logged if "10000" in line and "seq" not in line)
     assert "characters left out" in logged
     assert len(logged.splitlines()) < 3000
 
 
-def test_a_project_of_files_that_take_long_to_tell_apart_is_looked_at_no_longer_than_the_trial(
+def test_looking_for_languages_ends_with_the_trial(
     tmp_path: Path,
 ) -> None:
-    """It took a quarter of a second for each of 20,000 files and could not be stopped."""
+    """Finding languages took a quarter of a second for each of 20,000 files and could not be stopped."""
     for number in range(100):
         (tmp_path / f"{number}.m").write_text("\n" * HEAD_BYTES)
     began, looked = time.process_time(), []

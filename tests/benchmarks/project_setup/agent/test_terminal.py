@@ -19,19 +19,19 @@ from runner.sandbox.inside import PYTHON
 
 pytestmark = pytest.mark.docker
 LONG_SECONDS = 120.0
-"""For what ends by itself."""
+"""Time limit for commands that end by themselves."""
 SHORT_SECONDS = 0.2
-"""For what does not, and for what is waited for as often as it takes."""
+"""Time limit for commands that do not, and for tests that wait repeatedly."""
 
 AWAIT = "until rm /tmp/go 2>/dev/null; do sleep 0.05; done"
-"""Goes on when `go` says so, once."""
+"""Command that waits until `go` is called."""
 
 Start = Callable[..., DockerSandbox]
 
 
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Start containers of the base image like an agent's, with limits."""
+    """Return a function that starts containers like an agent's, with limits."""
     base_image.ensure(connect(), print)
     environment = Environment(image=base_image.tag(), workdir="/workspace")
     gateway = tmp_path_factory.mktemp("gateway")
@@ -62,7 +62,7 @@ def shared() -> dict[float, Terminal]:
 
 @pytest.fixture(autouse=True)
 def _anew_after_a_failure(request: pytest.FixtureRequest, shared: dict[float, Terminal]) -> Iterator[None]:
-    """Terminate what a failed test left running, so that no other test fails."""
+    """Replace the shared terminals after a failed test, so that no other test fails."""
     failed = request.session.testsfailed
     yield
     if request.session.testsfailed > failed:
@@ -71,28 +71,28 @@ def _anew_after_a_failure(request: pytest.FixtureRequest, shared: dict[float, Te
 
 @pytest.fixture
 def terminal(sandbox: DockerSandbox, shared: dict[float, Terminal]) -> Terminal:
-    """Terminal for all tests, which waits for the end of commands."""
+    """Return the shared terminal that waits for the end of commands."""
     return shared.setdefault(LONG_SECONDS, Terminal(sandbox, LONG_SECONDS, lambda: None))
 
 
 @pytest.fixture
 def hasty(sandbox: DockerSandbox, shared: dict[float, Terminal]) -> Terminal:
-    """Terminal for all tests, which does not wait."""
+    """Return the shared terminal that does not wait."""
     return shared.setdefault(SHORT_SECONDS, Terminal(sandbox, SHORT_SECONDS, lambda: None))
 
 
 def go(terminal: Terminal) -> None:
-    """Let the command go on that waits for the file."""
+    """End the wait of `AWAIT`."""
     terminal._sandbox.exec(ExecSpec(argv=("touch", "/tmp/go")))
 
 
-def to_end(terminal: Terminal, shown: CommandReport) -> CommandReport:
-    """Wait until a command ends; return its end with all that it printed meanwhile."""
-    printed = [shown.output]
-    while shown.state == "running":
-        shown = terminal.wait()
-        printed.append(shown.output)
-    return shown.model_copy(update={"output": "\n".join(printed).strip()})
+def to_end(terminal: Terminal, report: CommandReport) -> CommandReport:
+    """Wait until a command ends; return the last report with the output of all."""
+    printed = [report.output]
+    while report.state == "running":
+        report = terminal.wait()
+        printed.append(report.output)
+    return report.model_copy(update={"output": "\n".join(printed).strip()})
 
 
 # --- a shell that stays ----------------------------------------------------------------------------------------------
@@ -100,14 +100,14 @@ def to_end(terminal: Terminal, shown: CommandReport) -> CommandReport:
 
 def test_a_shell_keeps_its_folder_variables_functions_and_options(terminal: Terminal) -> None:
     terminal.run("cd /usr/lib; export FRUIT=pear; hello() { echo hello $1; }; shopt -s nullglob")
-    shown = terminal.run("pwd; echo $FRUIT; hello you; echo /nope*")
-    assert (shown.output, shown.exit_code, shown.state) == ("/usr/lib\npear\nhello you", 0, "ended")
+    report = terminal.run("pwd; echo $FRUIT; hello you; echo /nope*")
+    assert (report.output, report.exit_code, report.state) == ("/usr/lib\npear\nhello you", 0, "ended")
     assert terminal.cwd == "/usr/lib"
 
 
 def test_both_streams_come_in_their_order_with_the_exit_code(terminal: Terminal) -> None:
-    shown = terminal.run("echo one; echo two >&2; echo three; (exit 7)")
-    assert (shown.output, shown.exit_code, shown.note) == ("one\ntwo\nthree", 7, "")
+    report = terminal.run("echo one; echo two >&2; echo three; (exit 7)")
+    assert (report.output, report.exit_code, report.note) == ("one\ntwo\nthree", 7, "")
 
 
 @pytest.mark.parametrize(
@@ -136,12 +136,12 @@ def test_a_command_that_is_too_long_for_the_shell_is_refused(terminal: Terminal)
 def test_a_command_that_makes_no_sense_ends_and_the_shell_stays(terminal: Terminal) -> None:
     terminal.run("KEPT=yes")
     for command in ("echo 'open", "if true; then", "fi", "no-such-command", "cd /nope", "set -u; echo $nope"):
-        shown = terminal.run(command)
-        assert (shown.state, bool(shown.exit_code), bool(shown.output)) == ("ended", True, True), command
+        report = terminal.run(command)
+        assert (report.state, bool(report.exit_code), bool(report.output)) == ("ended", True, True), command
     assert terminal.run("set +u; echo $KEPT").output == "yes"
 
 
-def test_what_a_command_does_to_its_streams_is_its_own(terminal: Terminal) -> None:
+def test_a_command_changes_only_its_own_streams(terminal: Terminal) -> None:
     terminal.run("exec >/tmp/elsewhere 2>&1 </dev/null; echo lost; stty sane raw echo")
     assert terminal.run("echo seen; read -t 0 || echo a terminal").output == "seen\na terminal"
 
@@ -169,70 +169,70 @@ def test_a_command_that_has_not_ended_is_not_taken_for_one_that_has(hasty: Termi
 
 
 def test_processes_in_the_background_do_not_hold_a_command_up(terminal: Terminal) -> None:
-    shown = terminal.run("sleep 7001 & (setsid sleep 7002 &) ; echo on")
-    assert shown.state == "ended"
-    assert shown.output.endswith("on")
+    report = terminal.run("sleep 7001 & (setsid sleep 7002 &) ; echo on")
+    assert report.state == "ended"
+    assert report.output.endswith("on")
     lives = "until grep -qa '[7]002' /proc/[0-9]*/cmdline; do sleep 0.05; done"
     assert terminal.run(f"kill %1 && wait; {lives}").exit_code == 0
 
 
-def test_who_lists_processes_or_variables_sees_little_of_ours(terminal: Terminal) -> None:
-    """Lists of processes showed the texts of programs, with the commands that were searched for."""
-    shown = terminal.run("env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo needle")
-    assert "ASSAY_PROGRAM=" not in shown.output
-    assert shown.output.count("needle") == 1
-    assert "select" not in shown.output
+def test_lists_of_processes_and_variables_hide_our_programs(terminal: Terminal) -> None:
+    """Lists of processes showed the texts of our programs, which contained the commands."""
+    report = terminal.run("env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo needle")
+    assert "ASSAY_PROGRAM=" not in report.output
+    assert report.output.count("needle") == 1
+    assert "select" not in report.output
 
 
-def test_a_terminal_is_there_and_dumb(terminal: Terminal) -> None:
-    shown = terminal.run("tty; echo $TERM $PAGER; stty size; [ -v DEBIAN_FRONTEND ] || echo unset")
-    assert shown.output.splitlines()[1:] == ["dumb cat", "50 200", "unset"]
-    assert shown.output.startswith("/dev/pts/")
+def test_commands_have_a_dumb_terminal(terminal: Terminal) -> None:
+    report = terminal.run("tty; echo $TERM $PAGER; stty size; [ -v DEBIAN_FRONTEND ] || echo unset")
+    assert report.output.splitlines()[1:] == ["dumb cat", "50 200", "unset"]
+    assert report.output.startswith("/dev/pts/")
 
 
 # --- the time limit --------------------------------------------------------------------------------------------------
 
 
 def test_a_question_is_answered_by_typing(hasty: Terminal) -> None:
-    shown = hasty.run("read -p 'Do you want to continue? [Y/n] ' answer; echo \"you said $answer\"")
-    while not shown.output:
-        shown = hasty.wait()
-    assert (shown.state, shown.output) == ("running", "Do you want to continue? [Y/n]")
+    report = hasty.run("read -p 'Do you want to continue? [Y/n] ' answer; echo \"you said $answer\"")
+    while not report.output:
+        report = hasty.wait()
+    assert (report.state, report.output) == ("running", "Do you want to continue? [Y/n]")
     assert to_end(hasty, hasty.write("y")).output == "you said y"
 
 
 def test_python_asks_and_the_line_typed_is_not_shown(hasty: Terminal) -> None:
-    shown = hasty.run(f"""{PYTHON} -c "print(input('name? ').upper())" """)
-    while not shown.output:
-        shown = hasty.wait()
-    assert shown.output == "name?"
+    report = hasty.run(f"""{PYTHON} -c "print(input('name? ').upper())" """)
+    while not report.output:
+        report = hasty.wait()
+    assert report.output == "name?"
     assert to_end(hasty, hasty.write("assay")).output == "ASSAY"
 
 
-def test_while_a_command_runs_no_other_is_started_and_what_it_does_not_read_is_said(hasty: Terminal) -> None:
+def test_a_second_command_is_refused_and_unread_input_is_reported(hasty: Terminal) -> None:
     hasty.run("sleep 7003")
     other = hasty.run("echo too early")
     assert (other.state, other.output) == ("running", "")
     assert "not started" in other.note
     assert "Not typed" in hasty.write("x" * 5000).note
     assert "does not read" in hasty.write("x\n" * 200_000).note
-    shown = hasty.terminate()
-    assert (shown.state, shown.exit_code) == ("ended", 130), "Ctrl-C does not wait behind what nobody reads"
+    report = hasty.terminate()
+    assert (report.state, report.exit_code) == ("ended", 130), "Ctrl-C does not wait behind unread input"
     later = hasty.run("read -t 0.1 typed; echo \"read '$typed'\"")
     assert to_end(hasty, later).output == "read ''", "it was for no later command"
 
 
 def test_what_is_printed_is_shown_once(hasty: Terminal) -> None:
-    shown = hasty.run(f"echo one; {AWAIT}; echo two")
-    while not shown.output:
-        shown = hasty.wait()
+    report = hasty.run(f"echo one; {AWAIT}; echo two")
+    while not report.output:
+        report = hasty.wait()
     go(hasty)
-    assert (shown.output, to_end(hasty, hasty.wait()).output) == ("one", "two")
+    assert (report.output, to_end(hasty, hasty.wait()).output) == ("one", "two")
 
 
-def test_typing_or_ending_what_does_not_run_is_said(terminal: Terminal) -> None:
-    for shown in (terminal.wait(), terminal.write("y"), terminal.terminate()):
-        assert (shown.state, shown.note) == ("ended", "No command is running.")
+def test_typing_and_terminating_without_a_command_are_reported(terminal: Terminal) -> None:
+    for report in (terminal.wait(), terminal.write("y"), terminal.terminate()):
+        assert (report.state, report.note) == ("ended", "No command is running.")
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ def test_typing_or_ending_what_does_not_run_is_said(terminal: Terminal) -> None:
 )
 def test_a_command_is_terminated_with_all_that_it_started(hasty: Terminal, command: str) -> None:
     assert hasty.run(command).state == "running"
-    shown = hasty.terminate()
-    assert (shown.state, "terminated" in shown.note) == ("ended", True)
-    assert "new one was started" not in shown.note
+    report = hasty.terminate()
+    assert (report.state, "terminated" in report.note) == ("ended", True)
+    assert "new one was started" not in report.note
     assert to_end(hasty, hasty.run("! grep -qa '[7]005' /proc/[0-9]*/cmdline")).exit_code == 0
 
 
@@ -258,16 +258,16 @@ def test_what_earlier_commands_left_running_and_the_shell_outlive_a_terminated_o
     to_end(hasty, hasty.run("sleep 7006 & KEPT=yes; cd /usr"))
     hasty.run("sleep 7006")
     hasty.terminate()
-    shown = to_end(hasty, hasty.run("echo $KEPT; pwd; kill %1 && echo alive"))
-    assert shown.output.split() == ["yes", "/usr", "alive"]
+    report = to_end(hasty, hasty.run("echo $KEPT; pwd; kill %1 && echo alive"))
+    assert report.output.split() == ["yes", "/usr", "alive"]
 
 
 def test_a_shell_that_cannot_be_interrupted_is_replaced(hasty: Terminal) -> None:
     to_end(hasty, hasty.run("cd /usr"))
     hasty.run("kill -STOP $$")
-    shown = hasty.terminate()
-    assert shown.state == "ended"
-    assert "A new one was started in /usr;" in shown.note
+    report = hasty.terminate()
+    assert report.state == "ended"
+    assert "A new one was started in /usr;" in report.note
     assert to_end(hasty, hasty.run("echo fine")).output == "fine"
 
 
@@ -288,11 +288,11 @@ def test_a_shell_that_ends_is_replaced_in_the_same_folder(
 ) -> None:
     if terminal.cwd != "/usr/lib":
         terminal.run("cd /usr/lib")
-    shown = terminal.run(command)
-    assert (shown.state, shown.exit_code) == ("ended", code)
-    assert "printed" in shown.output
-    assert "not me" not in shown.output
-    assert "A new one was started in /usr/lib;" in shown.note
+    report = terminal.run(command)
+    assert (report.state, report.exit_code) == ("ended", code)
+    assert "printed" in report.output
+    assert "not me" not in report.output
+    assert "A new one was started in /usr/lib;" in report.note
 
 
 def test_a_shell_whose_folder_is_gone_starts_above_it(terminal: Terminal) -> None:
@@ -304,18 +304,18 @@ def test_a_shell_whose_folder_is_gone_starts_above_it(terminal: Terminal) -> Non
 # --- much, and strange -----------------------------------------------------------------------------------------------
 
 
-def test_of_much_output_both_ends_are_kept_and_the_rest_is_counted(terminal: Terminal) -> None:
-    shown = terminal.run("echo BEGIN; yes | head -c 20000000; echo END")
-    assert shown.output.startswith("BEGIN\ny\n")
-    assert shown.output.endswith("y\nEND")
-    assert len(shown.output) < 100_000
+def test_both_ends_of_a_long_output_are_kept_and_the_rest_is_counted(terminal: Terminal) -> None:
+    report = terminal.run("echo BEGIN; yes | head -c 20000000; echo END")
+    assert report.output.startswith("BEGIN\ny\n")
+    assert report.output.endswith("y\nEND")
+    assert len(report.output) < 100_000
     left_out = 20_000_000 + len("BEGIN\nEND\n") - (1 << 15) - (1 << 16)
-    assert f"\n[{left_out} bytes are left out here]\n" in shown.output
+    assert f"\n[{left_out} bytes are left out here]\n" in report.output
 
 
 def test_colours_progress_and_zeros_are_cleaned_away(terminal: Terminal) -> None:
-    shown = terminal.run(r"printf '\e[1;32mok\e[0m\n 10%%\r 99%%\rdone\n\0\xff\a'")
-    assert shown.output == "ok\ndone\n�"
+    report = terminal.run(r"printf '\e[1;32mok\e[0m\n 10%%\r 99%%\rdone\n\0\xff\a'")
+    assert report.output == "ok\ndone\n�"
 
 
 def test_a_background_process_that_floods_the_terminal_hides_no_end(terminal: Terminal) -> None:
@@ -330,9 +330,9 @@ def test_a_background_process_that_floods_the_terminal_hides_no_end(terminal: Te
 
 def test_a_command_that_kills_the_terminal_is_lost_and_a_new_one_is_there(terminal: Terminal) -> None:
     terminal.run("cd /usr/lib")
-    shown = terminal.run("kill -9 $PPID; sleep 7007")
-    assert (shown.state, shown.exit_code) == ("lost", None)
-    assert "started anew" in shown.note
+    report = terminal.run("kill -9 $PPID; sleep 7007")
+    assert (report.state, report.exit_code) == ("lost", None)
+    assert "started anew" in report.note
     assert terminal.run("pwd").output == "/usr/lib"
 
 
@@ -340,17 +340,17 @@ def test_a_terminal_that_was_killed_between_commands_loses_no_command(terminal: 
     parent = terminal.run("cd /usr; echo $PPID").output
     until_dead = f"while grep -qs '^State:.[^Z]' /proc/{parent}/status; do sleep 0.05; done"
     terminal._sandbox.exec(ExecSpec(argv=("sh", "-c", f"kill -9 {parent}; {until_dead}")))
-    shown = terminal.run("pwd")
-    assert (shown.output, shown.state) == ("/usr", "ended")
-    assert "started anew" in shown.note
+    report = terminal.run("pwd")
+    assert (report.output, report.state) == ("/usr", "ended")
+    assert "started anew" in report.note
 
 
-def test_who_kills_both_ends_of_the_talk_has_the_command_run_once(terminal: Terminal) -> None:
+def test_a_command_runs_once_although_both_ends_of_the_connection_are_killed(terminal: Terminal) -> None:
     kill = (
         "for p in /proc/[0-9]*; do grep -qa ASSAY_PROGRAM $p/cmdline && kill -9 ${p#/proc/}; done; sleep 7008"
     )
-    shown = terminal.run(f"echo run >> /tmp/runs; {kill}")
-    assert shown.state == "lost"
+    report = terminal.run(f"echo run >> /tmp/runs; {kill}")
+    assert report.state == "lost"
     assert terminal.run("cat /tmp/runs").output == "run"
 
 
@@ -376,9 +376,7 @@ while True:
 """
 
 
-def test_who_answers_in_the_terminals_place_is_not_believed(
-    terminal: Terminal, sandbox: DockerSandbox
-) -> None:
+def test_an_impostor_of_the_terminal_is_not_believed(terminal: Terminal, sandbox: DockerSandbox) -> None:
     write_file(sandbox, "/tmp/impostor.py", IMPOSTOR, "/")
     terminal.run(f"setsid {PYTHON} /tmp/impostor.py $PPID {terminal._name} &")
     go(terminal)
@@ -387,27 +385,27 @@ def test_who_answers_in_the_terminals_place_is_not_believed(
     assert terminal.run("echo fine").output == "fine"
 
 
-def test_a_folder_whose_name_is_no_text_is_stayed_in(terminal: Terminal) -> None:
+def test_the_shell_stays_in_a_folder_whose_name_is_not_text(terminal: Terminal) -> None:
     terminal.run("mkdir -p $'/tmp/\\xff'; cd $'/tmp/\\xff'")
-    shown = terminal.run("pwd; cd /tmp")
-    assert (shown.state, shown.output) == ("ended", "/tmp/�")
+    report = terminal.run("pwd; cd /tmp")
+    assert (report.state, report.output) == ("ended", "/tmp/�")
 
 
-def test_a_sandbox_without_room_for_a_process_is_made_room_in(terminal: Terminal) -> None:
-    """No process could be started any more, and no command sent."""
+def test_processes_are_killed_when_no_other_can_be_started(terminal: Terminal) -> None:
+    """Without free processes no command could be sent."""
     terminal.run("hold() { while :; do sleep 7009 & done; }; (hold >/dev/null 2>&1 &)")
-    printed, shown = "", terminal.run("echo one")
+    printed, report = "", terminal.run("echo one")
     while "as many processes" not in printed:
-        assert shown.state in ("ended", "running")
-        shown = terminal.run("echo more")
-        printed += shown.note
+        assert report.state in ("ended", "running")
+        report = terminal.run("echo more")
+        printed += report.note
     assert terminal.run("! grep -qa '[7]009' /proc/[0-9]*/cmdline").exit_code == 0
 
 
 def test_a_full_disk_ends_the_machine_with_a_sentence(start: Start) -> None:
     terminal = Terminal(start(disk_mb=64), LONG_SECONDS, lambda: None)
-    shown = terminal.run("for i in 1 2 3 4; do head -c 30M /dev/zero > /tmp/$i; done; sleep 7010")
-    assert (shown.state, "disk" in shown.note) == ("gone", True)
+    report = terminal.run("for i in 1 2 3 4; do head -c 30M /dev/zero > /tmp/$i; done; sleep 7010")
+    assert (report.state, "disk" in report.note) == ("gone", True)
     assert terminal.run("echo more").state == "gone"
     answers = (read_file(terminal._sandbox, "x", "/"), write_file(terminal._sandbox, "x", "", "/"))
     assert all(answer.failed and "stopped" in answer.text for answer in answers)
@@ -460,7 +458,7 @@ def test_a_large_file_is_written_in_pieces(terminal: Terminal, sandbox: DockerSa
     assert "handed over" in write_file(sandbox, "/tmp/large", "x" * 2_000_000, "/").text
 
 
-def test_what_cannot_be_done_to_a_file_is_said(sandbox: DockerSandbox) -> None:
+def test_impossible_file_operations_are_reported(sandbox: DockerSandbox) -> None:
     for answer in (
         write_file(sandbox, "/opt/assay/python/x", "x", "/"),
         write_file(sandbox, "/dev/full", "x", "/"),

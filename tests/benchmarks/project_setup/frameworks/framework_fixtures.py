@@ -131,13 +131,13 @@ PRINTED: dict[str, dict[str, tuple[int, int, int]]] = {
     "vitest-mixed": {"vitest": (4, 3, 3)},
     "vitest-several": {"vitest": (7, 3, 3)},
 }
-"""Text -> framework -> passed, failed, skipped; an empty one shows no result."""
+"""Text -> framework -> passed, failed, skipped. A text without results has no framework."""
 
 QUOTED = {
     "automake-verbose": {"tap": (2, 1, 1)},
     "mixture-automake-ctest-pytest": {"tap": (2, 1, 1)},
 }
-"""What a reader finds in a text that another's tests printed: alone it answers, beside the other it counts nothing."""
+"""Results that tests of another framework printed. The reader finds them only if that framework is not read too."""
 
 WRITTEN: dict[str, tuple[int, int, int]] = {
     "automake-passes.trs": (1, 0, 0),

@@ -57,7 +57,7 @@ def test_a_test_that_passes_when_it_runs_again_passed() -> None:
         b"<?xml version='1.0' encoding='no-such'?>" + CASE,
     ],
 )
-def test_what_attacks_the_parser_or_is_cut_off_is_no_result(data: bytes) -> None:
+def test_attacks_on_the_parser_and_truncated_files_give_no_result(data: bytes) -> None:
     assert read_file("surefire", CASE) == Outcomes(passed=1)
     assert read_file("surefire", data) is None
 

@@ -44,7 +44,7 @@ ERROR: the disk is full
 test me ... please
 """
 ENDED = [name for name in PRINTED if "killed" not in name]
-"""What a killed run left has no end: what follows may be taken for the rest of it."""
+"""Texts of complete runs. The output of a killed run has no end, so later text may be taken for its rest."""
 
 
 def sums(text: str) -> dict[str, Outcomes]:
@@ -82,7 +82,7 @@ def test_what_is_printed_before_and_after_changes_nothing(name: str) -> None:
     assert sums(f"{JUNK}{printed(name)}\n{JUNK}") == expected(name)
 
 
-def test_ends_of_lines_are_of_no_meaning() -> None:
+def test_line_ends_do_not_matter() -> None:
     for name in PRINTED:
         assert sums(printed(name).replace("\n", "\r\n")) == expected(name), name
 
@@ -110,12 +110,12 @@ def test_frameworks_that_a_program_cannot_run_are_left_out() -> None:
     assert all(reading.way == "output" for reading in read_output(text))
 
 
-def test_junk_is_no_result() -> None:
+def test_junk_gives_no_result() -> None:
     assert read_output(JUNK) == ()
     assert read_output("") == ()
 
 
-def test_what_a_framework_s_tests_print_is_no_result_even_where_the_framework_is_not_asked_for() -> None:
+def test_output_of_a_test_is_not_a_result_although_its_framework_is_not_asked_for() -> None:
     session, quoted = printed("pytest-mixed"), printed("unittest-good")
     text = session.replace("===== 99 passed in 0.01s =====\n", quoted)
     assert read_text("unittest", text) == Outcomes(passed=3)
@@ -123,12 +123,12 @@ def test_what_a_framework_s_tests_print_is_no_result_even_where_the_framework_is
     assert sums(text) == expected("pytest-mixed")
 
 
-def test_a_summary_that_a_test_prints_is_no_run() -> None:
+def test_a_summary_that_a_test_prints_is_not_a_run() -> None:
     assert "===== 99 passed in 0.01s =====" in printed("pytest-mixed-quiet")
     assert sums(printed("pytest-mixed-quiet")) == expected("pytest-mixed-quiet")
 
 
-def test_a_session_without_a_short_summary_hides_none_after_it() -> None:
+def test_a_session_without_a_short_summary_does_not_hide_the_next_one() -> None:
     assert [reading.outcomes.total for reading in read_output(printed("pytest-no-summary"))] == [3, 3]
 
 
@@ -137,13 +137,13 @@ def test_a_test_whose_subtests_fail_is_one_test() -> None:
     assert read_text("unittest", printed("unittest-class")) == Outcomes(passed=1, failed=2)
 
 
-def test_a_try_again_of_ctest_has_the_last_word() -> None:
+def test_the_last_of_ctests_repetitions_counts() -> None:
     failed = " 1/2 Test  #1: one ....***Failed    0.10 sec\n"
     text = f"Test project /x\n{failed}    Test  #1: one ....   Passed    0.10 sec\n"
     assert read_text("ctest", text) == Outcomes(passed=1)
 
 
-def test_go_without_its_tests_names_counts_packages() -> None:
+def test_go_without_names_of_tests_counts_packages() -> None:
     assert read_text("go", "ok  \texample.org/a\t0.1s\nFAIL\texample.org/b [build failed]\n") == Outcomes(
         passed=1, failed=1
     )
@@ -152,7 +152,7 @@ def test_go_without_its_tests_names_counts_packages() -> None:
     assert read_text("go", named) == Outcomes(failed=1), "as many as it would be if they passed"
 
 
-def test_a_test_of_go_that_has_no_end_has_its_package_s() -> None:
+def test_a_test_of_go_without_an_end_shares_its_packages_outcome() -> None:
     begun = (
         "=== RUN   TestOne\n=== RUN   TestTwo\nnoise--- PASS: TestTwo (0.00s)\n--- PASS: TestOne (0.00s)\n"
     )
@@ -161,7 +161,7 @@ def test_a_test_of_go_that_has_no_end_has_its_package_s() -> None:
     assert read_text("go", begun) == Outcomes(passed=1)
 
 
-def test_tests_of_the_next_run_are_not_of_a_run_that_has_ended() -> None:
+def test_tests_of_the_next_run_do_not_count_for_the_previous_one() -> None:
     ended = "test_a (t.T.test_a) ... ok\n\nRan 1 test in 0.001s\n\nOK\n"
     assert read_text("unittest", f"{ended}test_b (t.T.test_b) ... ok\nKilled\n") == Outcomes(passed=2)
 
@@ -178,7 +178,7 @@ def test_ranges_of_prove_are_read() -> None:
     assert read_text("tap", text) == Outcomes(passed=5, failed=4)
 
 
-def test_prove_may_tell_the_time() -> None:
+def test_prove_may_print_the_time() -> None:
     text = "[10:20:30] t/a.t .. ok       18 ms\nFiles=1, Tests=4,  0 wallclock secs\nResult: PASS\n"
     assert read_text("tap", text) == Outcomes(passed=4)
 
@@ -223,6 +223,6 @@ def test_no_text_raises(text: str) -> None:
         "1.." + "9" * 5_000,
     ],
 )
-def test_a_line_made_to_break_a_reader_breaks_none(line: str) -> None:
+def test_hostile_lines_break_no_reader(line: str) -> None:
     for framework in FRAMEWORKS:
         read_text(framework, f"TAP version 13\n{line}\nFiles=1, Tests={'9' * 5000},\n{line}")

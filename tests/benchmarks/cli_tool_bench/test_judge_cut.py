@@ -1,4 +1,4 @@
-"""A judge's answer that broke off may have been charged, and that is said of its trial."""
+"""An answer of the judge model that broke off may have been charged; its trial records that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.benchmarks.cli_tool_bench.test_semantic import YES, a_judge
 def test_an_answer_of_the_judges_that_broke_off_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`judge_usd` seemed to be all that was spent."""
+    """The record did not say that more than `judge_usd` may have been spent."""
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
     with (
         FakeUpstream(YES, YES.model_copy(update={"cut": True}), YES) as fake,
