@@ -23,7 +23,7 @@ from runner.gateway.ledger import Ledger
 from runner.gateway.provider import back_off
 from runner.gateway.shapes import RequestError
 from runner.gateway.wire import Flight, Outlet
-from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, Model, ModelCall, Record, Usage
+from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, Model, ModelCall, Record
 from runner.sandbox.inside import BASE_URL
 
 if TYPE_CHECKING:

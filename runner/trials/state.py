@@ -187,7 +187,9 @@ def _spent(state: TrialState, retries: Sequence[Retry]) -> dict[str, Any]:
     session, asking = state.session, state.asking
     return {
         "usage": sum((retry.usage for retry in retries), session.meter.usage if session else Usage()),
-        "cost_usd": _total([session.meter.cost_usd if session else 0.0, *(retry.cost_usd for retry in retries)]),
+        "cost_usd": _total(
+            [session.meter.cost_usd if session else 0.0, *(retry.cost_usd for retry in retries)]
+        ),
         "judge_usd": _total([asking.cost_usd if asking else 0.0, *(retry.judge_usd for retry in retries)]),
         "turns": session.meter.turns if session else 0,
         "agent_usage": state.own_usage,

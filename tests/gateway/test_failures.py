@@ -222,7 +222,12 @@ def test_an_agent_that_always_hangs_up_does_not_spend_without_end(session: Open,
             until(lambda: len(trial.calls) == len(upstream.requests))
         refused = http(trial).post("/v1/chat/completions", json=HELLO)
     assert refused.status_code == 403
-    assert (trial.meter.refusal, trial.meter.turns, trial.meter.usage, len(upstream.requests)) == ("turns", 0, Usage(), 2)
+    assert (trial.meter.refusal, trial.meter.turns, trial.meter.usage, len(upstream.requests)) == (
+        "turns",
+        0,
+        Usage(),
+        2,
+    )
     assert [call.cut for call in trial.calls] == [True, True, False]
 
 
