@@ -1,7 +1,7 @@
 """Every exception of the runner, in one tree.
 
 Each class has one meaning. The last column is what a trial becomes when the exception reaches its boundary
-(`trial.run_trial`). *Invalid* is the status `infra_invalid`; such a trial is repeated unless the table says otherwise.
+(`trials.run`). *Invalid* is the status `infra_invalid`; such a trial is repeated unless the table says otherwise.
 
     class                    meaning                                                   what a trial becomes
     -----------------------  --------------------------------------------------------  ---------------------------

@@ -326,9 +326,9 @@ class SandboxProvider(Configured, Protocol):
     def build(
         self, spec: BuildSpec, cancelled: Callable[[], bool] = lambda: False
     ) -> AbstractContextManager[Build]:
-        """Build an untrusted Dockerfile under limits. Leaving the context removes the image. See `sandbox.builds`.
+        """Build an untrusted Dockerfile under limits. Leaving the context removes the image.
 
-        A build that fails is a value. Raises `EngineError`.
+        A build that fails is a value. Raises `EngineError`. See `sandbox.docker.agent_builds`.
         """
 
     def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:

@@ -42,7 +42,7 @@ class Asking:
     @property
     def cost_usd(self) -> float | None:
         """USD of all answers; None if one of them has no price."""
-        return self._session.cost_usd if self._session else 0.0
+        return self._session.meter.cost_usd if self._session else 0.0
 
     @property
     def is_cut(self) -> bool:

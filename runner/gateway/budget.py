@@ -113,9 +113,13 @@ class Meter:
                 "Set model.prices.input and model.prices.output (USD per million), or budget.usd=null."
             )
         self.usage = Usage()
+        """Tokens of all answered calls."""
         self.cost_usd: float | None = 0.0
+        """USD of all answered calls; None if one of them has no price."""
         self.turns = 0
-        self.refusal: Refusal | None = None
+        """Number of answered calls."""
+        self.refusal: str | None = None
+        """The first budget that refused a call: usd, input_tokens, output_tokens, turns or deadline."""
         self._started: float | None = None
         self._usd = 0.0
         self._held: list[Hold] = []
@@ -139,7 +143,9 @@ class Meter:
 
     @property
     def waited_seconds(self) -> float:
-        """Time during which at least one call waited for the limits on calls, or for a stalled gateway."""
+        """Time during which a call waited for the limits on calls or for a stalled gateway, through no fault of the
+        agent.
+        """
         return self._waits.seconds + self._stalled
 
     @property
@@ -247,7 +253,7 @@ class Meter:
         return cost
 
     def _refuse(self, refusal: Refusal) -> Refusal:
-        self.refusal = self.refusal or refusal
+        self.refusal = self.refusal or refusal.kind
         return refusal
 
     def _levels(self, input_tokens: int) -> Iterator[_Level]:

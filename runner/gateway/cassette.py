@@ -4,11 +4,11 @@ A cassette is a folder with one file per trial, its tape: `<cell>/<task>/<attemp
 of the trial's ledger in their order, and so no key. `record=DIR` on any run writes one, also for trials that finished
 earlier. On replay, each request gets the first unused answer whose request has the same digest, so an agent's parallel
 calls may arrive in another order. Agents in the runner's process share the answers to some questions
-(`agents.execution.guidelines.once`): those calls follow a trial's own, so that each trial can be replayed alone.
+(`project_setup.agent.guidelines.once`): those calls follow a trial's own, so that each trial can be replayed alone.
 
 Requests are compared as they would be sent on (`Api.outbound`), without the parts that differ from run to run:
 `VOLATILE_FIELDS`, and matches of `VOLATILE` in texts. Digests are computed on replay, so that a better normalisation
-serves old cassettes too.
+also serves cassettes that exist already.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def probe(
                 break
         call = session.calls[-1]
         if call.response is not None:
-            return Probe(status_code=call.status_code, cost_usd=session.cost_usd)
+            return Probe(status_code=call.status_code, cost_usd=session.meter.cost_usd)
         if call.refused:
             late = ErrorInfo(type="Timeout", message=f"no answer within {SECONDS:g} s", phase="gateway")
             return Probe(status_code=HTTPStatus.GATEWAY_TIMEOUT, error=late)

@@ -108,13 +108,13 @@ class Gateway:
         total: Counter[str] = Counter()
         for one in self._opened:
             if one.spec.model.backend == "provider":
-                total.update(one.charged)
+                total.update(one.meter.charged)
         return total
 
     @property
     def waiting(self) -> int:
         """Number of trials with a call that is waiting for the limits on calls."""
-        return sum(one.waiting for one in self._opened)
+        return sum(one.meter.waits for one in self._opened)
 
     def close(self) -> None:
         """End all sessions and the thread. Idempotent."""

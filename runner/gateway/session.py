@@ -23,7 +23,7 @@ from runner.gateway.ledger import Ledger
 from runner.gateway.provider import back_off
 from runner.gateway.shapes import RequestError
 from runner.gateway.wire import Flight, Outlet
-from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, Model, ModelCall, Record, Usage
+from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, Model, ModelCall, Record
 from runner.sandbox.inside import BASE_URL
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class SessionSpec(Record):
 
 
 class Session:
-    """A trial's access to its model, open until `close`. Any thread may read its properties at any time."""
+    """A trial's access to its model, open until `close`. Any thread may read its properties and `meter` at any time."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Session:
         """`close` belongs to the gateway, which owns the loop that calls run in. Raises `ConfigError`, `OSError`."""
         self.spec, self.socket_dir, self.key = spec, socket_dir, secrets.token_urlsafe(32)
         self._provider, self._close, self._gates = provider, close, gates
-        self._meter = Meter(spec.budget, spec.model, spec.seconds)
+        self.meter = Meter(spec.budget, spec.model, spec.seconds)
         self._ledger = Ledger(spec.ledger, self.key)
         self._calls: set[asyncio.Task[Answer]] = set()
         self._flights: set[Flight] = set()
@@ -107,46 +107,9 @@ class Session:
         return self._ledger.calls()
 
     @property
-    def usage(self) -> Usage:
-        """Tokens of all answered calls."""
-        return self._meter.usage
-
-    @property
-    def cost_usd(self) -> float | None:
-        """USD of all answered calls; None if one of them has no price."""
-        return self._meter.cost_usd
-
-    @property
-    def turns(self) -> int:
-        """Number of answered calls."""
-        return self._meter.turns
-
-    @property
     def limited(self) -> bool:
         """Return whether calls may have to wait for those of other trials."""
         return bool(self._gates)
-
-    @property
-    def waited_seconds(self) -> float:
-        """Time during which a call waited for the limits on calls or for a stalled gateway, through no fault of the
-        agent.
-        """
-        return self._meter.waited_seconds
-
-    @property
-    def waiting(self) -> bool:
-        """Return whether a call is waiting for the limits on calls now."""
-        return self._meter.waits
-
-    @property
-    def charged(self) -> dict[str, float]:
-        """Kind of budget -> spend as caps count it; see `Meter`."""
-        return self._meter.charged
-
-    @property
-    def refusal(self) -> str | None:
-        """The first budget that refused a call: usd, input_tokens, output_tokens, turns or deadline."""
-        return self._meter.refusal.kind if self._meter.refusal else None
 
     def close(self) -> None:
         """Revoke key and socket, cancel calls under way and wait until they are on the ledger. Idempotent."""
@@ -168,7 +131,7 @@ class Session:
         """Move the deadline on by the time of a stall, if a call was under way."""
         if not self._calls:
             return
-        self._meter.stalled(seconds)
+        self.meter.stalled(seconds)
         for flight in self._flights:
             if self._lane:
                 self._lane.soon(flight.moved)
@@ -213,7 +176,7 @@ class Session:
         lane, self._lane = self._lane, None
         if lane:
             await lane.close()
-        self._meter.forget()
+        self.meter.forget()
         self._ledger.close()
         shutil.rmtree(self.socket_dir, ignore_errors=True)
 
@@ -251,16 +214,16 @@ class Session:
         params = self.spec.model.params
         request = await self.apart(lambda: pieces(call.api.outbound(accepted, params, None).fields))
         for tries in count(1):
-            hold = await self._meter.admit(request, call.api.wanted_output(call.request))
+            hold = await self.meter.admit(request, call.api.wanted_output(call.request))
             if isinstance(hold, Refusal):
                 return await self._refused(call, hold)
             reply = await self._try(call, accepted, hold)
-            wait = back_off(reply, tries, self._meter.deadline)
+            wait = back_off(reply, tries, self.meter.deadline)
             if wait is None:
                 break
             await asyncio.sleep(wait)
         if reply.late:
-            return await self._refused(call, self._meter.expired())
+            return await self._refused(call, self.meter.expired())
         if reply.response is None:
             return await self._failed(call, reply)
         return await self._end(call, 200, reply.response, response=reply.response, error=reply.error)
@@ -268,7 +231,7 @@ class Session:
     async def _try(self, call: Call, accepted: Outbound, hold: Hold) -> Reply:
         lane = self._lane
         turn = (lambda: lane.back(self._turn(call))) if lane else (lambda: self._turn(call))
-        flight = Flight(call.api, turn, lambda: self._meter.deadline, call.outlet)
+        flight = Flight(call.api, turn, lambda: self.meter.deadline, call.outlet)
         reply = None
         self._flights.add(flight)
         try:
@@ -293,13 +256,13 @@ class Session:
             with suppress(AttributeError, TypeError, ValueError, OverflowError):  # invalid counts
                 call.usage = call.api.usage(answer)
         if reply and reply.response:
-            call.cost_usd = self._meter.settle(hold, call.usage)
+            call.cost_usd = self.meter.settle(hold, call.usage)
         elif flight.open:
             call.lost += 1
-            call.cost_usd = self._meter.abandon(hold, call.usage, turn=reply is None or reply.late)
+            call.cost_usd = self.meter.abandon(hold, call.usage, turn=reply is None or reply.late)
         else:
             call.usage = None
-            self._meter.release(hold)
+            self.meter.release(hold)
 
     @asynccontextmanager
     async def _place(self, call: Call) -> AsyncIterator[None]:
@@ -322,7 +285,7 @@ class Session:
     @contextmanager
     def _waiting(self, call: Call) -> Iterator[None]:
         began = time.monotonic()
-        with self._meter.waiting():
+        with self.meter.waiting():
             try:
                 yield
             finally:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from runner.sweeps.cells import Job, Sweep
+from runner.jobs.report import Report
+from runner.sweeps.cells import Sweep
 
 
-class Track(Job):
+class Track(Report):
     """Rebuilds tables and tracked runs from a sweep's plan, scoring and records.
 
     A typed scoring becomes the sweep's own; a typed key changes that key alone. Without either, the sweep keeps the
@@ -17,12 +18,6 @@ class Track(Job):
 
         Raises `ConfigError` if there is no such sweep, and `TrackingError` if the store fails.
         """
-        from runner.report.projections import write_projections  # noqa: PLC0415 - brings pandas
-        from runner.report.rescoring import rescore  # noqa: PLC0415
-
-        folder = sweep.settings.folder
-        if changed := rescore(folder, sweep.rescorings):
-            print(changed)
-        print(write_projections(folder, sweep.settings.outputs))
-        print(sweep.settings.tracker.log(folder))
+        super().run(sweep)
+        print(sweep.settings.tracker.log(sweep.settings.folder))
         return 0

@@ -244,9 +244,9 @@ class EgressAttempt(Record):
 
 
 AXES = ("agent", "model", "dataset", "budget")
-"""What a cell has one of each of; everything else belongs to the sweep."""
+"""Names of the four things that make up a cell; everything else belongs to the sweep."""
 CELL_SEPARATOR = "·"
-"""Stands between the axes in the name of a cell."""
+"""Separator of the axes in the name of a cell."""
 
 
 class TrialName(Record):

@@ -197,7 +197,7 @@ class Workbench:
             raise
         if answer.status_code == HTTPStatus.OK:
             return CHAT.text(answer.body)
-        if session.refusal:
+        if session.meter.refusal:
             raise Stopped(reason(answer.body))
         raise ModelFailed(f"The model {self.model.name} did not answer: {reason(answer.body)}")
 

@@ -83,7 +83,7 @@ class TrialState:
     @property
     def waited_seconds(self) -> float:
         """Seconds that the rollout's model calls have waited for the limits on calls."""
-        return self.session.waited_seconds if self.session else 0.0
+        return self.session.meter.waited_seconds if self.session else 0.0
 
     def tools(self, call: ModelCall) -> tuple[ToolCall, ...]:
         """Return the tool calls of a model call, in the model's order."""
@@ -175,7 +175,7 @@ def _outcome(trial: PlannedTrial, state: TrialState) -> tuple[Status, ErrorInfo 
     # A later failure does not replace the verdict that nothing could be judged: it may have the same cause.
     if state.result is None or (state.error is not None and not is_unfit):
         return Status.INFRA_INVALID, state.error
-    refusal = state.session.refusal if state.session else None
+    refusal = state.session.meter.refusal if state.session else None
     status, error = ending(state.result, state.calls, refusal, trial.seconds, state.unserved)
     if verdict and is_unfit and status is Status.COMPLETED and "no_verdict" not in verdict.flags:
         return Status.AGENT_ERROR, verdict.error
@@ -186,10 +186,12 @@ def _spent(state: TrialState, retries: Sequence[Retry]) -> dict[str, Any]:
     """Return a record's tokens and USD. All but the agent's own count include the tries before."""
     session, asking = state.session, state.asking
     return {
-        "usage": sum((retry.usage for retry in retries), session.usage if session else Usage()),
-        "cost_usd": _total([session.cost_usd if session else 0.0, *(retry.cost_usd for retry in retries)]),
+        "usage": sum((retry.usage for retry in retries), session.meter.usage if session else Usage()),
+        "cost_usd": _total(
+            [session.meter.cost_usd if session else 0.0, *(retry.cost_usd for retry in retries)]
+        ),
         "judge_usd": _total([asking.cost_usd if asking else 0.0, *(retry.judge_usd for retry in retries)]),
-        "turns": session.turns if session else 0,
+        "turns": session.meter.turns if session else 0,
         "agent_usage": state.own_usage,
         "usage_difference": _difference(state),
     }
@@ -209,7 +211,7 @@ def _behaviour(trial: PlannedTrial, state: TrialState, status: Status) -> dict[s
         state.flags.append("commands_cut")
     _write_trajectory(trial, state, calls)
     worked = tool_calls and (_has_changed(state) or _last_words(calls))
-    if state.session and state.session.turns and not worked:
+    if state.session and state.session.meter.turns and not worked:
         state.flags.append("empty_rollout")
     return {
         "interactions": len(names),
@@ -233,7 +235,7 @@ def _flags(trial: PlannedTrial, state: TrialState, retries: Sequence[Retry]) -> 
             or any(retry.lost for retry in retries)
             or (state.asking is not None and state.asking.is_cut),
             "agent_usage_differs": any(count for _, count in _difference(state) or ()),
-            "no_model_call": state.session is not None and not state.session.turns,
+            "no_model_call": state.session is not None and not state.session.meter.turns,
             "egress_refused": state.egress is not None
             and not all(one.allowed for one in state.egress.attempts),
             "lookups_unheard": state.egress is not None
@@ -254,7 +256,7 @@ def _flags(trial: PlannedTrial, state: TrialState, retries: Sequence[Retry]) -> 
 
 def _difference(state: TrialState) -> OwnUsage | None:
     """Return the agent's own count less the gateway's; None where one of them has none."""
-    return state.own_usage.beyond(state.session.usage) if state.own_usage and state.session else None
+    return state.own_usage.beyond(state.session.meter.usage) if state.own_usage and state.session else None
 
 
 def _digests(

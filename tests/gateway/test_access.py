@@ -104,7 +104,7 @@ def test_a_key_is_dead_when_its_trial_ends(session: Open) -> None:
             late.connect(str(trial.socket_dir / "gateway.sock"))
         trial.close()
         assert len(upstream.requests) == 1
-    assert len(trial.calls) == trial.turns == 1
+    assert len(trial.calls) == trial.meter.turns == 1
 
 
 def test_a_body_that_ends_after_its_trial_is_not_served(session: Open) -> None:
@@ -274,11 +274,11 @@ def test_sixteen_trials_at_once_stay_apart(session: Open, http: Http) -> None:
 
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(work, range(16)))
-        assert sum((trial.usage for trial in trials), Usage()) == sum(upstream.served, Usage())
+        assert sum((trial.meter.usage for trial in trials), Usage()) == sum(upstream.served, Usage())
     for number, trial in enumerate(trials):
         texts = [call.request["messages"][0]["content"] for call in trial.calls]
         assert texts == [f"{number} {turn}" for turn in range(number % 4 + 1)]
-        assert trial.usage.output_tokens == 7 * len(texts)
+        assert trial.meter.usage.output_tokens == 7 * len(texts)
 
 
 def test_a_gateway_that_closes_ends_its_sessions(tmp_path: Path) -> None:

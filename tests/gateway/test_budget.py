@@ -53,8 +53,8 @@ def test_each_budget_refuses_before_the_call_is_sent(
         answers = [agent.post("/v1/chat/completions", json=HELLO) for _ in range(answered + 2)]
         assert len(upstream.requests) == answered
     assert [answer.status_code for answer in answers] == [200] * answered + [403] * 2
-    assert trial.turns == answered
-    assert trial.refusal == kind
+    assert trial.meter.turns == answered
+    assert trial.meter.refusal == kind
     assert [call.refused for call in trial.calls] == [None] * answered + [kind] * 2
     error = answers[-1].json()["error"]
     assert error["type"] == error["code"] == "budget_exceeded"
@@ -113,7 +113,7 @@ def test_a_picture_of_few_bytes_is_not_read_for_them(
     trial = session("http://127.0.0.1:1/v1", budget=Budget(usd=0.5))
     body = {"messages": asked, "input": asked, "max_tokens": 100}
     assert http(trial).post(f"/v1/{path}", json=body).status_code == 403
-    assert trial.refusal == "usd"
+    assert trial.meter.refusal == "usd"
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_a_provider_cannot_pay_back(session: Open, http: Http, counts: dict[str,
         trial = session(url, budget=Budget(usd=1.0, output_tokens=1000))
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 200
     (call,) = trial.calls
-    assert (call.usage, call.cost_usd, trial.cost_usd, trial.usage) == (None, None, None, Usage())
-    assert (trial.charged["output_tokens"], trial.charged["usd"] > 0) == (1000, True)
+    assert (call.usage, call.cost_usd, trial.meter.cost_usd, trial.meter.usage) == (None, None, None, Usage())
+    assert (trial.meter.charged["output_tokens"], trial.meter.charged["usd"] > 0) == (1000, True)
 
 
 def test_parallel_calls_share_the_turns(session: Open, http: Http) -> None:
@@ -161,7 +161,7 @@ def test_a_turn_that_failed_upstream_goes_to_the_next_call(session: Open, http: 
             time.sleep(0.1)  # time for it to come, and to wait
             upstream.release()
             assert (first.result().status_code, second.result().status_code) == (400, 200)
-    assert trial.refusal is None
+    assert trial.meter.refusal is None
 
 
 def test_parallel_calls_cannot_overrun_usd_together(session: Open, http: Http) -> None:
@@ -251,7 +251,7 @@ def test_parallel_calls_cannot_overrun_together(session: Open, http: Http, budge
             assert {post.result().status_code for post in posts} == {200, 403}
         assert len(upstream.requests) == (1 if budget.output_tokens else 2)
         assert upstream.most_at_once == 1
-    assert all(trial.charged[kind] <= limit for kind, limit in budget if kind != "name" and limit)
+    assert all(trial.meter.charged[kind] <= limit for kind, limit in budget if kind != "name" and limit)
 
 
 @pytest.mark.parametrize("budget", [Budget(usd=0.05), Budget(input_tokens=40_000)], ids=str)
@@ -354,7 +354,7 @@ def test_a_deadline_cuts_a_call_and_refuses_the_next(session: Open, http: Http) 
     assert [answer.status_code for answer in answers] == [403, 403]
     assert "deadline" in answers[0].json()["error"]["message"]
     assert [call.refused for call in trial.calls] == ["deadline", "deadline"]
-    assert trial.refusal == "deadline"
+    assert trial.meter.refusal == "deadline"
 
 
 def test_the_deadline_starts_with_the_first_call(session: Open, http: Http) -> None:
@@ -386,7 +386,7 @@ def test_a_try_that_was_refused_costs_nothing(session: Open, http: Http) -> None
         assert http(trial).post("/v1/chat/completions", json=request).status_code == 200
         assert len(upstream.requests) == 3
     assert (trial.calls[0].lost, trial.calls[0].cut) == (0, False)
-    assert trial.charged["usd"] == trial.cost_usd
+    assert trial.meter.charged["usd"] == trial.meter.cost_usd
 
 
 def test_what_is_left_shrinks_from_try_to_try(session: Open, http: Http) -> None:
@@ -395,7 +395,7 @@ def test_what_is_left_shrinks_from_try_to_try(session: Open, http: Http) -> None
         trial = session(upstream.url, budget=Budget(output_tokens=100, turns=1))
         assert http(trial).post("/v1/chat/completions", json=HELLO | {"max_tokens": 60}).status_code == 200
         assert [request["max_tokens"] for request in upstream.requests] == [60, 40]
-    assert (trial.calls[0].attempts, trial.calls[0].lost, trial.refusal) == (2, 1, None)
+    assert (trial.calls[0].attempts, trial.calls[0].lost, trial.meter.refusal) == (2, 1, None)
 
 
 @pytest.mark.parametrize(
@@ -412,8 +412,8 @@ def test_an_answer_without_usage_still_counts_against_the_caps(
         ]
     assert [answer.status_code for answer in answers] == [200, 403]
     assert trial.calls[0].usage is None
-    assert trial.cost_usd is None
-    assert trial.usage == Usage()
+    assert trial.meter.cost_usd is None
+    assert trial.meter.usage == Usage()
 
 
 COUNTS = dict.fromkeys(("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"), "many")
@@ -445,8 +445,8 @@ def test_counts_that_are_no_numbers_leak_no_hold_and_lose_no_spend(
         trial = session(url, id=model, budget=Budget(usd=0.001), seconds=10)
         statuses = [http(trial).post(path, json=body | {bound: 200}).status_code for _ in range(2)]
     assert statuses[1] == 403
-    assert trial.refusal == "usd"
-    assert trial.charged["usd"] >= 0.0009
+    assert trial.meter.refusal == "usd"
+    assert trial.meter.charged["usd"] >= 0.0009
 
 
 def test_a_missing_cache_rate_makes_the_cost_unknown_but_not_the_cap(session: Open, http: Http) -> None:
@@ -454,13 +454,13 @@ def test_a_missing_cache_rate_makes_the_cost_unknown_but_not_the_cap(session: Op
         trial = session(upstream.url, prices=Prices(input=2.0, output=10.0), budget=Budget(usd=0.002))
         answers = [http(trial).post("/v1/chat/completions", json=HELLO) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 403]
-    assert trial.cost_usd is None
+    assert trial.meter.cost_usd is None
 
 
 def test_a_cap_in_usd_needs_prices(session: Open) -> None:
     with pytest.raises(ConfigError, match="no price for input or output"):
         session("http://127.0.0.1:1", prices=Prices(), budget=Budget(usd=1.0))
-    assert session("http://127.0.0.1:1", prices=Prices(), budget=Budget(turns=1)).cost_usd == 0.0
+    assert session("http://127.0.0.1:1", prices=Prices(), budget=Budget(turns=1)).meter.cost_usd == 0.0
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens", "n"])

@@ -60,7 +60,7 @@ def test_the_same_requests_get_the_same_answers_for_nothing(
     replayed = [agent.post(f"/v1/{path}", json=FORMS[path](text)).json() for text in ("one", "two")]
     assert replayed == answered
     assert all(call.replayed and call.model == "cassette/replay" for call in trial.calls)
-    assert (trial.usage.input_tokens, trial.turns) == (2000, 2)
+    assert (trial.meter.usage.input_tokens, trial.meter.turns) == (2000, 2)
     assert agent.post(f"/v1/{path}", json=FORMS[path]("two")).status_code == 403, "each is played once"
 
 
@@ -117,7 +117,7 @@ def test_another_request_fails_with_the_difference(session: Open, http: Http, tm
     changed = [line.replace(" ", "") for line in difference if line[0] in "-+"]
     assert changed[2:] == ['-"listall",', '+"listno",']
     assert "recorded call 0" in difference[1]
-    assert (trial.turns, trial.cost_usd) == (0, 0.0)
+    assert (trial.meter.turns, trial.meter.cost_usd) == (0, 0.0)
 
 
 def test_nearest_answers_as_the_most_similar_request_was_and_says_so(

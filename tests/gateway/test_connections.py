@@ -159,7 +159,7 @@ def test_an_agent_that_hangs_up_in_the_middle_of_an_answer_ends_it(session: Open
         until(lambda: trial.calls)
     (call,) = trial.calls
     assert (call.status_code, call.attempts, call.lost) == (499, 1, 1)
-    assert trial.charged["usd"] >= 100 * 10e-6
+    assert trial.meter.charged["usd"] >= 100 * 10e-6
 
 
 @pytest.mark.parametrize("model", [*PROVIDERS, "anthropic/x"])

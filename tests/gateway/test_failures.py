@@ -62,7 +62,7 @@ def test_what_passes_is_tried_again_and_by_nobody_but_us(
         assert len(upstream.requests) == 4
     (call,) = trial.calls
     assert (call.attempts, call.lost, call.usage) == (4, 1, upstream.served[0])
-    assert (trial.usage, trial.turns) == (upstream.served[0], 1)
+    assert (trial.meter.usage, trial.meter.turns) == (upstream.served[0], 1)
 
 
 @pytest.mark.parametrize("model", PROVIDERS)
@@ -106,7 +106,7 @@ def test_no_wait_beyond_the_deadline(session: Open, http: Http) -> None:
         started = time.monotonic()
         assert http(trial).post("/v1/chat/completions", json=HELLO).status_code == 502
         assert time.monotonic() - started < 15
-    assert trial.refusal is None
+    assert trial.meter.refusal is None
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -127,7 +127,7 @@ def test_a_failure_to_the_end_is_the_gateways(session: Open, http: Http, path: s
     )
     assert call.error is not None
     assert call.error.type == "InternalServerError"
-    assert (trial.turns, trial.cost_usd, trial.refusal) == (0, 0.0, None)
+    assert (trial.meter.turns, trial.meter.cost_usd, trial.meter.refusal) == (0, 0.0, None)
 
 
 @pytest.mark.parametrize("status_code", [400, 401, 403, 404])
@@ -210,7 +210,7 @@ def test_an_agent_that_hangs_up_stops_the_provider(session: Open, *, stream: boo
     assert call.status_code == 499
     assert call.error is not None
     assert call.error.message == "the agent hung up"
-    assert (call.attempts, trial.turns) == (1, 0)
+    assert (call.attempts, trial.meter.turns) == (1, 0)
 
 
 def test_an_agent_that_always_hangs_up_does_not_spend_without_end(session: Open, http: Http) -> None:
@@ -222,7 +222,12 @@ def test_an_agent_that_always_hangs_up_does_not_spend_without_end(session: Open,
             until(lambda: len(trial.calls) == len(upstream.requests))
         refused = http(trial).post("/v1/chat/completions", json=HELLO)
     assert refused.status_code == 403
-    assert (trial.refusal, trial.turns, trial.usage, len(upstream.requests)) == ("turns", 0, Usage(), 2)
+    assert (trial.meter.refusal, trial.meter.turns, trial.meter.usage, len(upstream.requests)) == (
+        "turns",
+        0,
+        Usage(),
+        2,
+    )
     assert [call.cut for call in trial.calls] == [True, True, False]
 
 
@@ -283,7 +288,7 @@ def test_an_answer_with_a_number_without_end_is_one(session: Open, http: Http, m
         answer = http(trial).post("/v1/chat/completions", json=HELLO)
     (token,) = answer.json()["choices"][0]["logprobs"]["content"]
     assert (answer.status_code, token["logprob"]) == (200, None)
-    assert (trial.calls[0].status_code, trial.turns) == (200, 1)
+    assert (trial.calls[0].status_code, trial.meter.turns) == (200, 1)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -123,7 +123,7 @@ def test_a_retry_takes_its_turn_like_any_request(trials: Trials, monkeypatch: py
     assert call.latency_seconds > 3.0, (
         "longer than the trial has, and in time, since waiting is no time of its"
     )
-    assert session.refusal is None
+    assert session.meter.refusal is None
 
 
 def test_waiting_is_no_time_of_the_trials(trials: Trials) -> None:
@@ -144,16 +144,16 @@ def test_waiting_is_no_time_of_the_trials(trials: Trials) -> None:
             _ask_all(sessions[1:], meanwhile)
             assert first.result() == 200
     assert gateway.waiting == 0
-    assert sessions[0].waited_seconds < NO_TIME
-    assert min(session.waited_seconds for session in sessions[1:]) > NO_TIME
-    assert {session.refusal for session in sessions} == {None}
+    assert sessions[0].meter.waited_seconds < NO_TIME
+    assert min(session.meter.waited_seconds for session in sessions[1:]) > NO_TIME
+    assert {session.meter.refusal for session in sessions} == {None}
 
 
 def test_time_at_the_provider_is_the_trials_all_the_same(trials: Trials) -> None:
     with FakeUpstream(Behaviour(text="ok", seconds=30)) as upstream:
         _, (session,) = trials(upstream.url, ["openai/x"], seconds=(0.5,), concurrency=1)
         assert _ask(session) == 403
-    assert session.refusal == "deadline"
+    assert session.meter.refusal == "deadline"
 
 
 def test_a_deadline_while_litellm_makes_the_request_leaves_no_coroutine_behind(
@@ -166,7 +166,7 @@ def test_a_deadline_while_litellm_makes_the_request_leaves_no_coroutine_behind(
         make = litellm.main.completion
 
         def slow(*args: Any, **given: Any) -> Any:
-            until(lambda: session.refusal)
+            until(lambda: session.meter.refusal)
             try:
                 return make(*args, **given)
             finally:
@@ -176,7 +176,7 @@ def test_a_deadline_while_litellm_makes_the_request_leaves_no_coroutine_behind(
         assert _ask(session) == 403
         assert created.wait(60)
         assert not upstream.requests
-    assert session.refusal == "deadline"
+    assert session.meter.refusal == "deadline"
     gc.collect()  # an error would be raised here, and pytest would assign it to this test
 
 
@@ -187,7 +187,7 @@ def test_an_agent_that_leaves_the_queue_takes_no_place(trials: Trials) -> None:
             answer = pool.submit(_ask, first)
             until(lambda: upstream.requests)
             waiting = pool.submit(_ask, second)
-            until(lambda: second.waiting)
+            until(lambda: second.meter.waits)
             second.close()
             upstream.release()
             assert (answer.result(), waiting.result()) == (200, 503)
@@ -202,7 +202,7 @@ def test_the_gateway_sums_what_all_trials_spend(trials: Trials) -> None:
         gateway, sessions = trials(upstream.url, ["openai/x", "zai/x"])
         _ask_all(sessions)
         sessions[0].close()
-        costs = [session.cost_usd or 0.0 for session in sessions]
+        costs = [session.meter.cost_usd or 0.0 for session in sessions]
     spent = {"usd": sum(costs), "input_tokens": 2000, "output_tokens": 100, "turns": 2}
     assert gateway.spent == pytest.approx(spent)
     assert sum(costs) == pytest.approx(2 * 0.0019)

@@ -58,7 +58,7 @@ def test_an_answer_arrives_whole(
     assert answer.usage.output_tokens == 50
     (call,) = trial.calls
     assert (call.api, call.model, call.streamed, call.attempts) == ("messages", provider, streamed, 1)
-    assert call.usage == trial.usage == USAGE
+    assert call.usage == trial.meter.usage == USAGE
     assert call.cost_usd == pytest.approx(COST)
     assert [tool.arguments for tool in tool_calls(call)] == ['{"command": "ls"}', '{"command": "pwd"}']
 
@@ -68,8 +68,8 @@ def test_cache_creation_is_part_of_the_input(session: Open, messages: Callable[[
     with FakeUpstream(Behaviour(text="ok", usage=served)) as upstream:
         trial = session(upstream.url, id="anthropic/x")
         messages(trial).create(**ASK)
-    assert trial.usage == served
-    assert trial.cost_usd == pytest.approx((500 * 2.0 + 300 * 2.5 + 200 * 0.5 + 5 * 10.0) / 1e6)
+    assert trial.meter.usage == served
+    assert trial.meter.cost_usd == pytest.approx((500 * 2.0 + 300 * 2.5 + 200 * 0.5 + 5 * 10.0) / 1e6)
 
 
 def test_events_come_in_order(session: Open, http: Http) -> None:

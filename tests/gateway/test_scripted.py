@@ -135,8 +135,8 @@ def _sums_agree(trial: Session) -> None:
     """Check that usage and cost are the sums of the ledger, whose calls are all labelled as scripted."""
     calls = trial.calls
     assert all(call.scripted for call in calls)
-    assert trial.usage == sum((call.usage for call in calls if call.usage), Usage())
-    assert trial.cost_usd == pytest.approx(sum(call.cost_usd or 0.0 for call in calls))
+    assert trial.meter.usage == sum((call.usage for call in calls if call.usage), Usage())
+    assert trial.meter.cost_usd == pytest.approx(sum(call.cost_usd or 0.0 for call in calls))
     hits = [call.usage.cache_hit_tokens for call in calls if call.usage]
     inputs = [call.usage.input_tokens for call in calls if call.usage]
     assert hits[0] == 0

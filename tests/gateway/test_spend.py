@@ -34,8 +34,8 @@ def test_the_spend_of_calls_that_were_cut_is_the_same_on_the_ledger(
         agent.close()
         until(lambda: len(trial.calls) == 2)
     spend = ledger_spend(trial.spec.ledger)
-    assert (spend.usage, spend.turns, spend.lost) == (trial.usage, 1, 1)
-    assert spend.cost_usd == pytest.approx(trial.cost_usd)
+    assert (spend.usage, spend.turns, spend.lost) == (trial.meter.usage, 1, 1)
+    assert spend.cost_usd == pytest.approx(trial.meter.cost_usd)
 
 
 def test_what_is_on_disk_tells_of_a_call_under_way_until_it_has_its_line(

@@ -43,8 +43,8 @@ def test_a_gateway_that_stands_still_takes_no_time_of_a_trial(
         time.sleep(STALL_SECONDS)
         upstream.release()
         assert asking.result().status_code == 200
-    assert trial.refusal is None
-    assert trial.waited_seconds >= 0.9 * STALL_SECONDS
+    assert trial.meter.refusal is None
+    assert trial.meter.waited_seconds >= 0.9 * STALL_SECONDS
 
 
 def test_a_trial_that_asks_nothing_meanwhile_is_given_nothing(
@@ -53,10 +53,10 @@ def test_a_trial_that_asks_nothing_meanwhile_is_given_nothing(
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         trial = session(upstream.url, seconds=60)
         http(trial).post("/v1/chat/completions", json=HELLO).raise_for_status()
-        before = trial.waited_seconds
+        before = trial.meter.waited_seconds
         gateway._loop.call_soon_threadsafe(time.sleep, 0.3)
         time.sleep(0.5)
-    assert trial.waited_seconds == before
+    assert trial.meter.waited_seconds == before
 
 
 @pytest.mark.parametrize("stream", ["collect", "through"])
@@ -194,6 +194,6 @@ def test_to_hang_up_on_a_call_without_a_bound_is_not_free(
             http(trial).post("/v1/chat/completions", json=HELLO, timeout=1.0)
         until(lambda: len(trial.calls) == 1)
         assert "max_tokens" not in upstream.requests[0]
-    assert trial.charged["output_tokens"] == worst
-    assert trial.charged["usd"] >= worst * 10.0 / 1e6
-    assert (trial.usage, trial.cost_usd) == (Usage(), 0.0)
+    assert trial.meter.charged["output_tokens"] == worst
+    assert trial.meter.charged["usd"] >= worst * 10.0 / 1e6
+    assert (trial.meter.usage, trial.meter.cost_usd) == (Usage(), 0.0)

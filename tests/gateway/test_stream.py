@@ -81,7 +81,7 @@ def test_the_ledger_is_that_of_a_collected_call(session: Open, http: Http, name:
             for _ in ANSWERS:
                 assert http(trial).post(api.path, json=_asked(name)).status_code == 200
         lines.append([_comparable(call) for call in trial.calls])
-        assert trial.usage == sum(upstream.served, Usage())
+        assert trial.meter.usage == sum(upstream.served, Usage())
     assert lines[0] == lines[1]
 
 
@@ -148,9 +148,9 @@ def test_a_stream_that_breaks_off_ends_in_an_error(session: Open, http: Http, na
     assert (call.status_code, call.attempts, call.lost, call.response) == (502, 1, 1, None)
     assert call.cut
     counted = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=1) if name == "messages" else None
-    assert (call.usage, trial.usage) == (counted, counted or Usage())
+    assert (call.usage, trial.meter.usage) == (counted, counted or Usage())
     assert http(trial).post(api.path, json=_asked(name)).status_code == 403
-    assert trial.refusal == "output_tokens"
+    assert trial.meter.refusal == "output_tokens"
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
@@ -182,7 +182,7 @@ def test_a_response_that_failed_is_no_answer(session: Open, http: Http) -> None:
         trial = session(upstream.url, stream="through")
         http(trial).post("/v1/responses", json=_asked("responses"))
     (call,) = trial.calls
-    assert (call.status_code, call.lost, call.response, trial.turns) == (502, 1, None, 0)
+    assert (call.status_code, call.lost, call.response, trial.meter.turns) == (502, 1, None, 0)
     assert call.cut
     assert call.error is not None
     assert "Out of order." in call.error.message

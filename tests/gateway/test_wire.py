@@ -83,10 +83,10 @@ def _ledger_agrees(trial: Session, api: str, provider: str, *, streamed: bool) -
         200,
         1,
     )
-    assert call.usage == trial.usage == USAGE
-    assert call.cost_usd == trial.cost_usd == pytest.approx(COST)
+    assert call.usage == trial.meter.usage == USAGE
+    assert call.cost_usd == trial.meter.cost_usd == pytest.approx(COST)
     assert call.request["model"] == "any"
-    assert trial.turns == 1
+    assert trial.meter.turns == 1
     assert [tool.arguments for tool in tool_calls(call)] == ['{"command": "ls"}', '{"command": "pwd"}']
 
 
@@ -199,7 +199,7 @@ def test_what_cannot_be_served_is_said(session: Open, http: Http, path: str, bod
     assert answer.status_code == 400
     assert answer.json()["error"]["type"] == "invalid_request_error"
     assert trial.calls[0].status_code == 400
-    assert trial.turns == 0
+    assert trial.meter.turns == 0
 
 
 def test_models_lists_the_one(session: Open, client: Client) -> None:

@@ -210,7 +210,7 @@ def test_what_is_not_an_answer_is_tried_again_and_costs_nothing(
 ) -> None:
     trial, lost = _asked_twice(session, http, NO_ANSWERS[lie], name, model)
     assert lost == 0
-    assert trial.charged["usd"] == pytest.approx(trial.cost_usd)
+    assert trial.meter.charged["usd"] == pytest.approx(trial.meter.cost_usd)
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
@@ -220,7 +220,7 @@ def test_an_answer_that_breaks_off_is_tried_again_and_charged_at_its_worst(
 ) -> None:
     trial, lost = _asked_twice(session, http, BROKEN[lie], name, model)
     assert lost == 1
-    assert trial.charged["usd"] > 2 * (trial.cost_usd or 0)
+    assert trial.meter.charged["usd"] > 2 * (trial.meter.cost_usd or 0)
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
@@ -230,7 +230,7 @@ def test_a_stream_of_lies_is_tried_again_and_costs_nothing(
 ) -> None:
     trial, lost = _asked_twice(session, http, NO_STREAMS[lie], name, model, streamed=True)
     assert lost == 0
-    assert trial.charged["usd"] == pytest.approx(trial.cost_usd)
+    assert trial.meter.charged["usd"] == pytest.approx(trial.meter.cost_usd)
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
@@ -245,7 +245,7 @@ def test_lies_in_a_stream_that_has_begun_end_it(
     assert "The model's provider failed" in answer.text
     (call,) = trial.calls
     assert (call.status_code, call.lost, call.response) == (502, 1, None)
-    assert trial.charged["usd"] > 0
+    assert trial.meter.charged["usd"] > 0
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
@@ -262,10 +262,10 @@ def test_a_provider_that_always_lies_has_failed_and_not_the_agent(
     assert answer.status_code == 502
     assert "The provider sent no answer" in json.dumps(answer.json())
     (call,) = trial.calls
-    assert (call.status_code, call.lost, call.usage, trial.turns) == (502, 0, None, 0)
-    assert (trial.charged["usd"], trial.cost_usd, trial.refusal) == (0.0, 0.0, None)
+    assert (call.status_code, call.lost, call.usage, trial.meter.turns) == (502, 0, None, 0)
+    assert (trial.meter.charged["usd"], trial.meter.cost_usd, trial.meter.refusal) == (0.0, 0.0, None)
     status, _ = ending(
-        ExecResult(exit_code=1, stdout="", stderr="", seconds=1.0), trial.calls, trial.refusal, None
+        ExecResult(exit_code=1, stdout="", stderr="", seconds=1.0), trial.calls, trial.meter.refusal, None
     )
     assert status == Status.INFRA_INVALID
 
@@ -458,9 +458,9 @@ def test_what_is_not_a_count_is_charged_at_its_worst(
         trial = session(liar.url, id=model, max_output_tokens=WORST_OUTPUT, budget=Budget(usd=5.0))
         assert _ask(http, trial, name).status_code == 200
     (call,) = trial.calls
-    assert (call.usage, call.cost_usd, trial.cost_usd, trial.usage) == (None, None, None, Usage())
-    assert trial.charged["output_tokens"] == WORST_OUTPUT
-    assert trial.charged["usd"] >= WORST_OUTPUT * 10.0 / 1e6
+    assert (call.usage, call.cost_usd, trial.meter.cost_usd, trial.meter.usage) == (None, None, None, Usage())
+    assert trial.meter.charged["output_tokens"] == WORST_OUTPUT
+    assert trial.meter.charged["usd"] >= WORST_OUTPUT * 10.0 / 1e6
 
 
 @pytest.mark.parametrize("count", ["null", "true", "text", "negative"])
@@ -480,7 +480,7 @@ def test_a_streamed_message_whose_last_count_is_none_is_charged_at_its_worst(
     with lying(lie, forever=True) as liar:
         trial = session(liar.url, id="anthropic/x", stream="through", max_output_tokens=WORST_OUTPUT)
         assert _ask(http, trial, "messages", streamed=True).status_code == 200
-    assert (trial.calls[0].usage, trial.charged["output_tokens"]) == (None, WORST_OUTPUT)
+    assert (trial.calls[0].usage, trial.meter.charged["output_tokens"]) == (None, WORST_OUTPUT)
 
 
 @pytest.mark.parametrize("zone", ["+99999999999999", "-99999999999999", "+2359", "-2400", "+9" * 50])

@@ -1,16 +1,16 @@
 """Run many short commands, each on a clean machine: one long-lived container per side, one reset per case.
 
-`DockerSandboxes.cases(side)` opens a side. Its box runs one case (`box.run`), many (`stream`), or the same cases on two
-sides (`stream_pairs`). The part that runs inside is `runner.sandbox.cases.inside`; docs/adr/0005 gives the reasons.
+`DockerSandboxes.cases(side)` opens a side. Its box runs one case (`box.run`) or many (`stream`). The part that runs
+inside is `runner.sandbox.cases.inside`; docs/adr/0005 gives the reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from docker import APIClient
 from docker.errors import APIError, NotFound
@@ -37,8 +37,6 @@ _SPARE_ENTRY = 500
 """Bytes of a change beyond its path and its text."""
 _START_SECONDS = 120.0
 """Longest preparation of a container. Where mounts are not permitted, it looks at every file."""
-
-T = TypeVar("T")
 
 
 class _Slot(NamedTuple):
@@ -180,43 +178,12 @@ def read_answer(answer: bytes, side: CaseSide, how: How) -> CaseResult:
     return result
 
 
-def stream(
-    box: CaseBox, cases: Sequence[Case], cancelled: Callable[[], bool] = lambda: False
-) -> Iterator[tuple[int, CaseResult]]:
-    """Yield the index in `cases` and the result of each case as it ends; cancelled cases are missing."""
-    return _spread(lambda index: (index, box.run(cases[index])), len(cases), box.side.lanes, cancelled)
-
-
-def stream_pairs(
-    reference: CaseBox,
-    candidate: CaseBox,
-    cases: Sequence[Case],
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[int, CaseResult, CaseResult]]:
-    """Yield the index in `cases`, the reference's result and the candidate's. Both sides of a case run at the same
-    time.
-    """
-    lanes = min(reference.side.lanes, candidate.side.lanes)
-    with ThreadPoolExecutor(lanes) as others:
-
-        def pair(index: int) -> tuple[int, CaseResult, CaseResult]:
-            expected = others.submit(reference.run, cases[index])
-            found = candidate.run(cases[index])
-            return index, expected.result(), found
-
-        yield from _spread(pair, len(cases), lanes, cancelled)
-
-
-def _spread(work: Callable[[int], T], count: int, lanes: int, cancelled: Callable[[], bool]) -> Iterator[T]:
-    """Yield the results of `work` on 0..count-1 as they end, `lanes` at a time. The first exception ends all."""
-
-    def unless_cancelled(index: int) -> list[T]:
-        return [] if cancelled() else [work(index)]
-
-    with ThreadPoolExecutor(lanes) as pool:
-        futures: list[Future[list[T]]] = [pool.submit(unless_cancelled, index) for index in range(count)]
+def stream(box: CaseBox, cases: Sequence[Case]) -> Iterator[tuple[int, CaseResult]]:
+    """Yield the index in `cases` and the result of each case as it ends. The first exception ends all."""
+    with ThreadPoolExecutor(box.side.lanes) as pool:
+        futures = {pool.submit(box.run, case): index for index, case in enumerate(cases)}
         try:
             for future in as_completed(futures):
-                yield from future.result()
+                yield futures[future], future.result()
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)

@@ -85,7 +85,7 @@ def lanes_of_one(side: CaseSide, how: How) -> int:
 
 
 def command(work: Literal["prepare", "serve"], side: CaseSide, how: How, lane: int = 0) -> list[str]:
-    """Return the supervisor's command line; see `casebox.serve`."""
+    """Return the supervisor's command line; see `inside.serve`."""
     setting = {
         "how": how,
         "files_root": FILES_ROOT,

@@ -137,8 +137,8 @@ class Images:
         if context is None:
             raise ImageError(f"The task names no image, and there is no Dockerfile in {environment.context}.")
         tag = _tag(environment.name, digest)
-        found = self._local(tag) or self._find_unnamed(digest, tag)
-        if not found:
+        found = self._local(tag)
+        if found is None:
             with progress("building"):
                 found = self._build(context, environment.build_timeout_seconds, arguments, tag)
         return Image(id=found, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)
@@ -150,14 +150,6 @@ class Images:
         with engine_faults(f"looking for image {reference}"), suppress(ImageNotFound):
             return str(self._inspect(reference)["Id"])
         return None
-
-    def _find_unnamed(self, digest: str, tag: str) -> str | None:
-        """Return the image of this digest from the time when tags had no names, and give it its new tag."""
-        found = self._local(_tag("", digest))
-        if found:
-            with engine_faults(f"naming image {tag}"):
-                self._api.tag(found, REPOSITORY, tag.partition(":")[2])
-        return found
 
     def _pull(self, reference: str) -> str:
         """Try to pull. Return why it failed, or an empty string."""

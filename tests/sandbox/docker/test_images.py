@@ -172,21 +172,16 @@ def test_what_a_build_tells_a_terminal_is_no_part_of_its_error(
     assert "\x1b" not in str(caught.value)
 
 
-def test_an_images_name_is_its_tasks_and_one_from_before_gets_it(
-    provider: DockerSandboxes, tmp_path: Path, digest: str
-) -> None:
+def test_an_images_name_is_its_tasks(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:
     """Trials and their keys are unchanged: no digest contains the name."""
     unnamed = on_base(tmp_path, "RUN true", digest)
-    before = provider.image(unnamed)
-    assert before.reference.startswith(f"{images.REPOSITORY}:{digest.removeprefix('sha256:')[:24]}-")
+    reference = provider.image(unnamed).reference
+    assert reference.startswith(f"{images.REPOSITORY}:{digest.removeprefix('sha256:')[:24]}-")
     named = unnamed.model_copy(update={"name": f"org/Some task!{'x' * 200}"})
-    after = DockerSandboxes().image(named)
-    assert after.id == before.id
-    assert after.reference.startswith(f"{images.REPOSITORY}:org-Some-task-xxx")
-    assert len(after.reference.partition(":")[2]) <= 128
+    reference = DockerSandboxes().image(named).reference
+    assert reference.startswith(f"{images.REPOSITORY}:org-Some-task-xxx")
+    assert len(reference.partition(":")[2]) <= 128
     assert named.model_dump() == unnamed.model_dump()
-    tags = connect().images.get(after.reference).tags
-    assert {before.reference, after.reference} <= set(tags)
 
 
 @pytest.mark.parametrize("instruction", ["RUN sleep 600", "RUN while :; do echo still; sleep 0.2; done"])

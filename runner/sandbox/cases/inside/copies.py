@@ -1,6 +1,6 @@
 """Isolation without mounts: one root, restored after each case.
 
-A case can write only to a handful of folders (`ground.folders`), which the engine made as tmpfs of limited size. They
+A case can write only to a handful of folders (`root.folders`), which the engine made as tmpfs of limited size. They
 are empty before each case. Their content after prep is the state that the command finds.
 """
 
