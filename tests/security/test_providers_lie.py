@@ -17,7 +17,7 @@ from runner.gateway.fake_stream import error, failed
 from runner.gateway.fake_upstream import body
 from runner.records import Budget, ExecResult, Status, Usage
 from runner.trials.outcome import ending
-from tests.gateway.conftest import CANARY, Http, Json, Open, canary, gateway, http, session  # noqa: F401 - fixtures
+from tests.gateway.conftest import CANARY, Http, Json, Open, canary, http, session  # noqa: F401 - fixtures
 from tests.gateway.test_matrix import APIS
 from tests.security.lying import TRUTH, Answer, Lie, lying, response, stream, true_events
 
