@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 
 from metrics.differential import Phase, Rules, judge_case
-from runner.benchmarks.cli_tool_bench.reference_runs import observed
+from runner.benchmarks.cli_tool_bench.reference_runs import observe
 from runner.protocols import CaseBox
 from runner.records import Environment
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
@@ -335,7 +335,7 @@ def test_outputs_that_differ_beyond_the_cap_are_no_exact_match(
     """They once matched if the beginnings and the lengths were the same."""
     long = "head -c 25000 /dev/zero | tr '\\0' x"
     rules = Rules(semantics)
-    one, again, other = (observed(run(f"{long}; echo {end}")) for end in ("a", "a", "b"))
+    one, again, other = (observe(run(f"{long}; echo {end}")) for end in ("a", "a", "b"))
     assert judge_case(one, again, rules).exact_match
     assert (judge_case(one, other, rules).phase, one.stdout == other.stdout) == (Phase.OUTPUT, True)
 
@@ -390,7 +390,7 @@ def test_output_that_is_no_text_is_readable_and_still_told_apart(run: Run) -> No
     assert run(r"printf '\376'").stdout != run(r"printf '\377'").stdout
     byte, written = run(r"printf '\377'"), run(r"printf '\\xff'")
     assert (byte.stdout, byte.binary, written.stdout, written.binary) == (r"\xff", ("stdout",), r"\xff", ())
-    assert (observed(byte).note, observed(written).note) == ("not UTF-8", "")
+    assert (observe(byte).note, observe(written).note) == ("not UTF-8", "")
     both = run(r"printf '\377\\xff'; printf '\376' >&2")
     assert (both.stdout, both.binary) == (r"\xff\\xff", ("stdout", "stderr"))
 

@@ -119,11 +119,11 @@ def judged(result: CaseResult) -> Verdict | dict[str, float]:
     rules = metric.Rules("paper", 0.8, compare_modes=True)
     case = Case(command_class="t", command="x")
     good = CaseResult(exit_code=0, stdout="y", seconds=0.01, cpu_seconds=0.01, how="overlay")
-    compared = Comparison(rules, [case], ReferenceRun(results=(good,)), [result], "")
-    scored = compared.scored()
-    compared.text(scored).encode()
-    json.dumps(compared.found(scored))
-    return Verdict(reward=scored.metrics["exact_match"], components=compared.components())
+    comparison = Comparison(rules, [case], ReferenceRun(results=(good,)), [result], "")
+    scored = comparison.score()
+    comparison.summary(scored).encode()
+    json.dumps(comparison.details(scored))
+    return Verdict(reward=scored.metrics["exact_match"], components=comparison.components())
 
 
 def test_a_result_of_ours_is_read() -> None:

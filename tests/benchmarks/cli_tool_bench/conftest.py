@@ -1,4 +1,4 @@
-"""A sweep of generated tools."""
+"""Fixtures for sweeps of generated tools."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from tests.report.conftest import findings
 
 @pytest.fixture(scope="session")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    """What is found of a sweep of CLI-Tool-Bench; for tests that only look."""
+    """Return the findings of a sweep of CLI-Tool-Bench, for tests that only read them."""
     return findings(tmp_path_factory.mktemp("tools"), *sweep_of_tools())
