@@ -25,7 +25,7 @@ LABELS = {
 }
 """Label, in lower case -> whether both outputs mean the same."""
 LONGEST_CELL = 1 << 24
-"""In characters."""
+"""Most characters of one cell."""
 
 
 class Label(Record):

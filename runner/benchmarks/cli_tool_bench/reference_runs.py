@@ -46,7 +46,7 @@ class ReferenceRun(Record):
     """The reference's results in the cases of a task."""
 
     results: tuple[CaseResult, ...]
-    """In the order of the cases."""
+    """Results, in the order of the cases."""
     varying: dict[int, tuple[Level, ...]] = {}
     """Index of a case -> levels that vary from run to run, and are not judged."""
     moving: tuple[int, ...] = ()
@@ -56,7 +56,7 @@ class ReferenceRun(Record):
 
 
 class StoredCase(Record):
-    """What is stored of a reference's runs of one case."""
+    """A reference's stored result in one case, and how it changed in later runs."""
 
     result: CaseResult
     """Result of the first run."""
@@ -86,7 +86,7 @@ class StoredCases(Record):
     """Stored cases by `_key`."""
 
     def find(self, case: Case, how: How | None) -> StoredCase | None:
-        """Return what is stored of a case that was run in this way; None: in any."""
+        """Return the stored result of a case with this isolation; `how` None: with any."""
         keys = (_key(case, way) for way in ([how] if how else get_args(How)))
         return next((self.cases[key] for key in keys if key in self.cases), None)
 
