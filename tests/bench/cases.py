@@ -153,7 +153,7 @@ def _looked_again(client: DockerClient, image: Image, cases: Sequence[Case]) -> 
         cases = list(differing.values())
         alone = _seconds(lambda: run(cases))
         references = References.of(Path(folder), [], Rules(), run)
-        references.seen(cases, box.how)
+        references.look_up(cases, box.how)
         shares = []
         for minutes in (0, 1, 2):
             later = replace(references, minute=lambda: int(time.time() // 60) + minutes)  # noqa: B023

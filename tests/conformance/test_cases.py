@@ -1,4 +1,4 @@
-"""The contract of every way of isolating a case: one suite, run on overlays and on copies."""
+"""The contract of both isolations of a case: one suite, run on overlays and on copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 
 from metrics.differential import Phase, Rules, judge_case
-from runner.benchmarks.cli_tool_bench.reference_runs import observed
+from runner.benchmarks.cli_tool_bench.reference_runs import observe
 from runner.protocols import CaseBox
 from runner.records import Environment
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide
@@ -39,7 +39,7 @@ LIMITS = CaseLimits(
 FILES = {"a": "a\n", "b": "b\n", "d/one": "1\n", "d/two": "2\n", "d/e/deep": "deep\n"}
 
 Run = Callable[..., CaseResult]
-Seen = list[tuple[str, str, str]]
+Changes = list[tuple[str, str, str]]
 """Change, kind, and path: below the files' folder, or absolute."""
 
 
@@ -78,8 +78,8 @@ def run(box: CaseBox) -> Run:
     return run
 
 
-def seen(result: CaseResult) -> Seen:
-    """Return the changes of a result in short."""
+def changes(result: CaseResult) -> Changes:
+    """Return the changes of a result in short form."""
     assert result.ended == "exited", result
     return [(c.change, c.kind, c.path.removeprefix("/test_data/")) for c in result.changes]
 
@@ -103,11 +103,11 @@ def test_a_case_ends_with_its_code_and_both_streams(run: Run, how: str) -> None:
         ("cat", 0),
     ],
 )
-def test_endings_are_those_of_a_shell(run: Run, command: str, code: int) -> None:
+def test_exit_codes_are_those_of_a_shell(run: Run, command: str, code: int) -> None:
     assert run(command).exit_code == code
 
 
-CHANGES: list[tuple[str, Seen]] = [
+CHANGES: list[tuple[str, Changes]] = [
     ("true", []),
     ("echo new > n", [("added", "file", "n")]),
     ("echo more >> a", [("changed", "file", "a")]),
@@ -182,17 +182,17 @@ CHANGES: list[tuple[str, Seen]] = [
 
 
 @pytest.mark.parametrize(("command", "expected"), CHANGES, ids=[command for command, _ in CHANGES])
-def test_changes_are_what_is_there_in_the_end(run: Run, command: str, expected: Seen) -> None:
+def test_changes_are_the_difference_in_the_end(run: Run, command: str, expected: Changes) -> None:
     result = run(command, prep="test -d d/e")
     assert (result.exit_code, result.stderr) == (0, ""), result
-    assert sorted(seen(result)) == sorted(expected)
+    assert sorted(changes(result)) == sorted(expected)
     assert [c.path for c in result.changes] == sorted(c.path for c in result.changes)
 
 
 LINKED = "mkdir real p; echo x > real/a; echo y > p/environ; echo z > p/kmsg; ln -s real link"
 """Prep that makes a folder, a link to it, and a folder whose names also exist elsewhere."""
-GONE: Seen = [("changed", "symlink", "p"), ("deleted", "file", "p/environ"), ("deleted", "file", "p/kmsg")]
-REPLACED: list[tuple[str, Seen]] = [
+GONE: Changes = [("changed", "symlink", "p"), ("deleted", "file", "p/environ"), ("deleted", "file", "p/kmsg")]
+REPLACED: list[tuple[str, Changes]] = [
     ("rm link; mkdir link", [("changed", "directory", "link")]),
     ("rm link; cp -r real link", [("changed", "directory", "link"), ("added", "file", "link/a")]),
     (
@@ -205,13 +205,13 @@ REPLACED: list[tuple[str, Seen]] = [
 
 
 @pytest.mark.parametrize(("command", "expected"), REPLACED, ids=[command for command, _ in REPLACED])
-def test_no_link_is_followed_where_a_folder_was_or_will_be(run: Run, command: str, expected: Seen) -> None:
-    """Otherwise the result would reveal the link's target as it is outside the case's machine."""
+def test_no_link_is_followed_where_a_folder_was_or_will_be(run: Run, command: str, expected: Changes) -> None:
+    """Otherwise the result would reveal the link's target outside the case's machine."""
     result = run(command, prep=LINKED)
-    assert (sorted(seen(result)), result.truncated) == (sorted(expected), ())
+    assert (sorted(changes(result)), result.truncated) == (sorted(expected), ())
 
 
-def test_a_change_tells_mode_size_content_and_target(run: Run) -> None:
+def test_a_change_has_mode_size_content_and_target(run: Run) -> None:
     result = run(
         "umask 077; printf 0123456789abcdefghijklmnopqrst > n; chmod 4755 n; ln -s ../a l; mkdir -m 1777 m; rm b"
     )
@@ -224,7 +224,7 @@ def test_a_change_tells_mode_size_content_and_target(run: Run) -> None:
     assert (gone.mode, gone.size, gone.digest, gone.text) == (None, None, None, None)
 
 
-def test_a_change_tells_what_was_there_and_whether_only_its_mode_differs(run: Run) -> None:
+def test_a_change_has_the_former_kind_and_whether_only_its_mode_differs(run: Run) -> None:
     result = run("chmod 700 a d; rm b; mkdir b; rm d/one; echo x > n; chmod 600 d/two; echo x > d/two")
     was = {c.path.removeprefix("/test_data/"): (c.was, c.kind, c.mode_only) for c in result.changes}
     assert was == {
@@ -237,12 +237,12 @@ def test_a_change_tells_what_was_there_and_whether_only_its_mode_differs(run: Ru
     }
 
 
-def test_what_prep_did_is_the_state_that_the_command_finds(run: Run) -> None:
+def test_changes_refer_to_the_state_after_prep(run: Run) -> None:
     prep = "echo p > p; rm a; mv d f; mkdir -p ~/q; echo t > /tmp/t; echo b > b; sleep 600 >/dev/null &"
     assert run("cat p f/one /tmp/t; ls; ls ~; pgrep sleep", prep=prep).stdout == "p\n1\nt\nb\nf\np\nq\n"
-    assert seen(run("true", prep=prep)) == []
+    assert changes(run("true", prep=prep)) == []
     result = run("echo more >> p; rm -r f/e; rmdir ~/q; echo a > a; rm /tmp/t", prep=prep)
-    assert sorted(seen(result)) == [
+    assert sorted(changes(result)) == [
         ("added", "file", "a"),
         ("changed", "file", "p"),
         ("deleted", "directory", "/home/user/q"),
@@ -263,7 +263,7 @@ def test_a_prep_that_fails_is_a_value_and_the_command_never_runs(run: Run) -> No
     assert run("echo ran").stdout == "ran\n"
 
 
-def test_a_case_has_its_environment_and_nothing_of_ours(open_box: Callable[..., CaseBox]) -> None:
+def test_a_case_has_its_own_environment_only(open_box: Callable[..., CaseBox]) -> None:
     box = open_box(env={"SIDE": "side", "BOTH": "side"}, workdir="/somewhere/else")
     result = box.run(Case(command_class="t", command="pwd; env | sort", env={"BOTH": "case", "LANG": "C"}))
     assert result.stdout.splitlines() == [
@@ -279,7 +279,7 @@ def test_a_case_has_its_environment_and_nothing_of_ours(open_box: Callable[..., 
     ]
 
 
-def test_a_case_is_nobody_in_particular(run: Run) -> None:
+def test_a_case_runs_as_a_user_without_privileges(run: Run) -> None:
     result = run(
         "id; grep -E '^(Cap|NoNew|Seccomp:|SigIgn)' /proc/self/status; ls /proc/self/fd; cat /proc/self/cgroup; umask"
     )
@@ -289,15 +289,13 @@ def test_a_case_is_nobody_in_particular(run: Run) -> None:
         "0" * 16
     }
     assert status == {"NoNewPrivs": "1", "Seccomp": "2"}
-    assert "\n0\n1\n2\n3\n" in result.stdout, "ls itself opens the fourth"
+    assert "\n0\n1\n2\n3\n" in result.stdout, "ls itself opens descriptor 3"
 
 
-def test_signals_that_the_engine_was_started_to_ignore_are_a_cases_all_the_same(
+def test_signals_that_the_engine_ignores_are_not_ignored_in_a_case(
     open_box: Callable[..., CaseBox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A CI once ignored signal 32, which glibc resets for nobody, so every case of its engine ignored the
-    signal too.
-    """
+    """A CI once ignored signal 32, which glibc never resets, so all cases ignored it, too."""
     command = launch.command
     monkeypatch.setattr(launch, "command", lambda *given: ignoring_all(command(*given), PYTHON))
     box = open_box()
@@ -319,7 +317,7 @@ def test_the_machine_has_a_loopback_a_terminal_and_names(run: Run) -> None:
     assert result.stdout == "sandbox /home/user\nNetwork is unreachable\n", result
 
 
-def test_output_beyond_the_cap_is_dropped_counted_and_said(run: Run) -> None:
+def test_output_beyond_the_cap_is_dropped_counted_and_reported(run: Run) -> None:
     result = run("head -c 25000 /dev/zero | tr '\\0' x; head -c 10000 /dev/zero | tr '\\0' y >&2")
     assert (len(result.stdout), result.stdout_bytes) == (10_000, 25_000)
     assert (len(result.stderr), result.stderr_bytes) == (10_000, 10_000)
@@ -329,13 +327,13 @@ def test_output_beyond_the_cap_is_dropped_counted_and_said(run: Run) -> None:
 
 
 @pytest.mark.parametrize("semantics", ["paper", "artifact"])
-def test_outputs_that_differ_beyond_the_cap_are_no_exact_match(
+def test_outputs_that_differ_beyond_the_cap_do_not_match(
     run: Run, semantics: Literal["paper", "artifact"]
 ) -> None:
-    """They once matched if the beginnings and the lengths were the same."""
+    """They once matched if their beginnings and their lengths were equal."""
     long = "head -c 25000 /dev/zero | tr '\\0' x"
     rules = Rules(semantics)
-    one, again, other = (observed(run(f"{long}; echo {end}")) for end in ("a", "a", "b"))
+    one, again, other = (observe(run(f"{long}; echo {end}")) for end in ("a", "a", "b"))
     assert judge_case(one, again, rules).exact_match
     assert (judge_case(one, other, rules).phase, one.stdout == other.stdout) == (Phase.OUTPUT, True)
 
@@ -349,17 +347,21 @@ def test_a_flood_of_output_ends_a_case_long_before_its_deadline_and_matches_noth
     assert FLOOD_BYTES < max(flood.stdout_bytes, flood.stderr_bytes) < 2 * FLOOD_BYTES
     assert [change.path for change in flood.changes] == ["/test_data/n"]
     assert flood.seconds < LIMITS.seconds
-    just = run(f"head -c {FLOOD_BYTES} /dev/zero{stream}")
-    assert (just.ended, just.exit_code, just.stdout_bytes + just.stderr_bytes) == ("exited", 0, FLOOD_BYTES)
+    largest = run(f"head -c {FLOOD_BYTES} /dev/zero{stream}")
+    assert (largest.ended, largest.exit_code, largest.stdout_bytes + largest.stderr_bytes) == (
+        "exited",
+        0,
+        FLOOD_BYTES,
+    )
     assert run(f"head -c {FLOOD_BYTES + 1} /dev/zero{stream}").ended == "flood"
 
 
-def test_a_case_may_start_in_the_root_and_write_there_where_that_is_its_own(run: Run, how: str) -> None:
+def test_a_case_may_start_in_the_root_and_write_there_if_it_has_its_own(run: Run, how: str) -> None:
     """The authors' cases run as root in `/`."""
     result = run("pwd; cat test_data/a", prep="pwd", start="/")
     assert (result.stdout, result.changes) == ("/\na\n", ())
     writes = run("echo x > n; mkdir m; mv usr other", start="/")
-    assert "mv" in writes.stderr, "what is not its own stays where it is"
+    assert "mv" in writes.stderr, "entries that it does not own cannot be moved"
     assert [change.path for change in writes.changes] == (["/m", "/n"] if how == "overlay" else [])
     renames = run("mv test_data other && ln -s etc test_data", start="/")
     links = [change.path for change in renames.changes if change.kind == "symlink"]
@@ -368,8 +370,8 @@ def test_a_case_may_start_in_the_root_and_write_there_where_that_is_its_own(run:
     assert run("ls -d /n /m /other; cat a").stdout == "a\n"
 
 
-def test_an_order_may_be_larger_than_a_pipe(run: Run) -> None:
-    """The order comes through a pipe. An order that even the kernel refuses gives a value, too."""
+def test_a_case_may_be_larger_than_a_pipe(run: Run) -> None:
+    """A case is sent through a pipe. One that the kernel refuses yields a result, too."""
     result = run("echo ${#BIG}", env={"BIG": "x" * 100_000})
     assert (result.stdout, result.exit_code) == ("100000\n", 0)
     result = run(f"echo {'x' * 300_000}")
@@ -385,17 +387,17 @@ def test_a_cap_within_a_character_leaves_text(run: Run) -> None:
     assert (result.stdout_bytes, result.truncated) == (40_001, ("stdout",))
 
 
-def test_output_that_is_no_text_is_readable_and_still_told_apart(run: Run) -> None:
+def test_output_that_is_not_text_is_readable_and_distinguishable(run: Run) -> None:
     assert run(r"printf 'a\377\0\303\251\n'").stdout == "a\\xff\0é\n"
     assert run(r"printf '\376'").stdout != run(r"printf '\377'").stdout
-    byte, written = run(r"printf '\377'"), run(r"printf '\\xff'")
-    assert (byte.stdout, byte.binary, written.stdout, written.binary) == (r"\xff", ("stdout",), r"\xff", ())
-    assert (observed(byte).note, observed(written).note) == ("not UTF-8", "")
+    byte, text = run(r"printf '\377'"), run(r"printf '\\xff'")
+    assert (byte.stdout, byte.binary, text.stdout, text.binary) == (r"\xff", ("stdout",), r"\xff", ())
+    assert (observe(byte).note, observe(text).note) == ("not UTF-8", "")
     both = run(r"printf '\377\\xff'; printf '\376' >&2")
     assert (both.stdout, both.binary) == (r"\xff\\xff", ("stdout", "stderr"))
 
 
-def test_what_runs_in_the_background_ends_with_the_case(run: Run) -> None:
+def test_background_processes_end_with_the_case(run: Run) -> None:
     result = run("(sleep 20; echo late >> a; echo late) & echo now; setsid sleep 60 & exit 0")
     assert (result.stdout, result.seconds < 20, result.changes) == ("now\n", True, ())
     assert run("cat /proc/*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'sleep [6]0'").stdout == "0\n"
@@ -423,7 +425,7 @@ def test_a_case_that_never_ends_is_killed_and_its_changes_are_seen(open_box: Cal
         assert 1.5 <= result.seconds < 20
 
 
-def test_more_changes_than_are_wanted_are_counted_out(run: Run) -> None:
+def test_changes_beyond_the_limit_are_dropped(run: Run) -> None:
     result = run("for n in $(seq 100); do echo $n > f$n; done")
     assert (len(result.changes), result.truncated) == (LIMITS.diff_entries, ("entries",))
     exactly = run("for n in $(seq 50); do echo $n > f$n; done")

@@ -1,4 +1,4 @@
-"""Commands that attack: each is contained, on overlays and on copies, and the next case is clean."""
+"""Attacks by commands of cases: each is contained, on overlays and on copies, and the next case is clean."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLEAN = (
     "wc -l < /proc/sysvipc/shm; "
     "for comm in /proc/[0-9]*/comm; do read name < $comm && echo $name; done"
 )
-"""What there is to see of an earlier case: files, processes, shared memory, modes."""
+"""Command that prints all traces of an earlier case: files, processes, shared memory, modes."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def sandboxes() -> DockerSandboxes:
 
 @pytest.fixture(scope="module", params=["overlay", "copy"])
 def sides(request: pytest.FixtureRequest, sandboxes: DockerSandboxes) -> Iterator[tuple[CaseBox, CaseBox]]:
-    """A reference and a candidate, at work at the same time."""
+    """Open a reference and a candidate at the same time."""
     image = sandboxes.image(Environment(image=base_image.tag()))
     with ExitStack() as stack:
         boxes = [
@@ -63,7 +63,7 @@ def attack(sides: tuple[CaseBox, CaseBox]) -> Attack:
 
 
 def attacker(candidate: CaseBox) -> Attack:
-    """Runs a candidate's command, then looks whether the next cases, one in each lane, are clean."""
+    """Return a function that runs a candidate's command and checks that the next case in each lane is clean."""
 
     def look() -> list[str]:
         return sorted(
@@ -95,7 +95,7 @@ RUN mkdir -p /opt/assay/cases/runner/sandbox && cd /opt/assay/cases && \\
 def test_no_code_of_a_candidates_image_runs_as_the_supervisor(
     sandboxes: DockerSandboxes, tmp_path: Path, how: Literal["overlay", "copy"]
 ) -> None:
-    """Its installation, which is root's, may have put modules where those of the supervisor are imported from."""
+    """The candidate's installation runs as root, and may put modules where the supervisor's are imported from."""
     (tmp_path / "Dockerfile").write_text(TRAP)
     digest = hashlib.sha256(TRAP.encode()).hexdigest()
     environment = Environment(context=tmp_path, build_args={"BASE": base_image.tag()}, digest=digest)
@@ -120,7 +120,9 @@ def test_nothing_tells_a_candidate_which_side_it_is(sides: tuple[CaseBox, CaseBo
         ),
     )
     reference, candidate = (box.run(look).stdout for box in sides)
-    assert sorted(reference.splitlines()) == sorted(candidate.splitlines()), "the engine mounts in any order"
+    assert sorted(reference.splitlines()) == sorted(candidate.splitlines()), (
+        "sorted, as the engine mounts in any order"
+    )
     for word in ("reference", "candidate", "lane"):
         assert word not in reference
 
@@ -146,7 +148,7 @@ def test_a_fork_bomb_ends_at_its_deadline(sandboxes: DockerSandboxes, sides: tup
     with sandboxes.cases(side) as box:
         attack = attacker(box)
         bomb = attack("bomb() { bomb | bomb & }; bomb; sleep 60")
-        assert bomb.ended == "deadline" or "Cannot fork" in bomb.stderr, "it may leave no room for itself"
+        assert bomb.ended == "deadline" or "Cannot fork" in bomb.stderr, "its shell may be unable to fork"
         result = attack(**python("import os\nwhile True:\n try: os.fork()\n except OSError: pass"))
     assert result.ended == "deadline"
     assert time.monotonic() - began < 120
@@ -186,7 +188,7 @@ def test_much_output_is_counted_and_a_flood_of_it_ends_the_case(attack: Attack) 
 
 
 def test_the_supervisor_is_out_of_reach(attack: Attack) -> None:
-    """Killed, stopped, traced, read, written to, starved of descriptors: nothing of it is there to be touched."""
+    """It cannot be killed, stopped, traced, read or written to."""
     script = """
 import ctypes, os, signal
 libc = ctypes.CDLL(None, use_errno=True)
@@ -197,7 +199,7 @@ for pid in [int(name) for name in os.listdir('/proc') if name.isdigit()] + [1, -
     for number in (signal.SIGKILL, signal.SIGSTOP):
         try:
             os.kill(pid, number)
-            if pid > 0: done.append(('kill', pid))  # of everybody, it succeeds whomever it reached
+            if pid > 0: done.append(('kill', pid))  # -1 succeeds whichever process it reached
         except (ProcessLookupError, PermissionError): pass
     if pid > 0 and libc.ptrace(16, pid, 0, 0) == 0: done.append(('ptrace', pid))
     for part in ('mem', 'environ', 'root/etc/passwd', 'cwd', 'fd/0', 'fd/1', 'fd/2', 'fd/4', 'maps'):
@@ -215,8 +217,8 @@ raise SystemExit(7)
     assert result.stdout.startswith("[]\n\n{"), result
 
 
-def test_nothing_opens_what_the_supervisor_may_do(attack: Attack) -> None:
-    """Mounts, namespaces, other users, devices, kernel settings; by number, and in the other calling convention."""
+def test_no_privilege_of_the_supervisor_is_available(attack: Attack) -> None:
+    """Try mounts, namespaces, users, devices and kernel settings, by number and in the other calling convention."""
     script = """
 import ctypes, errno, os, platform, struct
 libc = ctypes.CDLL(None, use_errno=True)
@@ -265,8 +267,8 @@ def test_setuid_programs_give_nothing(attack: Attack) -> None:
     ).stdout.endswith("\n9999\n")
 
 
-def test_the_other_side_and_the_cases_are_not_there(sides: tuple[CaseBox, CaseBox]) -> None:
-    """While a reference's case is at work, with files of its own."""
+def test_a_candidate_sees_neither_the_other_side_nor_other_cases(sides: tuple[CaseBox, CaseBox]) -> None:
+    """The search runs while a case of the reference and one of the candidate hold the text that it looks for."""
     reference, candidate = sides
     canary = "canary-of-the-reference-0123456789"
     backwards = canary[::-1]
@@ -299,12 +301,12 @@ def test_the_other_side_and_the_cases_are_not_there(sides: tuple[CaseBox, CaseBo
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(2))
         busy = pool.submit(reference.run, secret)
-        beside = pool.submit(candidate.run, secret)
+        neighbour = pool.submit(candidate.run, secret)
         found = candidate.run(search)
-        assert (busy.result().ended, beside.result().ended) == ("exited", "exited")
+        assert (busy.result().ended, neighbour.result().ended) == ("exited", "exited")
     assert (found.stdout, found.exit_code) == ("[]\n", 0), found
     planted = candidate.run(search.model_copy(update={"files": {"planted": canary}}))
-    assert planted.stdout == "['/test_data/planted']\n", "so the search works"
+    assert planted.stdout == "['/test_data/planted']\n", "the search works"
 
 
 def test_folders_that_shut_everybody_out(attack: Attack) -> None:
@@ -327,10 +329,10 @@ def test_very_many_files(attack: Attack) -> None:
 
 def test_folders_too_deep_for_any_path(attack: Attack) -> None:
     script = (
-        "import os\nfor _ in range(2500):\n os.mkdir('deepdeepdeep'); os.chdir('deepdeepdeep')\nprint('made')"
+        "import os\nfor _ in range(2500):\n os.mkdir('deepdeepdeep'); os.chdir('deepdeepdeep')\nprint('done')"
     )
     result = attack(**python(script))
-    assert result.stdout == "made\n"
+    assert result.stdout == "done\n"
     assert "entries" in result.truncated
     assert max(len(change.path) for change in result.changes) < 4096
 
@@ -354,12 +356,12 @@ os.mkfifo('pipe'); import socket; socket.socket(socket.AF_UNIX).bind('socket')
     }
 
 
-def test_what_is_left_in_shared_memory_is_removed(attack: Attack) -> None:
+def test_shared_memory_is_removed(attack: Attack) -> None:
     attack("ipcmk -M 1000 -Q -S 3; echo x > /dev/shm/left; ls /dev/mqueue; grep -c . /proc/sysvipc/shm")
 
 
 def test_attributes_of_a_folder_are_removed(attack: Attack) -> None:
-    """A default access list would give the next case's files other modes."""
+    """A default access list would change the modes of the next case's files."""
     script = (
         "import os, struct\nentries = [(1, 6, -1), (4, 0, -1), (32, 0, -1)]\n"
         "acl = struct.pack('<I', 2) + b''.join(struct.pack('<HHi', *entry) for entry in entries)\n"
@@ -370,7 +372,7 @@ def test_attributes_of_a_folder_are_removed(attack: Attack) -> None:
 
 
 def test_a_port_that_was_used_is_free_again(attack: Attack, sides: tuple[CaseBox, CaseBox]) -> None:
-    """The kernel keeps a closed connection's port for a minute."""
+    """The kernel reserves the port of a closed connection for a minute."""
     script = (
         "import socket\nserver = socket.socket(); server.bind(('127.0.0.1', 8080)); server.listen()\n"
         "client = socket.create_connection(('127.0.0.1', 8080)); there, _ = server.accept(); there.close()"
@@ -381,10 +383,8 @@ def test_a_port_that_was_used_is_free_again(attack: Attack, sides: tuple[CaseBox
     assert [attack(**python(script)).stdout for _ in range(3)] == ["served\n"] * 3
 
 
-def test_memory_that_stays_behind_in_files_is_given_back(
-    sides: tuple[CaseBox, CaseBox], attack: Attack
-) -> None:
-    """So many cases would otherwise have filled the lane."""
+def test_memory_of_files_is_freed(sides: tuple[CaseBox, CaseBox], attack: Attack) -> None:
+    """Otherwise this many cases would have filled the memory of the lane."""
     fill = Case(command_class="t", command="head -c 7M /dev/zero > big")
     for _ in range(27):
         assert sides[1].run(fill).exit_code == 0
@@ -396,13 +396,13 @@ import os
 for pid in filter(str.isdigit, os.listdir('/proc')):
     try:
         if b'\\0serve\\0' in open(f'/proc/{pid}/cmdline', 'rb').read(): os.kill(int(pid), 9)
-    except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile, as all do with their supervisor
+    except (FileNotFoundError, ProcessLookupError):  # it has ended, like all processes of a dead supervisor
         pass
 """
 
 
 def test_a_supervisor_that_dies_is_replaced(sides: tuple[CaseBox, CaseBox]) -> None:
-    """From outside: nothing inside can. Its case is run again, by another."""
+    """The test kills it from outside, which no case can do. Another supervisor runs its case again."""
     reference = sides[0]
     assert isinstance(reference, DockerCaseBox)
     api = engine.connect().api

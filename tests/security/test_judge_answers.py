@@ -1,6 +1,6 @@
 """Attacks on the judges' answers: the candidate's side may send anything, and at worst fails its trial.
 
-A trial that is about to be lost must not end as one that could not be judged.
+A losing trial must not end as one that could not be judged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ VALUES = {
     "longer than Python reads": LONG_NUMBER,
     "infinite": "Infinity",
     "infinite by its exponent": "1e999",
-    "no number": "NaN",
+    "not a number": "NaN",
     "a text": '"x"',
     "an empty text": '""',
     "half a character": '"\\udc80"',
@@ -63,7 +63,7 @@ LINES = {
     "a blank": b" ",
     "half a line": b'{"exit_code": 0, "how": "over',
     "bytes": bytes(range(256)).replace(b"\n", b""),
-    "no UTF-8": b'{"exit_code": 0, "how": "overlay", "stdout": "\xff"}',
+    "not UTF-8": b'{"exit_code": 0, "how": "overlay", "stdout": "\xff"}',
     "zeros": b"\0" * 1000,
     "a text": b'"exited"',
     "a number": b"0",
@@ -119,19 +119,19 @@ def judged(result: CaseResult) -> Verdict | dict[str, float]:
     rules = metric.Rules("paper", 0.8, compare_modes=True)
     case = Case(command_class="t", command="x")
     good = CaseResult(exit_code=0, stdout="y", seconds=0.01, cpu_seconds=0.01, how="overlay")
-    compared = Comparison(rules, [case], ReferenceRun(results=(good,)), [result], "")
-    scored = compared.scored()
-    compared.text(scored).encode()
-    json.dumps(compared.found(scored))
-    return Verdict(reward=scored.metrics["exact_match"], components=compared.components())
+    comparison = Comparison(rules, [case], ReferenceRun(results=(good,)), [result], "")
+    scored = comparison.score()
+    comparison.summary(scored).encode()
+    json.dumps(comparison.details(scored))
+    return Verdict(reward=scored.metrics["exact_match"], components=comparison.components())
 
 
-def test_a_result_of_ours_is_read() -> None:
+def test_a_result_of_the_supervisor_is_read() -> None:
     assert read_answer(json.dumps(RESULT).encode(), SIDE, "overlay").exit_code == 0
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-def test_a_line_that_is_not_a_result_is_a_supervisor_that_died(line: bytes) -> None:
+def test_a_line_that_is_not_a_result_counts_as_a_dead_supervisor(line: bytes) -> None:
     with pytest.raises(LaneDied):
         read_answer(line, SIDE, "overlay")
 
@@ -170,7 +170,7 @@ def test_no_value_of_a_result_stops_the_judge(field: str, value: str) -> None:
     ],
     ids=str,
 )
-def test_a_result_that_no_case_has_is_none(fields: dict[str, Any]) -> None:
+def test_an_impossible_result_counts_as_a_dead_supervisor(fields: dict[str, Any]) -> None:
     with pytest.raises(LaneDied):
         read_answer(json.dumps(RESULT | fields).encode(), SIDE, "overlay")
 
@@ -201,7 +201,7 @@ LOST = (
 
 
 @pytest.fixture(scope="module")
-def taken() -> Iterator[CaseBox]:
+def taken_over() -> Iterator[CaseBox]:
     """Open a side whose supervisors are replaced by `EVIL`."""
     sandboxes = prepared()
     image = sandboxes.image(Environment(image=base_image.tag()))
@@ -218,17 +218,17 @@ def taken() -> Iterator[CaseBox]:
 
 @pytest.mark.docker
 @pytest.mark.parametrize("shape", LOST, ids=lambda shape: shape[:20])
-def test_a_side_whose_supervisor_is_taken_loses_its_cases(taken: CaseBox, shape: str) -> None:
-    result = taken.run(Case(command_class="t", command=shape))
+def test_a_side_whose_supervisor_is_replaced_loses_its_cases(taken_over: CaseBox, shape: str) -> None:
+    result = taken_over.run(Case(command_class="t", command=shape))
     assert (result.ended, result.exit_code) == ("lost", None)
     verdict = judged(result)
     assert isinstance(verdict, Verdict)
     assert verdict.reward == 0.0
-    good = taken.run(Case(command_class="t", command="good"))
+    good = taken_over.run(Case(command_class="t", command="good"))
     assert (good.ended, good.stdout) == ("exited", "x"), "the next case has a supervisor of its own"
 
 
-def test_the_longest_answer_that_a_side_can_give_is_let_through() -> None:
+def test_the_longest_valid_answer_is_accepted() -> None:
     text, path = "\\xff" * LIMITS.output_bytes, "/" + "\\\\x01" * 999
     change = CHANGE | {"path": path, "text": "\\xff" * LIMITS.text_bytes}
     full = RESULT | {"stdout": text, "stderr": "\x01" * LIMITS.output_bytes, "changes": [change] * 3}
@@ -294,7 +294,7 @@ def test_no_value_of_a_report_voids_a_trial(
 
 
 @pytest.mark.parametrize("event", REPORTS)
-def test_a_report_with_a_field_too_many_is_none(event: str, tmp_path: Path) -> None:
+def test_a_report_with_an_extra_field_is_ignored(event: str, tmp_path: Path) -> None:
     output = json.dumps(REPORTS[event] | {"reward": 1})
     verdict = verdict_of(output, tmp_path)
     assert (verdict.reward, verdict.components["forged"]) == (0.0, 0.0)
@@ -302,20 +302,20 @@ def test_a_report_with_a_field_too_many_is_none(event: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("number", [-1, 2, 10**9])
 @pytest.mark.parametrize("event", REPORTS)
-def test_a_report_of_no_command_of_ours_is_none(event: str, number: int, tmp_path: Path) -> None:
+def test_a_report_of_an_unknown_command_is_ignored(event: str, number: int, tmp_path: Path) -> None:
     verdict = verdict_of(json.dumps(REPORTS[event] | {"command": number}), tmp_path)
     assert (verdict.reward, verdict.components["forged"]) == (0.0, 0.0)
 
 
 def test_more_tests_than_are_published_do_not_void_a_trial(tmp_path: Path) -> None:
     """Without upstream code every test counts, and a candidate can add some."""
-    made_up = "\n".join(json.dumps(PASSED | {"id": f"t.py::{number}"}) for number in range(9))
-    verdict = verdict_of(made_up, tmp_path, SUITE.model_copy(update={"expected": None}))
+    invented = "\n".join(json.dumps(PASSED | {"id": f"t.py::{number}"}) for number in range(9))
+    verdict = verdict_of(invented, tmp_path, SUITE.model_copy(update={"expected": None}))
     assert (verdict.reward, verdict.error, verdict.components["tests_passed"]) == (1.0, None, 9.0)
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60, 150])
-def test_a_stream_that_breaks_off_keeps_what_it_proved(cut: int, tmp_path: Path) -> None:
+def test_a_stream_that_breaks_off_counts_up_to_there(cut: int, tmp_path: Path) -> None:
     output = "\n".join(json.dumps(PASSED | {"id": f"t.py::{name}"}) for name in "ab")
     assert verdict_of(output[: len(output) - cut], tmp_path).reward in (0.0, 0.5)
 
@@ -359,7 +359,7 @@ def measured(watched: Watched, project: Path, *scripts: str) -> float:
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-def test_a_line_that_the_watcher_did_not_write_is_left_out(line: bytes, tmp_path: Path) -> None:
+def test_a_line_that_the_watcher_did_not_write_is_ignored(line: bytes, tmp_path: Path) -> None:
     watched = read(f"{line.decode(errors='replace')}\n{json.dumps(EVENTS['end'])}")
     assert (watched.ended, watched.runs, watched.sessions) == (True, (), ())
     assert measured(watched, tmp_path) == 0.0
@@ -367,7 +367,7 @@ def test_a_line_that_the_watcher_did_not_write_is_left_out(line: bytes, tmp_path
 
 @pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
 @pytest.mark.parametrize(("event", "field"), [(event, field) for event in EVENTS for field in EVENTS[event]])
-def test_no_value_that_the_watcher_tells_voids_a_trial(
+def test_no_value_of_an_event_voids_a_trial(
     event: str, field: str, value: str | None, tmp_path: Path
 ) -> None:
     output = dict(EVENTS[event])
@@ -381,7 +381,7 @@ def test_no_value_that_the_watcher_tells_voids_a_trial(
 @pytest.mark.parametrize("value", [None, *VALUES.values()], ids=["missing", *VALUES])
 @pytest.mark.parametrize("field", [*SESSION, "path", "rest", "outcome", "digest"])
 def test_no_value_of_a_session_of_pytest_voids_a_trial(field: str, value: str | None, tmp_path: Path) -> None:
-    """The script can speak to the watcher as pytest's plugin does, so it can make up a whole session."""
+    """A script can talk to the watcher like pytest's plugin, so it can invent a whole session."""
     session = json.dumps(SESSION)
     if field in SESSION:
         session = (
@@ -405,7 +405,7 @@ def test_no_value_of_a_session_of_pytest_voids_a_trial(field: str, value: str | 
     [
         "x",
         "====",
-        base64.b64encode(b"no zlib").decode(),
+        base64.b64encode(b"not zlib").decode(),
         packed(b"x" * 1000)[:20],
         packed(b"\xff\xfe"),
         packed(DEEP.encode()),
@@ -413,7 +413,17 @@ def test_no_value_of_a_session_of_pytest_voids_a_trial(field: str, value: str | 
         packed(b" " * 20_000_000),
         "\udc80",
     ],
-    ids=["text", "padding", "no zlib", "half", "no UTF-8", "depth", "objects", "a bomb", "half a character"],
+    ids=[
+        "text",
+        "padding",
+        "not zlib",
+        "half",
+        "not UTF-8",
+        "depth",
+        "objects",
+        "a bomb",
+        "half a character",
+    ],
 )
 @pytest.mark.parametrize("event", EVENTS)
 def test_no_body_voids_a_trial(event: str, body: str, tmp_path: Path) -> None:
@@ -441,14 +451,12 @@ PRINTED = {
     "other digits": f"{'-' * 70}\nRan \u0663\u00b2 tests in 1.000s\n\nOK",
     "control characters": "\x1b[" * 3000 + "\x00\x9b",
 }
-"""Results of tests as a program can print them."""
+"""Results of test runs, as a program can print them."""
 
 
 @pytest.mark.parametrize("printed", PRINTED.values(), ids=PRINTED)
 @pytest.mark.parametrize("place", ["printed", "script"])
-def test_nothing_that_is_printed_or_stands_in_a_script_voids_a_trial(
-    printed: str, place: str, tmp_path: Path
-) -> None:
+def test_no_output_and_no_script_voids_a_trial(printed: str, place: str, tmp_path: Path) -> None:
     programs = ("python3", "make", "jest", "mocha", "cargo", "mvn", "ctest", "node", "vitest", "prove", "go")
     body = packed(printed.encode() if place == "printed" else b"ok 1\n1..1\n")
     runs = [
@@ -471,18 +479,18 @@ def test_nothing_that_is_printed_or_stands_in_a_script_voids_a_trial(
     ],
     ids=[*(f"passed is {name}" for name in VALUES), *LINES],
 )
-def test_nothing_that_an_agent_claims_voids_a_trial(claimed: str) -> None:
+def test_no_claim_of_an_agent_voids_a_trial(claimed: str) -> None:
     Verdict(reward=0.0, components=_claimed(claimed, Outcomes(passed=1)))
 
 
-def test_a_watcher_that_was_brought_to_complain_and_ended_is_no_fault_of_the_engine() -> None:
+def test_a_watcher_that_a_script_made_complain_and_killed_is_not_a_fault_of_the_engine() -> None:
     output = '{"event": "run"}\n'
-    complained = ExecResult(
+    killed = ExecResult(
         exit_code=137, stdout=output, stderr="x" * (10 << 20), seconds=1, output_bytes=50 << 20
     )
-    assert not _is_cut(complained)
+    assert not _is_cut(killed)
     small = ExecResult(exit_code=0, stdout="x" * (1 << 20), stderr="", seconds=1, output_bytes=5 << 20)
-    assert _is_cut(small), "a sandbox whose cap is lower than what the watcher may tell"
+    assert _is_cut(small), "the cap of this sandbox is lower than the watcher's longest output"
 
 
 ASK = """
@@ -501,7 +509,7 @@ pytest = {"ask": "pytest", "session": "s", "root": "/", "tests": {"t.py::a": "pa
 run = {"ask": "run", "program": "/bin/true", "argv": ["make"], "cwd": "/", "env": {}, "umask": 18, "groups": [],
        "limits": {}}
 """
-"""A program that speaks to the watcher like a shim or pytest's plugin, with any text."""
+"""Beginning of a program that sends any text to the watcher, like a shim or pytest's plugin."""
 ASKED = {
     "a name with a zero": "ask(json.dumps({**pytest, 'tests': {'a\\0b::t': 'passed'}}).encode())",
     "an outcome of its own": "ask(json.dumps({**pytest, 'tests': {'t.py::a': {}}}).encode())",
@@ -514,16 +522,16 @@ ASKED = {
     "deep objects": "ask(b'{\"a\":' * 100_000)",
     "a number": "ask(b'3')",
     "a long number": "ask(b'9' * 10_000)",
-    "no JSON": "ask(b'\\xff\\xfe')",
+    "not JSON": "ask(b'\\xff\\xfe')",
     "nothing": "ask(b'')",
     "no end": "ask(b'{}', numbers=b'')",
     "no argument": "ask(json.dumps({**run, 'argv': []}).encode())",
     "arguments that are numbers": "ask(json.dumps({**run, 'argv': [1]}).encode())",
-    "an argument that is no UTF-8": "ask(json.dumps({**run, 'argv': ['make', '\\udc80']}).encode())",
-    "a program that is none": "ask(json.dumps({**run, 'program': 'a\\0b'}).encode())",
+    "an argument that is not UTF-8": "ask(json.dumps({**run, 'argv': ['make', '\\udc80']}).encode())",
+    "an invalid name of a program": "ask(json.dumps({**run, 'program': 'a\\0b'}).encode())",
     "a program that is a list": "ask(json.dumps({**run, 'program': []}).encode())",
     "an environment of numbers": "ask(json.dumps({**run, 'env': {'a': 1}}).encode())",
-    "limits that are none": "ask(json.dumps({**run, 'limits': {'x': 1}}).encode())",
+    "unknown limits": "ask(json.dumps({**run, 'limits': {'x': 1}}).encode())",
     "a place that is nowhere": "ask(json.dumps({**run, 'cwd': '/nowhere'}).encode())",
     "too many files": "ask(json.dumps(run).encode(), numbers=bytes([0, 1, 2, 3, 4, 5, 255]), fds=(0, 1, 2))",
     "files that are not there": "ask(json.dumps(run).encode(), numbers=bytes([0, 1, 2, 255]))",
@@ -531,7 +539,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
-def test_nothing_that_a_script_says_to_the_watcher_hides_what_its_tests_do_later(asked: str) -> None:
+def test_no_message_of_a_script_to_the_watcher_hides_its_later_tests(asked: str) -> None:
     script = f"cat > ask.py <<'END'\n{ASK}{asked}\nEND\n$PY ask.py > /dev/null 2>&1\npython3 -m unittest discover tests"
     watched = watch(script)
     assert watched.ended

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
-from runner.benchmarks.cli_tool_bench.reference_runs import Shelf
+from runner.benchmarks.cli_tool_bench.reference_runs import StoredCases
 from runner.records.cases import Case, CaseResult
 
 HEADING = "## Examples\n"
@@ -67,7 +67,7 @@ def _block(text: str) -> str:
 def main(task: Path, run: Path) -> None:
     """Put the examples of a run into a prompt."""
     cases = read_cases(task / "cases.jsonl")
-    results = Shelf.model_validate_json(run.read_bytes()).of(cases).results
+    results = StoredCases.model_validate_json(run.read_bytes()).of(cases).results
     prompt = task / "instruction.md"
     prompt.write_text(prompt.read_text().partition(HEADING)[0].rstrip() + "\n\n" + section(cases, results))
 

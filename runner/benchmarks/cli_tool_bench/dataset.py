@@ -1,7 +1,7 @@
 """CLI-Tool-Bench: write a command-line tool from its description, in an empty folder (section 2).
 
-A task is a folder: `task.toml`, `instruction.md` (the prompt) and `cases.jsonl`, as one finds them in
-`tasks/cli_tool_bench`. What the runner needs beyond it, the reference's source above all, is fetched by `prepare`.
+A task is a folder with `task.toml`, `instruction.md` (the prompt) and `cases.jsonl`; examples are in
+`tasks/cli_tool_bench`. `prepare` fetches everything else, above all the source of the reference.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PARTS = ("task.toml", "instruction.md", "cases.jsonl")
 INSTALL = {"python": "pip install .", "javascript": "npm install -g .", "go": "go install ./..."}
-"""How a workspace is installed, where its task does not say (section 2.1.2)."""
+"""Language -> command that installs a workspace, unless its task has another (section 2.1.2)."""
 EASY, MEDIUM = 1500, 4000
 """Lines of reference code up to which a task is easy, and below which it is medium (section 2.4, Table 1)."""
 
@@ -35,20 +35,20 @@ class ToolTask(Record):
     """`task.toml`."""
 
     tool: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
-    """The command; no name that the reference is known by, if the task is to measure more than memory."""
+    """Name of the command. If it is the reference's published name, the task may measure memory."""
     language: Literal["python", "javascript", "go"]
     category: str
     """One of the paper's nine domains (Table 1)."""
     install: str = ""
-    """Run by a shell in the workspace, as root; empty: the usual one of the language."""
+    """Shell command, run in the workspace as root; empty: `INSTALL` of the language."""
     agent_timeout_seconds: float | None = None
     classes: dict[str, str] = Field(min_length=1)
-    """Command classes, and what each is about."""
+    """Command class -> its description."""
     reference: Reference
 
     @property
     def tier(self) -> str:
-        """By lines of the reference's code."""
+        """Difficulty, by lines of the reference's code."""
         lines = self.reference.lines
         return "easy" if lines <= EASY else "medium" if lines < MEDIUM else "hard"
 
@@ -58,16 +58,16 @@ class CliToolBench(Record):
 
     name: str
     root: Path
-    """Absolute. Its children with a `task.toml` are the tasks, in the order of their names."""
+    """Absolute folder. Its children with a `task.toml` are the tasks, in the order of their names."""
     images: Path
-    """Folder with a build context a language."""
+    """Folder with a build context for each language."""
     build_args: dict[str, str] = {}
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
     """A trial passes when its reward reaches this."""
     check_names: bool = True
-    """Refuse tasks whose prompt names the tool otherwise than their cases call it: nobody could pass them."""
+    """Whether to refuse tasks whose prompt and cases name the tool differently, as nobody could pass them."""
     include: tuple[str, ...] = ()
-    """Names of tasks: only these are the dataset. Empty: all."""
+    """Names of the tasks to use; empty: all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
     """Treatment of a trial whose reference lies in the agent's bundle, the runtime or the image
     (`runner.sweeps.answers_in_reach`)."""
@@ -81,9 +81,9 @@ class CliToolBench(Record):
         return SECTIONS
 
     def tasks(self) -> Sequence[Task]:
-        """Every task, sorted by folder; those that cannot be run here have `refused` set.
+        """Return every task, sorted by folder; those that cannot be run here have `refused` set.
 
-        Raises `ConfigError` when there is none, or `include` names one that is not there.
+        Raises `ConfigError` if there is none, or if `include` names one that does not exist.
         """
         folders = sorted(path.parent for path in self.root.glob("*/task.toml"))
         if not folders:
@@ -95,7 +95,7 @@ class CliToolBench(Record):
         return [self._task(folder) for folder in folders if not self.include or folder.name in self.include]
 
     def prepare(self, say: Callable[[str], None]) -> None:
-        """Fetch every task's reference and what images are made of. Raises `ConfigError` when a client fails."""
+        """Fetch every task's reference and the contents of images. Raises `ConfigError` if a download fails."""
         cache = self.verifier.cache
         for task in self.tasks():
             if not task.refused:
@@ -118,7 +118,7 @@ class CliToolBench(Record):
             return task.model_copy(update={"refused": str(error)})
 
     def _complete(self, task: Task, tool: ToolTask) -> Task:
-        """Everything else of a task. Raises `TaskError` for one that cannot be run."""
+        """Return the task with all other fields. Raises `TaskError` if it cannot be run."""
         folder, cache = task.directory, self.verifier.cache
         instruction = read_instruction(folder / "instruction.md")
         if self.check_names:
@@ -148,11 +148,12 @@ class CliToolBench(Record):
         )
 
     def _environment(self, language: str) -> Environment:
-        """The image in which tools of a language are written, and installed. Raises `TaskError` if there is none."""
+        """Return the environment in which tools of a language are written and installed.
+
+        Raises `TaskError` if there is none.
+        """
         if not (self.images / language / "Dockerfile").is_file():
-            raise TaskError(
-                f"There is no {language}/Dockerfile in {self.images}, to write and install it in."
-            )
+            raise TaskError(f"There is no {language}/Dockerfile in {self.images} for tools of this language.")
         parts = [tree_digest(self.images / language), self.build_args]
         return Environment(
             name=f"cli-{language}",

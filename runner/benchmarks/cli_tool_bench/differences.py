@@ -1,4 +1,4 @@
-"""What differs between two sides of a case, as text that one can read."""
+"""Readable text on how two results of a case differ."""
 
 from __future__ import annotations
 
@@ -6,56 +6,51 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from metrics.differential import Phase, Rules, effective
-from runner.benchmarks.cli_tool_bench.reference_runs import observed
+from runner.benchmarks.cli_tool_bench.reference_runs import observe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runner.records.cases import CaseResult
 
-LINES = 20
-"""Of one diff that are shown."""
-WIDTH = 200
-"""Characters of a line that are shown."""
+MAX_LINES = 20
+"""Most lines of one diff."""
+MAX_WIDTH = 200
+"""Most characters of a line."""
 
 
-def difference(reference: CaseResult, candidate: CaseResult, phase: Phase, rules: Rules) -> str:
-    """Why a case ended in its phase: how the candidate ended, else a diff of side effects, else one of stdout."""
+def explain_failure(reference: CaseResult, candidate: CaseResult, phase: Phase, rules: Rules) -> str:
+    """Return why a case ended in `phase`: the candidate's exit code, or a diff of the side effects or of stdout."""
     if phase in (Phase.NOT_FOUND, Phase.CRASH):
         ending = "" if candidate.ended == "exited" else f" ({candidate.ended})"
         return (
             f"exit code {candidate.exit_code}{ending}, not {reference.exit_code}:\n{candidate.stderr[-500:]}"
         )
     if phase is Phase.SIDE_EFFECTS:
-        return _diff(_effects(reference, rules), _effects(candidate, rules), "side effects")
+        return _diff(_effect_lines(reference, rules), _effect_lines(candidate, rules), "side effects")
     return _diff(reference.stdout.splitlines(), candidate.stdout.splitlines(), "stdout")
 
 
-def _effects(result: CaseResult, rules: Rules) -> list[str]:
-    """A line a path, and below it the beginning of what is there now."""
-    kept = effective(observed(result).changes, rules)
+def _effect_lines(result: CaseResult, rules: Rules) -> list[str]:
+    """Return a line for each changed path that counts, and below it the beginning of its content."""
+    counted = effective(observe(result).changes, rules)
     lines = []
     for change in result.changes:
-        if change.path in kept:
+        if change.path in counted:
             mode = f" {change.mode:o}" if rules.compare_modes and change.mode is not None else ""
-            lines.append(
-                f"{change.kind}{mode} {change.path}{' deleted' if change.change == 'deleted' else ''}"
-            )
+            deleted = " deleted" if change.change == "deleted" else ""
+            lines.append(f"{change.kind}{mode} {change.path}{deleted}")
             lines += [f"    {line}" for line in (change.text or "").splitlines()]
     return lines
 
 
-def _diff(reference: list[str], candidate: list[str], what: str) -> str:
-    lines = list(
-        unified_diff(
-            reference, candidate, f"{what} of the reference", f"{what} of the candidate", lineterm=""
-        )
-    )
-    return "\n".join(_short(lines))
+def _diff(reference: list[str], candidate: list[str], subject: str) -> str:
+    heads = (f"{subject} of the reference", f"{subject} of the candidate")
+    return "\n".join(_shorten(list(unified_diff(reference, candidate, *heads, lineterm=""))))
 
 
-def _short(lines: list[str]) -> Iterator[str]:
-    for line in lines[:LINES]:
-        yield line if len(line) <= WIDTH else f"{line[:WIDTH]}.."
-    if len(lines) > LINES:
-        yield f".. and {len(lines) - LINES} lines more"
+def _shorten(lines: list[str]) -> Iterator[str]:
+    for line in lines[:MAX_LINES]:
+        yield line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}.."
+    if len(lines) > MAX_LINES:
+        yield f".. and {len(lines) - MAX_LINES} more lines"

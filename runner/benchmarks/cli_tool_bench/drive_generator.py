@@ -1,7 +1,7 @@
-"""Runs in a sandbox, on its python3, as `drive_generator.py START SEED OUT`: one generator of CLI-Tool-Bench's authors.
+"""Run one generator of CLI-Tool-Bench's authors, in a sandbox: `python3 drive_generator.py START SEED OUT`.
 
-Uses the checkout's own `BaseRepoAdapter` and nothing of its engine. What the generator yields goes to OUT as JSON; what
-it prints stays on its streams. Random numbers are seeded; the caller sets PYTHONHASHSEED.
+It uses the checkout's own `BaseRepoAdapter`, but not its engine. The cases go to OUT as JSON; printed text stays on the
+streams. Random numbers are seeded; the caller sets PYTHONHASHSEED.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-Ended = namedtuple("Ended", "exit_code output")  # noqa: PYI024 - theirs read it by name and by position
+Ended = namedtuple("Ended", "exit_code output")  # noqa: PYI024 - the adapters read it by name and by position
 
 
 class Recorder:
-    """Stands where a container stands while their adapter installs something: writes down what it would run."""
+    """Stands in for a container while an adapter installs something, and records the commands."""
 
     id = "recorder"
 
@@ -30,13 +30,13 @@ class Recorder:
         self.commands: list[str] = []
 
     def exec_run(self, cmd: Any, **_: Any) -> Ended:
-        """As if it had gone well."""
+        """Record a command and report success."""
         self.commands.append(cmd if isinstance(cmd, str) else cmd[-1])
         return Ended(0, b"")
 
 
-def loaded(start: Path) -> ModuleType:
-    """Their script as a module; its engine, which wants Docker, is an empty one."""
+def load_script(start: Path) -> ModuleType:
+    """Import the authors' script with an empty engine, as the real one needs Docker."""
     sys.path.insert(0, str(start.parents[3]))
     engine = ModuleType("DiffTestEngine")
     engine.DiffTestEngine = object  # type: ignore[attr-defined] # only its name is imported
@@ -48,8 +48,8 @@ def loaded(start: Path) -> ModuleType:
     return module
 
 
-def adapter(module: ModuleType) -> Any:
-    """The one adapter that the script defines."""
+def make_adapter(module: ModuleType) -> Any:
+    """Return an instance of the one adapter that the script defines."""
     base = sys.modules["BaseRepoAdapter"].BaseRepoAdapter
     own = [
         value
@@ -61,72 +61,72 @@ def adapter(module: ModuleType) -> Any:
     return own[0]()
 
 
-def classes(module: ModuleType, used: set[Any]) -> list[Enum]:
-    """All members of those of the script's enumerations that its cases use: the command classes."""
+def find_classes(module: ModuleType, used: set[Any]) -> list[Enum]:
+    """Return the command classes: all members of the script's enumerations that its cases use."""
     kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Enum)]
-    found = [list(kind) for kind in kinds if kind.__module__ == "start"]
     return [
         member
-        for kind in found
-        if used & {key for member in kind for key in (member, member.value, member.name)}
+        for kind in kinds
+        if kind.__module__ == "start"
+        and used & {key for member in kind for key in (member, member.value, member.name)}
         for member in kind
     ]
 
 
-def installs(install: Any, *arguments: str) -> list[str]:
-    """The commands that one of their installations gives to a container."""
+def record_commands(install: Any, *arguments: str) -> list[str]:
+    """Return the commands that an adapter's installation runs in a container."""
     recorder, system = Recorder(), os.system
-    os.system = lambda command: 0  # noqa: ARG005 - they copy with it
+    os.system = lambda command: 0  # noqa: ARG005 - adapters copy files with it
     install(recorder, *arguments)
     os.system = system
     return recorder.commands
 
 
-def described(case: Any, names: dict[Any, str]) -> dict[str, Any]:
-    """One of their cases as a line of `cases.jsonl`; what is wrong with it is said by who reads that."""
+def convert(case: Any, names: dict[Any, str]) -> dict[str, Any]:
+    """Return a case of the authors' as a line of `cases.jsonl`, unchecked."""
     files = case.mount_files or {}
     node = {
         "class": names.get(case.category, str(case.category)),
         "command": case.command,
-        "start": "/",  # their engine sets no working directory, and their images none, but for Go's
+        "start": "/",  # neither the authors' engine nor most of their images set a working directory
         "prep": case.prep_script or "",
-        # As their engine has it: a slash at either end of a path does not count.
+        # The authors' engine ignores a slash at either end of a path.
         "files": {str(path).strip("/"): content for path, content in files.items()},
     }
     return {**node, "env": case.env_vars} if case.env_vars else node
 
 
-def class_at(error: BaseException) -> str:
-    """The command class on which a generator was at work when it failed: the last of them among its variables."""
-    found = ""
+def find_failed_class(error: BaseException) -> str:
+    """Return the command class on which a generator was working when it failed: the last one among its variables."""
+    name = ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         for value in frame.f_locals.values():
-            found = value.name if isinstance(value, Enum) else found
-    return found
+            name = value.name if isinstance(value, Enum) else name
+    return name
 
 
 def main(start: Path, seed: int, out: Path) -> None:
-    """Write what the generator yields, or where it failed; the failure itself goes to stderr."""
+    """Write the generator's output, or the class at which it failed; the traceback goes to stderr."""
     random.seed(seed)
     try:
-        module = loaded(start)
-        made = adapter(module)
-        cases = made.generate_test_cases()
-        members = classes(module, {case.category for case in cases})
+        module = load_script(start)
+        adapter = make_adapter(module)
+        cases = adapter.generate_test_cases()
+        members = find_classes(module, {case.category for case in cases})
         names = {key: member.name for member in members for key in (member, member.value, member.name)}
-        found = {
-            "image": made.base_image,
-            "reference": installs(made.install_oracle),
-            "candidate": installs(made.install_agent, "/repo/repo_to_be_tested"),
+        output = {
+            "image": adapter.base_image,
+            "reference": record_commands(adapter.install_oracle),
+            "candidate": record_commands(adapter.install_agent, "/repo/repo_to_be_tested"),
             "classes": {member.name: str(member.value) for member in members},
-            "cases": [described(case, names) for case in cases],
-            "masks": "sanitize_stdout" in vars(type(made)),
+            "cases": [convert(case, names) for case in cases],
+            "masks": "sanitize_stdout" in vars(type(adapter)),
         }
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is said with the class
+    except Exception as error:  # noqa: BLE001 - a foreign program may raise anything
         traceback.print_exc()
-        out.write_text(json.dumps({"failed_class": class_at(error)}))
+        out.write_text(json.dumps({"failed_class": find_failed_class(error)}))
         raise SystemExit(1) from None
-    out.write_text(json.dumps(found, default=lambda value: {"not JSON": type(value).__name__}))
+    out.write_text(json.dumps(output, default=lambda value: {"not JSON": type(value).__name__}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""What people said of pairs of outputs: a CSV file with a header, a pair a row.
+"""Human labels of pairs of outputs: a CSV file with a header and one pair per row.
 
-`label` says whether both outputs mean the same. The pair is `reference` and `candidate`, or `pair`, its digest, as
-`differential.json` has all three under `judged`. `class` is its command class. Other columns are their author's.
+The column `label` says whether both outputs mean the same. The pair is given by `reference` and `candidate`, or by its
+digest, `pair`; `differential.json` has all three under `judged`. `class` is the command class. Other columns are
+ignored.
 """
 
 from __future__ import annotations
@@ -18,32 +19,32 @@ from runner.records import Record
 if TYPE_CHECKING:
     from pathlib import Path
 
-WORDS = {
+LABELS = {
     **dict.fromkeys(("equivalent", "yes", "true", "1"), True),
     **dict.fromkeys(("different", "no", "false", "0"), False),
 }
-"""What a label may say, in any case."""
-LONGEST = 1 << 24
-"""Characters of one cell."""
+"""Label, in lower case -> whether both outputs mean the same."""
+LONGEST_CELL = 1 << 24
+"""Most characters of one cell."""
 
 
 class Label(Record):
-    """A row."""
+    """One row."""
 
     row: int
-    """As a spreadsheet counts: the header is row 1."""
+    """Number of the row, as in a spreadsheet: the header is row 1."""
     digest: str
     """`Pair.digest`."""
     pair: Pair | None
-    """None: only its digest is given."""
+    """None: only the digest is given."""
     command_class: str
-    """Empty where the file says none."""
+    """Empty if the file gives none."""
     equivalent: bool
 
 
 def read_labels(path: Path) -> tuple[Label, ...]:
-    """All rows. Raises `LabelError` with the row and what is wrong with it."""
-    csv.field_size_limit(LONGEST)
+    """Read all rows. Raises `LabelError` with the row and what is wrong with it."""
+    csv.field_size_limit(LONGEST_CELL)
     labels: dict[str, Label] = {}
     row = 1
     try:
@@ -51,7 +52,7 @@ def read_labels(path: Path) -> tuple[Label, ...]:
             rows = csv.DictReader(file, strict=True, restval="")
             _check_columns(rows.fieldnames or ())
             for row, cells in enumerate(rows, start=2):
-                _add(labels, _label(row, cells))
+                _add(labels, _read_row(row, cells))
     except OSError as error:
         raise LabelError(f"job.labels: cannot read {path} ({error.strerror}).") from error
     except UnicodeDecodeError as error:
@@ -71,32 +72,29 @@ def _check_columns(names: Collection[str]) -> None:
 
 
 def _add(labels: dict[str, Label], label: Label) -> None:
-    before = labels.setdefault(label.digest, label)
-    if before is not label:
-        raise ValueError(f"the pair of row {before.row} again")
+    first = labels.setdefault(label.digest, label)
+    if first is not label:
+        raise ValueError(f"the same pair as row {first.row}")
 
 
-def _label(number: int, cells: Mapping[str, str]) -> Label:
-    """One row. Raises `ValueError`."""
+def _read_row(number: int, cells: Mapping[str, str]) -> Label:
+    """Read one row. Raises `ValueError`."""
     if None in cells:
         raise ValueError("more cells than the header has")
-    word = cells["label"].strip().lower()
-    if word not in WORDS:
-        raise ValueError(f"label {cells['label']!r} is none of {', '.join(WORDS)}")
+    label = cells["label"].strip().lower()
+    if label not in LABELS:
+        raise ValueError(f"label {cells['label']!r} is none of {', '.join(LABELS)}")
     digest = cells.get("pair", "").strip()
     pair = Pair.of(cells.get("reference", ""), cells.get("candidate", ""))
-    if not any(pair) and digest:
-        known = None
-    elif digest not in ("", pair.digest):
+    only_digest = bool(digest) and not any(pair)
+    if not only_digest and digest not in ("", pair.digest):
         raise ValueError(f"these texts are not those of pair {digest}: they have been changed since")
-    elif exact(*pair):
-        raise ValueError("both texts are an exact match, of which no judge is asked")
-    else:
-        known = pair
+    if not only_digest and exact(*pair):
+        raise ValueError("both texts are an exact match, about which no judge is asked")
     return Label(
         row=number,
         digest=digest or pair.digest,
-        pair=known,
+        pair=None if only_digest else pair,
         command_class=cells.get("class", "").strip(),
-        equivalent=WORDS[word],
+        equivalent=LABELS[label],
     )

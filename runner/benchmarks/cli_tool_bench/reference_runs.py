@@ -1,7 +1,8 @@
-"""What references did in their cases: looked at twice, kept by content, looked at again where candidates differ.
+"""Results of references: every case runs twice, is stored, and runs again where candidates differ.
 
-A reference may print the time, or draw lots. What it did otherwise at another time *moves*: it is then looked at beside
-each candidate (`cli_tool_bench.beside`). What it does otherwise within a moment, too, *varies*, and decides nothing.
+A reference may print the time, or random values. A case whose result was different at another time is *moving*: the
+reference then runs side by side with each candidate (`cli_tool_bench.side_by_side`). What differs even within a moment
+is *varying*, and is not judged.
 """
 
 from __future__ import annotations
@@ -25,91 +26,89 @@ from runner.records.cases import FILES_ROOT, Case, CaseResult, How
 from runner.records.cases import Change as CaseChange
 
 Run = Callable[[Sequence[Case]], list[CaseResult]]
-"""Runs cases on one side; a result a case, in their order."""
+"""Function that runs cases on one side and returns their results in the same order."""
 Varying = Mapping[int, tuple[Level, ...]]
-"""Index of a case -> what the reference does not do the same each time."""
+"""Index of a case -> levels on which the reference varies."""
 
 _FORMAT = 2
-"""Of what is kept: another version looks again."""
-_MINUTES = 60
-"""Of an hour."""
-_AT_ONCE = 3
-"""Runs of a case that show what varies within a moment."""
+"""Version of the stored format. Results of another version are not used."""
+_HOUR = 60
+"""Minutes."""
+_RUNS_AT_ONCE = 3
+"""Runs of a case that show whether it varies within a moment."""
 _HURRIED = "diff_seconds"
-"""In `CaseResult.truncated`: there was no time to look at all of ΔS."""
-_CUT = ("entries", _HURRIED)
-"""Reasons in `CaseResult.truncated` that are ΔS's."""
+"""Value in `CaseResult.truncated`: the time for looking for changes ran out."""
+_CUT_CHANGES = ("entries", _HURRIED)
+"""Values in `CaseResult.truncated` that concern the changes."""
 
 
 class ReferenceRun(Record):
-    """What a reference did."""
+    """The reference's results in the cases of a task."""
 
     results: tuple[CaseResult, ...]
-    """In the order of the cases."""
+    """Results, in the order of the cases."""
     varying: dict[int, tuple[Level, ...]] = {}
-    """Index of a case -> what it does not do the same each time, which decides nothing."""
+    """Index of a case -> levels that vary from run to run, and are not judged."""
     moving: tuple[int, ...] = ()
-    """Indices of the cases in which it did something else at another time, so that it is looked at beside each
-    candidate."""
+    """Indices of the cases whose result was different at another time, so that both sides run side by side."""
     whole: bool = True
-    """Whether all of it is kept. What was stopped or lost says nothing of the task."""
+    """Whether all results are stored. A run that was stopped or lost says nothing about the task."""
 
 
-class Seen(Record):
-    """What a reference did in one case."""
+class StoredCase(Record):
+    """A reference's stored result in one case, and how it changed in later runs."""
 
     result: CaseResult
-    """Of the first time."""
+    """Result of the first run."""
     first: int
-    """Minutes since 1970 when it was looked at first."""
+    """Time of the first run, in minutes since 1970."""
     last: int
-    """Minutes since 1970 when it was last seen to do the same."""
+    """Time at which the result was last the same, in minutes since 1970."""
     moves: tuple[Level, ...] = ()
-    """What it did otherwise at another time."""
+    """Levels that were different at another time."""
     varies: tuple[Level, ...] = ()
-    """What it does otherwise within a moment, too."""
+    """Levels that vary within a moment, too."""
 
     @property
-    def open(self) -> bool:
-        """Whether it must be looked at beside each candidate."""
+    def is_moving(self) -> bool:
+        """Whether the reference must run side by side with each candidate."""
         return not {*self.moves} <= {*self.varies}
 
-    def due(self, now: int) -> bool:
-        """Whether the clock may have moved what it does: it was not yet seen in two minutes, or not in this hour."""
-        return self.first == self.last or self.last // _MINUTES != now // _MINUTES
+    def is_due(self, now: int) -> bool:
+        """Whether the clock may have changed the result: it was not confirmed in another minute, or in this hour."""
+        return not self.is_moving and (self.first == self.last or self.last // _HOUR != now // _HOUR)
 
 
-class Shelf(Record):
-    """All that is kept of one reference."""
+class StoredCases(Record):
+    """The content of one reference's file."""
 
-    cases: dict[str, Seen] = {}
-    """By the way that was taken and the case's digest."""
+    cases: dict[str, StoredCase] = {}
+    """Stored cases by `_key`."""
 
-    def find(self, case: Case, how: How | None) -> Seen | None:
-        """What is kept of a case, looked at in this way; None: in whichever."""
+    def find(self, case: Case, how: How | None) -> StoredCase | None:
+        """Return the stored result of a case with this isolation; `how` None: with any."""
         keys = (_key(case, way) for way in ([how] if how else get_args(How)))
         return next((self.cases[key] for key in keys if key in self.cases), None)
 
     def of(self, cases: Sequence[Case], how: How | None = None) -> ReferenceRun:
-        """What is kept of all these cases. Raises `LookupError` if that is not all of them."""
-        found = [self.find(case, how) for case in cases]
-        seen = [one for one in found if one]
-        if len(seen) < len(cases):
-            raise LookupError(f"{len(cases) - len(seen)} of {len(cases)} cases are not kept")
+        """Return the stored results of these cases. Raises `LookupError` if some are missing."""
+        found = [stored for case in cases if (stored := self.find(case, how))]
+        if len(found) < len(cases):
+            raise LookupError(f"{len(cases) - len(found)} of {len(cases)} cases are not stored")
         return ReferenceRun(
-            results=tuple(one.result for one in seen),
-            varying={index: one.varies for index, one in enumerate(seen) if one.varies},
-            moving=tuple(index for index, one in enumerate(seen) if one.open),
+            results=tuple(stored.result for stored in found),
+            varying={index: stored.varies for index, stored in enumerate(found) if stored.varies},
+            moving=tuple(index for index, stored in enumerate(found) if stored.is_moving),
         )
 
 
 @dataclass(frozen=True)
 class References:
-    """What exactly one reference did: kept case by case in a file, and looked at where that does not suffice.
+    """The results of one reference, stored in a file case by case; missing ones are produced when asked for.
 
-    Classes and signs are no part of what is run, and equal cases are one. What did not end by itself, or was not
-    looked at to its end, is not kept: the hour may have been a busy one. Trials that need the same reference at once
-    wait for the first.
+    Classes and signs do not affect what is run, and equal cases are one. A run that did not end by itself, or whose
+    changes were not read completely, is not stored: the machine may have been busy. Trials that need the same
+    reference at once wait for the first.
     """
 
     path: Path
@@ -117,125 +116,126 @@ class References:
     run: Run
     """Runs cases of the reference."""
     minute: Callable[[], int] = lambda: int(time.time() // 60)
-    """Minutes since 1970, now."""
+    """Returns the time, in minutes since 1970."""
 
     @classmethod
     def of(cls, folder: Path, shaping: Sequence[Any], rules: Rules, run: Run) -> References:
-        """Those in a folder; `shaping` is what else makes the reference what it is."""
+        """Return the results stored in a folder; `shaping` is everything else that can change them."""
         content = json.dumps([_FORMAT, list(shaping), rules.semantics, rules.compare_modes], sort_keys=True)
         path = folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.json"
         return cls(path, rules, run)
 
-    def seen(self, cases: Sequence[Case], how: How | None) -> ReferenceRun:
-        """What is kept of each case, or what two new runs of it show.
+    def look_up(self, cases: Sequence[Case], how: How | None) -> ReferenceRun:
+        """Return the stored results of all cases. A case that is not stored runs twice first.
 
-        `how`: the way in which the candidate's cases were run, so that both sides' are the same; None if there are
-        none. Raises `VerifierError` for a case that does not end as its file says, or whose output is no text.
+        `how`: the isolation of the candidate's cases, so that both sides have the same; None if none were run. Raises
+        `VerifierError` for a case that does not end as its file says, or whose output is not text.
         """
-        with self._locked() as shelf:
-            missing = list({_digest(case): case for case in cases if not shelf.find(case, how)}.values())
-            new, lasting = self._first_looks(missing) if missing else ({}, {})
+        with self._locked() as stored:
+            missing = list({_digest(case): case for case in cases if not stored.find(case, how)}.values())
+            new, lasting = self._run_twice(missing) if missing else ({}, {})
             if missing:
-                self._write(shelf, lasting)
-            found = Shelf(cases=shelf.cases | new).of(cases, how)
-        _as_promised(cases, found)
-        return found.model_copy(update={"whole": len(lasting) == len(new)})
+                self._write(stored, lasting)
+            run = StoredCases(cases=stored.cases | new).of(cases, how)
+        _check_promises(cases, run)
+        return run.model_copy(update={"whole": len(lasting) == len(new)})
 
-    def _first_looks(self, cases: Sequence[Case]) -> tuple[dict[str, Seen], dict[str, Seen]]:
-        """What two runs show, a while apart, by the key of each case; and as much of it as is to be kept."""
-        count, twice, now = len(cases), self.run([*cases, *cases]), self.minute()
-        keys = [_key(case, look.how) for case, look in zip(cases, twice[:count], strict=True)]
+    def _run_twice(self, cases: Sequence[Case]) -> tuple[dict[str, StoredCase], dict[str, StoredCase]]:
+        """Run all cases, and then all of them again. Returns all by key, and those that are to be stored."""
+        count, results, now = len(cases), self.run([*cases, *cases]), self.minute()
+        keys = [_key(case, result.how) for case, result in zip(cases, results[:count], strict=True)]
         new, lasting = {}, set()
-        for key, one, other in zip(keys, twice[:count], twice[count:], strict=True):
-            moves = unlike(observed(one), observed(other), self.rules)
-            new[key] = Seen(result=one, first=now, last=now, moves=moves)
-            if is_lasting(one) and is_lasting(other):
+        for key, first, second in zip(keys, results[:count], results[count:], strict=True):
+            moves = unlike(observe(first), observe(second), self.rules)
+            new[key] = StoredCase(result=first, first=now, last=now, moves=moves)
+            if is_lasting(first) and is_lasting(second):
                 lasting.add(key)
-        new |= self._settled(new, dict(zip(keys, cases, strict=True)))
+        new |= self._find_varying(new, dict(zip(keys, cases, strict=True)))
         return new, {key: new[key] for key in keys if key in lasting}
 
     def look_again(self, cases: Mapping[int, Case], how: How) -> list[int]:
-        """Return which of these cases move, of which a candidate differs from what is kept.
+        """Return which of these cases move, given that a candidate's results differ from the stored ones.
 
-        The reference runs them once more, all together: those that were not yet seen in two minutes, and those that
-        were not seen in this hour. A run that was stopped says nothing.
+        The reference runs the cases that are due once more, all together. A run that was stopped says nothing.
         """
-        with self._locked() as shelf:
+        with self._locked() as stored:
             now = self.minute()
-            due = {_digest(case): case for case in cases.values() if _is_due(shelf.find(case, how), now)}
-            looks = dict(zip(due, self.run(list(due.values())) if due else [], strict=True))
+            due = {
+                _key(case, how): (case, old)
+                for case in cases.values()
+                if (old := stored.find(case, how)) and old.is_due(now)
+            }
+            results = self.run([case for case, _ in due.values()]) if due else []
             new = {}
-            for digest, look in looks.items():
-                seen = shelf.find(due[digest], how)
-                if seen and is_lasting(look):
-                    moves = unlike(observed(seen.result), observed(look), self.rules)
-                    update = {"moves": _joined(seen.moves, moves)} if moves else {"last": now}
-                    new[_key(due[digest], how)] = seen.model_copy(update=update)
+            for (key, (_, old)), result in zip(due.items(), results, strict=True):
+                if is_lasting(result):
+                    moves = unlike(observe(old.result), observe(result), self.rules)
+                    update = {"moves": _union(old.moves, moves)} if moves else {"last": now}
+                    new[key] = old.model_copy(update=update)
             if new:
-                new |= self._settled(new, {_key(case, how): case for case in due.values()})
-                self._write(shelf, new)
-            found = Shelf(cases=shelf.cases | new)
-            return [index for index, case in cases.items() if (seen := found.find(case, how)) and seen.open]
+                new |= self._find_varying(new, {key: case for key, (case, _) in due.items()})
+                self._write(stored, new)
+            both = StoredCases(cases=stored.cases | new)
+            return [index for index, case in cases.items() if (one := both.find(case, how)) and one.is_moving]
 
-    def note(self, cases: Sequence[Case], how: How, varying: Varying) -> None:
-        """Keep what varies within a moment, of cases that are kept."""
-        with self._locked() as shelf:
+    def record_varying(self, cases: Sequence[Case], how: How, varying: Varying) -> None:
+        """Store which levels vary within a moment, for cases that are stored."""
+        with self._locked() as stored:
             new = {}
             for index, levels in varying.items():
-                if seen := shelf.find(cases[index], how):
-                    joined = {
-                        "varies": _joined(seen.varies, levels),
-                        "moves": _joined(seen.moves, levels),
-                    }
-                    new[_key(cases[index], how)] = seen.model_copy(update=joined)
+                if old := stored.find(cases[index], how):
+                    update = {"varies": _union(old.varies, levels), "moves": _union(old.moves, levels)}
+                    new[_key(cases[index], how)] = old.model_copy(update=update)
             if new:
-                self._write(shelf, new)
+                self._write(stored, new)
 
-    def _settled(self, new: Mapping[str, Seen], cases: Mapping[str, Case]) -> dict[str, Seen]:
-        """Those of what was seen to move that also vary within a moment. A minute may end in one, but not in two."""
-        moved = [key for key, seen in new.items() if seen.open]
-        once = dict(zip(moved, self._varying([cases[key] for key in moved]), strict=True))
-        wild = [key for key in moved if once[key]]
-        twice = zip(wild, self._varying([cases[key] for key in wild]), strict=True)
-        both = {key: tuple(level for level in again if level in once[key]) for key, again in twice}
+    def _find_varying(
+        self, new: Mapping[str, StoredCase], cases: Mapping[str, Case]
+    ) -> dict[str, StoredCase]:
+        """Return the moving cases that vary within a moment, too.
+
+        They are tried twice: a minute may end during one try, but not during two.
+        """
+        moving = [key for key, stored in new.items() if stored.is_moving]
+        once = dict(zip(moving, self._vary([cases[key] for key in moving]), strict=True))
+        suspects = [key for key in moving if once[key]]
+        again = zip(suspects, self._vary([cases[key] for key in suspects]), strict=True)
+        both = {key: tuple(level for level in levels if level in once[key]) for key, levels in again}
         return {
-            key: new[key].model_copy(update={"varies": _joined(new[key].varies, levels)})
+            key: new[key].model_copy(update={"varies": _union(new[key].varies, levels)})
             for key, levels in both.items()
         }
 
-    def _varying(self, cases: Sequence[Case]) -> list[tuple[Level, ...]]:
-        """What differs among runs of each case that follow upon each other; nothing where one was stopped."""
-        looks = iter(self.run([case for case in cases for _ in range(_AT_ONCE)]) if cases else ())
-        found: list[tuple[Level, ...]] = []
+    def _vary(self, cases: Sequence[Case]) -> list[tuple[Level, ...]]:
+        """Return the levels that differ among consecutive runs of each case; none if a run was stopped."""
+        results = iter(self.run([case for case in cases for _ in range(_RUNS_AT_ONCE)]) if cases else ())
+        varying: list[tuple[Level, ...]] = []
         for _ in cases:
-            first, *others = islice(looks, _AT_ONCE)
+            first, *others = islice(results, _RUNS_AT_ONCE)
             levels: tuple[Level, ...] = ()
             if all(map(is_lasting, (first, *others))):
                 for other in others:
-                    levels = _joined(levels, unlike(observed(first), observed(other), self.rules))
-            found.append(levels)
-        return found
+                    levels = _union(levels, unlike(observe(first), observe(other), self.rules))
+            varying.append(levels)
+        return varying
 
     @contextmanager
-    def _locked(self) -> Iterator[Shelf]:
+    def _locked(self) -> Iterator[StoredCases]:
         with exclusive(self.path.with_suffix(".lock")):
-            yield Shelf.model_validate_json(self.path.read_bytes()) if self.path.is_file() else Shelf()
+            stored = self.path.is_file()
+            yield StoredCases.model_validate_json(self.path.read_bytes()) if stored else StoredCases()
 
-    def _write(self, shelf: Shelf, new: Mapping[str, Seen]) -> None:
-        write_atomically(self.path, Shelf(cases={**shelf.cases, **new}).model_dump_json().encode())
-
-
-def _is_due(seen: Seen | None, now: int) -> bool:
-    return seen is not None and not seen.open and seen.due(now)
+    def _write(self, stored: StoredCases, new: Mapping[str, StoredCase]) -> None:
+        write_atomically(self.path, StoredCases(cases={**stored.cases, **new}).model_dump_json().encode())
 
 
-def _joined(some: Sequence[Level], others: Sequence[Level]) -> tuple[Level, ...]:
+def _union(some: Sequence[Level], others: Sequence[Level]) -> tuple[Level, ...]:
     return tuple(level for level in LEVELS if level in some or level in others)
 
 
-def is_lasting(look: CaseResult) -> bool:
-    """Whether a look says what the reference does, and not what a busy machine did."""
-    return look.ended == "exited" and _HURRIED not in look.truncated
+def is_lasting(result: CaseResult) -> bool:
+    """Whether a result is a property of the reference, and not of a busy machine."""
+    return result.ended == "exited" and _HURRIED not in result.truncated
 
 
 def _key(case: Case, how: How) -> str:
@@ -247,13 +247,13 @@ def _digest(case: Case) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
-def observed(result: CaseResult) -> Observation:
-    """What the metrics see of a result; of output that was cut or is no UTF-8, also that.
+def observe(result: CaseResult) -> Observation:
+    """Return what the metrics see of a result.
 
-    Outputs that were cut are the same only if they are so to their last byte.
-    ΔS that was cut holds a change more for each reason, at a path that no file can have. So it is never equal to one
-    that is complete; two that were cut for the same reasons are compared as far as they are kept, and files that there
-    was no time to read by their sizes.
+    A note tells apart outputs that were cut or are not UTF-8. Outputs that were cut are equal only if they are equal to
+    their last byte. Changes that were cut have an extra change for each reason, at a path that no file can have. So
+    they never equal complete ones. Two that were cut for the same reasons are compared as far as they are stored, and
+    files that there was no time to read by their sizes.
     """
     whole = f"{result.stdout_bytes} bytes, SHA-256 {result.stdout_digest}"
     notes = [whole] if "stdout" in result.truncated else []
@@ -271,7 +271,9 @@ def observed(result: CaseResult) -> Observation:
         )
         for change in result.changes
     }
-    cut = {f"{FILES_ROOT}/\0{reason}": Change("file") for reason in result.truncated if reason in _CUT}
+    cut = {
+        f"{FILES_ROOT}/\0{reason}": Change("file") for reason in result.truncated if reason in _CUT_CHANGES
+    }
     return Observation(result.exit_code, result.stdout, changes | cut, result.seconds, ", ".join(notes))
 
 
@@ -279,19 +281,19 @@ def _content(change: CaseChange) -> str:
     return change.digest or ("" if change.size is None else f"{change.size} bytes")
 
 
-def _as_promised(cases: Sequence[Case], found: ReferenceRun) -> None:
-    """Raises `VerifierError` for a case that could not be run, prints no text, or is not of its file's sign."""
-    for number, (case, result) in enumerate(zip(cases, found.results, strict=True), start=1):
+def _check_promises(cases: Sequence[Case], run: ReferenceRun) -> None:
+    """Raise `VerifierError` for a case that could not run, does not print text, or does not end as its file says."""
+    for number, (case, result) in enumerate(zip(cases, run.results, strict=True), start=1):
         where = f"cases.jsonl, line {number}"
-        said = (result.stderr or result.stdout)[-500:]
+        output = (result.stderr or result.stdout)[-500:]
         if result.ended in ("prep", "lost"):
-            raise VerifierError(f"{where}: its files or its prep script fail ({result.ended}): {said}")
+            raise VerifierError(f"{where}: its files or its prep script fail ({result.ended}): {output}")
         if "stdout" in result.binary:
             raise VerifierError(
-                f"{where}: the reference's stdout is not UTF-8 text, so nothing could equal it: {said}"
+                f"{where}: the reference's stdout is not UTF-8 text, so nothing could equal it: {output}"
             )
         promised = "negative" in case.model_fields_set  # the authors' files do not say
         if promised and case.negative is (result.exit_code == 0):
             kind = "negative" if case.negative else "positive"
             ending = f"exit code {result.exit_code} ({result.ended})"
-            raise VerifierError(f"{where}: the reference ends with {ending} in a {kind} case: {said}")
+            raise VerifierError(f"{where}: the reference ends with {ending} in a {kind} case: {output}")

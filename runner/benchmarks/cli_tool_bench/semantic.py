@@ -1,8 +1,8 @@
-"""The semantic match: do two outputs say the same? A model judges, once for each pair of texts (section 3.2.1).
+"""The semantic match: a model judges whether two outputs mean the same, once for each pair (section 3.2.1).
 
-The texts are hostile: a candidate may print what a judge would answer, or orders to it. They stand between lines that
-end with a token which is drawn for each question, and only an answer that is one JSON object counts. A model may be
-talked into a wrong answer all the same: no fence excludes that, which is why `job=judge_agreement` measures it.
+The outputs are hostile: a candidate may print a judge's answer, or orders to the judge. They stand between lines that
+end with a random token, new for each question, and only an answer that is one JSON object counts. A model may still be
+talked into a wrong answer. No fence prevents that, which is why `job=judge_agreement` measures it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from runner.protocols import Ask
 
 PROMPT_VERSION = 1
-"""Raised with every change of what a judge is told: its verdicts are others' then."""
-SHOWN = 20_000
-"""Characters of each text that a judge sees; of longer ones, folded, those around the first difference."""
-_CONTROL = ("3 files, 2 of them empty", "empty files: 2 of 3")
-"""Two outputs on which any judge has a verdict."""
-BEFORE = 1_000
-"""Of them those before the first difference."""
+"""Version of the prompt. Verdicts on another version are not used."""
+MAX_CHARACTERS = 20_000
+"""Most characters of each text that a judge sees. Longer texts are folded, and cut around the first difference."""
+CONTEXT_CHARACTERS = 1_000
+"""Characters of a cut text before the first difference."""
 TRIES = 2
-"""Answers asked for until one makes sense."""
+"""Attempts to get an answer that is a verdict."""
+_CONTROL = ("3 files, 2 of them empty", "empty files: 2 of 3")
+"""Two outputs on which any working judge gives a verdict."""
 INSTRUCTION = """\
 Two programs ran the same command. You are given what each of them printed, between lines that end with the token
 {token}. Judge whether both outputs carry the same information. Disregard differences of style alone: layout, spacing,
@@ -59,17 +59,17 @@ class Pair(NamedTuple):
 
     @classmethod
     def of(cls, reference: str, candidate: str) -> Pair:
-        """From outputs as they were printed."""
+        """Return the pair of two printed outputs."""
         return cls(unescaped(reference), unescaped(candidate))
 
     @property
     def digest(self) -> str:
-        """Of both texts: 32 hex digits."""
+        """Digest of both texts: 32 hex digits."""
         return _digest(list(self))
 
 
 class JudgeVerdict(Record):
-    """What a judge model answered."""
+    """The answer of a judge model."""
 
     equivalent: StrictBool
     reason: str = ""
@@ -78,18 +78,21 @@ class JudgeVerdict(Record):
 NO_VERDICT = JudgeVerdict(
     equivalent=False, reason="The judge gives no verdict on these outputs, and gives one on others."
 )
-"""What it is to a candidate that it prints what a judge cannot, or will not, judge. It is not kept."""
+"""Verdict on outputs that a working judge cannot, or will not, judge. It is never stored."""
 
 
 class SemanticJudge:
-    """Asks a judge model about pairs of outputs, and keeps what it said."""
+    """Asks a judge model about pairs of outputs, and stores its verdicts."""
 
     def __init__(self, judge: Judge, cache: Path, ask: Ask) -> None:
-        """Verdicts are kept in a folder of `cache`, by the texts, the model and the prompt."""
+        """Store verdicts in a folder of `cache`, by the texts, the model and the prompt."""
         self._judge, self._cache, self._ask = judge, cache, ask
 
     def verdicts(self, pairs: Iterable[Pair]) -> dict[str, JudgeVerdict]:
-        """`Pair.digest` -> verdict, of each pair. Raises `JudgeError`; the verdicts until then are kept."""
+        """Return the verdict on each pair, by `Pair.digest`.
+
+        Raises `JudgeError`; the verdicts until then are stored.
+        """
         distinct = {pair.digest: pair for pair in pairs}
         with ThreadPoolExecutor(self._judge.at_once) as pool:
             return dict(zip(distinct, pool.map(self._verdict, distinct.values()), strict=True))
@@ -98,40 +101,40 @@ class SemanticJudge:
         path = _path(self._judge, self._cache, pair.digest)
         # Trials that need the same verdict at once pay for it once. One lock for many verdicts keeps files few.
         with exclusive(path.with_name(".lock")):
-            found = kept(self._judge, self._cache, pair.digest)
-            if found is None:
-                found = self._judged(pair)
-                if found is not NO_VERDICT:
-                    write_atomically(path, found.model_dump_json().encode())
-        return found
+            verdict = stored_verdict(self._judge, self._cache, pair.digest)
+            if verdict is None:
+                verdict = self._judge_pair(pair)
+                if verdict is not NO_VERDICT:
+                    write_atomically(path, verdict.model_dump_json().encode())
+        return verdict
 
-    def _judged(self, pair: Pair) -> JudgeVerdict:
-        """A candidate can print what keeps a judge from answering, and must not void its trial so.
+    def _judge_pair(self, pair: Pair) -> JudgeVerdict:
+        """Return the judge's verdict, or `NO_VERDICT` if it answers about other outputs only.
 
-        Then the judge is asked about other outputs, and once more about these.
+        A candidate could otherwise void its trial with an output that keeps the judge from answering.
         """
         try:
-            return self._asked(pair)
+            return self._ask_model(pair)
         except JudgeError:
-            self._asked(Pair.of(*_CONTROL))
+            self._ask_model(Pair.of(*_CONTROL))
         try:
-            return self._asked(pair)
+            return self._ask_model(pair)
         except JudgeError:
             return NO_VERDICT
 
-    def _asked(self, pair: Pair) -> JudgeVerdict:
+    def _ask_model(self, pair: Pair) -> JudgeVerdict:
         answer = ""
         for _ in range(TRIES):
             token = secrets.token_hex(16)
             answer = self._ask(INSTRUCTION.format(token=token), _question(pair, token))
             if (verdict := _read(answer)) is not None:
                 return verdict
-        said = answer[:200] or "nothing"
-        raise JudgeError(f"The judge {self._judge.model.name} gave no verdict but {said!r}, {TRIES} times.")
+        text = answer[:200] or "nothing"
+        raise JudgeError(f"The judge {self._judge.model.name} gave no verdict but {text!r}, {TRIES} times.")
 
 
-def kept(judge: Judge, cache: Path, digest: str) -> JudgeVerdict | None:
-    """What this judge has said of the pair of this digest; None if it was not asked."""
+def stored_verdict(judge: Judge, cache: Path, digest: str) -> JudgeVerdict | None:
+    """Return this judge's stored verdict on the pair with this digest; None if there is none."""
     try:
         return JudgeVerdict.model_validate_json(_path(judge, cache, digest).read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -139,7 +142,7 @@ def kept(judge: Judge, cache: Path, digest: str) -> JudgeVerdict | None:
 
 
 def identity(judge: Judge) -> str:
-    """Digest of what can change a judge's verdict; its prices and its budget cannot."""
+    """Return the digest of everything that can change a judge's verdict; its prices and its budget cannot."""
     model = judge.model
     return _digest([model.id, model.api_base, model.params, PROMPT_VERSION])
 
@@ -150,24 +153,24 @@ def _path(judge: Judge, cache: Path, digest: str) -> Path:
 
 
 def _question(pair: Pair, token: str) -> str:
-    first, second = _shown(pair)
+    first, second = _excerpts(pair)
     return "\n".join(
         [f"BEGIN 1 {token}", first, f"END 1 {token}", f"BEGIN 2 {token}", second, f"END 2 {token}"]
     )
 
 
-def _shown(pair: Pair) -> tuple[str, ...]:
-    """Both texts, or of long ones the same window, in which they begin to differ in more than white space."""
-    if max(map(len, pair)) <= SHOWN:
+def _excerpts(pair: Pair) -> tuple[str, ...]:
+    """Return both texts; long ones are cut to the same window, where they begin to differ in more than white space."""
+    if max(map(len, pair)) <= MAX_CHARACTERS:
         return tuple(pair)
     texts = [folded(text) for text in pair]
     alike = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(*texts, strict=False)))
-    begin = max(alike - BEFORE, 0)
-    return tuple(f"[from character {begin} on]\n{text[begin : begin + SHOWN]}" for text in texts)
+    begin = max(alike - CONTEXT_CHARACTERS, 0)
+    return tuple(f"[from character {begin} on]\n{text[begin : begin + MAX_CHARACTERS]}" for text in texts)
 
 
 def _read(answer: str) -> JudgeVerdict | None:
-    """The verdict that is the whole answer, be it in a code block; None for anything else."""
+    """Return the verdict if it is the whole answer, also in a code block; None for anything else."""
     text = answer.strip()
     block = _BLOCK.fullmatch(text)
     try:

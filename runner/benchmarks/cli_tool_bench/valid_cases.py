@@ -1,7 +1,7 @@
-"""How much of a task its reference supports: a task that rests on a few cases says little, and is refused.
+"""Counts of the cases that a reference supports. A task with too few of them says little, and is refused.
 
-The counts are known once the reference has run. They are kept, so that a plan refuses such a task before anybody pays
-for another trial of it.
+The counts are known once the reference has run. They are stored, so that a plan refuses such a task before anybody
+pays for another trial of it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class ValidCases(Record):
 
     cases: int
     valid: int
-    """Cases in which the reference ends with exit code 0 and does the same each time."""
+    """Cases in which the reference exits with code 0 and behaves the same each time."""
     varying: int
-    """Cases in which it does not do the same each time."""
+    """Cases in which it behaves differently from run to run."""
     classes: int
     valid_classes: int
-    """Classes that have a valid case."""
+    """Command classes with a valid case."""
 
     @classmethod
     def of(cls, cases: Sequence[Case], reference: ReferenceRun) -> ValidCases:
-        """Counts of these cases, by what their reference did."""
+        """Count the valid ones among these cases."""
         valid = [
             case.command_class
             for index, case in enumerate(cases)
@@ -47,29 +47,29 @@ class ValidCases(Record):
         )
 
     def refusal(self, share: float) -> str | None:
-        """Why a task is refused that needs such a share of valid cases and of classes with one; None: it is not."""
+        """Return why a task that needs this share of valid cases and classes is refused; None if it is not."""
         if min(self.valid / self.cases, self.valid_classes / self.classes) >= share:
             return None
-        fail = self.cases - self.valid - self.varying
+        failed = self.cases - self.valid - self.varying
         return (
             f"The reference succeeds, and does the same each time, in {self.valid} of {self.cases} cases and in "
             f"{self.valid_classes} of {self.classes} classes ({self.varying} cases vary from run to run, it fails in "
-            f"{fail}); {share:.0%} of both are needed. dataset.verifier.valid_share is that bound: lower it to run the "
-            "task nevertheless."
+            f"{failed}); {share:.0%} of both are needed. To run the task nevertheless, lower "
+            "dataset.verifier.valid_share."
         )
 
 
 def path_of(folder: Path, shaping: Sequence[str]) -> Path:
-    """Return the file of the counts of a task that is made of this."""
+    """Return the path of a task's counts; `shaping` is everything that can change them."""
     return folder / f"{hashlib.sha256(json.dumps(list(shaping)).encode()).hexdigest()[:32]}.json"
 
 
 def read(path: Path) -> ValidCases | None:
-    """Return what is kept; None if nothing is."""
+    """Read stored counts; None if there are none."""
     return ValidCases.model_validate_json(path.read_bytes()) if path.is_file() else None
 
 
 def write(path: Path, counts: ValidCases) -> None:
-    """Keep the counts, in place of earlier ones."""
+    """Store the counts in place of earlier ones."""
     with exclusive(path.with_suffix(".lock")):
         write_atomically(path, counts.model_dump_json().encode())

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from metrics.differential import Phase, Rules, judge_case
-from runner.benchmarks.cli_tool_bench.reference_runs import observed
-from runner.benchmarks.cli_tool_bench.verifier import _merged
+from runner.benchmarks.cli_tool_bench.reference_runs import observe
+from runner.benchmarks.cli_tool_bench.verifier import _merge_streams
 from runner.records import Environment, ExecSpec, Image, SandboxSpec
 from runner.records.cases import Case, CaseLimits, CaseSide
 from runner.sandbox.cases.box import stream
@@ -196,14 +196,14 @@ def authors_verdicts(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
 def our_verdicts(sandboxes: DockerSandboxes, image: Image) -> list[bool]:
     """Return for each effect whether it passes under `semantics=artifact`."""
     cases = [
-        _merged(Case(command_class="t", command=command, files=FILES, prep=PREP, start="/"))
+        _merge_streams(Case(command_class="t", command=command, files=FILES, prep=PREP, start="/"))
         for pair in commands()
         for command in pair
     ]
     side = CaseSide(name="effects", image=image, limits=CaseLimits(seconds=30), lanes=2, how="overlay")
     with sandboxes.cases(side) as box:
         results = dict(stream(box, cases))
-    observations = [observed(results[index]) for index in range(len(cases))]
+    observations = [observe(results[index]) for index in range(len(cases))]
     pairs = zip(observations[::2], observations[1::2], strict=True)
     rules = Rules(semantics="artifact")
     return [judge_case(*pair, rules, same_meaning=False).phase is Phase.PASSED for pair in pairs]

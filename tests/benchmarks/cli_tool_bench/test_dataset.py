@@ -1,4 +1,4 @@
-"""Tasks of CLI-Tool-Bench: what is read, what is refused and why, what is fetched."""
+"""The dataset CLI-Tool-Bench: reading, refusing and fetching tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.benchmarks.cli_tool_bench.case_file import names, read_cases
+from runner.benchmarks.cli_tool_bench.case_file import mentions, read_cases
 from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest
 from runner.benchmarks.sources.references import Reference, fetch, solution
@@ -35,7 +35,7 @@ PUBLISHED = {
     "goawk",
     "awk",
 }
-"""What the references are called where they come from; a name of a format or language may be said."""
+"""Published names of the references. Prompts may contain those that are formats or languages, too (`FORMATS`)."""
 FORMATS = {"verstamp": {"bumpversion"}, "stencil": {"mustache"}, "colwise": {"awk"}}
 
 
@@ -76,12 +76,14 @@ def test_every_class_has_fifty_distinct_cases_good_and_bad(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_tool_goes_by_another_name_than_the_published_one(name: str) -> None:
+def test_no_prompt_or_case_contains_the_published_name(name: str) -> None:
     text = (SHIPPED / name / "instruction.md").read_text() + (SHIPPED / name / "cases.jsonl").read_text()
-    assert not [known for known in PUBLISHED - FORMATS.get(name, set()) if names(known, text.lower())]
+    assert not [
+        published for published in PUBLISHED - FORMATS.get(name, set()) if mentions(text.lower(), published)
+    ]
 
 
-def test_the_generator_writes_the_cases_that_are_there(tmp_path: Path) -> None:
+def test_the_generator_reproduces_the_shipped_cases(tmp_path: Path) -> None:
     import runpy  # noqa: PLC0415
 
     generator = runpy.run_path(str(SHIPPED / "generate.py"))
@@ -93,8 +95,8 @@ def test_the_generator_writes_the_cases_that_are_there(tmp_path: Path) -> None:
         assert (tmp_path / name / "cases.jsonl").read_bytes() == (SHIPPED / name / "cases.jsonl").read_bytes()
 
 
-def test_the_authors_lines_are_read_as_they_are(tmp_path: Path) -> None:
-    """They have four keys, and do not say which cases are negative."""
+def test_lines_of_the_authors_are_read_unchanged(tmp_path: Path) -> None:
+    """They have four keys, and none says which cases are negative."""
     line = {
         "class": "STDIN",
         "command": "cat /tmp/paths.txt | files-to-prompt",
@@ -141,10 +143,10 @@ def test_a_bad_case_is_refused_with_file_line_and_reason(
     ("content", "reason"),
     [
         (None, "cases.jsonl is missing"),
-        (b"", "cases.jsonl, line 1: it is no JSON"),
+        (b"", "cases.jsonl, line 1: it is not JSON"),
         (b"\xff\n", "cases.jsonl is not UTF-8 text (byte 0)"),
         (b'{"class": "COUNT", "command": "tally count a"}\n', "cases.jsonl has no case of class LOG"),
-        (b'{"class": "COUNT", "command": "tally count a"}\n{"cl', "cases.jsonl, line 2: it is no JSON"),
+        (b'{"class": "COUNT", "command": "tally count a"}\n{"cl', "cases.jsonl, line 2: it is not JSON"),
     ],
 )
 def test_a_bad_file_of_cases_is_refused(tmp_path: Path, content: bytes | None, reason: str) -> None:
@@ -157,7 +159,7 @@ def test_a_bad_file_of_cases_is_refused(tmp_path: Path, content: bytes | None, r
     assert refused.startswith(reason)
 
 
-def test_a_task_that_is_wrong_otherwise_is_refused(tmp_path: Path) -> None:
+def test_a_task_with_an_invalid_task_toml_is_refused(tmp_path: Path) -> None:
     folder = make_tool_task(tmp_path / "tasks")
     toml = folder / "task.toml"
     toml.write_text(toml.read_text().replace('language = "python"', 'language = "cobol"'))
@@ -175,7 +177,7 @@ def test_a_folder_without_tasks_is_an_error(tmp_path: Path) -> None:
         tool_dataset(tmp_path, tmp_path).tasks()
 
 
-def test_only_the_tasks_of_include_are_the_dataset_which_four_other_datasets_could_say(
+def test_include_selects_tasks(
     tmp_path: Path,
 ) -> None:
     for name in ("one", "other", "third"):
@@ -183,12 +185,12 @@ def test_only_the_tasks_of_include_are_the_dataset_which_four_other_datasets_cou
     dataset = tool_dataset(tmp_path / "tasks", tmp_path)
     chosen = dataset.model_copy(update={"include": ("third", "one")})
     assert [task.name for task in chosen.tasks()] == ["one", "third"]
-    assert chosen.tasks()[0] == dataset.tasks()[0], "a choice is no part of a trial's key"
+    assert chosen.tasks()[0] == dataset.tasks()[0], "`include` does not affect a trial's key"
     with pytest.raises(ConfigError, match="has no task 'on'"):
         dataset.model_copy(update={"include": ("on",)}).tasks()
 
 
-def test_what_changes_a_result_changes_the_digest_and_nothing_else_does(tmp_path: Path) -> None:
+def test_only_settings_that_can_change_a_result_change_the_digest(tmp_path: Path) -> None:
     folder = make_tool_task(tmp_path / "tasks")
     dataset = tool_dataset(tmp_path / "tasks", tmp_path)
     digest = only(dataset).digest
@@ -200,7 +202,7 @@ def test_what_changes_a_result_changes_the_digest_and_nothing_else_does(tmp_path
 
 @pytest.fixture
 def images(tmp_path: Path) -> Path:
-    """Of Python tools, made of nothing from outside: the lock is empty."""
+    """Folder of build contexts for Python tools that need nothing from the network: the lock is empty."""
     folder = tmp_path / "images" / "python"
     folder.mkdir(parents=True)
     (folder / "Dockerfile").write_text("FROM scratch\n")
@@ -208,13 +210,13 @@ def images(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_a_reference_is_made_once_and_whole(tmp_path: Path, images: Path) -> None:
+def test_a_reference_is_fetched_once_and_completely(tmp_path: Path, images: Path) -> None:
     folder = make_tool_task(tmp_path / "tasks")
     dataset = tool_dataset(tmp_path / "tasks", tmp_path / "cache", images=images)
-    said: list[str] = []
-    dataset.prepare(said.append)
-    dataset.prepare(said.append)
-    assert said == ["Fetching the image of python tools", "Fetching reference reference"]
+    messages: list[str] = []
+    dataset.prepare(messages.append)
+    dataset.prepare(messages.append)
+    assert messages == ["Fetching the image of python tools", "Fetching reference reference"]
     task = only(dataset)
     assert task.solution is not None
     assert (task.solution / "source" / "tally.py").read_bytes() == (
@@ -226,7 +228,7 @@ def test_a_reference_is_made_once_and_whole(tmp_path: Path, images: Path) -> Non
     assert not list((tmp_path / "cache").rglob(".making-*"))
 
 
-def test_a_reference_that_is_not_what_the_task_says_is_no_reference(tmp_path: Path, images: Path) -> None:
+def test_a_reference_with_another_digest_is_an_error(tmp_path: Path, images: Path) -> None:
     folder = make_tool_task(tmp_path / "tasks")
     (folder / "reference" / "tally.py").write_text("print('other')")
     dataset = tool_dataset(tmp_path / "tasks", tmp_path / "cache", images=images)
@@ -263,10 +265,10 @@ def test_a_package_with_another_digest_is_an_error(tmp_path: Path, package: str,
         fetch(reference, "tally", tmp_path, lambda _: tmp_path, print, tmp_path / "cache")
 
 
-def test_names_are_words_of_their_own() -> None:
-    assert names("tally", "cat x|tally count; echo")
-    assert names("tally", "Use `tally`.")
-    assert not names("tally", "tally-ho /usr/bin/tally tally.py tally/x mytally")
+def test_a_name_is_a_word_of_its_own() -> None:
+    assert mentions("cat x|tally count; echo", "tally")
+    assert mentions("Use `tally`.", "tally")
+    assert not mentions("tally-ho /usr/bin/tally tally.py tally/x mytally", "tally")
 
 
 @pytest.mark.parametrize(
@@ -284,12 +286,12 @@ def test_names_are_words_of_their_own() -> None:
         "ls | xargs -n1 tally count",
     ],
 )
-def test_a_tool_that_a_wrapper_executes_is_named_too(command: str) -> None:
-    assert names("tally", command)
+def test_a_tool_that_a_wrapper_runs_is_mentioned_too(command: str) -> None:
+    assert mentions(command, "tally")
 
 
 @pytest.mark.parametrize(
-    ("prompt", "said"),
+    ("prompt", "reason"),
     [
         ("Write `counter`, which counts words (no `tally-ho`).\n", "never names 'tally'"),
         (
@@ -301,17 +303,17 @@ def test_a_tool_that_a_wrapper_executes_is_named_too(command: str) -> None:
         ("**CLI Tool Name**: tally\nThe command-line tool `counter` counts.\n", "calls the tool 'counter'"),
     ],
 )
-def test_a_prompt_that_names_another_tool_is_refused_unless_told_otherwise(
-    tmp_path: Path, prompt: str, said: str
+def test_a_prompt_that_names_another_tool_is_refused_unless_check_names_is_false(
+    tmp_path: Path, prompt: str, reason: str
 ) -> None:
     folder = make_tool_task(tmp_path / "tasks")
     (folder / "instruction.md").write_text(prompt)
     dataset = tool_dataset(tmp_path / "tasks", tmp_path)
-    assert said in str(only(dataset).refused)
+    assert reason in str(only(dataset).refused)
     assert only(dataset.model_copy(update={"check_names": False})).refused is None
 
 
-def test_cases_without_classes_and_tools_are_read_too(tmp_path: Path) -> None:
+def test_cases_are_read_without_classes_and_tool(tmp_path: Path) -> None:
     write_cases(tmp_path, cases())
     assert len(read_cases(tmp_path / "cases.jsonl")) == 10
     with pytest.raises(TaskError, match="is missing"):

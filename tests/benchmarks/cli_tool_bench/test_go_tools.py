@@ -1,4 +1,4 @@
-"""Tools in Go: their references come from a module proxy, and what can be installed without a network is judged."""
+"""Tools in Go: references come from a module proxy, and tools are installed without a network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.tool_task_factory import SCORES, furnished, make_tool_task, t
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"
 BUSY_SECONDS = 900
-"""Of a machine that has much else to do, and must make the image with the toolchain first."""
+"""Limit on a busy machine that must first build the image with the toolchain."""
 MODULE, VERSION = "tools.example/wordcount/v2", "v2.1.0"
 NEEDED = {
     "go.mod": "module words.example/split\n\ngo 1.21\n",
@@ -89,7 +89,7 @@ LOG = "how many words there are"
 
 
 def tool(root: Path, *, place: str = "main.go", version: str = VERSION) -> Reference:
-    """The tool, published, and the module that it requires; its source lies at `place`."""
+    """Publish the tool, with its source at `place`, and the module that it requires."""
     sums = publish(root, "words.example/split", "v0.1.0", NEEDED)
     needs = f"module {MODULE}\n\ngo 1.21\n\nrequire words.example/split v0.1.0\n"
     own = publish(root, MODULE, version, {"go.mod": needs, "go.sum": sums, place: MAIN, "LICENSE": "MIT\n"})
@@ -107,14 +107,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory, common: Path) -> Path:
 
 @pytest.fixture
 def client(cache: Path) -> Callable[[str], Path]:
-    """What knows where the go is that fetches."""
+    """Return a function from a language to its build context, which has the go command that fetches."""
     images = tool_dataset(cache, cache).images
     return partial(fetch_context, images, cache=cache, say=print)
 
 
 @pytest.fixture
 def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, list[str]]]:
-    """Its folder, and what it is asked for."""
+    """Serve a module proxy. Yields its folder and the list of requested paths."""
     root = tmp_path / "proxy"
     root.mkdir()
     with served(root) as (address, asked):
@@ -122,7 +122,7 @@ def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pat
         yield root, asked
 
 
-def test_a_module_comes_from_the_proxy_with_what_it_requires(
+def test_a_module_comes_from_the_proxy_with_its_requirements(
     tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
 ) -> None:
     root, asked = proxy
@@ -144,10 +144,10 @@ def test_a_command_in_a_folder_of_its_module_gets_the_tasks_name(
     assert [str(path.relative_to(source)) for path in source.rglob("main.go")] == ["cmd/tally/main.go"]
 
 
-def test_a_module_that_has_something_of_the_tools_name_is_refused(
+def test_a_module_with_a_folder_of_the_tools_name_is_refused(
     tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
 ) -> None:
-    """It ended with a FileExistsError of Python's. `go mod vendor` always makes a folder `vendor`."""
+    """This once raised Python's `FileExistsError`. `go mod vendor` always makes a folder `vendor`."""
     reference = tool(proxy[0])
     with pytest.raises(
         TaskError, match="has a vendor of its own beside its command: give the task's tool another"
@@ -162,7 +162,7 @@ def test_a_workspace_and_a_cache_of_the_users_change_nothing(
     client: Callable[[str], Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In a workspace nothing can be vendored, and a cache's files are read-only."""
+    """Nothing can be vendored in a Go workspace, and the files of a cache are read-only."""
     (tmp_path / "go.work").write_text("go 1.21\n")
     monkeypatch.setenv("GOWORK", str(tmp_path / "go.work"))
     monkeypatch.setenv("GOMODCACHE", str(tmp_path / "users"))
@@ -172,7 +172,7 @@ def test_a_workspace_and_a_cache_of_the_users_change_nothing(
     assert not (tmp_path / "users").exists()
 
 
-def test_a_module_that_is_not_what_the_task_says_is_no_reference(
+def test_a_module_with_another_digest_is_an_error(
     tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
 ) -> None:
     reference = tool(proxy[0]).model_copy(update={"digest": "h1:other"})
@@ -180,10 +180,10 @@ def test_a_module_that_is_not_what_the_task_says_is_no_reference(
         fetch(reference, "tally", tmp_path, client, print, tmp_path)
 
 
-def test_a_requirement_that_is_not_what_the_module_says_is_refused(
+def test_a_requirement_with_another_checksum_is_refused(
     tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
 ) -> None:
-    """Else whoever serves a dependency could change what every candidate is compared with."""
+    """Otherwise the server of a dependency could change the tool with which every candidate is compared."""
     reference = tool(proxy[0])
     publish(proxy[0], "words.example/split", "v0.1.0", NEEDED | {"more.go": "package split\n"})
     with pytest.raises(ConfigError, match=r"go mod vendor .*failed[\s\S]*checksum mismatch"):
@@ -199,8 +199,8 @@ def test_a_version_that_the_proxy_lacks_is_an_error(
 
 
 @pytest.fixture
-def judged(tmp_path: Path, cache: Path, proxy: tuple[Path, list[str]]) -> Callable[[str], Verdict]:
-    """The verdict on what a script of the agent's leaves in its workspace."""
+def judge(tmp_path: Path, cache: Path, proxy: tuple[Path, list[str]]) -> Callable[[str], Verdict]:
+    """Return a function that judges the workspace that an agent's shell script leaves."""
     base_image.ensure(connect(), print)
     folder = make_tool_task(tmp_path / "tasks")
     reference = tool(proxy[0])
@@ -211,7 +211,7 @@ def judged(tmp_path: Path, cache: Path, proxy: tuple[Path, list[str]]) -> Callab
     assert (task.refused, task.language) == (None, "go")
     sandboxes = DockerSandboxes()
 
-    def judged(script: str) -> Verdict:
+    def judge(script: str) -> Verdict:
         spec = SandboxSpec(name="agent", image=sandboxes.image(task.environment), user="agent")
         assert task.solution
         with sandboxes.open(spec) as agent:
@@ -221,28 +221,28 @@ def judged(tmp_path: Path, cache: Path, proxy: tuple[Path, list[str]]) -> Callab
             agent.kill()
             return dataset.verifier.verify(Submission(task, agent, sandboxes, tmp_path))
 
-    return judged
+    return judge
 
 
 @pytest.mark.docker
 @pytest.mark.timeout(BUSY_SECONDS)
-def test_the_reference_is_worth_one_and_what_cannot_be_installed_nothing(
-    judged: Callable[[str], Verdict],
+def test_the_reference_gets_one_and_a_tool_that_cannot_be_installed_zero(
+    judge: Callable[[str], Verdict],
 ) -> None:
-    """The agent's own installation, as the agent, must work too; a repository of git's is no obstacle to root."""
+    """The agent must be able to install the tool itself, and a git repository must not hinder root."""
     install = "git init -q . && go install ./... && test -x /usr/local/bin/tally"
-    same = judged(f"bash /solution/solve.sh && {install}")
+    same = judge(f"bash /solution/solve.sh && {install}")
     assert (same.error, same.reward) == (None, 1.0)
     assert {name: same.components[name] for name in SCORES} == dict.fromkeys(SCORES, 1.0)
-    broken = judged("printf 'module tally\\n' > go.mod && echo 'package main; func main() { x }' > main.go")
+    broken = judge("printf 'module tally\\n' > go.mod && echo 'package main; func main() { x }' > main.go")
     assert (broken.reward, broken.components["build"]) == (0.0, 0.0)
     assert "undefined: x" in broken.output
-    nothing = judged("true")
+    nothing = judge("true")
     assert (nothing.reward, nothing.components["build"]) == (0.0, 0.0)
 
 
 @pytest.mark.docker
-def test_a_file_of_the_pool_with_another_digest_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_the_debian_pool_with_another_digest_is_refused(tmp_path: Path) -> None:
     shipped = read_toml(SHIPPED / "colwise" / "task.toml", ToolTask).reference
     with pytest.raises(FetchError, match=r"could not be fetched:[\s\S]*Hash Sum mismatch"):
         debian_pool.fetch(shipped.package, "sha256:" + "0" * 64, tmp_path, print)

@@ -1,4 +1,4 @@
-"""`job=judge_agreement` through the real door, its judge behind real HTTP; and what is wrong with a label file."""
+"""`job=judge_agreement` on the command line, with a judge behind real HTTP; and defects of label files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JUDGED = ("dataset=cli_tool_bench_judged", "job=judge_agreement")
 
 @pytest.fixture
 def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Door:
-    """Without a key."""
+    """Return a command line without a key."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return Door(tmp_path / "outputs", monkeypatch, capsys)
@@ -35,14 +35,14 @@ def write(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
-def yes_or_no(word: str) -> Behaviour:
+def answer(word: str) -> Behaviour:
     return Behaviour(text=json.dumps({"equivalent": word == "yes", "reason": "\x1b[2J"}), usage=USAGE)
 
 
 def test_kappa_table_and_classes_are_those_of_the_labels(
     door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two raters on ten pairs; asked once, then read from what is kept, by digest and without a key."""
+    """Two raters judge ten pairs. The model is asked once; then verdicts are read by digest, without a key."""
     human = ["yes"] * 5 + ["no"] * 5
     judge = ["yes"] * 4 + ["no"] * 5 + ["yes"]
     rows = [
@@ -52,7 +52,7 @@ def test_kappa_table_and_classes_are_those_of_the_labels(
     digests = [
         {"pair": Pair.of(row["reference"], row["candidate"]).digest, "label": row["label"]} for row in rows
     ]
-    with FakeUpstream(*map(yes_or_no, judge)) as fake:
+    with FakeUpstream(*map(answer, judge)) as fake:
         words = (
             *JUDGED,
             "name=mine",
@@ -66,10 +66,10 @@ def test_kappa_table_and_classes_are_those_of_the_labels(
         with monkeypatch.context() as keyed:
             keyed.setenv("OPENAI_API_KEY", "k-0123456789")
             asked = door(*words, file)
-        kept = door(*words, f"job.labels={write(tmp_path / 'digests.csv', digests)}")
+        stored = door(*words, f"job.labels={write(tmp_path / 'digests.csv', digests)}")
         assert len(fake.requests) == 10
     assert planned.out.strip() == "10 labels; 10 to be asked, for at most 1 USD."
-    assert asked.code == kept.code == 0, asked.err + kept.err
+    assert asked.code == stored.code == 0, asked.err + stored.err
     # Agreement 8/10, by chance 1/2: kappa 0.6.
     assert "gpt and people on 10 pairs: κ = 0.600 [0.104, 1.000] (95%)" in asked.out
     lines = [line.split()[-2:] for line in asked.out.splitlines() if line.startswith("people ")]
@@ -77,8 +77,8 @@ def test_kappa_table_and_classes_are_those_of_the_labels(
     assert "A: n = 5" in asked.out
     assert "They disagree in rows: 6, 11." in asked.out
     assert "10 of 10 pairs were asked now, for 0.0200 USD." in asked.out
-    assert "0 of 10 pairs were asked now, for 0.0000 USD." in kept.out
-    assert "κ = 0.600" in kept.out
+    assert "0 of 10 pairs were asked now, for 0.0000 USD." in stored.out
+    assert "κ = 0.600" in stored.out
     found = json.loads((tmp_path / "outputs" / "mine" / "judge_agreement.json").read_text())
     assert found["kappa"] == pytest.approx(0.6)
     assert found["confusion"]["people_different_judge_equivalent"] == 1
@@ -89,25 +89,25 @@ PAIR = {"reference": "a", "candidate": "b", "label": "yes"}
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([PAIR, {**PAIR, "candidate": "c", "label": "maybe"}], "labels.csv, row 3: label 'maybe' is none of"),
-        ([PAIR, {**PAIR, "candidate": "c"}, PAIR], "labels.csv, row 4: the pair of row 2 again"),
+        ([PAIR, {**PAIR, "candidate": "c"}, PAIR], "labels.csv, row 4: the same pair as row 2"),
         ([{**PAIR, "candidate": " a\n"}], "labels.csv, row 2: both texts are an exact match"),
         ([{**PAIR, "pair": "0" * 32}], f"labels.csv, row 2: these texts are not those of pair {'0' * 32}"),
         ([{"reference": "a", "label": "yes"}], "labels.csv, row 1: the columns label, and reference"),
     ],
 )
 def test_a_label_that_cannot_be_used_is_refused_with_its_row(
-    tmp_path: Path, rows: list[dict[str, str]], said: str
+    tmp_path: Path, rows: list[dict[str, str]], message: str
 ) -> None:
     with pytest.raises(LabelError) as refused:
         read_labels(write(tmp_path / "labels.csv", rows))
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"label,pair\n", "no row below its header"),
         (b"", "row 1: the columns label"),
@@ -116,27 +116,29 @@ def test_a_label_that_cannot_be_used_is_refused_with_its_row(
         (b'label,pair\nyes,abc\nno,"d"e\n', "the row after row 2: "),
     ],
 )
-def test_a_file_that_is_no_table_of_labels_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_not_a_table_of_labels_is_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     (tmp_path / "labels.csv").write_bytes(content)
     with pytest.raises(LabelError) as refused:
         read_labels(tmp_path / "labels.csv")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (("dataset=cli_tool_bench",), "dataset.verifier.judge: there is none to be compared."),
+        (("dataset=cli_tool_bench",), "dataset.verifier.judge: there is no judge to compare."),
         ((), "job.labels: name the CSV file"),
         (("job.labels=absent.csv",), "cannot read"),
     ],
 )
-def test_what_the_job_needs_is_said(door: Door, words: tuple[str, ...], said: str) -> None:
+def test_a_missing_judge_or_file_is_reported(door: Door, words: tuple[str, ...], message: str) -> None:
     ended = door(*JUDGED[1:], *(words if "dataset=cli_tool_bench" in words else (JUDGED[0], *words)))
-    assert (ended.code, said in ended.err) == (2, True), ended.err
+    assert (ended.code, message in ended.err) == (2, True), ended.err
 
 
-def test_nothing_to_spend_was_the_judges_whole_budget(door: Door, tmp_path: Path) -> None:
+def test_a_sweep_budget_of_zero_asks_nothing(door: Door, tmp_path: Path) -> None:
     words = (
         *JUDGED,
         "name=mine",
@@ -150,8 +152,8 @@ def test_nothing_to_spend_was_the_judges_whole_budget(door: Door, tmp_path: Path
     assert "sweep_budget.usd: nothing may be spent, and 1 of 1 pairs have to be asked." in asked.err
 
 
-def test_a_digest_without_a_verdict_is_refused_with_its_row(door: Door, tmp_path: Path) -> None:
+def test_a_digest_without_a_stored_verdict_is_refused_with_its_row(door: Door, tmp_path: Path) -> None:
     file = write(tmp_path / "labels.csv", [{"pair": "0" * 32, "label": "no"}])
     ended = door(*JUDGED, f"job.labels={file}")
     assert ended.code == 2
-    assert f"row 2: no verdict of this judge on pair {'0' * 32} is kept" in ended.err
+    assert f"row 2: this judge has no stored verdict on pair {'0' * 32}" in ended.err

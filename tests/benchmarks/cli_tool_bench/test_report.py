@@ -1,4 +1,4 @@
-"""What a report says of sweeps of CLI-Tool-Bench, and that it says nothing of the kind of others."""
+"""The report's sections on sweeps of CLI-Tool-Bench, which other sweeps do not have."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.benchmarks.cli_tool_bench.report import made
-from runner.benchmarks.cli_tool_bench.report import scores as sections_tools
+from runner.benchmarks.cli_tool_bench.report import scores as sections
+from runner.benchmarks.cli_tool_bench.report import tools as tool_sections
 from runner.records import Verdict
 from runner.report.blocks import Picture, Section, Table, Text
 from runner.report.findings import Findings
@@ -41,8 +41,8 @@ def names(found: Findings) -> set[str]:
     }
 
 
-def told(section: Section | None, at: int = 0) -> dict[tuple[str, str], dict[str, str]]:
-    """(first, second entry) -> head -> text of one of the section's tables."""
+def cells(section: Section | None, at: int = 0) -> dict[tuple[str, str], dict[str, str]]:
+    """Return (first entry, second entry) -> head -> text of one of the section's tables."""
     assert section
     table = [block for block in section.blocks if isinstance(block, Table)][at]
     heads = [column.title for column in table.columns]
@@ -68,53 +68,55 @@ def test_a_sweep_of_two_datasets_has_them_under_one(tmp_path: Path) -> None:
     assert not {section.name for section in chapters["quickstart"].sections} & NAMES
 
 
-def test_the_overall_table_counts_what_never_ran_and_what_was_not_installed(tools: Findings) -> None:
-    section = sections_tools.overall(tools)
-    scores = told(section)
+def test_the_overall_table_counts_trials_that_never_ran_and_tools_that_were_not_installed(
+    tools: Findings,
+) -> None:
+    section = sections.overall(tools)
+    scores = cells(section)
     assert scores["oracle (bound)", "none"]["exact match"] == "100.0%"
     assert scores["codex", "kimi"]["build"] == "83.3%"  # hard-3 is not installed
     assert scores["codex", "glm"]["build"] == "66.7%"  # and easy-1 never ran
-    assert "semantic match" not in scores["codex", "glm"], "nobody judged"
-    assert told(section, 1)["oracle (bound)", "none"]["exec"] == "0.0%"
-    means = told(section, 2)
+    assert "semantic match" not in scores["codex", "glm"], "no judge"
+    assert cells(section, 1)["oracle (bound)", "none"]["exec"] == "0.0%"
+    means = cells(section, 2)
     assert means["all of them", "codex"]["build"] == "75.0%"
 
 
 def test_languages_tiers_and_quadrants(tools: Findings) -> None:
-    languages = told(sections_tools.languages(tools))["codex", "kimi"]
+    languages = cells(sections.languages(tools))["codex", "kimi"]
     assert (languages["javascript (of 2)"], languages["go (of 1)"]) == ("55.0%", "0.0%")
-    assert told(sections_tools.against_lines(tools))["codex", "kimi"]["easy (of 3)"] == "67.0%"
-    assert sections_tools.quadrants(tools)
+    assert cells(sections.against_lines(tools))["codex", "kimi"]["easy (of 3)"] == "67.0%"
+    assert sections.quadrants(tools)
 
 
-def test_what_tools_took_and_how_fast_they_are(tools: Findings) -> None:
-    took = told(made.overhead(tools))
-    assert took["codex", "glm"]["trials"] == "5"
-    assert took["codex", "kimi"]["steps"] == "5"
-    assert not {"judge's USD", "unpriced"} & set(took["codex", "kimi"]), "nobody judged, and all have prices"
-    fast = told(made.runtimes(tools))
-    assert {line["tasks"] for line in fast.values()} == {
+def test_cost_and_speed(tools: Findings) -> None:
+    cost = cells(tool_sections.overhead(tools))
+    assert cost["codex", "glm"]["trials"] == "5"
+    assert cost["codex", "kimi"]["steps"] == "5"
+    assert not {"judge's USD", "unpriced"} & set(cost["codex", "kimi"]), "no judge, and all have prices"
+    speed = cells(tool_sections.runtimes(tools))
+    assert {line["tasks"] for line in speed.values()} == {
         "4"
-    }  # all but what never ran and what is not installed
-    assert {line["CPU"] for line in fast.values()} == {"0.50"}
-    assert float(fast["mini_swe_agent", "glm"]["relative"]) < float(fast["codex", "glm"]["relative"]) < 1
+    }  # without those that never ran or were not installed
+    assert {line["CPU"] for line in speed.values()} == {"0.50"}
+    assert float(speed["mini_swe_agent", "glm"]["relative"]) < float(speed["codex", "glm"]["relative"]) < 1
 
 
 def test_files_robustness_and_ends(tools: Findings) -> None:
-    files = made.files(tools)
-    assert told(files)["human reference", "6"]["max"] == "45"
-    assert told(files)["codex · kimi", "6"]["max"] == "52"
+    files = tool_sections.files(tools)
+    assert cells(files)["human reference", "6"]["max"] == "45"
+    assert cells(files)["codex · kimi", "6"]["max"] == "52"
     # code of 700 to 9,000 lines; each workspace has 90, and two folders above its deepest file
-    assert told(files, 1)["human reference", "2.9k"]["depth, median"] == "3"
-    assert told(files, 1)["codex · kimi", "90"] == {
+    assert cells(files, 1)["human reference", "2.9k"]["depth, median"] == "3"
+    assert cells(files, 1)["codex · kimi", "90"] == {
         "whose": "codex · kimi",
         "lines, median": "90",
         "max": "2",
         "depth, median": "2",
     }
-    agreed = told(made.robustness(tools))
+    agreed = cells(tool_sections.robustness(tools))
     assert agreed["oracle (bound)", "none"]["positive"] == "100.0%"
-    ends = told(made.funnel(tools))
+    ends = cells(tool_sections.funnel(tools))
     assert ends["codex", "kimi"]["not installed"] == "16.7%"
     assert ends["oracle (bound)", "none"]["passed"] == "100.0%"
 
@@ -122,13 +124,13 @@ def test_files_robustness_and_ends(tools: Findings) -> None:
 def test_a_judged_sweep_shows_semantic_matches(tmp_path: Path) -> None:
     verdict = Verdict(reward=0.5, components=components(0.5, 900, semantic_match=0.6))
     found = findings(tmp_path, *sweep_of_tools(reward=0.5, passed=False, verdict=verdict, judge_usd=0.25))
-    assert told(sections_tools.overall(found))["codex", "kimi"]["semantic match"] == "60.0%"
-    assert "Semantic match" in str(sections_tools.languages(found))
-    assert told(made.overhead(found))["codex", "kimi"]["judge's USD"] == "0.25"
+    assert cells(sections.overall(found))["codex", "kimi"]["semantic match"] == "60.0%"
+    assert "Semantic match" in str(sections.languages(found))
+    assert cells(tool_sections.overhead(found))["codex", "kimi"]["judge's USD"] == "0.25"
 
 
-def test_few_cells_and_few_figures_make_a_page_too(tmp_path: Path) -> None:
-    """Only a bound; and one cell of which every tool failed, without sizes, counts of files or runtimes."""
+def test_a_page_needs_only_few_cells_and_figures(tmp_path: Path) -> None:
+    """Only a bound; and one cell whose tools all failed, without sizes, counts of files or run times."""
     assert names(findings(tmp_path, *sweep_of_tools({"oracle": 1.0}))) == NAMES - {
         "tool-lines",
         "tool-quadrants",
@@ -147,27 +149,27 @@ def test_few_cells_and_few_figures_make_a_page_too(tmp_path: Path) -> None:
     assert names(found) == NAMES - {"tool-lines", "tool-runtime", "tool-files", "tool-funnel"}
 
 
-def test_what_is_not_shown_is_named(tmp_path: Path) -> None:
+def test_cells_that_are_not_shown_are_named(tmp_path: Path) -> None:
     planned, records = sweep_of_tools({"codex": 0.75, "mini_swe_agent": 0.0})
-    section = made.runtimes(findings(tmp_path, planned, records))
+    section = tool_sections.runtimes(findings(tmp_path, planned, records))
     assert section
     assert "mini_swe_agent" in str([block for block in section.blocks if isinstance(block, Text)])
 
 
-def test_quarantined_cases_are_listed_by_task(tmp_path: Path) -> None:
+def test_varying_cases_are_listed_by_task(tmp_path: Path) -> None:
     verdict = Verdict(reward=0.5, components=components(0.5, 900, unstable_cases=2.0))
     planned, records = sweep_of_tools({"codex": 0.5}, reward=0.5, passed=False, verdict=verdict)
-    section = made.funnel(findings(tmp_path, planned, records))
+    section = tool_sections.funnel(findings(tmp_path, planned, records))
     assert section
     (text,) = [block.text for block in section.blocks if isinstance(block, Text)]
     assert text.endswith("easy-1 (2), easy-2 (2), easy-3 (2), hard-1 (2), hard-2 (2), hard-3 (2).")
 
 
 @pytest.mark.parametrize("count", [0.0, 5.0])
-def test_cases_that_nothing_decides_have_a_column_where_there_are_some(tmp_path: Path, count: float) -> None:
+def test_undecided_cases_have_a_column_if_there_are_any(tmp_path: Path, count: float) -> None:
     verdict = Verdict(reward=0.5, components=components(0.5, 900, ended_undecided=count))
     planned, records = sweep_of_tools({"codex": 0.5}, reward=0.5, passed=False, verdict=verdict)
-    section = made.funnel(findings(tmp_path, planned, records))
+    section = tool_sections.funnel(findings(tmp_path, planned, records))
     assert section
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     (picture,) = [block for block in section.blocks if isinstance(block, Picture)]
@@ -177,7 +179,7 @@ def test_cases_that_nothing_decides_have_a_column_where_there_are_some(tmp_path:
     assert {len(row) for row in table.rows} == {len(titles)}
 
 
-def test_hostile_names_end_no_section(tmp_path: Path) -> None:
+def test_hostile_names_break_no_section(tmp_path: Path) -> None:
     found = findings(tmp_path, *sweep_of_tools(dict.fromkeys([HOSTILE[1], HOSTILE[4], ""], 0.6)))
     page = write_report(found).read_text()
     assert all(f'id="{name}"' in page for name in NAMES)

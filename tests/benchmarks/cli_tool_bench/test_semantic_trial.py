@@ -1,4 +1,4 @@
-"""Whole trials with a judge: its spend is apart from the agent's, and without its word there is no result."""
+"""Whole trials with a judge: its cost is apart from the agent's, and without its verdicts there is no result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runner.agents.cli import CliAgent
-from runner.benchmarks.cli_tool_bench.verifier import FOUND
+from runner.benchmarks.cli_tool_bench.verifier import DETAILS
 from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, Prices, Status, Usage
@@ -29,17 +29,17 @@ from tests.support.tool_task_factory import PROJECT, TOOL, furnished, make_tool_
 pytestmark = pytest.mark.docker
 
 SWAPPED = TOOL.replace("sorted(set(words))", "sorted(set(words), reverse='four' in words)")
-"""Its lines are in another order than the reference's in one of its eight valid cases."""
+"""The tool with its lines in another order than the reference's in one of eight valid cases."""
 AGENT = """
 import json, sys, urllib.request
 body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
 headers = {"Authorization": "Bearer " + sys.argv[2], "Content-Type": "application/json"}
 urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/chat/completions", body, headers)).read()
 """
-"""Calls its model once; what it writes is appended."""
+"""Program that calls its model once. Code that writes the tool is appended."""
 USAGE = Usage(input_tokens=1000, output_tokens=100)
 JUDGE_USD = 0.002
-"""Of one answer of the judge."""
+"""Cost of one answer of the judge."""
 YES = Behaviour(text='{"equivalent": true}', usage=USAGE)
 NONSENSE = Behaviour(text="Perhaps.", usage=USAGE)
 
@@ -56,7 +56,7 @@ def a_model(fake: FakeUpstream, usd: float) -> dict[str, Any]:
     return {"name": "m", "id": "openai/x", "api_base": fake.url, "prices": Prices(input=usd, output=10 * usd)}
 
 
-def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(
+def test_a_judges_cost_is_separate_and_without_its_verdicts_the_trial_is_invalid(
     tmp_path: Path, common: Path
 ) -> None:
     base_image.ensure(connect(), print)
@@ -109,6 +109,6 @@ def test_a_judges_spend_is_its_own_and_without_its_word_the_trial_is_invalid(
 
     folder_of = Store(tmp_path / "outputs").folder(record.key)
     assert len((folder_of / JUDGE_LEDGER).read_text().splitlines()) == 1
-    judged = json.loads((folder_of / FOUND).read_text())["judged"]
+    judged = json.loads((folder_of / DETAILS).read_text())["judged"]
     assert [(one["line"], one["class"], one["equivalent"]) for one in judged] == [(1, "COUNT", True)]
     assert judged[0]["reference"] != judged[0]["candidate"]

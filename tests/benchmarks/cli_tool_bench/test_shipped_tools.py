@@ -1,4 +1,4 @@
-"""The tasks that are shipped, and the benchmark's own cases: a candidate that is the reference is worth 1 on all."""
+"""The shipped tasks and the benchmark's own cases: the reference gets reward 1 on all of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from metrics.differential import METRICS
 from runner.agents.bounds import Nop, Oracle
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
-from runner.benchmarks.cli_tool_bench.reference_runs import Shelf
-from runner.benchmarks.cli_tool_bench.verifier import FOUND
+from runner.benchmarks.cli_tool_bench.reference_runs import StoredCases
+from runner.benchmarks.cli_tool_bench.verifier import DETAILS
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.gateway import Gateway
 from runner.protocols import Agent
@@ -41,14 +41,14 @@ ONE_OF_A_LANGUAGE = {
     for name in NAMES
     for tool in (read_toml(SHIPPED / name / "task.toml", ToolTask),)
 }.values()
-"""An empty workspace fails at its installation, which is the same for all tools of a language."""
+"""One task for each installation: an empty workspace fails there, whatever the tool."""
 JUDGE = {"model": {"name": "nobody", "id": "openai/x", "api_base": "http://judge.example"}, "usd": 1.0}
-"""Reached by no question: outputs that are the same need no judge."""
+"""A judge that is never asked, as equal outputs need none."""
 STRIDE = 1 if "ASSAY_EVERY_CASE" in os.environ else 10
-"""Of a task's cases each so many-th is run, beside those that its prompt shows. `make every-case` runs them all: 1,350
-cases, three times, are some four minutes of processor time."""
+"""Every n-th case of a task is run, and those in its prompt. `make every-case` runs all 1,350 cases three times, which
+takes some four minutes of processor time."""
 BUSY_SECONDS = 1800
-"""Hundreds of processes are started: seconds on two idle cores, many minutes on busy ones."""
+"""Limit for hundreds of processes: seconds on two idle cores, many minutes on busy ones."""
 FILES_TO_PROMPT = """\
 tool = "files-to-prompt"
 language = "python"
@@ -74,12 +74,12 @@ def cache(tmp_path: Path, common: Path) -> Path:
     return furnished(tmp_path / "cache", common)
 
 
-Try = Callable[[Path, Agent], TrialRecord]
+Attempt = Callable[[Path, Agent], TrialRecord]
 
 
 @pytest.fixture
-def attempt(tmp_path: Path, cache: Path) -> Try:
-    """One trial of the task in a folder; what its reference does is looked at once for all of them."""
+def attempt(tmp_path: Path, cache: Path) -> Attempt:
+    """Return a function that runs one trial of the task in a folder; all trials share the reference's results."""
 
     def attempt(folder: Path, agent: Agent) -> TrialRecord:
         shutil.copytree(folder, tmp_path / "tasks" / folder.name, dirs_exist_ok=True)
@@ -94,21 +94,21 @@ def attempt(tmp_path: Path, cache: Path) -> Try:
     return attempt
 
 
-def worth_one_on_every_metric(record: TrialRecord, outputs: Path, cases: int) -> None:
-    """In all of its cases, none of which is unstable or failed where the reference succeeds."""
+def check_reward_one(record: TrialRecord, outputs: Path, cases: int) -> None:
+    """Check that every metric is 1, that all cases agree, and that none varies."""
     assert (record.status, record.reward, record.judge_usd) == ("completed", 1.0, 0.0), record
     assert record.verdict
-    said = record.verdict.components
-    assert {name for name in said if said[name] == 1.0} >= {"build", *METRICS}
-    assert said["unstable_cases"] == 0
-    found = json.loads((Store(outputs).folder(record.key) / FOUND).read_text())["cases"]
-    assert len(found) == cases
-    assert all(case["agreed"] for case in found)
-    assert said["ended_passed"] == sum(case["valid"] for case in found)
+    components = record.verdict.components
+    assert {name for name in components if components[name] == 1.0} >= {"build", *METRICS}
+    assert components["unstable_cases"] == 0
+    outcomes = json.loads((Store(outputs).folder(record.key) / DETAILS).read_text())["cases"]
+    assert len(outcomes) == cases
+    assert all(case["agreed"] for case in outcomes)
+    assert components["ended_passed"] == sum(case["valid"] for case in outcomes)
 
 
-def worth_nothing(record: TrialRecord) -> None:
-    """On every metric."""
+def check_reward_zero(record: TrialRecord) -> None:
+    """Check that every metric is 0."""
     assert (record.status, record.reward) == ("completed", 0.0), record
     assert record.verdict
     assert {record.verdict.components[score] for score in ("build", *METRICS)} == {0.0}
@@ -116,8 +116,8 @@ def worth_nothing(record: TrialRecord) -> None:
 
 @pytest.mark.timeout(BUSY_SECONDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_reference_is_worth_one_nothing_is_worth_nothing_and_the_prompt_is_true(
-    attempt: Try, cache: Path, tmp_path: Path, name: str
+def test_the_reference_gets_one_an_empty_workspace_zero_and_the_prompt_is_true(
+    attempt: Attempt, cache: Path, tmp_path: Path, name: str
 ) -> None:
     folder = Path(shutil.copytree(SHIPPED / name, tmp_path / name))
     every = read_cases(folder / "cases.jsonl")
@@ -125,15 +125,15 @@ def test_the_reference_is_worth_one_nothing_is_worth_nothing_and_the_prompt_is_t
     cases = [every[at] for at in dict.fromkeys([*examples, *range(0, len(every), STRIDE)])]
     text = "".join(f"{case.model_dump_json(by_alias=True)}\n" for case in cases)
     (folder / "cases.jsonl").write_text(text)
-    worth_one_on_every_metric(attempt(folder, Oracle()), tmp_path / "outputs", len(cases))
-    (kept,) = (cache / "results").glob("*.json")
-    shown = cases[: len(examples)]
-    results = Shelf.model_validate_json(kept.read_bytes()).of(shown).results
+    check_reward_one(attempt(folder, Oracle()), tmp_path / "outputs", len(cases))
+    (stored,) = (cache / "results").glob("*.json")
+    in_prompt = cases[: len(examples)]
+    results = StoredCases.model_validate_json(stored.read_bytes()).of(in_prompt).results
     prompt = (SHIPPED / name / "instruction.md").read_text()
-    true = section(shown, results).replace("\r\n", "\n")  # as a prompt shows the end of a line
+    true = section(in_prompt, results).replace("\r\n", "\n")  # as a prompt shows the end of a line
     assert HEADING + prompt.partition(HEADING)[2] == true
     if name in ONE_OF_A_LANGUAGE:
-        worth_nothing(attempt(folder, Nop()))
+        check_reward_zero(attempt(folder, Nop()))
 
 
 @pytest.mark.timeout(BUSY_SECONDS)
@@ -141,7 +141,7 @@ def test_the_reference_is_worth_one_nothing_is_worth_nothing_and_the_prompt_is_t
     "ASSAY_CASES" not in os.environ,
     reason="the benchmark's own cases are not shipped: ASSAY_CASES names those of files-to-prompt (README)",
 )
-def test_the_reference_is_worth_one_in_all_cases_of_the_benchmarks_own(attempt: Try, tmp_path: Path) -> None:
+def test_the_reference_gets_one_on_the_benchmarks_own_cases(attempt: Attempt, tmp_path: Path) -> None:
     given = Path(os.environ["ASSAY_CASES"])
     cases = read_cases(given)
     folder = tmp_path / "files-to-prompt"
@@ -150,4 +150,4 @@ def test_the_reference_is_worth_one_in_all_cases_of_the_benchmarks_own(attempt: 
     (folder / "instruction.md").write_text("Write `files-to-prompt`.\n")
     classes = dict.fromkeys(case.command_class for case in cases)
     (folder / "task.toml").write_text(FILES_TO_PROMPT + "".join(f'{name} = "-"\n' for name in classes))
-    worth_one_on_every_metric(attempt(folder, Oracle()), tmp_path / "outputs", len(cases))
+    check_reward_one(attempt(folder, Oracle()), tmp_path / "outputs", len(cases))

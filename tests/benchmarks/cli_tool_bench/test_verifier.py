@@ -1,4 +1,4 @@
-"""The differential verifier on real containers: a tool of this test's own (`TOOL`), against itself and its mutants."""
+"""The differential verifier on real containers: a small tool (`TOOL`) against itself and its mutants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.comparison import Comparison
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun
 from runner.benchmarks.cli_tool_bench.semantic import JudgeVerdict
-from runner.benchmarks.cli_tool_bench.verifier import FOUND
+from runner.benchmarks.cli_tool_bench.verifier import DETAILS
 from runner.errors import VerifierError
 from runner.protocols import Submission
 from runner.records import ExecSpec, SandboxSpec, Task, Verdict
@@ -47,7 +47,7 @@ REFERENCE = "bash /solution/solve.sh"
 
 @dataclass(frozen=True)
 class Bench:
-    """Judges workspaces; what the reference does is looked at once for all of them."""
+    """Judges workspaces, which share the stored results of the reference."""
 
     root: Path
     cache: Path
@@ -61,7 +61,7 @@ class Bench:
         return task
 
     def judge(self, script: str, into: Path, **verifier: Any) -> Verdict:
-        """The verdict on what a shell script of the agent's leaves in its workspace."""
+        """Return the verdict on the workspace that an agent's shell script leaves."""
         task = self.task(**verifier)
         spec = SandboxSpec(name="agent", image=self.sandboxes.image(task.environment), user="agent")
         judge = tool_dataset(self.root / "tasks", self.cache, **verifier).verifier
@@ -88,7 +88,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, common: Path, sandboxes: Doc
 
 
 def ended(verdict: Verdict) -> dict[str, int]:
-    """Phase -> valid cases that ended in it."""
+    """Return phase -> number of valid cases that ended in it."""
     counts = {phase: int(verdict.components[f"ended_{phase}"]) for phase in Phase}
     return {phase: count for phase, count in counts.items() if count}
 
@@ -113,71 +113,71 @@ def mutant(old: str, new: str) -> str:
 
 
 def written(tool: str, project: str = PROJECT) -> str:
-    """Script that leaves such a workspace."""
+    """Return a script that leaves this tool in the workspace."""
     return f"cat > tally.py <<'PY'\n{tool}\nPY\ncat > pyproject.toml <<'TOML'\n{project}\nTOML\n"
 
 
 SLOW_SECONDS = 1.0
-"""More than the tool takes on a slow and busy machine."""
+"""Delay of the slow mutant: more than the tool takes on a busy machine."""
 
 
-class Lands(NamedTuple):
-    """Where a mutant must land: by hand, from `TOOL` and its four valid and one bad case in each of two classes."""
+class Mutant(NamedTuple):
+    """A changed tool and its outcome, derived by hand from four valid cases and a bad one in each of two classes."""
 
     tool: str
     phases: dict[str, int]
-    """Of the eight valid cases."""
+    """Phase -> number of the eight valid cases that end in it."""
     scores: tuple[float, ...]
-    """exec, state, exact, fuzzy and semantic match, of a judge that says yes to whatever it is asked."""
+    """exec, state, exact, fuzzy and semantic match, by a judge that answers yes to everything."""
     agreement: tuple[float, float] = (1.0, 1.0)
-    """In positive cases, in negative ones."""
+    """Agreement in positive and in negative cases."""
 
 
 ALL = (1.0, 1.0, 1.0, 1.0, 1.0)
 NO_OUTPUT_IS_COMPARED = (1.0, 0.5, 0.5, 0.5, 0.5)
-"""What ends one class of two at its side effects: its output is right, and counts nothing."""
+"""Scores if one class of two fails at its side effects: its correct output does not count."""
 MUTANTS = {
-    "a wrong exit code": Lands(mutant("Path(file).unlink()", "Path(file).unlink()\n        sys.exit(3)"),
+    "a wrong exit code": Mutant(mutant("Path(file).unlink()", "Path(file).unlink()\n        sys.exit(3)"),
                                {"passed": 4, "crash": 4}, (0.5, 1.0, 0.5, 0.5, 0.5), (0.5, 1.0)),
-    "extra white space": Lands(mutant("(word, words.count(word))", '(" ", word, "", words.count(word), "\\n")'),
+    "extra white space": Mutant(mutant("(word, words.count(word))", '(" ", word, "", words.count(word), "\\n")'),
                                {"passed": 8}, ALL),
-    "swapped lines": Lands(mutant("sorted(set(words))", "sorted(set(words), reverse=True)"),
+    "swapped lines": Mutant(mutant("sorted(set(words))", "sorted(set(words), reverse=True)"),
                            {"passed": 6, "output": 2}, (1.0, 1.0, 0.75, 0.75, 1.0)),
-    "a file not deleted": Lands(mutant("        Path(file).unlink()\n", ""),
+    "a file not deleted": Mutant(mutant("        Path(file).unlink()\n", ""),
                                 {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
-    "an extra file": Lands(mutant("        for word in", '        Path("notes").touch()\n        for word in'),
+    "an extra file": Mutant(mutant("        for word in", '        Path("notes").touch()\n        for word in'),
                            {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
-    "an extra hidden file": Lands(mutant("        for word in", '        Path(".notes").touch()\n        for word in'),
+    "an extra hidden file": Mutant(mutant("        for word in", '        Path(".notes").touch()\n        for word in'),
                                   {"passed": 8}, ALL),
-    "slow": Lands(mutant("    command, file =", "    import time; time.sleep(1.0)\n    command, file ="),
+    "slow": Mutant(mutant("    command, file =", "    import time; time.sleep(1.0)\n    command, file ="),
                   {"passed": 8}, ALL),
-    # What it did not do shows only where there is something to do: `state` is asked of every case.
-    "crashing": Lands(mutant("    command, file =", "    import os; os.abort()\n    command, file ="),
+    # Missing side effects show only in the class that has some, as `state` is compared in every case.
+    "crashing": Mutant(mutant("    command, file =", "    import os; os.abort()\n    command, file ="),
                       {"crash": 8}, (0.0, 0.5, 0.0, 0.0, 0.0), (0.0, 1.0)),
-    "output and no deeds": Lands(mutant('        Path("log").mkdir()', '        return print(len(words), "words")'),
+    "output and no deeds": Mutant(mutant('        Path("log").mkdir()', '        return print(len(words), "words")'),
                                  {"passed": 4, "side_effects": 4}, NO_OUTPUT_IS_COMPARED),
-    "nothing is refused": Lands(mutant('        sys.exit("usage: tally count|log FILE")', "        return"),
+    "nothing is refused": Mutant(mutant('        sys.exit("usage: tally count|log FILE")', "        return"),
                                 {"passed": 8}, ALL, (1.0, 0.5)),
 }  # fmt: skip
 
 
 BEHAVIOUR = TypeAdapter(dict[str, list[CaseResult]])
-"""Name of a mutant, or `the reference` -> what came of each case, in their order."""
+"""Name of a mutant, or `the reference` -> its results, in the order of the cases."""
 
 
 @pytest.fixture(scope="session")
 def behaviour(bench: Bench, common: Path) -> dict[str, list[CaseResult]]:
-    """What the reference and all its mutants do; looked at once for all workers."""
+    """Return the results of the reference and all mutants, which run once for all workers."""
     return BEHAVIOUR.validate_json(
         once(common / "mutants.json", lambda: BEHAVIOUR.dump_json(behave(bench)).decode())
     )
 
 
 def behave(bench: Bench) -> dict[str, list[CaseResult]]:
-    """Installed side by side in one machine, which makes it quick."""
+    """Run the reference and all mutants, installed side by side in one machine to save time."""
     task = bench.task()
     image = bench.sandboxes.image(task.environment)
-    tools = {"the reference": TOOL, **{name: lands.tool for name, lands in MUTANTS.items()}}
+    tools = {"the reference": TOOL, **{name: mutant.tool for name, mutant in MUTANTS.items()}}
     files = {
         f"/opt/{number}/tally": f"#!/usr/bin/python3\n{tool}\nmain()\n"
         for number, tool in enumerate(tools.values())
@@ -201,55 +201,55 @@ def behave(bench: Bench) -> dict[str, list[CaseResult]]:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_each_mutant_of_the_little_tool_lands_where_the_funnel_says(
+def test_each_mutant_ends_in_its_phases(
     bench: Bench, behaviour: dict[str, list[CaseResult]], name: str
 ) -> None:
-    lands = MUTANTS[name]
+    expected = MUTANTS[name]
     given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
     reference = ReferenceRun(results=tuple(behaviour["the reference"]))
-    compared = Comparison(Rules(), given, reference, behaviour[name], "")
-    asked = {pair.digest: JudgeVerdict(equivalent=True) for pair in compared.questions.values()}
-    assert len(asked) == lands.phases.get("output", 0)
-    judged = compared.judged(asked)
-    said, scored = judged.components(), judged.scored()
-    counts = {phase: int(said[f"ended_{phase}"]) for phase in Phase}
-    assert {phase: count for phase, count in counts.items() if count} == lands.phases
-    assert tuple(scored.metrics[metric] for metric in METRICS) == lands.scores
-    assert (said["positive_agreement"], said["negative_agreement"]) == lands.agreement
+    comparison = Comparison(Rules(), given, reference, behaviour[name], "")
+    asked = {pair.digest: JudgeVerdict(equivalent=True) for pair in comparison.questions.values()}
+    assert len(asked) == expected.phases.get("output", 0)
+    judged = comparison.with_verdicts(asked)
+    components, scored = judged.components(), judged.score()
+    counts = {phase: int(components[f"ended_{phase}"]) for phase in Phase}
+    assert {phase: count for phase, count in counts.items() if count} == expected.phases
+    assert tuple(scored.metrics[metric] for metric in METRICS) == expected.scores
+    assert (components["positive_agreement"], components["negative_agreement"]) == expected.agreement
     assert scored.build == 1.0
 
 
-def test_a_slow_candidate_passes_and_its_time_is_said(
+def test_a_slow_candidate_passes_and_its_time_is_reported(
     bench: Bench, behaviour: dict[str, list[CaseResult]]
 ) -> None:
     given = read_cases(bench.root / "tasks" / "tally" / "cases.jsonl")
     reference = ReferenceRun(results=tuple(behaviour["the reference"]))
-    said = Comparison(Rules(), given, reference, behaviour["slow"], "").components()
-    assert said["runtime_candidate"] >= SLOW_SECONDS
-    assert said["runtime_median"] > 1
-    # It sleeps: hardly more processor time, which is why both are said.
-    assert said["cpu_median"] < said["runtime_median"]
+    components = Comparison(Rules(), given, reference, behaviour["slow"], "").components()
+    assert components["runtime_candidate"] >= SLOW_SECONDS
+    assert components["runtime_median"] > 1
+    # It sleeps, so its processor time hardly grows. This is why both are reported.
+    assert components["cpu_median"] < components["runtime_median"]
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ("true", "Neither 'setup.py' nor 'pyproject.toml' found"),
         (written(TOOL) + "echo 'raise SystemExit(9)' > setup.py", "ended with exit code 1"),
     ],
     ids=["nothing", "refuses"],
 )
-def test_what_cannot_be_installed_is_worth_nothing(
-    bench: Bench, tmp_path: Path, script: str, said: str
+def test_a_tool_that_cannot_be_installed_gets_zero(
+    bench: Bench, tmp_path: Path, script: str, message: str
 ) -> None:
     verdict = bench.judge(script, tmp_path)
     assert (verdict.reward, ended(verdict)) == (0.0, {"install": 8})
     assert {name: verdict.components[name] for name in SCORES} == dict.fromkeys(SCORES, 0.0)
-    assert said in verdict.output
+    assert message in verdict.output
 
 
 def test_an_installation_that_never_ends_has_failed(bench: Bench, tmp_path: Path) -> None:
-    bench.judge("true", tmp_path)  # the reference, which has as little time, is installed by now
+    bench.judge("true", tmp_path)  # installs the reference, for which three seconds may be too short
     script = written(TOOL) + "echo 'import time; time.sleep(999)' > setup.py"
     verdict = bench.judge(script, tmp_path, install_seconds=3.0)
     assert (verdict.reward, ended(verdict)) == (0.0, {"install": 8})
@@ -262,7 +262,7 @@ def test_an_installation_that_never_ends_has_failed(bench: Bench, tmp_path: Path
 def test_an_installation_that_breaks_its_machine_voids_no_trial(
     bench: Bench, tmp_path: Path, deed: str
 ) -> None:
-    """It would say nothing about the agent otherwise, and a losing one could always do this."""
+    """Otherwise an agent could void a trial that it is losing."""
     verdict = bench.judge(f'{written(TOOL)}\necho "import os; {deed}" > setup.py', tmp_path)
     assert verdict.reward == 0.0
     assert verdict.error is None
@@ -272,12 +272,12 @@ def test_an_installation_that_breaks_its_machine_voids_no_trial(
 @pytest.mark.parametrize(
     "answer",
     ["print('[' * 9_000)", "os.kill(-1, 9)"],
-    ids=["an answer that is none", "the end of the machine"],
+    ids=["an invalid answer", "the end of the machine"],
 )
-def test_whoever_takes_the_supervisors_place_voids_no_trial(
+def test_a_candidate_that_replaces_the_supervisor_voids_no_trial(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    """Of the candidate's side, whose cases are the first to run: nothing that it says there makes the failure ours."""
+    """The candidate's cases are the first to run. No answer on its side counts as a failure of the engine."""
     genuine, sides = launch.command, []
 
     def command(work: Literal["prepare", "serve"], side: CaseSide, *given: Any) -> list[str]:
@@ -292,16 +292,14 @@ def test_whoever_takes_the_supervisors_place_voids_no_trial(
     assert "passed" not in ended(verdict)
 
 
-def test_another_command_than_asked_for_is_not_found(bench: Bench, tmp_path: Path) -> None:
+def test_a_command_of_another_name_is_not_found(bench: Bench, tmp_path: Path) -> None:
     verdict = bench.judge(written(TOOL, PROJECT.replace('tally = "', 'tellie = "')), tmp_path)
     assert (verdict.components["build"], ended(verdict)) == (1.0, {"not_found": 8})
     assert verdict.components["negative_agreement"] == 0.0
 
 
-def test_the_first_difference_is_shown_readably_of_a_private_workspace_too(
-    bench: Bench, tmp_path: Path
-) -> None:
-    """What a candidate names or prints does nothing to the terminal on which somebody reads the file."""
+def test_the_first_difference_is_readable_also_for_a_private_workspace(bench: Bench, tmp_path: Path) -> None:
+    """A candidate's names and output cannot control the terminal on which somebody reads the file."""
     tool = mutant("words.count(word)", "len(word)").replace('"log/total.txt"', r'"log/sum\x1b[2J.txt"')
     text = bench.judge(f"umask 077; {written(tool)} chmod 700 .", tmp_path).output
     assert "line 1, class COUNT, ended in output: tally count words.txt" in text
@@ -311,14 +309,14 @@ def test_the_first_difference_is_shown_readably_of_a_private_workspace_too(
     assert "line 5, class LOG, ended in side_effects: tally log words.txt" in text
     assert "-file /test_data/log/total.txt\n+file /test_data/log/sum\\x1b[2J.txt\n" in text
     assert "\x1b" not in (tmp_path / "verifier.stdout").read_text()
-    found = json.loads((tmp_path / FOUND).read_text())
-    assert found["cases"][0]["phase"] == "output"
-    assert found["classes"]["LOG"]["state"] == 0.0
-    assert set(found["how"]) == {"reference", "candidate"}
-    assert None not in found["how"].values()
+    details = json.loads((tmp_path / DETAILS).read_text())
+    assert details["cases"][0]["phase"] == "output"
+    assert details["classes"]["LOG"]["state"] == 0.0
+    assert set(details["how"]) == {"reference", "candidate"}
+    assert None not in details["how"].values()
 
 
-def test_the_artifact_hears_stderr_and_the_reward_is_the_chosen_score(
+def test_artifact_semantics_compare_stderr_and_the_reward_is_the_chosen_score(
     bench: Bench, common: Path, tmp_path: Path
 ) -> None:
     artifact = replace(bench, cache=furnished(tmp_path / "cache", common))
@@ -348,11 +346,11 @@ def test_a_candidate_sees_neither_reference_nor_cases(bench: Bench, tmp_path: Pa
     spying = SPY.strip().replace("\n", "\n        ")
     tool = mutant("        for word in", f"        {spying}\n        for word in")
     bench.judge(written(tool), tmp_path)
-    shown = [line for line in (tmp_path / "verifier.stdout").read_text().splitlines() if "SPY" in line]
-    assert shown == ["+SPY []"]
+    spied = [line for line in (tmp_path / "verifier.stdout").read_text().splitlines() if "SPY" in line]
+    assert spied == ["+SPY []"]
 
 
-def test_a_reference_that_cannot_be_installed_is_no_result(
+def test_a_reference_that_cannot_be_installed_is_an_error(
     tmp_path: Path, common: Path, sandboxes: DockerSandboxes
 ) -> None:
     folder = make_tool_task(tmp_path / "tasks")
@@ -362,7 +360,7 @@ def test_a_reference_that_cannot_be_installed_is_no_result(
         Bench(tmp_path, furnished(tmp_path / "cache", common), sandboxes).judge("true", tmp_path)
 
 
-def test_a_reference_that_was_not_fetched_is_asked_for(bench: Bench, tmp_path: Path) -> None:
+def test_a_reference_that_was_not_fetched_is_an_error(bench: Bench, tmp_path: Path) -> None:
     task = bench.task().model_copy(update={"solution": tmp_path / "absent"})
     judge = tool_dataset(bench.root / "tasks", bench.cache).verifier
     spec = SandboxSpec(name="agent", image=bench.sandboxes.image(task.environment), user="agent")
@@ -370,14 +368,14 @@ def test_a_reference_that_was_not_fetched_is_asked_for(bench: Bench, tmp_path: P
         judge.verify(Submission(task, agent, bench.sandboxes, tmp_path))
 
 
-def test_a_sweep_fetches_what_its_dataset_needs(
+def test_a_sweep_fetches_the_reference(
     command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     make_tool_task(tmp_path / "tasks")
     words = ("dataset=cli_tool_bench", f"dataset.root={tmp_path / 'tasks'}", "agent=nop", "tracker=none")
-    ran = command(*words, "outputs=kept", "name=mini")
+    ran = command(*words, "outputs=out", "name=mini")
     assert ran.returncode == 0, ran.stderr
     assert "Fetching reference reference" in ran.stdout + ran.stderr
-    (record,) = (tmp_path / "kept" / "trials").glob("*/*/record.json")
+    (record,) = (tmp_path / "out" / "trials").glob("*/*/record.json")
     assert json.loads(record.read_text())["verdict"]["components"]["build"] == 0.0
-    assert len(list((tmp_path / "kept" / "references" / "results").glob("*.json"))) == 1
+    assert len(list((tmp_path / "out" / "references" / "results").glob("*.json"))) == 1

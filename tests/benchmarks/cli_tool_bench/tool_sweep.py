@@ -1,4 +1,4 @@
-"""A made-up sweep of CLI-Tool-Bench: what each tool's verdict says, and what each rollout left."""
+"""An invented sweep of CLI-Tool-Bench: trials with verdicts and usage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CASES = 20
 
 
 def components(share: float, lines: int, **changed: float) -> dict[str, float]:
-    """What the verifier finds of a tool of which such a share of the cases is right; of 0 it cannot be installed."""
+    """Return the components of a tool that is right in this share of its cases; with 0 it cannot be installed."""
     right = round(share * CASES)
     built = (
         {"runtime_reference": 0.2, "runtime_candidate": 0.05 + 0.1 * share, "cpu_median": 0.5}
@@ -46,7 +46,10 @@ def components(share: float, lines: int, **changed: float) -> dict[str, float]:
 def sweep_of_tools(
     agents: dict[str, float] | None = None, **everywhere: Any
 ) -> tuple[list[PlannedRow], dict[str, TrialRecord]]:
-    """Agents of a given skill with two models on six tools; one trial never ran, and one tool is never installed."""
+    """Return trials of agents with these skills, two models and six tools.
+
+    One trial never ran, and one tool cannot be installed.
+    """
     planned, records = [], {}
     for agent, skill in (agents or {"oracle": 1.0, "codex": 0.75, "mini_swe_agent": 0.5}).items():
         for model in ("none",) if agent == "oracle" else ("glm", "kimi"):

@@ -1,4 +1,4 @@
-"""`job=import_cli_tool_bench`: task folders of ours from a checkout of CLI-Tool-Bench's authors."""
+"""`job=import_cli_tool_bench`: write a checkout of CLI-Tool-Bench's authors as task folders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import yaml
 from pydantic import Field
 
-from runner.benchmarks.cli_tool_bench.importing import Generator, write_task
+from runner.benchmarks.cli_tool_bench.published import Generator, write_task
 from runner.benchmarks.sources.clones import pack_head
 from runner.errors import ConfigError, TaskError
 from runner.records import Environment, Image
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ImportCliToolBench(Job):
-    """Runs each repository's generator twice, in sandboxes without a network, and writes what is whole."""
+    """Runs each repository's generator twice, in sandboxes without a network, and writes the complete tasks."""
 
     root: Path
     """The checkout."""
@@ -30,24 +30,24 @@ class ImportCliToolBench(Job):
     path: Path
     """Folder for the tasks, `OWNER__REPOSITORY` each. Imported tasks of the same name are replaced."""
     seed: int = Field(default=0, ge=0, lt=2**32)
-    """Of their random numbers and of Python's hashes; the same seed gives the same bytes."""
+    """Seed of the generators' random numbers and of Python's hashes; the same seed gives the same bytes."""
     repositories: tuple[str, ...] = ()
-    """`OWNER/REPOSITORY`; empty: all."""
+    """Repositories to import, as `OWNER/REPOSITORY`; empty: all."""
     categories: Path | None = None
-    """YAML file `OWNER/REPOSITORY: category`; a repository that it lacks is `unknown`."""
+    """YAML file with `OWNER/REPOSITORY: category`; a repository that it lacks is `unknown`."""
     cases_per_class: int = Field(default=50, ge=1)
     seconds: float = Field(default=120.0, gt=0)
     """Wall seconds of one run of a generator."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0 when all were imported.
+        """Import all chosen repositories, and return exit code 0.
 
-        Raises `ConfigError` naming every repository that was not, with the reason, after the others were written;
+        Raises `ConfigError` with every repository that failed and the reason, after the others were written;
         `EngineError`.
         """
         generator = Generator(**self.model_dump(include=set(Generator.model_fields)))
-        names = self._chosen(generator.repositories())
-        categories = self._categories()
+        names = self._choose(generator.repositories())
+        categories = self._read_categories()
         sandboxes = sweep.settings.sandbox
         image = _image(sandboxes)
         self.path.mkdir(parents=True, exist_ok=True)
@@ -70,21 +70,23 @@ class ImportCliToolBench(Job):
         generated = generator.generate(name, image, sandboxes)
         clone = self.references / name
         if not (clone / ".git").exists():
-            raise TaskError(f"its reference is not here: git clone {generated.address} {clone}")
+            raise TaskError(f"its reference is missing: git clone {generated.address} {clone}")
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "reference.tar")
             head = {"category": category, "reference": pack_head(clone, generated.language, archive)}
             into = self.path / name.replace("/", "__")
             remarks = write_task(into, name, generator.prompt(name), generated, head, archive)
-        done = f"{len(generated.classes)} classes, {len(generated.cases)} cases"
-        return "; ".join([done, *remarks])
+        counts = f"{len(generated.classes)} classes, {len(generated.cases)} cases"
+        return "; ".join([counts, *remarks])
 
-    def _chosen(self, known: list[str]) -> list[str]:
-        if absent := sorted({*self.repositories} - {*known}):
+    def _choose(self, names: list[str]) -> list[str]:
+        """Return the repositories to import. Raises `ConfigError` for one that the checkout lacks."""
+        if absent := sorted({*self.repositories} - {*names}):
             raise ConfigError(f"job.repositories: {absent[0]} is not in {self.root}.")
-        return [name for name in known if name in self.repositories] if self.repositories else known
+        return [name for name in names if name in self.repositories] if self.repositories else names
 
-    def _categories(self) -> dict[str, str]:
+    def _read_categories(self) -> dict[str, str]:
+        """Read `categories`. Raises `ConfigError`."""
         if self.categories is None:
             return {}
         try:
@@ -99,10 +101,10 @@ class ImportCliToolBench(Job):
 
 
 def _image(sandboxes: SandboxProvider) -> Image:
-    """The base image, which has python3 and a user `agent`. Raises `ConfigError` where there are no images."""
+    """Return the base image, which has python3 and a user `agent`. Raises `ConfigError` without images."""
     from runner.sandbox.docker import base_image  # noqa: PLC0415 - loads docker
 
-    sandboxes.prepare([], lambda said: print(said, flush=True))
+    sandboxes.prepare([], lambda message: print(message, flush=True))
     image = sandboxes.image(Environment(image=base_image.tag()))
     if image.origin == "none":
         raise ConfigError("sandbox=local would run the generators on this machine: use sandbox=docker.")

@@ -1,4 +1,4 @@
-"""`job=judge_agreement`: whether the judge of the semantic match says what people say (CLI-Tool-Bench, 3.2.1)."""
+"""`job=judge_agreement`: measure how far the judge of the semantic match agrees with people (section 3.2.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from metrics.differential import Kappa, cohens_kappa
 from runner.benchmarks.cli_tool_bench.labels import Label, read_labels
-from runner.benchmarks.cli_tool_bench.semantic import JudgeVerdict, SemanticJudge, kept
+from runner.benchmarks.cli_tool_bench.semantic import JudgeVerdict, SemanticJudge, stored_verdict
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
 from runner.errors import ConfigError, LabelError
 from runner.files import write_atomically
@@ -26,51 +26,55 @@ WORDS = {True: "equivalent", False: "different"}
 
 
 class Rated(NamedTuple):
-    """A pair that both have judged."""
+    """A pair that both a person and the judge have judged."""
 
     label: Label
     verdict: JudgeVerdict
 
 
 class JudgeAgreement(Job):
-    """Compares the verdicts of the first cell's judge with a file of labels, and asks for those that are not kept."""
+    """Compares the verdicts of the first cell's judge with a file of labels, and asks for those that are missing."""
 
-    # needs_keys stays False: where every verdict is kept, no model is called.
+    # needs_keys stays False: if every verdict is stored, no model is called.
     plans: ClassVar[bool] = True
     labels: Path | None = None
-    """See `runner.benchmarks.cli_tool_bench.labels`."""
+    """CSV file of human labels (see `runner.benchmarks.cli_tool_bench.labels`)."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
-    """Of the interval of κ."""
+    """Confidence of the interval of κ."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` without a judge or a file, `LabelError`, `JudgeError`."""
+        """Print κ, write `judge_agreement.json` and return 0.
+
+        Raises `ConfigError` without a judge or a file, `LabelError`, `JudgeError`.
+        """
         settings, verifier = sweep.settings, sweep.cells[0].dataset.verifier
         if not isinstance(verifier, DifferentialVerifier) or verifier.judge is None:
             raise ConfigError(
-                "dataset.verifier.judge: there is none to be compared. Add dataset=cli_tool_bench_judged."
+                "dataset.verifier.judge: there is no judge to compare. Add dataset=cli_tool_bench_judged."
             )
         if self.labels is None:
             raise ConfigError("job.labels: name the CSV file of human labels (--help job=judge_agreement).")
         labels = read_labels(self.labels)
-        unknown = _unknown(labels, verifier.judge, verifier.cache)
-        judge = _capped(verifier.judge, settings.sweep_budget.usd)
+        missing = _missing(labels, verifier.judge, verifier.cache)
+        judge = _cap(verifier.judge, settings.sweep_budget.usd)
         if settings.dry_run:
-            print(f"{len(labels)} labels; {len(unknown)} to be asked, for at most {judge.usd:g} USD.")
+            print(f"{len(labels)} labels; {len(missing)} to be asked, for at most {judge.usd:g} USD.")
             return 0
-        if unknown and not judge.usd:
+        if missing and not judge.usd:
             raise ConfigError(
-                f"sweep_budget.usd: nothing may be spent, and {len(unknown)} of {len(labels)} pairs have to be asked."
+                f"sweep_budget.usd: nothing may be spent, and {len(missing)} of {len(labels)} pairs have to be asked."
             )
-        rated, usd = _rated(labels, judge, verifier.cache, settings)
-        print(self._text(rated, judge))
-        print(f"\n{len(unknown)} of {len(labels)} pairs were asked now, for {_usd(usd)} USD.")
+        rated, usd = _rate(labels, judge, verifier.cache, settings)
+        print(self._summary(rated, judge))
+        print(f"\n{len(missing)} of {len(labels)} pairs were asked now, for {_usd(usd)} USD.")
         path = settings.folder / f"{NAME}.json"
-        found = _found(rated, judge, self.confidence) | {"asked": len(unknown), "judge_usd": usd}
-        write_atomically(path, json.dumps(found, indent=1).encode())
+        details = _details(rated, judge, self.confidence) | {"asked": len(missing), "judge_usd": usd}
+        write_atomically(path, json.dumps(details, indent=1).encode())
         print(f"Details, disagreements among them: {path}")
         return 0
 
-    def _text(self, rated: Sequence[Rated], judge: Judge) -> str:
+    def _summary(self, rated: Sequence[Rated], judge: Judge) -> str:
+        """Return κ, the table of both raters, and κ by class."""
         kappa, counts = agreement(rated, self.confidence), confusion(rated)
         lines = [
             f"{judge.model.name} and people on {kappa.n} pairs: {_kappa(kappa, self.confidence)}",
@@ -91,20 +95,20 @@ class JudgeAgreement(Job):
 
 
 def agreement(rated: Iterable[Rated], confidence: float) -> Kappa:
-    """Cohen's κ of judge and people."""
+    """Return Cohen's κ of judge and people."""
     pairs = [(one.verdict.equivalent, one.label.equivalent) for one in rated]
     return cohens_kappa([ours for ours, _ in pairs], [theirs for _, theirs in pairs], confidence)
 
 
 def confusion(rated: Iterable[Rated]) -> Counter[tuple[bool, bool]]:
-    """(people say equivalent, the judge does) -> pairs."""
+    """Count the pairs by (label is equivalent, verdict is equivalent)."""
     return Counter((one.label.equivalent, one.verdict.equivalent) for one in rated)
 
 
-def _rated(
+def _rate(
     labels: Sequence[Label], judge: Judge, cache: Path, settings: Settings
 ) -> tuple[list[Rated], float | None]:
-    """All labels with their verdicts, and USD of those that were asked for."""
+    """Return all labels with their verdicts, and the USD spent on new verdicts."""
     from runner.gateway import Gateway  # noqa: PLC0415 - its libraries take seconds, and help needs none
     from runner.gateway.asking import Asking  # noqa: PLC0415
 
@@ -116,24 +120,27 @@ def _rated(
     ):
         semantic = SemanticJudge(judge, cache, asking.ask)
         verdicts = semantic.verdicts(label.pair for label in labels if label.pair)
-    known = [(label, verdicts.get(label.digest) or kept(judge, cache, label.digest)) for label in labels]
-    return [Rated(label, verdict) for label, verdict in known if verdict], asking.cost_usd
+    pairs = [
+        (label, verdicts.get(label.digest) or stored_verdict(judge, cache, label.digest)) for label in labels
+    ]
+    return [Rated(label, verdict) for label, verdict in pairs if verdict], asking.cost_usd
 
 
-def _unknown(labels: Iterable[Label], judge: Judge, cache: Path) -> list[Label]:
-    """Labels whose pair has to be asked. Raises `LabelError` for one of which there is but a digest."""
-    unknown = [label for label in labels if kept(judge, cache, label.digest) is None]
-    for label in unknown:
+def _missing(labels: Iterable[Label], judge: Judge, cache: Path) -> list[Label]:
+    """Return the labels without a stored verdict. Raises `LabelError` if such a label has only a digest."""
+    missing = [label for label in labels if stored_verdict(judge, cache, label.digest) is None]
+    for label in missing:
         if label.pair is None:
             raise LabelError(
-                f"job.labels, row {label.row}: no verdict of this judge on pair {label.digest} is kept; "
+                f"job.labels, row {label.row}: this judge has no stored verdict on pair {label.digest}; "
                 "give its texts in the columns reference and candidate."
             )
-    return unknown
+    return missing
 
 
-def _capped(judge: Judge, cap: float | None) -> Judge:
-    return judge if cap is None else judge.model_copy(update={"usd": min(judge.usd, cap)})
+def _cap(judge: Judge, usd: float | None) -> Judge:
+    """Return the judge with a budget of at most this many USD."""
+    return judge if usd is None else judge.model_copy(update={"usd": min(judge.usd, usd)})
 
 
 def _by_class(rated: Iterable[Rated]) -> dict[str, list[Rated]]:
@@ -143,8 +150,8 @@ def _by_class(rated: Iterable[Rated]) -> dict[str, list[Rated]]:
     return dict(sorted(classes.items()))
 
 
-def _found(rated: Sequence[Rated], judge: Judge, confidence: float) -> dict[str, Any]:
-    """What `judge_agreement.json` holds; κ is null where it is undefined."""
+def _details(rated: Sequence[Rated], judge: Judge, confidence: float) -> dict[str, Any]:
+    """Return the content of `judge_agreement.json`; κ is null if it is undefined."""
     return {
         "judge": {"name": judge.model.name, "id": judge.model.id},
         "confidence": confidence,
@@ -173,10 +180,10 @@ def _figures(rated: Sequence[Rated], confidence: float) -> dict[str, Any]:
     return {name: None if isnan(value) else value for name, value in kappa.items()} | {"confusion": table}
 
 
-def _kappa(found: Kappa, confidence: float) -> str:
-    if isnan(found.kappa):
-        return "κ is undefined: both gave one and the same label throughout"
-    return f"κ = {found.kappa:.3f} [{found.low:.3f}, {found.high:.3f}] ({confidence:.0%})"
+def _kappa(kappa: Kappa, confidence: float) -> str:
+    if isnan(kappa.kappa):
+        return "κ is undefined: both gave the same single label throughout"
+    return f"κ = {kappa.kappa:.3f} [{kappa.low:.3f}, {kappa.high:.3f}] ({confidence:.0%})"
 
 
 def _usd(usd: float | None) -> str:

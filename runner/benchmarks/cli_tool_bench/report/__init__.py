@@ -1,1 +1,1 @@
-"""Sections of the report about generated tools."""
+"""Sections of the report on generated tools."""

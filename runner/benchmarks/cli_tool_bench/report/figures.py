@@ -1,4 +1,4 @@
-"""Pictures of CLI-Tool-Bench: by language, against the reference's size, quadrants, files."""
+"""Draw the pictures of CLI-Tool-Bench: by language, against the reference's size, quadrants, files."""
 
 from __future__ import annotations
 

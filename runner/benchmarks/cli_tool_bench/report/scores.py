@@ -7,27 +7,25 @@ from functools import partial
 import pandas as pd
 
 from metrics import tool_bench
-from runner.benchmarks.cli_tool_bench.report import figures, made
-from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value, where
+from runner.benchmarks.cli_tool_bench.report import figures, tools
+from runner.benchmarks.cli_tool_bench.report.tools import of_tools
+from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 from runner.report.wording import number, short, span
 
 MEANING = {
     "build": "share of tasks whose workspace could be installed",
-    "exec": "exit code 0 where the reference has it",
+    "exec": "exit code 0 wherever the reference has it",
     "state": "the same side effects on the file system",
     "exact_match": "exec, state, and the same output but for white space",
     "fuzzy_match": "exec, state, and an output that is similar enough",
-    "semantic_match": "exec, state, and an output of the same meaning, as a judge model says",
+    "semantic_match": "exec, state, and an output of the same meaning, judged by a model",
 }
-"""A task's score is the mean over its command classes of the share of their valid cases (eqs. 3, 4)."""
+"""Score -> its meaning in a valid case. A task's score is the mean share of such cases over its classes (eqs. 3, 4)."""
 _ENOUGH = 4
 """Fewest references of different size for a LOESS line."""
-
-of_tools = where(tool_bench.scored)
-"""Decorator: the section is of datasets that score tools."""
 
 
 def title(score: str) -> str:
@@ -40,7 +38,8 @@ def overall(found: Findings) -> Section:
     """Show the paper's Table 2, with intervals."""
     names = tool_bench.scored(found.trials)
     scoring = found.scoring
-    table = lines(tool_bench.overall(found.trials, scoring, scoring.confidence))
+    values = tool_bench.overall(found.trials, scoring, scoring.confidence)
+    table = lines(values)
     columns = [AGENT, MODEL, *(Column(title(name), MEANING[name]) for name in names)]
     scores = [
         [*about(cell, found),
@@ -48,28 +47,24 @@ def overall(found: Findings) -> Section:
            for name in names)]
         for at, cell in lines(found.cells).items()
     ]  # fmt: skip
-    halves = [
-        [*about(cell, found), *(figure(table[at][f"{name}_1645"], ".1%") for name in names)]
-        for at, cell in lines(found.cells).items()
-    ]
+    halves = [Measure(title(name), f"{name}_1645", ".1%") for name in names]
     note = (
-        "Means over the tasks planned; a task without a valid trial, or whose tool cannot be installed, counts 0. "
+        "Means over the planned tasks; a task without a valid trial, or whose tool cannot be installed, counts 0. "
         f"Beneath: the {scoring.confidence:.0%} interval, bootstrap over tasks, {scoring.resamples} resamples. "
         "Of several attempts, "
         + ("the latest counts." if scoring.attempts == "latest_completed" else "their mean counts.")
     )
     blocks: list[Block] = [
-        Table("Scores of the tools that were written, best AMS first", columns, scores),
+        Table("Scores of the tools, best AMS first", columns, scores),
         Text(note),
-        Table("Half widths of the intervals 1.645·SD/√n over tasks, as the paper prints them",
-              [AGENT, MODEL, *(Column(title(name)) for name in names)], halves),
+        cell_table("Half widths of the intervals 1.645·SD/√n over tasks, as in the paper", halves, values, found),
         *_averages(found, names, table),
     ]  # fmt: skip
     return Section("tool-scores", "Tools: overall", blocks)
 
 
 def _averages(found: Findings, names: tuple[str, ...], table: dict[str, dict[str, float]]) -> list[Block]:
-    """Return averages of each model over the agents and of each agent over the models, where there are several."""
+    """Return the averages of each model over agents and of each agent over models, if there are several cells."""
     cells = found.contenders
     if found.several_budgets or len(cells) < 2:  # noqa: PLR2004 - one alone has no mean
         return []
@@ -105,15 +100,9 @@ def languages(found: Findings) -> Section:
 def _by(found: Findings, values: pd.DataFrame, stratum: str, score: str) -> Table:
     """Return a table with a row for each cell and a column for each stratum."""
     planned = found.trials.drop_duplicates("task")[stratum].value_counts()
-    columns = [AGENT, MODEL, *(Column(f"{name} (of {planned[name]})") for name in values.columns)]
-    scores = lines(values)
-    rows = [
-        [*about(cell, found), *(figure(scores[at][name], ".1%") for name in values.columns)]
-        for at, cell in lines(found.cells).items()
-    ]
-    return Table(
-        f"{title(score).capitalize()} by {stratum}, mean over the tasks planned in it", columns, rows
-    )
+    measures = [Measure(f"{name} (of {planned[name]})", name, ".1%") for name in values.columns]
+    caption = f"{title(score).capitalize()} by {stratum}, mean over its planned tasks"
+    return cell_table(caption, measures, values, found)
 
 
 @of_tools
@@ -127,8 +116,8 @@ def against_lines(found: Findings) -> Section | None:
         return None
     points = points.assign(agent=points["cell"].map(cells["agent"]))
     sizes = points["reference_lines"].nunique()
-    trend = f"dashed: LOESS on log lines, span 2/3, of all of them ({sizes} references)"
-    few = f"no trend line, for which {sizes} references are too few"
+    trend = f"dashed: LOESS on log lines, span 2/3, over {sizes} references"
+    few = f"no trend line, as {sizes} references are too few"
     picture = Picture(
         "tool_lines",
         f"{title(score).capitalize()} of each cell on each task against the lines of the reference's code, by agent; "
@@ -137,8 +126,8 @@ def against_lines(found: Findings) -> Section | None:
         "Scatter of score and size of the reference; means by tier are in the table beneath.",
         partial(figures.against_lines, points, score, line=sizes >= _ENOUGH),
     )
-    by_size = points.sort_values("reference_lines")["tier"].unique()
-    values = tool_bench.by(found.trials, found.scoring.attempts, "tier", score)[list(by_size)]
+    tiers = points.sort_values("reference_lines")["tier"].unique()
+    values = tool_bench.by(found.trials, found.scoring.attempts, "tier", score)[list(tiers)]
     table = _by(found, values, "tier", score)
     return Section("tool-lines", "Tools: against the reference's size", [picture, table])
 
@@ -158,7 +147,7 @@ def quadrants(found: Findings) -> Section | None:
         Column("#", "rank by AMS: the cross in the picture"), AGENT, MODEL,
         Column("quadrant", "of the mean trial", text=True), Column("trials", "valid ones: the denominator"),
         Column("tokens", "mean of a trial"), Column(title(score), "mean of a trial"),
-        *(Column(name, "" if at else "share of the trials there; so in the columns that follow")
+        *(Column(name, "" if at else "share of the trials there; likewise in the columns that follow")
           for at, name in enumerate(names)),
     )  # fmt: skip
     rows = [
@@ -167,11 +156,11 @@ def quadrants(found: Findings) -> Section | None:
          figure(of["score"], ".1%"), *(figure(of[name], ".0%") for name in names)]
         for at, of in lines(centres).items()
     ]  # fmt: skip
-    middle = f"{short(points['tokens'].mean())} tokens, {number(points['score'].mean(), '.1%')}"
+    means = f"{short(points['tokens'].mean())} tokens, {number(points['score'].mean(), '.1%')}"
     picture = Picture(
         "tool_quadrants",
         f"{title(score).capitalize()} of each valid trial against its tokens (dots), and the mean trial of each cell "
-        f"(crosses, by rank); dashed: the means of all {len(points)} trials ({middle}).",
+        f"(crosses, by rank); dashed: the means of all {len(points)} trials ({means}).",
         "Scatter of score and tokens in four quadrants; the mean of each cell is in the table beneath.",
         partial(figures.quadrants, points, centres.assign(mark=cells["rank"].astype(str))),
     )
@@ -186,10 +175,10 @@ SECTIONS = Sections(
         languages,
         against_lines,
         quadrants,
-        made.overhead,
-        made.runtimes,
-        made.files,
-        made.robustness,
-        made.funnel,
+        tools.overhead,
+        tools.runtimes,
+        tools.files,
+        tools.robustness,
+        tools.funnel,
     )
 )

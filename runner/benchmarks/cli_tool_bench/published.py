@@ -1,12 +1,12 @@
-"""CLI-Tool-Bench as its authors publish it, read into task folders of ours.
+"""Read a checkout of CLI-Tool-Bench as its authors publish it, and write it as task folders.
 
     <checkout>/agent_prompt/<owner>/<repository>/agent_prompt.txt           the prompt
-    <checkout>/run_differential_test/full_name.txt                          `owner/repository` a line
-    <checkout>/run_differential_test/BaseRepoAdapter.py                     what generators are made of
+    <checkout>/run_differential_test/full_name.txt                          one `owner/repository` per line
+    <checkout>/run_differential_test/BaseRepoAdapter.py                     base class of the generators
     <checkout>/run_differential_test/repo/<owner>/<repository>/start.py     image, installation, case generator
 
-A generator is a program of somebody else's: it runs in a sandbox without a network, as a user without rights, and what
-comes out is data that is checked like any other file of cases.
+A generator is a foreign program. It runs in a sandbox without a network, as an unprivileged user, and its output is
+checked like any other file of cases.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from runner.benchmarks.cli_tool_bench.case_file import names, read_cases, stated
+from runner.benchmarks.cli_tool_bench.case_file import find_names, mentions, read_cases
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
 
@@ -32,64 +32,64 @@ if TYPE_CHECKING:
 
 DRIVER = Path(__file__).with_name("drive_generator.py")
 CHECKOUT = "/authors"
-"""Where the generator and what it is made of lie in the sandbox, read-only for it."""
-FOUND = "/tmp/generated.json"  # noqa: S108 - of the sandbox
+"""Folder of the generator and its modules in the sandbox, where it is read-only."""
+OUTPUT = "/tmp/generated.json"  # noqa: S108 - a path in the sandbox
 LANGUAGES = {"python": "python", "node": "javascript", "golang": "go"}
-"""Their image -> language."""
+"""The authors' image -> language."""
 CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
 INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
-"""An installation's script: folder below the workspace, command."""
-SAID = 2000
-"""Characters of a generator's output that its error carries."""
+"""Script of an installation: folder below the workspace, command."""
+MAX_QUOTE = 2000
+"""Most characters of a generator's output in an error message."""
 
 
 class Generated(Record):
-    """What one generator yielded: untrusted."""
+    """Untrusted output of one generator."""
 
     image: str
     reference: tuple[str, ...]
     """Commands that install the human-written tool."""
     candidate: tuple[str, ...]
-    """Commands that install an agent's, from `/repo/repo_to_be_tested`."""
+    """Commands that install an agent's tool, from `/repo/repo_to_be_tested`."""
     classes: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], str]
-    """Name of a command class -> its command, in general."""
+    """Command class -> its command in general form."""
     cases: tuple[dict[str, Any], ...]
     """Lines of `cases.jsonl`, unchecked."""
     masks: bool
-    """Whether their runner compares outputs only after code of this repository's own has changed them."""
+    """Whether the authors' runner changes outputs, by code of this repository, before it compares them."""
 
     @property
     def language(self) -> str:
-        """Raises `TaskError` for an image of no known language."""
+        """Language of the image. Raises `TaskError` if it is unknown."""
         name = self.image.partition(":")[0].rpartition("/")[2]
         if name not in LANGUAGES:
-            raise TaskError(f"its image {self.image!r} is of none of {', '.join(LANGUAGES)}.")
+            raise TaskError(f"its image {self.image!r} is for none of {', '.join(LANGUAGES)}.")
         return LANGUAGES[name]
 
     @property
     def install(self) -> str:
-        """Shell command that installs a workspace from within. Raises `TaskError` for one that is not understood."""
+        """Shell command that installs a workspace from within. Raises `TaskError` if it is not understood."""
         scripts = [_script(command) for command in self.candidate]
-        inside = [found for script in scripts if (found := INSIDE.fullmatch(script))]
-        bare = " && ".join(f"(cd {found[1]} && {found[2]})" if found[1] else found[2] for found in inside)
+        inside = [match for script in scripts if (match := INSIDE.fullmatch(script))]
+        bare = " && ".join(f"(cd {match[1]} && {match[2]})" if match[1] else match[2] for match in inside)
         if not bare or "/repo" in bare:
             raise TaskError(f"its installation is not understood: {'; '.join(scripts) or 'it runs nothing'}.")
         return bare
 
     @property
     def address(self) -> str:
-        """Where the human-written tool is cloned from, for a message."""
-        found = CLONE.search(" ".join(self.reference))
-        return found[1] if found else "an address that its install_oracle does not say"
+        """Address of the human-written tool's repository, for a message."""
+        match = CLONE.search(" ".join(self.reference))
+        return match[1] if match else "an address that its install_oracle does not give"
 
     @property
     def lines(self) -> str:
-        """`cases.jsonl`."""
+        """Content of `cases.jsonl`."""
         return "".join(f"{json.dumps(case)}\n" for case in self.cases)
 
 
 class Generator(Record):
-    """How generators are run."""
+    """Runs the generators of a checkout."""
 
     root: Path
     """The checkout."""
@@ -98,43 +98,47 @@ class Generator(Record):
     cases_per_class: int
 
     def repositories(self) -> list[str]:
-        """`owner/repository` of every one that is listed or has a generator, sorted.
+        """Return `owner/repository` of everything that is listed or has a generator, sorted.
 
-        Raises `ConfigError` when this is no checkout.
+        Raises `ConfigError` if `root` is not a checkout.
         """
         base = self.root / "run_differential_test"
         try:
             listed = (base / "full_name.txt").read_text("utf-8").split()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"job.root: {self.root} is no checkout of CLI-Tool-Bench: {error}.") from error
+            raise ConfigError(
+                f"job.root: {self.root} is not a checkout of CLI-Tool-Bench: {error}."
+            ) from error
         found = [path.parent.relative_to(base / "repo").as_posix() for path in base.glob("repo/*/*/start.py")]
         names = sorted({*listed, *found})
         if wrong := [
             name for name in names if not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", name)
         ]:
-            raise ConfigError(f"job.root: full_name.txt: {wrong[0]!r} is no OWNER/REPOSITORY.")
+            raise ConfigError(f"job.root: full_name.txt: {wrong[0]!r} is not OWNER/REPOSITORY.")
         return names
 
     def prompt(self, repository: str) -> str:
-        """Raises `TaskError` if it is absent, lies behind a link or is no text."""
+        """Read a prompt. Raises `TaskError` if it is absent, lies behind a link or is not text."""
         return self._text(f"agent_prompt/{repository}/agent_prompt.txt")
 
     def generate(self, repository: str, image: Image, sandboxes: SandboxProvider) -> Generated:
-        """What the generator yields with this seed, the same in two sandboxes, every class whole.
+        """Return the generator's output for this seed, which must be the same in two sandboxes, with complete classes.
 
-        Raises `TaskError` with the class where that is known and what the generator said, `EngineError`.
+        Raises `TaskError` with the class, if it is known, and the generator's messages; `EngineError`.
         """
-        first, said = self._run(repository, image, sandboxes)
+        first, messages = self._run(repository, image, sandboxes)
         second, _ = self._run(repository, image, sandboxes)
         if first != second:
-            raise TaskError(f"{_difference(first, second)} The seed does not fix it: is it clock or entropy?")
+            raise TaskError(
+                f"{_difference(first, second)} The seed does not fix it: does it use the clock or entropy?"
+            )
         if not first.cases:
-            raise TaskError(f"no case came. {said}")
+            raise TaskError(f"its generator yields no case. {messages}")
         counts = Counter(str(case.get("class")) for case in first.cases)
         for name in first.classes:
             if counts[name] != self.cases_per_class:
                 raise TaskError(
-                    f"class {name}: {counts[name]} cases came, and {self.cases_per_class} are due. {said}"
+                    f"class {name}: {counts[name]} cases instead of {self.cases_per_class}. {messages}"
                 )
         return first
 
@@ -151,7 +155,7 @@ class Generator(Record):
             staged, packed = Path(scratch, "staged"), Path(scratch, "out.tar")
             self._stage(repository, staged)
             command = ExecSpec(
-                argv=("python3", "-B", "/driver.py", start, str(self.seed), FOUND),
+                argv=("python3", "-B", "/driver.py", start, str(self.seed), OUTPUT),
                 env={"PYTHONHASHSEED": str(self.seed), "PYTHONIOENCODING": "utf-8:backslashreplace"},
                 cwd=str(Path(start).parent),
                 files={"/driver.py": DRIVER.read_text("utf-8")},
@@ -162,14 +166,14 @@ class Generator(Record):
                 result = sandbox.exec(command)
                 sandbox.kill()
                 try:
-                    sandbox.get(FOUND, packed)
-                    text = _only_file(packed)
+                    sandbox.get(OUTPUT, packed)
+                    text = _read_only_file(packed)
                 except (FileNotFoundError, WorkspaceTooLarge) as error:
-                    raise TaskError(f"its generator left nothing readable. {_said(result)}") from error
-        return _generated(text, result), _said(result)
+                    raise TaskError(f"its generator left nothing readable. {_quote(result)}") from error
+        return _read_output(text, result), _quote(result)
 
     def _stage(self, repository: str, into: Path) -> None:
-        """The scripts that the generator may see: its own, and those beside `repo/`. Links are not followed."""
+        """Copy the scripts that the generator may see: its own, and those beside `repo/`. Links are not followed."""
         base = self.root / "run_differential_test"
         own = [f"repo/{repository}/start.py"]
         for name in [*own, *sorted(path.name for path in base.glob("*.py"))]:
@@ -178,7 +182,7 @@ class Generator(Record):
             target.write_text(self._text(f"run_differential_test/{name}"), "utf-8")
 
     def _text(self, name: str) -> str:
-        """A file of the checkout. Raises `TaskError` if any part of its path below the root is a link."""
+        """Read a file of the checkout. Raises `TaskError` if any part of its path below the root is a link."""
         path = self.root / name
         try:
             if path.resolve(strict=True) != self.root.resolve() / name:
@@ -191,14 +195,14 @@ class Generator(Record):
 def write_task(
     into: Path, repository: str, prompt: str, generated: Generated, head: dict[str, Any], reference: Path
 ) -> list[str]:
-    """Write a task folder at `into`, whole or not at all; what was there as a task before is replaced.
+    """Write a task folder at `into`, completely or not at all. An earlier task there is replaced.
 
-    `head`: `category`, and `[reference]` of `task.toml` but for its package; `reference`: the archive that it names.
+    `head`: `category`, and `[reference]` of `task.toml` without its package; `reference`: the archive of the package.
     Returns remarks for the user. Raises `TaskError` with file, line and reason.
     """
-    tool = next(iter(stated(prompt)), None)
+    tool = next(iter(find_names(prompt)), None)
     if tool is None:
-        raise TaskError("agent_prompt.txt does not say its CLI Tool Name.")
+        raise TaskError("agent_prompt.txt does not give its CLI Tool Name.")
     with tempfile.TemporaryDirectory(dir=into.parent, prefix=".importing-") as folder:
         place = Path(folder, "task")
         place.mkdir()
@@ -210,15 +214,15 @@ def write_task(
         if (into / "task.toml").is_file():
             shutil.rmtree(into)
         if into.exists():
-            raise TaskError(f"{into} is there and is no task: remove it, or choose another job.path.")
+            raise TaskError(f"{into} exists and is not a task: remove it, or choose another job.path.")
         place.rename(into)
     remarks = []
-    if not all(names(tool, case.command) for case in cases):
+    if not all(mentions(case.command, tool) for case in cases):
         renamed = f"the prompt names {tool!r} and not all cases call it"
         remarks.append(f"{renamed}: refused unless dataset.check_names=false")
     if generated.masks:
         remarks.append(
-            "its script masks outputs, which is not taken over: what varies from run to run decides nothing"
+            "its script masks outputs, which is not taken over: what varies from run to run is not judged"
         )
     return remarks
 
@@ -238,36 +242,38 @@ def _task_toml(tool: str, repository: str, generated: Generated, head: dict[str,
 
 
 def _table(values: dict[str, Any]) -> str:
-    # JSON's strings are TOML's, but for DEL and for escaped surrogates.
+    # JSON strings are TOML strings, except for DEL and escaped surrogates.
     return "".join(
         f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
         for key, value in values.items()
     )
 
 
-def _generated(text: bytes, result: ExecResult) -> Generated:
+def _read_output(text: bytes, result: ExecResult) -> Generated:
+    """Read the driver's output. Raises `TaskError`."""
     try:
         node = json.loads(text)
         if isinstance(node, dict) and "failed_class" in node:
             where = f"class {node['failed_class']}: " if node["failed_class"] else ""
-            raise TaskError(f"{where}its generator failed. {_said(result)}")
+            raise TaskError(f"{where}its generator failed. {_quote(result)}")
         return Generated.model_validate(node)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise TaskError(f"its generator yielded {where}: {first['msg']}. {_said(result)}") from error
+        raise TaskError(f"its generator yielded {where}: {first['msg']}. {_quote(result)}") from error
     except (ValueError, RecursionError) as error:
-        raise TaskError(f"its generator's output is no JSON ({error}). {_said(result)}") from error
+        raise TaskError(f"its generator's output is not JSON ({error}). {_quote(result)}") from error
 
 
-def _said(result: ExecResult) -> str:
+def _quote(result: ExecResult) -> str:
+    """Return how a generator ended and the end of its output."""
     ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
-    said = (result.stdout + result.stderr).strip()[-SAID:] or "nothing"
-    return f"It ended with {ending} and said: {said}"
+    output = (result.stdout + result.stderr).strip()[-MAX_QUOTE:] or "nothing"
+    return f"It ended with {ending} and printed: {output}"
 
 
 def _difference(first: Generated, second: Generated) -> str:
-    """Where two runs with one seed first differ."""
+    """Return the first difference of two runs with the same seed."""
     for number, (one, other) in enumerate(zip(first.cases, second.cases, strict=False), start=1):
         if one != other:
             keys = [key for key in one if one[key] != other.get(key)]
@@ -278,7 +284,7 @@ def _difference(first: Generated, second: Generated) -> str:
 
 
 def _script(command: str) -> str:
-    """What a shell is given, of `sh -c '..'`; else the command itself."""
+    """Return the script of `sh -c '..'`, or any other command itself."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -286,7 +292,8 @@ def _script(command: str) -> str:
     return words[-1] if words[1:-1] == ["-c"] else command
 
 
-def _only_file(packed: Path) -> bytes:
+def _read_only_file(packed: Path) -> bytes:
+    """Return the first file of an archive. Raises `FileNotFoundError`."""
     with tarfile.open(packed) as archive:
         for member in archive:
             if member.isreg() and (stream := archive.extractfile(member)):

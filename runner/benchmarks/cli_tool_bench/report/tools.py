@@ -1,4 +1,4 @@
-"""Sections on CLI-Tool-Bench's tools: their cost, files, speed and robustness, and where they fail."""
+"""Sections on the tools that agents wrote: cost, files, speed, robustness, and the phase in which cases ended."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import numpy as np
 
 from metrics import tool_bench
 from metrics.differential import Phase
-from runner.benchmarks.cli_tool_bench.report import figures as figures_tools
+from runner.benchmarks.cli_tool_bench.report import figures as tool_figures
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value, where
 from runner.report.findings import Findings
-from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
+from runner.report.sections_scores import Measure, cell_table, figure
 from runner.report.wording import short, usd
 
 _HUMAN = "human reference"
 _OVERHEAD: tuple[tuple[str, str, str | Callable[[float], str], str], ...] = (
-    ("steps", "steps", ".3g", "model calls answered, mean over the cell's valid trials; then the least and the most"),
-    ("prompt", "prompt", short, "tokens of input, caches included; those of spoiled tries of the same trial too"),
-    ("completion", "completion", short, "tokens of output"),
-    ("usd", "USD", usd, "as charged; unpriced trials are in none of the three"),
+    ("steps", "steps", ".3g", "model calls answered: mean over the cell's valid trials, then minimum and maximum"),
+    ("prompt", "prompt", short, "input tokens, including caches and failed tries of the same trial"),
+    ("completion", "completion", short, "output tokens"),
+    ("usd", "USD", usd, "as charged, without unpriced trials"),
 )  # fmt: skip
-"""Name of a figure in `tool_bench.overhead`, its title, how it is written and what it means."""
-_ENDS = {
+"""Name of a figure in `tool_bench.overhead`, its title, format and meaning."""
+_PHASES = {
     Phase.INSTALL: "not installed",
     Phase.NOT_FOUND: "not found",
     Phase.CRASH: "exit code",
@@ -35,28 +34,28 @@ _ENDS = {
     Phase.UNDECIDED: "undecided",
     Phase.PASSED: "passed",
 }
-
-_UNDECIDED = "right in all that the reference does the same each time, which its output or effects are not"
+"""Phase -> title of its column."""
+_UNDECIDED = "cases whose reference varies in its output or side effects, and which agree in everything else"
 
 of_tools = where(tool_bench.scored)
+"""Decorator of sections on datasets that score tools."""
 
 
 @of_tools
 def overhead(found: Findings) -> Section | None:
     """Show steps, tokens and USD of a trial (the paper's Table 3), and USD of its judge, if there is one."""
     table = tool_bench.overhead(found.trials)
-    measures = [Measure("trials", "trials", ".0f", "valid ones, every attempt: the denominator")]
+    measures = [Measure("trials", "trials", ".0f", "valid ones, of every attempt: the denominator")]
     for name, title, style, meaning in _OVERHEAD:
         mean = Measure(title, f"{name}_mean", style, meaning)
         measures += [mean, Measure("min", f"{name}_min", style), Measure("max", f"{name}_max", style)]
     if (table["unpriced"] > 0).any():
         measures.append(Measure("unpriced", "unpriced", ".0f", "of the trials"))
     if (table["judge_max"] > 0).any():
-        about_judge = "mean of a trial's questions to it, apart from the agent's"
+        about_judge = "mean cost of the judge model in a trial, apart from the agent's"
         measures.append(Measure("judge's USD", "judge_mean", usd, about_judge))
-    return Section(
-        "tool-overhead", "Tools: steps and cost", [cell_table("What a trial took", measures, table, found)]
-    )
+    table_of_cells = cell_table("Steps and cost of a trial", measures, table, found)
+    return Section("tool-overhead", "Tools: steps and cost", [table_of_cells])
 
 
 @of_tools
@@ -84,29 +83,29 @@ def files(found: Findings) -> Section | None:
     picture = Picture(
         "tool_files",
         "Files of each workspace: dots, with median and quartiles; hidden files and dependencies do not count. The "
-        f"axis ends at {figures_tools.MOST_FILES}: a star says what has more.",
+        f"axis ends at {tool_figures.MOST_FILES}; a star marks larger workspaces.",
         "Distributions of the number of files; their quartiles are in the table beneath.",
-        partial(figures_tools.files, sizes),
+        partial(tool_figures.files, sizes),
     )
     blocks: list[Block] = [picture, Table("Files of a tool", columns, rows), *_structure(found)]
     if not len(counts[None]):
-        blocks.append(Text("Nobody has counted the files of these references."))
+        blocks.append(Text("The files of these references have not been counted."))
     return Section("tool-files", "Tools: files", blocks)
 
 
 def _structure(found: Findings) -> list[Block]:
-    """Return a table of lines and depth; none if nobody measured them."""
+    """Return a table of lines and depth; nothing if they were not measured."""
     whose = {None: _HUMAN, **{at: found.names[at] for at in found.contenders.index}}
     lengths, depths = (tool_bench.sizes(found.trials, what) for what in ("lines", "depth"))
     rows = [
         [Value(name, float(place)),
-         *(figure(end, short) for end in _middle_and_end(lengths, at)),
-         *(figure(end, ".3g") for end in _middle_and_end(depths, at))]
-        for place, (at, name) in enumerate(whose.items()) if any(len(of.get(at, ())) for of in (lengths, depths))
+         *(figure(value, short) for value in _median_and_max(lengths, at)),
+         *(figure(value, ".3g") for value in _median_and_max(depths, at))]
+        for place, (at, name) in enumerate(whose.items()) if any(len(sizes.get(at, ())) for sizes in (lengths, depths))
     ]  # fmt: skip
     columns = [
         Column("whose", text=True),
-        Column("lines, median", "of the files counted above; of a reference its code alone"),
+        Column("lines, median", "of the files counted above; for a reference, of its code alone"),
         Column("max"),
         Column("depth, median", "folders above the deepest of those files"),
         Column("max"),
@@ -114,9 +113,9 @@ def _structure(found: Findings) -> list[Block]:
     return [Table("Size and structure of a tool", columns, rows)] if rows else []
 
 
-def _middle_and_end(of: Mapping[str | None, np.ndarray], at: str | None) -> tuple[float, float]:
+def _median_and_max(sizes: Mapping[str | None, np.ndarray], at: str | None) -> tuple[float, float]:
     """Return median and maximum; NaN if there are no values."""
-    values = of.get(at, ())
+    values = sizes.get(at, ())
     return (float(np.median(values)), float(np.max(values))) if len(values) else (nan, nan)
 
 
@@ -132,18 +131,18 @@ def runtimes(found: Findings) -> Section | None:
         Measure("tasks", "tasks", ".0f",
                 "in which every cell shown has cases that both sides finished: the denominator"),
         Measure("reference, ms", "reference", ".1f",
-                "mean of a case, of those that this cell's tool finished too"),
+                "mean over the cases that this cell's tool finished too"),
         Measure("tool, ms", "candidate", ".1f", "mean of the same cases"),
         Measure("relative", "relative", ".2f",
-                "tool / reference; below 1 the tool is faster. The reference's times are kept, and may be of another "
-                "hour"),
+                "tool / reference; below 1 the tool is faster. The reference's times are stored, and may be from "
+                "another hour"),
         Measure("CPU", "cpu", ".2f",
                 "processor time of tool / of reference: median over a task's cases, mean over the tasks"),
     )  # fmt: skip
-    left = [name for at, name in found.names.items() if at in cells.index and at not in table.index]
+    absent = [name for at, name in found.names.items() if at in cells.index and at not in table.index]
     blocks: list[Block] = [cell_table("Run time of a case, on common tasks", measures, table, found)]
-    if left:
-        blocks.append(Text(f"Not shown, for want of a case that their tools finished: {'; '.join(left)}."))
+    if absent:
+        blocks.append(Text(f"Not shown, as their tools finished no case: {'; '.join(absent)}."))
     return Section("tool-runtime", "Tools: speed", blocks)
 
 
@@ -152,10 +151,10 @@ def robustness(found: Findings) -> Section | None:
     """Show cases that should succeed, and cases that should fail (section 5.1)."""
     succeeds = "share of the reference's successes in which the tool succeeds too; mean over trials"
     fails = "share of the reference's failures in which the tool fails too, by itself; mean over trials"
-    those = "valid ones whose task has such cases: the denominator of the column before"
+    trials = "valid ones whose task has such cases: the denominator of the column before"
     measures = (
         Measure("positive", "positive", ".1%", succeeds),
-        Measure("trials", "positive_trials", ".0f", those),
+        Measure("trials", "positive_trials", ".0f", trials),
         Measure("negative", "negative", ".1%", fails),
         Measure("trials", "negative_trials", ".0f"),
     )
@@ -173,24 +172,27 @@ def funnel(found: Findings) -> Section | None:
         return None
     if not counts[Phase.UNDECIDED].any():
         counts = counts.drop(columns=Phase.UNDECIDED)
-    shares = counts.div(counts.sum(axis=1), axis=0)
-    names = [_ENDS[Phase(phase)] for phase in counts.columns]
-    columns = [AGENT, MODEL, Column("cases", "valid ones of all valid trials: the denominator")]
-    columns += [Column(name, _UNDECIDED if name == "undecided" else "") for name in names]
-    values = lines(counts)
-    rows = [
-        [*about(found.cells.loc[at], found), figure(sum(of.values()), ".0f"),
-         *(figure(share, ".1%") for share in lines(shares)[at].values())]
-        for at, of in values.items()
-    ]  # fmt: skip
+    totals = counts.sum(axis=1)
+    shares = counts.div(totals, axis=0)
+    names = [_PHASES[Phase(phase)] for phase in counts.columns]
+    measures = [Measure("cases", "cases", ".0f", "valid ones of all valid trials: the denominator")]
+    measures += [
+        Measure(_PHASES[phase], phase, ".1%", _UNDECIDED if phase is Phase.UNDECIDED else "")
+        for phase in map(Phase, counts.columns)
+    ]
+    table = cell_table("Where cases ended", measures, shares.assign(cases=totals), found)
     picture = Picture(
         "tool_funnel",
-        "Share of valid cases by the phase in which they ended, the first in which it differs from the reference.",
+        "Share of valid cases by the phase in which they ended: the first that differs from the reference.",
         "Bars of shares by phase; their values are in the table beneath.",
         partial(figures.stacked, shares.rename(index=found.names), names, "valid cases", ".0%", 1.0),
     )
-    blocks: list[Block] = [picture, Table("Where cases ended", columns, rows)]
+    blocks: list[Block] = [picture, table]
     if quarantined := tool_bench.unstable(found.trials):
         tasks = ", ".join(f"{task} ({count})" for task, count in quarantined.items())
-        blocks.append(Text(f"Count only for what their reference does the same each time: cases of {tasks}."))
+        blocks.append(
+            Text(
+                f"Cases whose reference varies count only for what it does the same each time, by task: {tasks}."
+            )
+        )
     return Section("tool-funnel", "Tools: where cases ended", blocks)

@@ -1,4 +1,4 @@
-"""`job=import_cli_tool_bench`, as a user runs it, over a checkout in miniature with generators that misbehave."""
+"""`job=import_cli_tool_bench` on the command line, over a small checkout with generators that misbehave."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from runner.__main__ import main
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
-from runner.benchmarks.cli_tool_bench.importing import Generated, Generator
+from runner.benchmarks.cli_tool_bench.published import Generated, Generator
 from runner.benchmarks.sources.references import fetch, solution
 from runner.benchmarks.sources.task_files import tree_digest
 from runner.benchmarks.sources.task_toml import read_toml
@@ -27,8 +27,8 @@ SEED, CASES = 7, 3
 GOOD = "someone/tally"
 
 
-def _at_fault(fault: str) -> str:
-    """A good generator but for the second case of its second class."""
+def _faulty(fault: str) -> str:
+    """Return a generator that is good except for the second case of its second class."""
     return f"if category.name == 'LOG' and i == 1: {fault}\n{authors.BODY}"
 
 
@@ -41,11 +41,11 @@ os._exit(0)"""
 ENDLESS = "bad/endless"
 MISBEHAVING = {
     "bad/forger": FORGED,
-    "bad/raising": _at_fault(
+    "bad/raising": _faulty(
         "print('\\x1b[2J'); raise OSError(os.listdir('/sys/class/net'), os.getuid() == 0)"
     ),
     "bad/restless": authors.BODY + "\nfiles['x'] = str(random.SystemRandom().random())",
-    "bad/swallowing": _at_fault("undefined_name"),
+    "bad/swallowing": _faulty("undefined_name"),
     "bad/empty": "undefined_name",
     ENDLESS: "while True: pass",
     "bad/nul": authors.BODY + "\nif i == 2: command += '\\0'",
@@ -53,7 +53,7 @@ MISBEHAVING = {
 
 
 def _import(checkout: Path, into: str, *words: str, seed: int = SEED) -> list[str]:
-    """The command line."""
+    """Return the command line."""
     return [
         "job=import_cli_tool_bench",
         f"job.root={checkout}",
@@ -67,7 +67,7 @@ def _import(checkout: Path, into: str, *words: str, seed: int = SEED) -> list[st
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One good repository, and one for each way to be bad."""
+    """Make a checkout with one good repository, and a bad one for each defect."""
     root = authors.checkout(tmp_path_factory.mktemp("authors") / "checkout")
     authors.add(root, GOOD)
     for name, body in MISBEHAVING.items():
@@ -85,14 +85,14 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def imported(checkout: Path) -> Path:
-    """The good repository's task."""
+    """Import the good repository, and return its task folder."""
     words = [f"job.repositories=[{GOOD}]", f"job.categories={checkout}/categories.yaml"]
     assert main(_import(checkout, "imported", *words)) == 0
     return checkout.with_name("imported") / "someone__tally"
 
 
 @pytest.mark.docker
-def test_a_repository_becomes_a_task_that_the_dataset_takes(imported: Path, tmp_path: Path) -> None:
+def test_a_repository_becomes_a_task_of_the_dataset(imported: Path, tmp_path: Path) -> None:
     tool = read_toml(imported / "task.toml", ToolTask)
     assert (tool.tool, tool.language, tool.category, tool.install) == (
         "tally",
@@ -119,7 +119,7 @@ def test_a_repository_becomes_a_task_that_the_dataset_takes(imported: Path, tmp_
 
 
 @pytest.mark.docker
-def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_cases(
     checkout: Path, imported: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [f"job.repositories=[{GOOD}]", f"job.categories={checkout}/categories.yaml"]
@@ -135,44 +135,46 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_cases(
 
 @pytest.fixture(scope="module")
 def failed(checkout: Path, common: Path) -> dict[str, str]:
-    """What a user reads of each bad repository."""
-    said: dict[str, str] = json.loads(once(common / "imports.json", lambda: json.dumps(_said_of(checkout))))
-    return said
+    """Import each bad repository once for all workers. Returns name -> error message."""
+    messages: dict[str, str] = json.loads(
+        once(common / "imports.json", lambda: json.dumps(_import_bad_ones(checkout)))
+    )
+    return messages
 
 
-def _said_of(checkout: Path) -> dict[str, str]:
+def _import_bad_ones(checkout: Path) -> dict[str, str]:
     names = {*MISBEHAVING, "bad/unreferenced", "bad/listed-only"}
-    said: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for some, seconds in ((names - {ENDLESS}, 60), ({ENDLESS}, 2)):
         words = [f"job.repositories=[{','.join(some)}]", f"job.seconds={seconds}"]
         with redirect_stderr(StringIO()) as errors:
             assert main(_import(checkout, "failed", *words)) == 2
         assert not list(checkout.with_name("failed").iterdir())
         _, _, text = errors.getvalue().partition(f"{len(some)} were not imported:\n")
-        said |= {name: text.partition(f"{name}: ")[2].partition("\nbad/")[0] for name in some}
-    return said
+        messages |= {name: text.partition(f"{name}: ")[2].partition("\nbad/")[0] for name in some}
+    return messages
 
 
 @pytest.mark.docker
 @pytest.mark.parametrize(
     ("name", "reasons"),
     [
-        # It had no network but the loopback, no root; and its escape sequence is shown, not sent.
+        # No network but the loopback, no root, and the escape sequence is printed in escaped form.
         (
             "raising",
             ("class LOG: its generator failed", "Traceback", "\\x1b[2J\n", "OSError: [Errno ['lo']] False"),
         ),
-        ("swallowing", ("class LOG: 2 cases came, and 3 are due", "Warning: LOG: name 'undefined_name'")),
+        ("swallowing", ("class LOG: 2 cases instead of 3", "Warning: LOG: name 'undefined_name'")),
         ("restless", ("cases.jsonl, line 1: class COUNT: two runs differ in files", "seed does not fix it")),
         ("forger", ("cases.jsonl, line 1: files: file '../../etc/cron.d/x' is not a path below",)),
         ("nul", ("cases.jsonl, line 3: command: a NUL byte",)),
-        ("empty", ("no case came", "Warning: COUNT: name 'undefined_name'")),
+        ("empty", ("its generator yields no case", "Warning: COUNT: name 'undefined_name'")),
         ("endless", ("left nothing readable. It ended with deadline",)),
-        ("unreferenced", ("its reference is not here: git clone https://code.example/someone/tally.git /",)),
+        ("unreferenced", ("its reference is missing: git clone https://code.example/someone/tally.git /",)),
         ("listed-only", ("start.py cannot be read",)),
     ],
 )
-def test_what_is_not_imported_is_named_with_its_reason(
+def test_a_repository_that_is_not_imported_is_reported_with_the_reason(
     failed: dict[str, str], name: str, reasons: tuple[str, ...]
 ) -> None:
     for reason in reasons:
@@ -198,7 +200,7 @@ def _generated(image: str = "node:latest", *commands: str) -> Generated:
         (["cd /repo/repo_to_be_tested/tools/it && go install ."], "(cd tools/it && go install .)"),
     ],
 )
-def test_installations_as_the_authors_write_them(commands: list[str], install: str) -> None:
+def test_installations_of_the_authors_are_understood(commands: list[str], install: str) -> None:
     assert _generated("golang:latest", *commands).install == install
 
 
@@ -210,7 +212,7 @@ def test_an_installation_that_is_not_understood_is_refused(command: str) -> None
 
 def test_an_unknown_language_is_refused() -> None:
     assert _generated("registry.example/node:20").language == "javascript"
-    with pytest.raises(TaskError, match=r"'rust:latest' is of none of python, node, golang"):
+    with pytest.raises(TaskError, match=r"'rust:latest' is for none of python, node, golang"):
         assert not _generated("rust:latest").language
 
 
@@ -235,15 +237,15 @@ def test_a_link_out_of_the_checkout_is_not_followed(tmp_path: Path, part: str) -
 
 
 def _read(generator: Generator) -> None:
-    """All that is read of a repository before anything starts."""
+    """Read a repository as far as possible before a sandbox starts."""
     generator.prompt(GOOD)
     generator.generate(GOOD, Image(id="", reference=""), LocalSandboxes())
 
 
-def test_what_is_no_checkout_is_said_before_anything_starts(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_checkout_is_reported_before_anything_starts(tmp_path: Path) -> None:
     with redirect_stderr(StringIO()) as errors:
         assert main(_import(tmp_path / "nothing", "out")) == 2
-    assert "is no checkout of CLI-Tool-Bench" in errors.getvalue()
+    assert "is not a checkout of CLI-Tool-Bench" in errors.getvalue()
     root = authors.checkout(tmp_path / "checkout")
     with redirect_stderr(StringIO()) as errors:
         assert main(_import(root, "out", "job.repositories=[no/such]")) == 2
@@ -251,10 +253,10 @@ def test_what_is_no_checkout_is_said_before_anything_starts(tmp_path: Path) -> N
     (root / "run_differential_test" / "full_name.txt").write_text("../../etc\n")
     with redirect_stderr(StringIO()) as errors:
         assert main(_import(root, "out")) == 2
-    assert "'../../etc' is no OWNER/REPOSITORY" in errors.getvalue()
+    assert "'../../etc' is not OWNER/REPOSITORY" in errors.getvalue()
 
 
-def test_generators_never_run_on_this_machine_itself(tmp_path: Path) -> None:
+def test_generators_never_run_outside_a_container(tmp_path: Path) -> None:
     root = authors.checkout(tmp_path / "checkout")
     authors.add(root, GOOD)
     with redirect_stderr(StringIO()) as errors:
