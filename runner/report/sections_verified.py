@@ -24,12 +24,10 @@ def verification(found: Findings) -> Section | None:
         "verdict (dataset.verifier.again=pristine) runs the tests in the task's own image with the agent's work "
         "laid over it, without what the agent changed in system paths."
     )
-    return Section(
-        "verification", "How verdicts came about", [_of_cells(found), _of_trials(found, listed), note]
-    )
+    return Section("verification", "How verdicts came about", [_cells(found), _trials(found, listed), note])
 
 
-def _of_cells(found: Findings) -> Table:
+def _cells(found: Findings) -> Table:
     """Return how many passes and trials of each cell have which condition."""
     columns = (
         AGENT,
@@ -56,7 +54,7 @@ def _of_cells(found: Findings) -> Table:
     return Table("How verdicts came about", columns, rows)
 
 
-def _of_trials(found: Findings, listed: pd.DataFrame) -> Table:
+def _trials(found: Findings, listed: pd.DataFrame) -> Table:
     """Return the trials whose verdict has a condition, with the changed paths."""
     columns = (
         AGENT,
