@@ -102,7 +102,7 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     scores = _scores(left, right)
     signed = [METRICS[side.metric] * column for side, column in zip((left, right), scores, strict=True)]
     comparable = left.metric == right.metric or {left.metric, right.metric} <= _SHARES
-    found = agreement(*signed)
+    found = agreement(signed[0], signed[1])
     if not comparable:
         units = f"{left.metric} and {right.metric} have different units, so no MAE"
         found = found._replace(mae=math.nan, why="; ".join(filter(None, [found.why, units])))

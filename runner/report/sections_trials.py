@@ -223,17 +223,10 @@ def _pass_curve(found: Findings) -> Table:
         "chance that k of a task's valid attempts hold a pass, mean over planned tasks; a lower bound where fewer "
         "than k are valid"
     )
-    columns = [
-        AGENT,
-        MODEL,
-        *(Column(f"pass@{k}", "" if at else about_k) for at, k in enumerate(curve.columns)),
+    measures = [
+        Measure(f"pass@{k}", str(k), about="" if at else about_k) for at, k in enumerate(curve.columns)
     ]
-    rates = lines(curve)
-    rows = [
-        [*about(cell, found), *(figure(rates[name][k]) for k in curve.columns)]
-        for name, cell in lines(found.cells).items()
-    ]
-    return Table("Passed in k attempts", columns, rows)
+    return cell_table("Passed in k attempts", measures, curve.rename(columns=str), found)
 
 
 def caches(found: Findings) -> Section | None:
