@@ -1,4 +1,4 @@
-"""What every test starts from."""
+"""Fixtures and settings of all tests."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from runner.report.findings import Findings
 
 os.environ.update(QUIET)
-os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have one, by which every table would be narrower
-# An example that waits for a busy machine breaks no law.
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it for its workers, which would make every table narrower
+# An example may wait for a busy machine.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
-# Tests end programs by these, and what started this one may ignore them: so does `sh -c 'make test &'`.
+# Tests send these signals to programs, and a parent such as `sh -c 'make test &'` may have set them to be ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
-# What is imported and collected lives to the end; looking in it for garbage is a fifth of the time that it takes.
+# Imported modules and collected tests live to the end; garbage collection would take a fifth of their time.
 gc.disable()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests marked `serial` begin: later, all other workers would stand still until the last of them has ended."""
+    """Put tests marked `serial` first. Later, all other workers would wait until the last of them has ended."""
     items.sort(key=lambda item: not item.get_closest_marker("serial"))
 
 
@@ -50,10 +50,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Under xdist a test marked `serial` runs while no other worker runs any.
+    """Run a test marked `serial` while no other worker of xdist runs one.
 
-    A readers-writer lock, taken through a turnstile so that a waiting serial test is not overtaken for ever. It is
-    outermost, so waiting does not count towards a test's timeout.
+    The lock is a readers-writer lock, taken through a turnstile so that a waiting serial test is not overtaken forever.
+    This hook is the outermost, so waiting does not count towards a test's timeout.
     """
     if not hasattr(item.config, "workerinput"):
         return (yield)
@@ -67,14 +67,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def common(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all workers have in common, for what is found by its content and made but once."""
+    """Return a folder that all workers share, for files that are made once and found by their content."""
     here = tmp_path_factory.getbasetemp()
     return here.parent if hasattr(request.config, "workerinput") else here
 
 
 @pytest.fixture
 def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """`python -m runner ARGUMENT...` as its own process in an empty folder."""
+    """Run `python -m runner ARGUMENT...` as its own process in an empty folder."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -92,7 +92,7 @@ def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture
 def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Door:
-    """The command line, called from a folder of the test's own."""
+    """Call the command line from a folder of the test's own."""
     monkeypatch.chdir(tmp_path)
     return Door(tmp_path, monkeypatch, capsys)
 

@@ -1,1 +1,1 @@
-"""From what was typed to frozen cells: arguments, help, composition and configuration."""
+"""The command line: check the arguments, answer questions, and turn a composed configuration into frozen cells."""

@@ -59,7 +59,7 @@ def compose(words: Sequence[str]) -> list[DictConfig]:
 
 
 def answer(words: Sequence[str]) -> None:
-    """Let Hydra answer a question such as `--cfg job`. Raises `SystemExit` when Hydra has said what is wrong."""
+    """Let Hydra answer a question such as `--cfg job`. Raises `SystemExit` after Hydra has reported an error."""
     typed = sys.argv
     sys.argv = [typed[0], *words]
     try:

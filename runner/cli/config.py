@@ -37,8 +37,9 @@ from runner.terminal.suggestions import suggest
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
 
 _PER_CELL = (*AXES, "attempts")
-_OF_KEY = re.compile(r"(^|\.)(api_)?key_env$")
-_OF_SCORING = re.compile(r"[+~]*scoring\b(?:\.(?P<key>[\w.]+)=)?")
+"""Keys in which cells of one sweep may differ."""
+_KEY_VARIABLE = re.compile(r"(^|\.)(api_)?key_env$")
+_SCORING_WORD = re.compile(r"[+~]*scoring\b(?:\.(?P<key>[\w.]+)=)?")
 
 
 def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
@@ -50,19 +51,19 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
         raise ConfigError("Nothing to run: a pattern such as glob(...) matches no option.")
     nodes = [_resolved(config) for config in configs]
     for node in nodes:
-        _well_placed(node)
-    _same_settings(nodes)
+        _check_placement(node)
+    _check_same_settings(nodes)
     scorings = _scorings(nodes)
-    _keep_keys(nodes, typed)
+    _check_env(nodes, typed)
     cells = _cells(nodes, build(nodes[0].get("pricing"), "pricing", Pricing))
     shared = {key: value for key, value in nodes[0].items() if key not in _PER_CELL}
     shared |= {"name": shared.get("name") or _name(cells), "scoring": scorings[0]}
-    asked = len(scorings) > 1 or any(_OF_SCORING.match(word) for word in typed)
+    is_typed = len(scorings) > 1 or any(_SCORING_WORD.match(word) for word in typed)
     sweep = Sweep(
         cells=cells,
         settings=build(shared, "", Settings),
         composed=tuple(OmegaConf.to_container(config) for config in configs),
-        scorings=scorings if asked else (),
+        scorings=scorings if is_typed else (),
         scoring_keys=_keys_of_scoring(typed),
         named=bool(nodes[0].get("name")),
     )
@@ -74,9 +75,9 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
     if sweep.settings.dry_run and not sweep.settings.job.plans:
         raise ConfigError("dry_run=true shows what would be run, and this job runs no trial: leave it out.")
     if sweep.settings.job.needs_keys and not sweep.settings.dry_run:
-        _require_keys(cells)
+        _check_keys(cells)
     if sweep.settings.sweep_budget.usd is not None:
-        _require_prices(cells)
+        _check_prices(cells)
     return sweep
 
 
@@ -136,7 +137,7 @@ def _scorings(nodes: Sequence[dict[str, Any]]) -> tuple[Scoring, ...]:
 
 def _keys_of_scoring(typed: Sequence[str]) -> tuple[str, ...]:
     """Return the typed keys of the scoring; none if a whole scoring was typed, or if only a preset sets it."""
-    found = [match["key"] for word in typed if (match := _OF_SCORING.match(word))]
+    found = [match["key"] for word in typed if (match := _SCORING_WORD.match(word))]
     return tuple(key for key in found if key) if all(found) else ()
 
 
@@ -162,7 +163,7 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
 
             model = sealed(model)
         if agent.uses_model:
-            _require_needs(agent, model)
+            _check_needs(agent, model)
         model, prices = priced(model, budget, pricing) if agent.uses_model else (NO_MODEL, "")
         values = {"agent": agent, "model": model, "dataset": dataset, "budget": budget, "prices": prices}
         cell = build({**values, "attempts": node.get("attempts")}, "", Cell)
@@ -198,11 +199,11 @@ def _with_judge(node: dict[str, Any], pricing: Pricing) -> dict[str, Any]:
 
 
 def to_yaml(composed: Iterable[dict[str, Any]]) -> str:
-    """Return what Hydra composed, as a YAML document per job."""
+    """Return configurations that Hydra composed, as a YAML document per cell."""
     return yaml.safe_dump_all(composed, sort_keys=False, allow_unicode=True)
 
 
-def _well_placed(node: dict[str, Any]) -> None:
+def _check_placement(node: dict[str, Any]) -> None:
     """Raise `ConfigError` for a file meant for the whole configuration that landed in a node of its own."""
     for group in ("experiment", "agent_model"):
         if group in node:
@@ -211,21 +212,21 @@ def _well_placed(node: dict[str, Any]) -> None:
             )
 
 
-def _keep_keys(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
+def _check_env(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
     """Raise `ConfigError` if `dataset.env` names the variable of an API key of any option, chosen or not."""
-    asked = [name for node in nodes for name in dict(leaves(node)).get("dataset.env") or ()]
-    if not asked:
+    names = [name for node in nodes for name in dict(leaves(node)).get("dataset.env") or ()]
+    if not names:
         return
     known = [*nodes, *option_nodes(config_folders(typed))]
-    keys = {value for node in known for path, value in leaves(node) if _OF_KEY.search(path)}
-    if secret := sorted(keys.intersection(asked)):
+    keys = {value for node in known for path, value in leaves(node) if _KEY_VARIABLE.search(path)}
+    if secret := sorted(keys.intersection(names)):
         raise ConfigError(
             f"dataset.env: {secret[0]} is where a provider's key is, which no sandbox ever gets: leave it out. "
             "Agents reach their model through the gateway."
         )
 
 
-def _same_settings(nodes: Sequence[dict[str, Any]]) -> None:
+def _check_same_settings(nodes: Sequence[dict[str, Any]]) -> None:
     """Raise `ConfigError` if cells differ in what a sweep has once."""
     first = dict(leaves(nodes[0]))
     for node in nodes[1:]:
@@ -256,7 +257,7 @@ def _name(cells: Sequence[Cell]) -> str:
 
 
 def _fitted(kind: Any, key: str, value: Any) -> Any:
-    """Return a value as its field means it.
+    """Return a value in the form that its field needs.
 
     Paths become absolute, so that nothing depends on the current directory. Numbers become text where a mapping holds
     text, as for environment variables.
@@ -284,7 +285,7 @@ def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
     return f"{where.rstrip('.')}: {fault['msg'].removeprefix('Value error, ')}{got}."
 
 
-def _require_prices(cells: Sequence[Cell]) -> None:
+def _check_prices(cells: Sequence[Cell]) -> None:
     """Raise `ConfigError` for a paid model without a price, since a cap on USD could not be counted."""
     for model in (cell.model for cell in cells):
         if model.backend == "provider" and not model.prices.known:
@@ -294,7 +295,7 @@ def _require_prices(cells: Sequence[Cell]) -> None:
             )
 
 
-def _require_needs(agent: Agent, model: Model) -> None:
+def _check_needs(agent: Agent, model: Model) -> None:
     """Raise `ConfigError` if the model lacks a field that the agent needs."""
     for field in agent.needs:
         if getattr(model, field) is None:
@@ -304,7 +305,7 @@ def _require_needs(agent: Agent, model: Model) -> None:
             )
 
 
-def _require_keys(cells: Sequence[Cell]) -> None:
+def _check_keys(cells: Sequence[Cell]) -> None:
     """Raise `ConfigError` unless the API key of every model that will be called is set."""
     if absent := absent_keys(cells):
         lines = [

@@ -19,7 +19,7 @@ INTRODUCTION = """\
 Assay compares coding agents: it runs each agent CLI with each model on each task in a sandbox, judges what is left
 there, and scores success, tokens, money and failures together. Without an argument it runs one agent with a scripted
 model on nine small tasks."""
-USAGE = "Usage: python -m runner [-m] [GROUP=OPTION ...] [KEY=VALUE ...]"
+SYNOPSIS = "Usage: python -m runner [-m] [GROUP=OPTION ...] [KEY=VALUE ...]"
 
 EXAMPLES = {
     "": "one cell, needs no API key",
@@ -49,7 +49,7 @@ EXAMPLES = {
     "job=spec_coverage job.path=PACKAGE job.document=start.md": "what a document leaves out",
     "agent=codex model=cassette model.path=DIR": "replay what a run with record=DIR recorded",
 }
-"""Words after the program's name -> what they do."""
+"""Words after the program's name -> their effect."""
 
 HINTS = """\
 Options of your own are files conf/GROUP/NAME.yaml below the folder where you are; they are found first. The same
@@ -102,7 +102,7 @@ def answer(argv: Sequence[str]) -> str | None:
 def overview() -> str:
     """Return the whole command line on one page, with the order, defaults and comments of `config.yaml`."""
     rows, columns = _rows(), _columns()
-    lines = [_prose(INTRODUCTION), "", wrapped(USAGE, columns), "", "Groups (* is the default)"]
+    lines = [_prose(INTRODUCTION), "", wrapped(SYNOPSIS, columns), "", "Groups (* is the default)"]
     for group in (key for key in rows if key in groups() and not _is_derived(rows[key])):
         lines.append(wrapped(f"  {group}: {rows[group]['comment']}", columns))
         marked = {
@@ -111,11 +111,11 @@ def overview() -> str:
         }
         lines += _listed(marked, columns)
     lines += ["", "Keys of the run (those of a group: --help GROUP=OPTION)"]
-    given = {f"    {key}": comment for name in scalars() for key, comment in _given(rows[name]).items()}
-    lines += _listed(given, columns, _KEYS)
+    keys = {f"    {key}": comment for name in scalars() for key, comment in _comments(rows[name]).items()}
+    lines += _listed(keys, columns, _KEYS)
     lines += ["", "Examples", *(line for each in EXAMPLES.items() for line in _example(*each, columns))]
     lines += ["", _prose(HINTS), *(f"  {line}" for line in COMPLETION)]
-    lines += ["", "Exit codes", *_listed({f"  {code}": what for code, what in EXIT_CODES.items()}, columns)]
+    lines += ["", "Exit codes", *_listed({f"  {code}": text for code, text in EXIT_CODES.items()}, columns)]
     return "\n".join(lines)
 
 
@@ -141,7 +141,7 @@ def _listed(entries: Mapping[str, str], columns: int, at: int = 0) -> list[str]:
     return lines
 
 
-def _example(words: str, what: str, columns: int) -> list[str]:
+def _example(words: str, text: str, columns: int) -> list[str]:
     """Return a command, broken as a shell takes it, and its text beside or below it."""
     command = textwrap.wrap(
         f"python -m runner {words}".rstrip(), columns - 4, break_long_words=False, break_on_hyphens=False
@@ -149,16 +149,16 @@ def _example(words: str, what: str, columns: int) -> list[str]:
     command = [*(f"{line} \\" for line in command[:-1]), command[-1]]
     lines = [f"  {command[0]}", *(f"    {line}" for line in command[1:])]
     at = min(60, columns // 2)
-    if len(command) == 1 and len(lines[0]) < at and at + len(what) <= columns:
-        return [f"{lines[0]:<{at}}{what}"]
-    return [*lines, *textwrap.wrap(what, columns, initial_indent=" " * 8, subsequent_indent=" " * 8)]
+    if len(command) == 1 and len(lines[0]) < at and at + len(text) <= columns:
+        return [f"{lines[0]:<{at}}{text}"]
+    return [*lines, *textwrap.wrap(text, columns, initial_indent=" " * 8, subsequent_indent=" " * 8)]
 
 
 def topic(word: str) -> str:
     """Return help on a key of the run, a group, or an option: its file and the keys that the file leaves out."""
     group, _, option = word.partition("=")
     if group in scalars():
-        return "\n".join(f"{key:<26} {comment}" for key, comment in _given(_rows()[group]).items())
+        return "\n".join(f"{key:<26} {comment}" for key, comment in _comments(_rows()[group]).items())
     if group not in groups():
         raise ConfigError(f"no help on '{word}'. {suggest(group, [*groups(), *scalars()])}")
     files = options(group)
@@ -172,7 +172,7 @@ def topic(word: str) -> str:
         raise ConfigError(f"unknown {group} '{option}'. {suggest(option, files)}")
     file = files[option]
     place = f"# conf/{group}/{file.name}{OWN if _is_own(file) else ''}"
-    return f"{place}\n{file.read_text().rstrip()}{_unspelt(file, group)}"
+    return f"{place}\n{file.read_text().rstrip()}{_other_keys(file, group)}"
 
 
 def _is_own(file: Path) -> bool:
@@ -195,7 +195,7 @@ def _is_derived(row: re.Match[str]) -> bool:
     return row["value"].startswith("${")
 
 
-def _given(row: re.Match[str]) -> dict[str, str]:
+def _comments(row: re.Match[str]) -> dict[str, str]:
     """Return the comment of a key with its default, and of each key that its mapping spells out below."""
     block = _BLOCK.match(row.string, row.end())
     nested = _NESTED.finditer(block[0] if block else "")
@@ -208,8 +208,8 @@ def _short(value: str) -> str:
     return value if len(value) <= _KEYS else value.partition(",")[0] + ", ...}"
 
 
-def _unspelt(file: Path, group: str) -> str:
-    """Return a line on the keys that an option takes and its file leaves out; empty if there are none."""
+def _other_keys(file: Path, group: str) -> str:
+    """Return a comment on the keys that an option takes and its file leaves out; empty if there are none."""
     folders = config_folders()
     kind = target_of(file, group, folders)
     spelled = {key for node in lineage(file, folders) for key in node}

@@ -1,4 +1,4 @@
-"""Names that configuration, and the sweeps of version 0.1, may still use for classes that moved."""
+"""Earlier names of classes that moved, which configurations and sweeps of version 0.1 may still use."""
 
 from __future__ import annotations
 

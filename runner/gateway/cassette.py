@@ -66,7 +66,7 @@ def tape(folder: Path, cell: str, task: str, attempt: int) -> Path:
     return folder / cell / re.sub(r"[^\w.-]", "_", task) / f"{attempt}.jsonl"
 
 
-def record(folder: Path, into: Path) -> None:
+def write_tape(folder: Path, path: Path) -> None:
     """Write the tape of a trial's folder: its own answered calls in the order of arrival, then those that it shared.
 
     Writes nothing if the folder has no calls. Raises `OutputsError`.
@@ -77,7 +77,7 @@ def record(folder: Path, into: Path) -> None:
     numbered = (call.model_copy(update={"index": number}) for number, call in answered)
     if ledgers:
         lines = (call.model_dump_json(ensure_ascii=True) + "\n" for call in numbered)
-        write_atomically(into, "".join(lines).encode())
+        write_atomically(path, "".join(lines).encode())
 
 
 def find(model: Model, agent: str, dataset: str, task: str, attempt: int) -> Path:

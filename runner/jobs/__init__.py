@@ -1,1 +1,1 @@
-"""What the one door can do: one class a `job=`, each with `run(sweep) -> exit code`."""
+"""Jobs of the command line (`job=`) that know no benchmark: one class for each, whose `run` returns the exit code."""

@@ -1,9 +1,10 @@
-"""`job=calibrate`: from finished trials to a tiers file that `scoring.tiers=` takes (AgentMeter sections 3.4, 4.2)."""
+"""`job=calibrate`: make a tiers file for `scoring.tiers=` from finished trials (AgentMeter sections 3.4, 4.2)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
@@ -13,6 +14,11 @@ from runner.sweeps.cells import Job, Sweep
 from runner.sweeps.tiers import TiersFile
 from runner.sweeps.yaml_files import write_yaml
 from runner.terminal.escaping import width, wrapped
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from runner.report.sources import Source
 
 
 class Calibrate(Job):
@@ -31,7 +37,7 @@ class Calibrate(Job):
 
     @field_validator("inputs", mode="before")
     @classmethod
-    def _one_is_several(cls, inputs: object) -> object:
+    def _as_sequence(cls, inputs: object) -> object:
         return (inputs,) if isinstance(inputs, str) else inputs
 
     @field_validator("quantiles")
@@ -47,22 +53,14 @@ class Calibrate(Job):
         Raises `ConfigError` for inputs that do not exist and a file that does, and `TableError` for trials that cannot
         be calibrated on.
         """
-        import pandas as pd  # noqa: PLC0415 - and what follows brings it
-
-        from metrics.calibration import TIERS, calibrate, effort  # noqa: PLC0415
-        from metrics.checks import check  # noqa: PLC0415
+        from metrics.calibration import TIERS, calibrate, effort  # noqa: PLC0415 - brings pandas
         from metrics.table import valid  # noqa: PLC0415
-        from runner.report.competing import without_bounds  # noqa: PLC0415
         from runner.report.sources import read_source  # noqa: PLC0415
 
         if not self.inputs:
             raise ConfigError("Which trials? Add inputs=[SWEEP,...]: names, folders, or files of trials.")
         sources = [read_source(word, sweep.settings.outputs) for word in self.inputs]
-        parts = [without_bounds(source.trials.add_prefix(f"{source.name}:", axis=0)) for source in sources]
-        trials = pd.concat(parts)  # errors name a row by its source and its number there
-        if "key" in trials:  # two sweeps may share records, or be one import twice
-            trials = trials[trials["key"].isna() | ~trials["key"].duplicated()]
-        trials = check(trials, one_dataset=True)
+        trials = _joined(sources)
         efforts = effort(trials, self.measures)
         found = calibrate(trials, self.quantiles, self.tau_quantile, self.measures)
         tiers = TiersFile(
@@ -86,6 +84,20 @@ class Calibrate(Job):
         return 0
 
 
+def _joined(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return the trials of all sources, each once, without bounds. Raises `TableError`."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    from metrics.checks import check  # noqa: PLC0415
+    from runner.report.competing import without_bounds  # noqa: PLC0415
+
+    parts = [without_bounds(source.trials.add_prefix(f"{source.name}:", axis=0)) for source in sources]
+    trials = pd.concat(parts)  # errors name a row by its source and its number there
+    if "key" in trials:  # two sweeps may share records, or be one import twice
+        trials = trials[trials["key"].isna() | ~trials["key"].duplicated()]
+    return check(trials, one_dataset=True)
+
+
 def _summary(tiers: TiersFile, path: Path) -> str:
     """Return the tiers for people."""
     tasks = f"{len(tiers.labels)} tasks of {tiers.dataset}"
@@ -93,11 +105,10 @@ def _summary(tiers: TiersFile, path: Path) -> str:
         f"{tasks}: {tiers.trials} valid trials of {tiers.cells} cells, {tiers.unpriced} of unknown cost."
     ]
     for name, tier in tiers.tiers.items():
-        of = [task for task, label in tiers.labels.items() if label == name]
-        efforts = [tiers.effort[task] for task in of]
+        efforts = [tiers.effort[task] for task, label in tiers.labels.items() if label == name]
         budgets = " ".join(f"{budget:g}" for budget in tier.budgets)
         lines.append(
-            f"  {name:<7} {len(of):>3} tasks, effort {min(efforts):.1f} to {max(efforts):.1f}; "
+            f"  {name:<7} {len(efforts):>3} tasks, effort {min(efforts):.1f} to {max(efforts):.1f}; "
             f"budgets {budgets} USD, tau {tier.tau:g} USD"
         )
     return "\n".join([*lines, f"Written to {path}. To score with it: scoring.tiers={path}"])

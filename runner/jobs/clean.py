@@ -9,11 +9,11 @@ class Clean(Job):
     """Removes leftovers, but no record and nothing that a living runner uses."""
 
     all: bool = False
-    """Whether to remove also the bundles, the base image, the task images that were built here, and what agents'
-    Dockerfiles pulled and built. The next run makes them anew."""
+    """Whether to remove also the bundles, the base image, the task images that were built here, and the images that
+    agents' Dockerfiles pulled and built. The next run makes them again."""
 
     def run(self, sweep: Sweep) -> int:
-        """Return 0. Raises `ConfigError` for `all` while a runner is at work, and `EngineError`."""
+        """Remove them and return 0. Raises `ConfigError` for `all` while a runner is at work, and `EngineError`."""
         reaped = sweep.settings.sandbox.reap(lambda text: print(text, flush=True))
         print(f"{reaped.removed} containers of dead runs removed")
         if reaped.complaint:

@@ -1,4 +1,4 @@
-"""`job=compare`: how far two scorings of the same cells agree (AgentMeter section 5.4). Reads records, runs nothing."""
+"""`job=compare`: measure how far two scorings of the same cells agree (AgentMeter section 5.4). Runs nothing."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CoreSet(Job):
-    """Chooses `k` tasks per tier with some of the cells, and tells how well they rank the others."""
+    """Chooses `k` tasks per tier with some of the cells, and measures how well they rank the others."""
 
     input: str | None = None
     """Source of trials, every cell on all tasks: sweep by name, folder of a sweep, or file of trials."""
@@ -49,43 +49,42 @@ class CoreSet(Job):
         own = source.scoring or sweep.settings.scoring
         scoring = sweep.rescorings(own)[0] if sweep.scorings else own
         trials = labelled(contenders(source.trials), scoring)
-        found = choose(trials, scoring, self.k, self.held_out, self.seed)
+        chosen = choose(trials, scoring, self.k, self.held_out, self.seed)
         core = CoreSetFile(
             dataset=str(trials["dataset"].iloc[0]),
             source=source.name,
             digest=source.digest,
             scoring=scoring.name,
             seed=self.seed,
-            tasks=dict(found.tasks),
-            chosen_with=found.chosen_with,
-            held_out=found.held_out,
-            fitted=AgreementFigures(**figures(found.fitted)),
-            agreement=AgreementFigures(**figures(found.agreement)),
-            random_spearman=None if math.isnan(found.random_spearman) else found.random_spearman,
-            cost_usd=round(found.cost_usd, 6),
-            full_cost_usd=round(found.full_cost_usd, 6),
-            unpriced=found.unpriced,
+            tasks=dict(chosen.tasks),
+            chosen_with=chosen.chosen_with,
+            held_out=chosen.held_out,
+            fitted=AgreementFigures(**figures(chosen.fitted)),
+            agreement=AgreementFigures(**figures(chosen.agreement)),
+            random_spearman=None if math.isnan(chosen.random_spearman) else chosen.random_spearman,
+            cost_usd=round(chosen.cost_usd, 6),
+            full_cost_usd=round(chosen.full_cost_usd, 6),
+            unpriced=chosen.unpriced,
         )
         path = self.path.expanduser().absolute()
         write_yaml(
             path, core, f"Core set of {core.dataset}. Written by job=core_set; taken by dataset.core_set=."
         )
-        print(wrapped(_summary(core, found, trials["task"].nunique(), path), width()))
-        for line in left_out(source.trials):
-            print(wrapped(line, width()))
+        for text in (_summary(core, chosen, trials["task"].nunique(), path), *left_out(source.trials)):
+            print(wrapped(text, width()))
         return 0
 
 
-def _summary(core: CoreSetFile, found: Chosen, tasks: int, path: Path) -> str:
+def _summary(core: CoreSetFile, chosen: Chosen, tasks: int, path: Path) -> str:
     """Return the choice for people: its tasks, how well they rank, and what they save."""
-    saved = "an unknown share" if math.isnan(found.saving) else f"{found.saving:.0%}"
-    shortfall = found.greedy_shortfall
+    saved = "an unknown share" if math.isnan(chosen.saving) else f"{chosen.saving:.0%}"
+    shortfall = chosen.greedy_shortfall
     search = "greedy" if shortfall is None else f"every set was tried; greedy alone: {shortfall:.3f} less"
     random = "-" if core.random_spearman is None else f"{core.random_spearman:.3f}"
-    chosen = f"{len(core.names)} of {tasks} tasks of {core.dataset}"
+    share = f"{len(core.names)} of {tasks} tasks of {core.dataset}"
     return "\n".join(
         [
-            f"{chosen}, chosen with {len(core.chosen_with)} cells ({search}):",
+            f"{share}, chosen with {len(core.chosen_with)} cells ({search}):",
             *(f"  {tier:<7} {', '.join(names)}" for tier, names in core.tasks.items()),
             f"On {len(core.held_out)} held-out cells: {_words(core.agreement)}",
             f"Random sets of the same size, on the same held-out cells: Spearman {random}",

@@ -13,7 +13,7 @@ from runner.sweeps.cells import Job, Sweep
 
 
 class Import(Job):
-    """Imports a table by a mapping. Runs nothing; what the table does not say stays missing."""
+    """Imports a table by a mapping. Runs nothing; values that the table lacks stay missing."""
 
     path: Path | None = None
     """CSV, Parquet or JSON file with a row per trial."""
@@ -38,8 +38,7 @@ class Import(Job):
         if not sweep.named:
             raise ConfigError("name: an import has none of its own. Add name=NAME.")
         settings = sweep.settings
-        folder = settings.folder
-        scoring = settings.scoring
+        folder, scoring = settings.folder, settings.scoring
         if sweep_file.exists(folder):
             before = sweep_file.read(folder)
             if before.imported is None:
@@ -61,7 +60,7 @@ class Import(Job):
 
 
 def read_mapping(path: Path) -> Any:
-    """Return the mapping in a file. Raises `ConfigError` with each fault, its key and the nearest valid one."""
+    """Return the mapping in a file. Raises `ConfigError` with each fault, its key and the nearest valid key."""
     from runner.cli.config import build  # noqa: PLC0415 - this module is loaded by it
     from runner.report.imports import Mapping  # noqa: PLC0415 - as above
 

@@ -1,4 +1,4 @@
-"""`job=setup`: install what trials need beforehand: base image, runtime, agent bundles and data of datasets."""
+"""`job=setup`: install the base image, the runtime, agent bundles and data of datasets before any trial needs them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Setup(Job):
     """Prepares the sandboxes and the datasets of the composed cells. Runs nothing."""
 
     def run(self, sweep: Sweep) -> int:
-        """Return 0 once everything is there. Raises `EngineError` with what is missing or failed."""
+        """Return 0 once everything is there. Raises `EngineError` that names what is missing or failed."""
         recipes = {cell.agent.bundle: None for cell in sweep.cells if cell.agent.bundle}
         say = partial(print, flush=True)
         for name, bundle in sweep.settings.sandbox.prepare(list(recipes), say).items():

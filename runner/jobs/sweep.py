@@ -11,14 +11,13 @@ from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from runner import __version__
 from runner.cli.config import to_yaml
 from runner.errors import ConfigError, EngineError, TrackingError
 from runner.files import write_atomically
-from runner.records import Prices, SpendLimits, Status, TrialRecord
+from runner.records import Prices, Status, TrialRecord
 from runner.sweeps import preflight, sweep_file
 from runner.sweeps.answers_in_reach import Reach
 from runner.sweeps.cells import Job, Settings, Sweep, datasets_of
@@ -34,18 +33,20 @@ from runner.trials.context import TrialContext
 from runner.trials.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from threading import Event
 
+    from runner.gateway import Gateway
     from runner.records import InstalledBundle
     from runner.report.progress import Progress
     from runner.sweeps.plan import Plan
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
-VERSIONS_OF = ("hydra-core", "litellm", "docker", "mlflow")
-"""Packages whose version can change a result, or how it is shown."""
+PACKAGES = ("hydra-core", "litellm", "docker", "mlflow")
+"""Packages whose version can change a result or its display."""
 ENGINE_FAILURES = 3
-"""Trials in a row spoiled by the Docker Engine that end the sweep."""
+"""Number of trials in a row, spoiled by the Docker Engine, that end the sweep."""
 
 
 class SweepJob(Job):
@@ -55,22 +56,24 @@ class SweepJob(Job):
     plans: ClassVar[bool] = True
 
     def run(self, sweep: Sweep) -> int:
-        """Return the exit code: 0 if every planned trial is judged, 4 if some are invalid or were refused, 5 if a
-        budget of the sweep kept some from starting, 130 after Ctrl-C or SIGTERM (`runner.sweeps.stopping`).
+        """Return the exit code.
+
+        It is 0 if every planned trial is judged, 4 if some are invalid or were refused, 5 if a budget of the sweep kept
+        some from starting, and 130 after Ctrl-C or SIGTERM (`runner.sweeps.stopping`).
         """
         settings = sweep.settings
         store = Store(settings.outputs)
-        if settings.dry_run:
-            plan = _plan(sweep, store)
-            _print_replaced(settings.folder, plan)
-            _print_damaged(plan, store)
-            finished = {trial.key for trial in plan.trials} - {trial.key for trial in plan.todo}
-            print(plan_text(plan, settings, list(store.load(sorted(finished)).values()), width()))
-            return ALL_JUDGED
-        return self.carry_out(sweep, store)
+        if not settings.dry_run:
+            return self.carry_out(sweep, store)
+        plan = _plan(sweep, store)
+        _print_replaced(settings.folder, plan)
+        _print_damaged(plan, store)
+        finished = {trial.key for trial in plan.trials} - {trial.key for trial in plan.todo}
+        print(plan_text(plan, settings, list(store.load(sorted(finished)).values()), width()))
+        return ALL_JUDGED
 
     def carry_out(self, sweep: Sweep, store: Store, show: Say = print) -> int:
-        """Run what is not finished and `show` the leaderboard. Return the exit code, as `run` does."""
+        """Run the trials that are not finished and `show` the leaderboard. Return the exit code, as `run` does."""
         settings = sweep.settings
         with store.locked(), Stopping(store.close, settings.sandbox.release) as stopping:
             plan = _plan(sweep, store)
@@ -119,14 +122,14 @@ def _print(text: str) -> None:
 
 
 def _print_damaged(plan: Plan, store: Store) -> None:
-    """Name the records that are damaged, whose trials are run again."""
+    """Name the damaged records, whose trials are run again."""
     for path in store.damaged(trial.key for trial in plan.todo):
         print(f"damaged: {path}")  # on one line, so that it can be copied
         _print("  It is not a record any more: its trial is run again, and the file is put aside.")
 
 
 def _print_replaced(folder: Path, plan: Plan) -> None:
-    """Name the cells that the sweep of this name had and that this command does not plan.
+    """Name the cells that the sweep of this name had before and that this command does not plan.
 
     Raises `ConfigError` for an imported sweep, whose plan is in no record.
     """
@@ -146,21 +149,19 @@ def _print_replaced(folder: Path, plan: Plan) -> None:
 
 
 def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Plan, bool]:
-    """Run what is left to do.
+    """Prepare and run the trials left to do.
 
     Return the plan, without the trials whose answer was found in reach, and whether a budget of the sweep kept trials
     from starting.
     """
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
-    from runner.report import progress as display  # noqa: PLC0415
-    from runner.trials.run import run_to_the_end  # noqa: PLC0415
+    from runner.report.progress import Progress  # noqa: PLC0415
 
     settings = sweep.settings
-    cancel = stopping.cancel
     with (
         scratch_folder() as scratch,
         Gateway(scratch, settings.gateway) as gateway,
-        display.Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
+        Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
         stopping.display = progress
         _reap(settings, progress)
@@ -169,33 +170,32 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
         bundles = _prepare(settings, plan, progress.note)
         plan = _without_answers(sweep, plan, store, bundles, progress.note)
         progress.expect(len(plan.todo))
+        queue = _Queue(plan, settings, gateway)
         context = TrialContext(settings.sandbox, gateway, store, settings.name, bundles, progress)
-        breaker = Breaker(plan.todo, settings.gateway.refusals)
-        trials = _Affordable(plan.todo, settings.sweep_budget, lambda: gateway.spent, breaker)
+        _run_queue(queue, context, settings, progress, stopping.cancel)
+        if queue.breaker.held:
+            _write_plan(sweep, plan, queue.breaker.held)
+        for line in queue.not_started():
+            progress.note(line)
+        return plan, bool(queue.capped)
 
-        def work(trial: PlannedTrial) -> TrialRecord:
-            progress.started(trial.key, trial.name)
-            try:
-                return run_to_the_end(
-                    trial, context, settings.executor.retries, cancel.is_set, trials.may_start
-                )
-            finally:
-                progress.left(trial.key)
 
-        # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
-        with closing(settings.executor.run(trials, work, cancel)) as records:
-            _watch(breaker.watching(records, progress.note), progress)
-        if trials.capped:
-            progress.note(
-                f"{trials.capped}: {len(trials.left)} trials were not started; the same command goes on."
-            )
-        if breaker.held:
-            _write_plan(sweep, plan, breaker.held)
-            progress.note(
-                f"{len(breaker.held)} trials were not started: their model's provider refuses. "
-                "Once that is mended, the same command runs them."
-            )
-        return plan, bool(trials.capped)
+def _run_queue(
+    queue: _Queue, context: TrialContext, settings: Settings, progress: Progress, cancel: Event
+) -> None:
+    """Run the trials of the queue and show them as they end. Raises `EngineError` as `_watch` does."""
+    from runner.trials.run import run_to_the_end  # noqa: PLC0415 - as in `_run`
+
+    def work(trial: PlannedTrial) -> TrialRecord:
+        progress.started(trial.key, trial.name)
+        try:
+            return run_to_the_end(trial, context, settings.executor.retries, cancel.is_set, queue.may_start)
+        finally:
+            progress.left(trial.key)
+
+    # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
+    with closing(settings.executor.run(queue, work, cancel)) as records:
+        _watch(queue.breaker.watching(records, progress.note), progress)
 
 
 def _reap(settings: Settings, progress: Progress) -> None:
@@ -220,7 +220,10 @@ def _prepare(settings: Settings, plan: Plan, note: Say) -> dict[str, InstalledBu
 def _without_answers(
     sweep: Sweep, plan: Plan, store: Store, bundles: Mapping[str, InstalledBundle], note: Say
 ) -> Plan:
-    """Refuse or flag trials whose answer lies in reach of their agent, now that everything is there to be searched."""
+    """Return the plan with the trials refused or flagged whose answer lies in reach of their agent.
+
+    Bundles and images are searched here, so they must be installed.
+    """
     reach = Reach(store.cache)
     reach.search(plan.todo, sweep.settings.sandbox, bundles, note)
     known = {task.refused for task in plan.refused}
@@ -232,34 +235,39 @@ def _without_answers(
     return plan
 
 
-class _Affordable:
+class _Queue:
     """Iterator over the trials left to do, which ends once a budget of the sweep is spent."""
 
-    def __init__(
-        self,
-        todo: Iterable[PlannedTrial],
-        budget: SpendLimits,
-        spent: Callable[[], Mapping[str, float]],
-        breaker: Breaker,
-    ) -> None:
-        self.left, self._breaker = deque(todo), breaker
+    def __init__(self, plan: Plan, settings: Settings, gateway: Gateway) -> None:
+        self.breaker = Breaker(plan.todo, settings.gateway.refusals)
         self.capped = ""
-        """The budget that kept a trial from being started or repeated."""
-        self._budget, self._spent, self._began = budget, spent, time.monotonic()
+        """Budget that kept a trial from being started or repeated; empty if none did."""
+        self._waiting = deque(plan.todo)
+        self._budget, self._gateway, self._began = settings.sweep_budget, gateway, time.monotonic()
 
     def __iter__(self) -> Iterator[PlannedTrial]:
-        while self.left and self.may_start():
-            trial = self.left.popleft()
-            if not self._breaker.holds(trial):
+        while self._waiting and self.may_start():
+            trial = self._waiting.popleft()
+            if not self.breaker.holds(trial):
                 yield trial
 
     def may_start(self) -> bool:
         """Tell whether the budget allows another trial, or another try at one."""
-        spent = {**self._spent(), "wall_seconds": time.monotonic() - self._began}
+        spent = {**self._gateway.spent, "wall_seconds": time.monotonic() - self._began}
         over = [kind for kind, limit in self._budget if limit is not None and spent.get(kind, 0.0) >= limit]
         for kind in over:
             self.capped = f"sweep_budget.{kind} is spent ({spent.get(kind, 0.0):.4g})"
         return not over
+
+    def not_started(self) -> Iterator[str]:
+        """Yield a line for each reason why trials were not started."""
+        if self.capped:
+            yield f"{self.capped}: {len(self._waiting)} trials were not started; the same command goes on."
+        if self.breaker.held:
+            yield (
+                f"{len(self.breaker.held)} trials were not started: their model's provider refuses. "
+                "Once that is mended, the same command runs them."
+            )
 
 
 def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
@@ -285,8 +293,8 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
             raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
 
 
-def _write_plan(sweep: Sweep, plan: Plan, not_started: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Write `sweep.json`, and every composed cell as `config.yaml`."""
+def _write_plan(sweep: Sweep, plan: Plan, not_started: dict[str, str] | None = None) -> None:
+    """Write `sweep.json`, and every composed cell into `config.yaml`."""
     settings, models = sweep.settings, [cell.model for cell in sweep.cells]
     versions = {"assay": __version__, "python": platform.python_version()}
     file = SweepFile(
@@ -295,25 +303,29 @@ def _write_plan(sweep: Sweep, plan: Plan, not_started: Mapping[str, str] = Mappi
         planned=tuple(trial.row() for trial in plan.trials),
         scoring=settings.scoring,
         prices={model.name: model.prices for model in models if model.prices != Prices()},
-        not_started=dict(not_started),
-        versions=versions | {name: version(name) for name in VERSIONS_OF},
+        not_started=not_started or {},
+        versions=versions | {name: version(name) for name in PACKAGES},
     )
     sweep_file.write(settings.folder, file)
     write_atomically(settings.folder / "config.yaml", to_yaml(sweep.composed).encode())
 
 
-def _write_cassette(into: Path, plan: Plan, store: Store, records: dict[str, TrialRecord]) -> None:
-    """Record the calls of the finished trials, those of earlier runs too, from their ledgers."""
-    from runner.gateway.cassette import record, tape  # noqa: PLC0415 - the gateway's libraries, for who records
+def _write_cassette(folder: Path, plan: Plan, store: Store, records: dict[str, TrialRecord]) -> None:
+    """Write the calls of all finished trials, those of earlier runs too, from their ledgers into a cassette."""
+    from runner.gateway.cassette import tape, write_tape  # noqa: PLC0415 - loads the gateway's libraries
 
-    finished = [t for t in plan.trials if t.key in records and records[t.key].status.finished]
-    for trial in finished:
-        record(store.folder(trial.key), tape(into, trial.cell.name, trial.task.name, trial.attempt))
-    print(f"Recorded in {into}; replay with model=cassette model.path={into}")
+    for trial in plan.trials:
+        if trial.key in records and records[trial.key].status.finished:
+            path = tape(folder, trial.cell.name, trial.task.name, trial.attempt)
+            write_tape(store.folder(trial.key), path)
+    print(f"Recorded in {folder}; replay with model=cassette model.path={folder}")
 
 
 def _project(settings: Settings, records: dict[str, TrialRecord]) -> str:
-    """Write tables and tracked runs, unless they are of these records already; return the leaderboard and the link."""
+    """Return the leaderboard and the link to the tracked runs.
+
+    Tables and tracked runs are written unless they are of these records already, which `projected.json` tells.
+    """
     folder, stamp = settings.folder, settings.folder / "projected.json"
     plan = sweep_file.read(folder).model_dump(mode="json", exclude={"created", "imported"})
     ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())

@@ -14,7 +14,7 @@ class Track(Report):
     """
 
     def run(self, sweep: Sweep) -> int:
-        """Write both and return 0.
+        """Write tables and tracked runs and return 0.
 
         Raises `ConfigError` if there is no such sweep, and `TrackingError` if the store fails.
         """

@@ -1,10 +1,9 @@
-"""`job=trajectory`: one trial's trajectory and verdict, readable in the terminal; plain text where it is piped."""
+"""`job=trajectory`: print one trial's trajectory and verdict, with panels in a terminal and as plain text in a pipe."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 LISTED = 20
-"""Trials named when several match."""
+"""Number of trials named when several match."""
 WIDTH = 200
-"""Of a line of a text, in characters; the rest of it is not shown unless all lines are."""
+"""Longest line of a shortened text, in characters."""
 SELECTORS = ("agent", "model", "task", "attempt")
 
 
@@ -46,15 +45,15 @@ class Trajectory(Job):
     task: str | None = None
     attempt: int | None = Field(default=None, ge=1)
     lines: int = Field(default=12, ge=0)
-    """Shown of each text; 0 shows all."""
+    """Number of lines shown of each text; 0 shows all."""
 
     def run(self, sweep: Sweep) -> int:
-        """Exit code 0. Raises `ConfigError` unless exactly one trial matches, and if it called no model."""
+        """Print the trial and return 0. Raises `ConfigError` unless exactly one trial matches and it called a model."""
         store = Store(sweep.settings.outputs)
         record = self._one(store, sweep.composed[0].get("name"))
         path = store.folder(record.key) / "trajectory.json"
         if not path.exists():
-            raise ConfigError(f"{_named(record)} has no trajectory: it called no model.")
+            raise ConfigError(f"{_name(record)} has no trajectory: it called no model.")
         document: Json = json.loads(path.read_text())
         console = terminal(highlight=False, soft_wrap=not terminal().is_terminal)
         verdict = _verdict(record, store.folder(record.key), self.lines)
@@ -65,6 +64,7 @@ class Trajectory(Job):
         return 0
 
     def _one(self, store: Store, name: str | None) -> TrialRecord:
+        """Return the record of the only trial that matches, of the sweep `name` if one was typed."""
         keys = sorted(
             path.parent.name for path in store.outputs.glob(f"trials/??/{self.key or ''}*/record.json")
         )
@@ -72,30 +72,33 @@ class Trajectory(Job):
             planned = {row.key for row in sweep_file.read(store.outputs / name).planned}
             keys = [key for key in keys if key in planned]
         wanted = {name: value for name in SELECTORS if (value := getattr(self, name)) is not None}
-        found = [
+        matching = [
             record
             for record in _readable(store, keys)
             if all(getattr(record, name) == value for name, value in wanted.items())
         ]
-        if len(found) == 1:
-            return found[0]
-        names = [f"{_named(record)}  {_ended(record)}" for record in found[:LISTED]]
-        more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
+        if len(matching) == 1:
+            return matching[0]
+        names = [f"{_name(record)}  {_ending(record)}" for record in matching[:LISTED]]
+        more = [f"and {len(matching) - LISTED} more"] if len(matching) > LISTED else []
         choose = ", ".join(f"job.{name}" for name in ("key", *SELECTORS))
-        message = f"{len(found)} trials in {store.outputs} match; one is needed. Choose with {choose}."
+        message = f"{len(matching)} trials in {store.outputs} match; one is needed. Choose with {choose}."
         raise ConfigError("\n  ".join([message, *names, *more]))
 
 
 def _readable(store: Store, keys: Sequence[str]) -> Iterator[TrialRecord]:
-    """Records of these keys. Raises `OutputsError` for another version's only where it is the one that is asked for."""
+    """Yield the records of these keys that can be read. Raises `OutputsError` if a single key has one that cannot."""
     for key in keys:
-        with suppress(*([OutputsError] if len(keys) > 1 else [])):
+        try:
             if record := store.read(key):
                 yield record
+        except OutputsError:
+            if len(keys) == 1:
+                raise
 
 
 def sections(record: TrialRecord, document: Json, lines: int) -> Iterator[tuple[str, Text]]:
-    """(title, body) of the trial, of each of its steps, and of its end."""
+    """Yield title and body of the trial, of each of its steps, and of its end."""
     agent = document["agent"]
     marks = "".join(f" ({mark})" for mark in ("scripted", "replayed") if document["extra"].get(mark))
     yield (
@@ -109,7 +112,7 @@ def sections(record: TrialRecord, document: Json, lines: int) -> Iterator[tuple[
         name: final.get(f"total_{name}") for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
     }
     yield (
-        _ended(record),
+        _ending(record),
         Text(f"{record.turns} turns{_spent(total | {'cost_usd': record.cost_usd})}; key {record.key}"),
     )
     for error in (record.error, *record.warnings):
@@ -118,7 +121,7 @@ def sections(record: TrialRecord, document: Json, lines: int) -> Iterator[tuple[
 
 
 def _verdict(record: TrialRecord, folder: Path, lines: int) -> Iterator[tuple[str, Text]]:
-    """(title, body) of what the verifier said and of what a reader must know, and where all of it lies."""
+    """Yield title and body of the verdict: errors, the verifier's output, flags, and the folder of the files."""
     verdict = record.verdict
     errors = [error for error in (record.error, verdict.error if verdict else None) if error]
     body = Text("\n".join(f"{error.type}: {_short(error.message, lines)}" for error in dict.fromkeys(errors)))
@@ -131,13 +134,13 @@ def _verdict(record: TrialRecord, folder: Path, lines: int) -> Iterator[tuple[st
     yield how, Text(body.plain.strip())
 
 
-def _ended(record: TrialRecord) -> str:
+def _ending(record: TrialRecord) -> str:
     reward = "no reward" if record.reward is None else f"reward {record.reward:g}"
     return f"{record.status}, {reward}"
 
 
 def _step(step: Json, lines: int) -> Text:
-    """What the model thought, said and ran, and what came back."""
+    """Return the model's reasoning and words, its tool calls and their results."""
     results = {
         result["source_call_id"]: result["content"]
         for result in step.get("observation", {}).get("results", ())
@@ -157,13 +160,13 @@ def _step(step: Json, lines: int) -> Text:
 
 
 def _arguments(arguments: Json) -> str:
-    """A single text as it is, with its lines; all else as JSON."""
+    """Return a single text argument as it is, with its lines; other arguments as JSON."""
     values = list(arguments.values())
     return str(values[0]) if len(values) == 1 and isinstance(values[0], str) else json.dumps(arguments)
 
 
 def _short(text: str, lines: int) -> str:
-    """The first `lines` of a text, two thirds from its beginning and the rest from its end; 0 means all."""
+    """Return `lines` lines of a text, two thirds from its beginning and the rest from its end; 0 means all."""
     rows = printable(text.translate(CONTROL)).strip().splitlines()
     if not lines:
         return "\n".join(rows)
@@ -175,14 +178,16 @@ def _short(text: str, lines: int) -> str:
 
 
 def _spent(metrics: Json | None) -> str:
-    """Tokens and USD; a cost that is missing is a dash."""
+    """Return tokens and USD; a missing cost is a dash."""
     if not metrics:
         return " · no counts"
     cost = metrics.get("cost_usd")
     usd = "-" if cost is None else f"{cost:.4f}"
-    read, wrote, cached = (metrics.get(f"{name}_tokens") or 0 for name in ("prompt", "completion", "cached"))
-    return f" · {read} in ({cached} cached), {wrote} out, {usd} USD"
+    prompt, completion, cached = (
+        metrics.get(f"{name}_tokens") or 0 for name in ("prompt", "completion", "cached")
+    )
+    return f" · {prompt} in ({cached} cached), {completion} out, {usd} USD"
 
 
-def _named(record: TrialRecord) -> str:
+def _name(record: TrialRecord) -> str:
     return f"{record.key[:12]}  {record.agent} · {record.model} · {record.task} #{record.attempt}"

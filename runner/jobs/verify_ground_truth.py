@@ -1,4 +1,4 @@
-"""`job=verify_ground_truth`: run the known solution of each task twice, and store what its tests do with the task."""
+"""`job=verify_ground_truth`: run the known solution of each task twice, and store the results of its tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class HasGroundTruth(Protocol):
-    """A dataset that can find out what the tests of its tasks do, as each task has a known solution."""
+    """A dataset whose tasks have known solutions, from which the true results of their tests can be found."""
 
     def truth_folders(self, tasks: Sequence[str]) -> list[Path]:
         """Return the folders of these tasks; without names, of all tasks whose truth can be found."""
@@ -36,7 +36,7 @@ class VerifyGroundTruth(Job):
     """Runs each task's known solution twice in the sandbox that judges, and writes `truth.json`."""
 
     tasks: tuple[str, ...] = ()
-    """Names; empty: every task that has a source."""
+    """Names of tasks; empty for every task that has a source."""
     scripts: Path | None = None
     """Folder with a solution that becomes the task's; for one task of a dataset whose solutions are scripts."""
 

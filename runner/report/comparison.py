@@ -68,7 +68,7 @@ class Side(NamedTuple):
         return trials[trials["task"].isin(self.tasks)]
 
     def description(self, outputs: Path) -> dict[str, Any]:
-        """Return what identifies this side, for the record."""
+        """Return what identifies this side, for the file of the comparison."""
         return {
             "source": self.source.name,
             "metric": self.metric,
@@ -99,22 +99,14 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     Cells are the same if agent and model are, and dataset and budget where a side has several of them. Raises
     `ConfigError` for a metric that does not exist and `TableError` for trials that cannot be scored.
     """
-    tables = [_cells(side) for side in (left, right)]
-    words = ["agent", "model"]
-    words += [w for w in ("dataset", "budget") if any(len(set(table[w])) > 1 for table in tables)]
-    scores = [
-        table.set_index(words)["score"].rename(name)
-        for table, name in zip(tables, ("left", "right"), strict=True)
-    ]
-    signed = [METRICS[side.metric] * of for side, of in zip((left, right), scores, strict=True)]
-    found = agreement(signed[0], signed[1])
+    scores = _scores(left, right)
+    signed = [METRICS[side.metric] * column for side, column in zip((left, right), scores, strict=True)]
     comparable = left.metric == right.metric or {left.metric, right.metric} <= _SHARES
+    found = agreement(signed[0], signed[1])
     if not comparable:
-        why = "; ".join(
-            filter(None, [found.why, f"{left.metric} and {right.metric} have different units, so no MAE"])
-        )
-        found = found._replace(mae=math.nan, why=why)
-    ranks = [of.rank(ascending=False, method="min") for of in signed]
+        units = f"{left.metric} and {right.metric} have different units, so no MAE"
+        found = found._replace(mae=math.nan, why="; ".join(filter(None, [found.why, units])))
+    ranks = [column.rank(ascending=False, method="min") for column in signed]
     cells = pd.DataFrame(
         {"left": scores[0], "left_rank": ranks[0], "right": scores[1], "right_rank": ranks[1]}
     )
@@ -128,23 +120,26 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
         right=right.description(outputs) | {"scoring": scorings[1]},
         agreement=figures(found),
     )
-    wide = width()
-    row = (str(found.cells), *agreement_words(found))
-    agreed = table((Column("cells"), *AGREEMENT), [row], wide, f"{left.name} against {right.name}")
     notes = [f"Scored by {scorings[0]}; on the right by {scorings[1]}."]
     notes += [f"Not all could be said: {found.why}."] if found.why else []
     notes += [f"{side.name}: {line}" for side in (left, right) for line in left_out(side.trials())]
-    return (
-        comparison,
-        cells.reset_index(drop=True),
-        "\n".join(
-            [
-                agreed.text,
-                _table(cells, left, right, wide).text,
-                *(line for note in notes for line in paragraph(note, wide)),
-            ]
-        ),
+    wide = width()
+    row = (str(found.cells), *agreement_words(found))
+    text = "\n".join(
+        [
+            table((Column("cells"), *AGREEMENT), [row], wide, f"{left.name} against {right.name}").text,
+            _table(cells, left, right, wide).text,
+            *(line for note in notes for line in paragraph(note, wide)),
+        ]
     )
+    return comparison, cells.reset_index(drop=True), text
+
+
+def _scores(left: Side, right: Side) -> list[pd.Series[float]]:
+    """Return the scores of both sides, indexed by what names their cells apart."""
+    tables = [_cells(side) for side in (left, right)]
+    several = [name for name in ("dataset", "budget") if any(len(set(table[name])) > 1 for table in tables)]
+    return [table.set_index(["agent", "model", *several])["score"] for table in tables]
 
 
 def write_comparison(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Path:
@@ -164,11 +159,13 @@ def current_comparisons(sweep: Path, state: str) -> dict[Path, Comparison]:
     files = sorted((sweep / COMPARISONS).glob("*.json"))
     found = {file: Comparison.model_validate_json(file.read_bytes()) for file in files}
     return {
-        file: each for file, each in found.items() if each.left["digest"] == state and _stands(each, sweep)
+        file: each
+        for file, each in found.items()
+        if each.left["digest"] == state and _is_current(each, sweep)
     }
 
 
-def _stands(found: Comparison, sweep: Path) -> bool:
+def _is_current(found: Comparison, sweep: Path) -> bool:
     """Return whether the trials on the right are unchanged or gone."""
     path = sweep.parent / found.right["path"]  # an absolute path stays as it is
     if not path.exists():

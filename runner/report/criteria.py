@@ -13,14 +13,14 @@ from metrics.ranking import four_criteria
 from metrics.uncertainty import Draws
 from runner.report.wording import number, passes, short, span, usd
 
-_SAID: dict[str, tuple[str, str | Callable[[float], str]]] = {
+_CRITERIA: dict[str, tuple[str, str | Callable[[float], str]]] = {
     "passes": ("passes", passes),
     "tokens_per_pass": ("tokens/pass", short),
     "usd_per_pass": ("USD/pass", usd),
     "AMS": ("AMS", ".3f"),
 }
 """Criterion -> its title, and how its values are written."""
-_OF_SUCCESS = ("passes", "AMS")
+_SUCCESSES = ("passes", "AMS")
 _NUMBERS = ("no", "one", "two", "three", "four")
 
 
@@ -57,7 +57,7 @@ def winners(
         return []
     found = four_criteria(contenders, draws, confidence)
     known = found[found["best"].notna() & found["value"].map(math.isfinite)]
-    known = known[(known["value"] > 0) | ~known.index.isin(_OF_SUCCESS)]
+    known = known[(known["value"] > 0) | ~known.index.isin(_SUCCESSES)]
     return [
         _winner(str(criterion), line, contenders, few=bool(few))
         for criterion, line in known.to_dict("index").items()
@@ -88,7 +88,7 @@ def not_in_the_running(found: Sequence[Winner], contenders: int) -> str:
 
 
 def _winner(criterion: str, line: Mapping[Any, Any], contenders: pd.DataFrame, *, few: bool) -> Winner:
-    title, style = _SAID[criterion]
+    title, style = _CRITERIA[criterion]
     own = contenders[criterion]
     values = own.fillna(contenders.get(f"{criterion}_least", own))
     exact = values.notna() if line["bounded"] else own.notna()
@@ -96,8 +96,8 @@ def _winner(criterion: str, line: Mapping[Any, Any], contenders: pd.DataFrame, *
     hidden = line["bounded"] or (
         criterion == "AMS" and contenders.loc[best[0], "AMS_most"] > line["value"] + 1e-9
     )
-    of = f"/{contenders.loc[line['best'], 'planned']}" if criterion == "passes" else ""
-    value = f"{'>=' if hidden else ''}{number(line['value'], style)}{of}"
+    total = f"/{contenders.loc[line['best'], 'planned']}" if criterion == "passes" else ""
+    value = f"{'>=' if hidden else ''}{number(line['value'], style)}{total}"
     unknown, rivals = int(values.isna().sum()), int(values.notna().sum()) - 1
     if len(best) > 1:
         return Winner(title, best, value, None, "none", "", "tie", unknown, line["alike"], rivals)

@@ -1,4 +1,4 @@
-"""How trials ended: statuses and flags by cell, for the terminal and the page."""
+"""Endings of trials: statuses and flags by cell, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATUSES = (
 
 
 class Endings(NamedTuple):
-    """How the trials of one cell ended."""
+    """Endings of the trials of one cell."""
 
     statuses: Counter[str]
     flags: Counter[str]
@@ -28,10 +28,14 @@ class Endings(NamedTuple):
         return not self.flags and set(self.statuses) <= {"completed", "refused"}
 
 
+def refused(trials: pd.DataFrame) -> pd.Series[bool]:
+    """Return which trials were not run because their task cannot be run here."""
+    return ~trials["ran"] & trials["reason"].str.startswith("refused: ")
+
+
 def endings(trials: pd.DataFrame) -> dict[str, Endings]:
     """Return how the planned trials of each cell ended, by the cell's name."""
-    refused = trials["reason"].str.startswith("refused: ")
-    words = trials["status"].mask(~trials["ran"], "not run").mask(~trials["ran"] & refused, "refused")
+    words = trials["status"].mask(~trials["ran"], "not run").mask(refused(trials), "refused")
     flags = trials["flags"].fillna("") if "flags" in trials else pd.Series("", index=trials.index)
     found: dict[str, Endings] = {}
     counts = trials.groupby([trials["cell"], words, flags]).size()

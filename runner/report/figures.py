@@ -176,8 +176,10 @@ def cost_quality(points: pd.DataFrame) -> Figure:
 
 
 def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, most: float) -> Figure:
-    """A bar a row, one piece a column, in columns named by `labels`; each piece has its size written in it as `form`
-    has it. The bars could be `most` long.
+    """Draw a bar for each row, with a piece for each column.
+
+    `labels` name the pieces, `axis` what they measure. Each piece has its size written in it in the format `form`.
+    Bars can be `most` long.
     """
     figure = Figure(figsize=(7.2, 0.9 + 0.3 * len(parts)), layout="constrained")
     axes = figure.add_subplot()

@@ -66,13 +66,15 @@ class Findings(NamedTuple):
     @property
     def names(self) -> dict[str, str]:
         """Cell -> its name for people, in the order of `cells`."""
-        return {cell: cell_name(of, budget=self.several_budgets) for cell, of in lines(self.cells).items()}
+        return {
+            cell: cell_name(line, budget=self.several_budgets) for cell, line in lines(self.cells).items()
+        }
 
     def by_dataset(self) -> list[tuple[str, Findings]]:
         """Return the findings of each dataset alone, by name: cells of different datasets are never compared."""
-        return [(str(name), self._of(set(of.index))) for name, of in self.cells.groupby("dataset")]
+        return [(str(name), self._part(set(own.index))) for name, own in self.cells.groupby("dataset")]
 
-    def _of(self, cells: set[str]) -> Findings:
+    def _part(self, cells: set[str]) -> Findings:
         return self._replace(
             trials=self.trials[self.trials["cell"].isin(cells)],
             cells=self.cells[self.cells.index.isin(cells)],

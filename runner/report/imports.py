@@ -56,7 +56,7 @@ class Mapping(Record):
     missing: tuple[str, ...] = ("-", *MISSING)
     """Their words for a missing value, in columns without `words`."""
     pass_threshold: float = 1.0
-    """Where no column is `passed`: a reward that reaches this is a pass. Where none is `reward`: a pass is 1."""
+    """Least reward of a pass, for a table without a column `passed`. Without a column `reward`, a pass has reward 1."""
     planned: Literal["rows", "grid"] = "rows"
     """rows: what the table lists was planned. grid: every cell planned every task of its dataset, and what is not
     listed was not run, and so contributes 0."""
@@ -104,8 +104,8 @@ def file_digest(file: Path) -> str:
 
 def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
     """Return their table in our columns, with only words and units changed. Raises `ConfigError`."""
-    _fits(theirs, mapping)
-    _complete(mapping)
+    _check_names(theirs, mapping)
+    _check_complete(mapping)
     ours = pd.DataFrame(DEFAULTS | mapping.constants, index=theirs.index)
     for name, column in mapping.columns.items():
         ours[name] = _column(theirs[column], name, mapping)
@@ -129,8 +129,8 @@ def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
     return _with_tokens(_with_reward(ours, mapping.pass_threshold))
 
 
-def _fits(theirs: pd.DataFrame, mapping: Mapping) -> None:
-    """Raise `ConfigError` for names that one of the sides does not have."""
+def _check_names(theirs: pd.DataFrame, mapping: Mapping) -> None:
+    """Raise `ConfigError` for names that the table or our columns lack."""
     for part in ("columns", "constants", "words", "per_unit"):
         for name in getattr(mapping, part):
             if name not in COLUMNS:
@@ -146,7 +146,7 @@ def _fits(theirs: pd.DataFrame, mapping: Mapping) -> None:
             )
 
 
-def _complete(mapping: Mapping) -> None:
+def _check_complete(mapping: Mapping) -> None:
     """Raise `ConfigError` for names that are given twice, and for required ones that are missing."""
     given = [*mapping.columns, *mapping.constants]
     if twice := set(mapping.columns) & set(mapping.constants):
@@ -211,7 +211,8 @@ def _identity(ours: pd.DataFrame, content: str) -> pd.DataFrame:
     order = [*(name for name in NAMES if name != "status"), "attempt"]
     identities = zip(*(rows[name].astype("str").tolist() for name in order), strict=True)
     keys = [
-        hashlib.sha256("\n".join(["imported", content, *of]).encode()).hexdigest()[:32] for of in identities
+        hashlib.sha256("\n".join(["imported", content, *parts]).encode()).hexdigest()[:32]
+        for parts in identities
     ]
     rows.insert(0, "key", keys)
     return rows.assign(cell=ours["cell"].to_numpy())
@@ -232,9 +233,8 @@ def _filled(empty: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
     known = known.set_axis(empty.index)
     for name in known:
         if name in empty and str(empty[name].dtype) == "Int64":
-            known[name] = pd.to_numeric(
-                known[name]
-            ).round()  # of units such as millions, which leave binary fractions
+            # Units such as millions leave binary fractions.
+            known[name] = pd.to_numeric(known[name]).round()
     words = known["passed"].map({True: "passed", False: "failed"})
     ended = known["status"].where(known["status"] != "completed")
     outcome = words.where(ended.isna(), words + " (" + ended + ")").fillna(known["status"])

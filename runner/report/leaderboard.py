@@ -15,24 +15,22 @@ from runner.records import Scoring
 from runner.report import verified
 from runner.report.competing import BOUNDS, left_out, without_bounds
 from runner.report.criteria import Winner, not_in_the_running, verdict, winners
-from runner.report.endings import ending_lines
+from runner.report.endings import ending_lines, refused
 from runner.report.verdicts import (
     ams_text,
     bound_text,
-    bounded,
-    few_tasks,
+    caveats,
     fewer_attempts,
     headline,
     lead_sentence,
     small_tiers,
-    unbounded,
     what_counts,
 )
 from runner.report.wording import CONTROL, MARKS, model_name, number, passes, short, span, spend, usd
 from runner.terminal.escaping import WIDTH
 from runner.terminal.tables import Column, TableText, paragraph, table
 
-_SHOWN = 5
+_LISTED = 5
 """Number of reasons listed of each kind; the others are in `trials.csv`."""
 _LONG = 3 * WIDTH
 """Longest reason, in characters: the output of a failed build has thousands."""
@@ -42,15 +40,15 @@ _CELL = ["agent", "model", "dataset", "budget", *MARKS]
 def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = None) -> pd.DataFrame:
     """Return the figures of each cell, best first within its dataset; index `cell`.
 
-    Columns: what the cell is; `bound`; `other_tasks`, whether it planned other tasks; `rank` (1 is best;
-    NA for bounds, cells of other tasks, and cells without a valid trial); those of `metrics.table.summary`; `AMS`,
-    `AMS_most` and `why` they are missing; `<statistic>_low` and `_high` (bootstrap); `wilson_low` and `_high`
+    Columns: agent, model, dataset, budget and marks; `bound`; `other_tasks`, whether it planned other tasks; `rank` (1
+    is best; NA for bounds, cells of other tasks, and cells without a valid trial); those of `metrics.table.summary`;
+    `AMS`, `AMS_most` and `why` they are missing; `<statistic>_low` and `_high` (bootstrap); `wilson_low` and `_high`
     of the pass rate (NaN where several attempts at a task count); `fewer`, the tasks with fewer than k attempts for
     pass@k; `trials` planned, and `invalid` among them (never run or refused included); `spend_usd` of all trials,
     invalid ones and retries included, and `unpriced`, the trials of unknown spend, which it leaves out (NaN where all
     that ran are unpriced); `judge_usd`, what judge models charged for verdicts, which `spend_usd` leaves out, and
-    `judge_unpriced`, the trials of ours where that is unknown. `draws` are those of the same trials; without them, they
-    are drawn here.
+    `judge_unpriced`, the trials of ours where that is unknown. `draws` are those of the same trials; without them,
+    they are drawn here.
     """
     cells = trials.groupby("cell")[_CELL].first()
     cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
@@ -105,16 +103,16 @@ def leaderboard_text(
     parts: list[str] = []
     small = small_tiers(trials, scoring)
     left_off: dict[str, None] = {}
-    for name, of in cells.groupby("dataset"):
+    for name, own in cells.groupby("dataset"):
         counted = what_counts(trials[trials["dataset"] == name], scoring.attempts)
-        laid = _table(f"{name}: {counted}" if counted else str(name), of, width)
+        laid = _table(f"{name}: {counted}" if counted else str(name), own, width)
         left_off |= dict.fromkeys(laid.left_out)
         parts.append(laid.text)
-        contenders, few = of[of["rank"].notna()], small.get(str(name), ())
+        contenders, few = own[own["rank"].notna()], small.get(str(name), ())
         if best := winners(contenders, draws, scoring.confidence, few):
-            parts.append(_winners(best, of, width))
-            called = {cell: f"{line['agent']} · {model_name(line)}" for cell, line in lines(of).items()}
-            sentences = (lead_sentence(best, called, few), not_in_the_running(best, len(contenders)))
+            parts.append(_winners(best, own, width))
+            names = {cell: f"{line['agent']} · {model_name(line)}" for cell, line in lines(own).items()}
+            sentences = (lead_sentence(best, names, few), not_in_the_running(best, len(contenders)))
             parts += [line for text in sentences for line in paragraph(_without_control(text), width)]
     notes = [f"No room here for {', '.join(left_off)}: leaderboard.csv has all columns."] if left_off else []
     notes += _notes(trials, cells, scoring)
@@ -168,7 +166,7 @@ def _table(title: str, cells: pd.DataFrame, width: int) -> TableText:
     return table(columns, rows, width, _without_control(title))
 
 
-_OF_WINNERS = (
+_WINNER_COLUMNS = (
     *(Column(head, is_name=True) for head in ("best by", "cell")),
     Column("value"),
     Column("ahead of", is_name=True),
@@ -179,7 +177,7 @@ _OF_WINNERS = (
 
 def _winners(best: Sequence[Winner], cells: pd.DataFrame, width: int) -> str:
     """Return a table of the winners by each criterion, with their leads."""
-    names = {cell: f"{of['agent']}\n{model_name(of)}" for cell, of in lines(cells).items()}
+    names = {cell: f"{line['agent']}\n{model_name(line)}" for cell, line in lines(cells).items()}
     rows = []
     for winner in best:
         others = len(winner.best) - 1
@@ -189,7 +187,7 @@ def _winners(best: Sequence[Winner], cells: pd.DataFrame, width: int) -> str:
         lead = f"{winner.lead}\n{winner.interval}"
         words = (winner.criterion, names[winner.best[0]], winner.value, rival, lead, winner.clear)
         rows.append([_without_control(word) for word in words])
-    return f"\n{table(_OF_WINNERS, rows, width, verdict(best)).text}"
+    return f"\n{table(_WINNER_COLUMNS, rows, width, verdict(best)).text}"
 
 
 def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
@@ -211,20 +209,11 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
         )
     if cells[cells["rank"].notna()].duplicated(["dataset", "AMS", "passes", "usd_per_pass"]).any():
         yield "Cells that are equal in AMS, passes and USD per pass stand in the order of their names."
-    yield from few_tasks(trials, scoring)
-    yield from unbounded(cells, scoring.attempts)
-    yield from bounded(cells)
-    ran = trials["ran"]
-    spent = spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
-    refused = trials["reason"].str.startswith("refused: ")
-    yield (
-        f"{len(trials)} trials planned: {valid(trials).sum()} judged, {(ran & ~valid(trials)).sum()} invalid, "
-        f"{(~ran & ~refused).sum()} not run, {refused.sum()} refused. Spent, invalid trials and retries included: "
-        f"{spent} USD.{judged(cells)}"
-    )
+    yield from caveats(trials, cells, scoring)
+    yield _counts(trials, cells)
     yield from left_out(trials)
-    for why, of in cells[cells["why"] != ""].groupby("why"):
-        yield f"No AMS for {len(of)} cells: {why}."
+    for why, count in cells[cells["why"] != ""].groupby("why").size().items():
+        yield f"No AMS for {count} cells: {why}."
     if trials["scripted"].any():
         yield "(scripted): a fixed script in place of a language model; its dollars are nominal, charged to nobody."
     if trials["replayed"].any():
@@ -232,13 +221,26 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
     if cells["bound"].any():
         yield "(bound): oracle applies the task's solution, nop does nothing. They bound the dataset and have no rank."
     yield from ending_lines(trials, cells.index)
-    tasks = trials[refused].drop_duplicates(["dataset", "task", "reason"])
+    tasks = trials[refused(trials)].drop_duplicates(["dataset", "task", "reason"])
     yield from _listed(
         "Refused tasks", tasks["dataset"] + "/" + tasks["task"] + ": " + tasks["reason"].str[9:]
     )
-    yield from verified.notes(trials, _SHOWN)
-    invalid = trials[ran & ~valid(trials)]
+    yield from verified.notes(trials, _LISTED)
+    invalid = trials[trials["ran"] & ~valid(trials)]
     yield from _listed("Invalid trials", invalid["cell"] + " " + invalid["task"] + ": " + invalid["reason"])
+
+
+def _counts(trials: pd.DataFrame, cells: pd.DataFrame) -> str:
+    """Return how many trials were planned, judged, invalid, not run and refused, and the USD spent."""
+    ran, is_valid, is_refused = trials["ran"], valid(trials), refused(trials)
+    spent = spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
+    paid = judges_spend(cells)
+    judges = f" Judge models took {paid} USD more, which belong to no cell." if paid else ""
+    return (
+        f"{len(trials)} trials planned: {is_valid.sum()} judged, {(ran & ~is_valid).sum()} invalid, "
+        f"{(~ran & ~is_refused).sum()} not run, {is_refused.sum()} refused. Spent, invalid trials and retries "
+        f"included: {spent} USD.{judges}"
+    )
 
 
 def rate_span(cell: Mapping[Any, Any]) -> str:
@@ -251,12 +253,6 @@ def rate_span(cell: Mapping[Any, Any]) -> str:
     return span(*(cell[name] for name in names))
 
 
-def judged(cells: pd.DataFrame) -> str:
-    """Return a sentence on what judge models were paid for verdicts; empty if none was."""
-    paid = judges_spend(cells)
-    return f" Judge models took {paid} USD more, which belong to no cell." if paid else ""
-
-
 def judges_spend(cells: pd.DataFrame) -> str:
     """Return USD of judge models, `>=` where some of it is unknown; empty if none was paid."""
     paid, unknown = float(cells["judge_usd"].sum()), int(cells["judge_unpriced"].sum())
@@ -266,6 +262,6 @@ def judges_spend(cells: pd.DataFrame) -> str:
 def _listed(title: str, lines: pd.Series[str]) -> Iterator[str]:
     if len(lines):
         yield f"{title} ({len(lines)}):"
-        yield from (f"  {line if len(line) <= _LONG else line[:_LONG] + '…'}" for line in lines[:_SHOWN])
-    if len(lines) > _SHOWN:
-        yield f"  and {len(lines) - _SHOWN} more in trials.csv"
+        yield from (f"  {line if len(line) <= _LONG else line[:_LONG] + '…'}" for line in lines[:_LISTED])
+    if len(lines) > _LISTED:
+        yield f"  and {len(lines) - _LISTED} more in trials.csv"

@@ -53,7 +53,7 @@ WORK: tuple[SectionMaker, ...] = (
     sections_trials.attempts,
     sections_trials.caches,
 )
-"""Sections of each dataset that follow those."""
+"""Sections of each dataset that follow those of its benchmark."""
 WHOLE: tuple[SectionMaker, ...] = (
     sections_compared.agreement,
     sections_compared.sensitivity,
@@ -98,7 +98,8 @@ def write_report(found: Findings) -> Path:
     with figures.style():
         chapters = [_rendered(chapter, folder) for chapter in chapters_of(found)]
     blocks = [block for chapter in chapters for section in chapter["sections"] for block in section["blocks"]]
-    pictures = {name: of for block in blocks if isinstance(block, Drawn) for name, of in block.files.items()}
+    drawn = [block for block in blocks if isinstance(block, Drawn)]
+    pictures = {name: content for picture in drawn for name, content in picture.files.items()}
     for name, content in {**pictures, "index.html": _html(found, chapters).encode()}.items():
         write_atomically(folder / name, content)
     for old in folder.iterdir():

@@ -1,4 +1,4 @@
-"""The tables and the report of a sweep, which can be rebuilt from its records at any time."""
+"""Tables and report of a sweep, which can be rebuilt from its records at any time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLES = ("trials.csv", "trials.parquet", "leaderboard.csv", "lock.json", "leade
 REPORT = Path("report", "index.html")
 """The report page within a sweep's folder, with its pictures beside it."""
 
-OF_A_TASK = ("task", "environment", "image")
+TASK_DIGESTS = ("task", "environment", "image")
 """Digests of a record that belong to its task; the others belong to its cell."""
 
 
@@ -69,8 +69,8 @@ def write_projections(sweep: Path, outputs: Path) -> str:
 
 def leaderboard(sweep: Path, outputs: Path) -> str:
     """Return the leaderboard without writing anything. Raises as `write_projections`."""
-    plan, _, trials = sweep_trials(sweep, outputs)
-    return _text(find(plan, sweep, labelled(trials, plan.scoring), {}), outputs, width())
+    plan, trials = load_trials(sweep, outputs)
+    return _text(find(plan, sweep, trials, {}), outputs, width())
 
 
 def _text(found: Findings, outputs: Path, wide: int) -> str:
@@ -97,7 +97,9 @@ def what_ran(records: Iterable[TrialRecord]) -> Mapping[str, dict[str, dict[str,
             if name == "verifier_image":
                 continue
             kind, owner = (
-                ("tasks", f"{record.dataset}/{record.task}") if name in OF_A_TASK else ("cells", record.cell)
+                ("tasks", f"{record.dataset}/{record.task}")
+                if name in TASK_DIGESTS
+                else ("cells", record.cell)
             )
             seen[kind].setdefault(owner, defaultdict(set))[name].add(digest)
     return {

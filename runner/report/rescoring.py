@@ -44,14 +44,14 @@ _COLUMNS = (
 )
 
 
-def rescore(sweep: Path, asked_of: Callable[[Scoring], Sequence[Scoring]]) -> str:
+def rescore(sweep: Path, rescorings: Callable[[Scoring], Sequence[Scoring]]) -> str:
     """Make the requested scoring, if any, the sweep's own; return the changes for people.
 
-    `asked_of` returns the requested scorings of a sweep with a given scoring. Raises `ConfigError` when the folder
+    `rescorings` returns the requested scorings of a sweep with a given scoring. Raises `ConfigError` when the folder
     holds no sweep, and `TableError` when its tasks are not those of the tiers file or have too many attempts to choose
     from; then nothing is changed.
     """
-    if not (wanted := asked_of(sweep_file.read(sweep).scoring)):
+    if not (wanted := rescorings(sweep_file.read(sweep).scoring)):
         return ""
     plan, _, trials = sweep_trials(sweep, sweep.parent)
     asked = wanted[0]
@@ -84,17 +84,17 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     scores = {name: _scores(trials, scoring) for name, scoring in zip(names, every, strict=True)}
     datasets = trials.groupby("cell")["dataset"].first()
     parts = {
-        str(dataset): {name: of[cells] for name, of in scores.items()}
+        str(dataset): {name: column[cells] for name, column in scores.items()}
         for dataset, cells in datasets.groupby(datasets).groups.items()
     }
     agreements = {
-        dataset: {name: agreement(of[names[0]], each) for name, each in of.items()}
-        for dataset, of in parts.items()
+        dataset: {name: agreement(columns[names[0]], column) for name, column in columns.items()}
+        for dataset, columns in parts.items()
     }
-    called = cell_names(trials)
+    cell_names = _cell_names(trials)
 
     def text(wide: int) -> str:
-        texts = [_text(dataset, parts[dataset], agreements[dataset], called, wide) for dataset in parts]
+        texts = [_text(dataset, parts[dataset], agreements[dataset], cell_names, wide) for dataset in parts]
         return "\n".join([*texts, *(line for each in left_out(planned) for line in paragraph(each, wide))])
 
     found = {
@@ -103,7 +103,10 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
         "scorings": {
             name: scoring.model_dump(mode="json") for name, scoring in zip(names, every, strict=True)
         },
-        "agreement": {d: {name: figures(each) for name, each in of.items()} for d, of in agreements.items()},
+        "agreement": {
+            dataset: {name: figures(each) for name, each in own.items()}
+            for dataset, own in agreements.items()
+        },
     }
     contents = (to_csv(pd.concat(_long(parts)), index=False), json.dumps(found, indent=1), text(WIDTH))
     for file, content in zip(SENSITIVITY, contents, strict=True):
@@ -124,8 +127,8 @@ def labels(scorings: Sequence[Scoring]) -> list[str]:
     titles = [scoring.title for scoring in scorings]
     names = []
     for name, own in zip(titles, values, strict=True):
-        rivals = [of for of, other in zip(values, titles, strict=True) if other == name]
-        varied = [key for key in own if any(of.get(key) != own[key] for of in rivals)]
+        rivals = [rival for rival, title in zip(values, titles, strict=True) if title == name]
+        varied = [key for key in own if any(rival.get(key) != own[key] for rival in rivals)]
         names.append(" ".join([name, *(f"{key}={own[key]}" for key in varied)]))
     return names
 
@@ -141,11 +144,11 @@ def agreement_words(found: Agreement) -> list[str]:
     return [number(found.spearman, ".3f"), number(found.kendall, ".3f"), *tops, number(found.mae, ".4f")]
 
 
-def cell_names(trials: pd.DataFrame) -> dict[str, str]:
+def _cell_names(trials: pd.DataFrame) -> dict[str, str]:
     """Return names of cells within their dataset, with the budget where there are several."""
     words = ["agent", "model", *(["budget"] if len(set(trials["budget"])) > 1 else [])]
     cells = trials.groupby("cell")[words].first()
-    return {str(cell): " · ".join(map(str, of)) for cell, of in cells.iterrows()}
+    return {str(cell): " · ".join(map(str, row)) for cell, row in cells.iterrows()}
 
 
 def _scores(trials: pd.DataFrame, scoring: Scoring) -> pd.Series[float]:
@@ -159,8 +162,8 @@ def _ranks(scores: pd.Series[float]) -> pd.Series[float]:
 
 
 def _long(parts: dict[str, dict[str, pd.Series[float]]]) -> Iterator[pd.DataFrame]:
-    for dataset, of in parts.items():
-        for name, scores in of.items():
+    for dataset, own in parts.items():
+        for name, scores in own.items():
             columns = {"dataset": dataset, "cell": scores.index, "scoring": name, "AMS": scores.to_numpy()}
             yield pd.DataFrame({**columns, "rank": _ranks(scores).to_numpy()})
 
@@ -169,24 +172,24 @@ def _text(
     dataset: str,
     scores: dict[str, pd.Series[float]],
     found: dict[str, Agreement],
-    called: dict[str, str],
+    names: dict[str, str],
     wide: int,
 ) -> str:
     """Return the agreement of each scoring with the first, and the ranks of each cell."""
-    ranks = pd.DataFrame({name: _ranks(of) for name, of in scores.items()})
+    ranks = pd.DataFrame({name: _ranks(column) for name, column in scores.items()})
     base = next(iter(scores))
     agreements = []
-    for name, of in scores.items():
+    for name, column in scores.items():
         moved = int((ranks[name] != ranks[base]).sum())
-        first, *tied = [called[str(cell)] for cell in of.index[of == of.max()]] or ["-"]
+        first, *tied = [names[str(cell)] for cell in column.index[column == column.max()]] or ["-"]
         best = f"{first} (tied with {len(tied)})" if tied else first
-        agreements.append((name, *agreement_words(found[name]), f"{moved}/{len(of)}", best))
+        agreements.append((name, *agreement_words(found[name]), f"{moved}/{len(column)}", best))
     cells = []
     for cell in ranks[base].sort_values(kind="stable").index:
         places = [
             f"{place:.0f}" for place in (ranks.loc[cell, base], ranks.loc[cell].min(), ranks.loc[cell].max())
         ]
-        cells.append((called[str(cell)], number(float(scores[base][cell]), ".3f"), *places))
+        cells.append((names[str(cell)], number(float(scores[base][cell]), ".3f"), *places))
     heads = (Column("cell", is_name=True), *map(Column, ("AMS", "rank", "best", "worst")))
     why = sorted({each.why for each in found.values() if each.why})
     return "\n".join(

@@ -15,6 +15,7 @@ import pandas as pd
 from metrics.table import valid
 from runner.report.comparison import COMPARISONS, Comparison, current_comparisons
 from runner.report.criteria import not_in_the_running, verdict, winners
+from runner.report.endings import refused
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import lines
 from runner.report.projections import REPORT, TABLES, load_trials
@@ -145,7 +146,6 @@ def _kind(cell: Mapping[str, Any]) -> str:
 def _sweep(found: Findings) -> TrackedRun:
     """Return the run of the sweep itself: plan, configuration, leaderboard, report and all trials."""
     plan, trials, sweep = found.plan, found.trials, found.folder
-    refused = trials["reason"].str.startswith("refused: ")
     state = digest(trials, plan.scoring)
     compared, ranking = current_comparisons(sweep, state), current_ranking(sweep, state)
     metrics, missing = _finite(
@@ -153,7 +153,7 @@ def _sweep(found: Findings) -> TrackedRun:
             "cells": trials["cell"].nunique(),
             "trials": len(trials),
             "judged": valid(trials).sum(),
-            "refused": refused.sum(),
+            "refused": refused(trials).sum(),
             "cost_usd": trials["cost_usd"].sum(min_count=1),
             **_apart(found.cells[list(_APART)].sum().to_dict()),
             **_agreements(compared),
@@ -186,9 +186,9 @@ def _content(file: Path) -> str:
 def _best(found: Findings) -> dict[str, str]:
     """Return the winners by each criterion as tags `assay.best.<criterion>`, and as the run's description in MLflow."""
     tags: defaultdict[str, list[str]] = defaultdict(list)
-    for name, of in found.by_dataset():
-        few = small_tiers(of.trials, found.scoring).get(name, ())
-        best = winners(of.contenders, found.draws, found.scoring.confidence, few)
+    for name, own in found.by_dataset():
+        few = small_tiers(own.trials, found.scoring).get(name, ())
+        best = winners(own.contenders, found.draws, found.scoring.confidence, few)
         tags["mlflow.note.content"].append(f"**{name}: {verdict(best)}**\n")
         for winner in best:
             cells = " = ".join(found.names[cell] for cell in winner.best)
@@ -198,7 +198,7 @@ def _best(found: Findings) -> dict[str, str]:
             tags["mlflow.note.content"].append(f"* {winner.criterion}: {cells}, {winner.value} ({lead})")
         if sentence := lead_sentence(best, found.names, few):
             tags["mlflow.note.content"].append(f"\n{sentence}")
-        if absent := not_in_the_running(best, len(of.contenders)):
+        if absent := not_in_the_running(best, len(own.contenders)):
             tags["mlflow.note.content"].append(f"\n{absent}")
     tags["mlflow.note.content"].append("\nThe report: *Artifacts*, `report/index.html`.")
     return {tag: "\n".join(texts)[:5000] for tag, texts in tags.items()}

@@ -1,4 +1,4 @@
-"""Sections on how agents work, from the gateway's record (NL2Repo-Bench, section 4.3), for any sweep with models."""
+"""Sections on how agents work, from their model calls (NL2Repo-Bench, section 4.3), for any sweep with models."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _MEANING = {
 }
 
 
-of_recorded = where(behaviour.recorded)
-"""Decorator: the section needs tool calls that were recorded by kind."""
+where_recorded = where(behaviour.recorded)
+"""Decorator for sections that need tool calls by kind."""
 
 
-@of_recorded
+@where_recorded
 def turns(found: Findings) -> Section:
     """Show turns and endings (Table 6, Figure 5)."""
     ended = behaviour.endings(found.trials)[["early_stop", "non_finish"]]
@@ -47,7 +47,7 @@ def turns(found: Findings) -> Section:
     return Section("behaviour-turns", "Behaviour: turns and endings", [table, Text(note)])
 
 
-@of_recorded
+@where_recorded
 def tools(found: Findings) -> Section:
     """Show tool calls by kind and their correlation with the score (Tables 5, 7)."""
     each = "calls of this kind, mean of a valid trial; so for every kind"
@@ -56,18 +56,18 @@ def tools(found: Findings) -> Section:
         *(Measure(kind, kind, ".1f", each if kind == "edit" else "") for kind in (*behaviour.KINDS, "total")),
     ]
     calls = cell_table("Tool calls", measures, behaviour.tool_calls(found.trials), found)
-    found_r = lines(behaviour.correlations(found.trials, found.scoring.attempts))
+    correlations = lines(behaviour.correlations(found.trials, found.scoring.attempts))
     correlated = Table(
         "Tool calls and score",
         [Column("kind", text=True), Column("r", "Pearson, across cells, of mean calls with mean reward"),
          Column("cells"), Column("unused", "cells that never call such a tool")],
-        [[Value(kind, kind), figure(of["r"], ".3f"), figure(of["cells"], ".0f"), figure(of["unused"], ".0f")]
-         for kind, of in found_r.items()],
+        [[Value(kind, kind), figure(line["r"], ".3f"), *(figure(line[name], ".0f") for name in ("cells", "unused"))]
+         for kind, line in correlations.items()],
     )  # fmt: skip
     return Section("behaviour-tools", "Behaviour: tool calls", [calls, correlated])
 
 
-@of_recorded
+@where_recorded
 def workflow(found: Findings) -> Section:
     """Show transitions between kinds of tools, and three patterns (section 4.3.6)."""
     table, names = behaviour.transitions(found.trials), found.names

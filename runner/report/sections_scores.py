@@ -11,6 +11,7 @@ import pandas as pd
 
 from metrics.ranking import delta_best, gap_to_best, pareto
 from metrics.uncertainty import FEWEST_TASKS
+from runner.records import Scoring
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
 from runner.report.competing import left_out
@@ -20,12 +21,10 @@ from runner.report.leaderboard import lines, rate_span
 from runner.report.verdicts import (
     ams_text,
     bound_text,
-    bounded,
-    few_tasks,
+    caveats,
     headline,
     lead_sentence,
     small_tiers,
-    unbounded,
     what_counts,
 )
 from runner.report.wording import agent_name, model_name, number, passes, short, span, spend, usd
@@ -101,8 +100,22 @@ def leaderboard(found: Findings) -> Section:
     scoring, cells = found.scoring, found.cells
     scored = headline(cells) == "AMS"
     counted = what_counts(found.trials, scoring.attempts)
+    rows = [_leader(cell, found, scored=scored) for cell in lines(cells).values()]
+    caption = f"{len(found.contenders)} cells, best {'AMS' if scored else 'pass rate'} first"
+    blocks: list[Block] = [
+        Table(f"{caption}; {counted}" if counted else caption, _leader_columns(scoring, scored=scored), rows)
+    ]
+    blocks.extend(map(Text, left_out(found.trials)))
+    for why, count in cells[cells["why"] != ""].groupby("why").size().items():
+        blocks.append(Text(f"No AMS for {count} of {len(cells)} cells: {why}."))
+    blocks.extend(map(Text, caveats(found.trials, cells, scoring)))
+    return Section("leaderboard", "Leaderboard", blocks)
+
+
+def _leader_columns(scoring: Scoring, *, scored: bool) -> Sequence[Column]:
+    """Return the columns of the leaderboard; without a score there is none for AMS."""
     resampling = f"{scoring.confidence:.0%} interval, bootstrap over tasks, {scoring.resamples} resamples"
-    columns = (
+    return (
         Column(
             "#",
             f"rank by {'AMS, then ' if scored else ''}passes, then USD per pass; bounds, cells of other tasks "
@@ -133,30 +146,21 @@ def leaderboard(found: Findings) -> Section:
         Column("USD spent", "everything, invalid trials and retries included"),
         Column("turns", "model calls answered, mean over valid trials"),
     )
-    rows = [_leader(cell, found, scored=scored) for cell in lines(cells).values()]
-    caption = f"{len(found.contenders)} cells, best {'AMS' if scored else 'pass rate'} first"
-    blocks: list[Block] = [Table(f"{caption}; {counted}" if counted else caption, columns, rows)]
-    blocks.extend(map(Text, left_out(found.trials)))
-    for why, of in cells[cells["why"] != ""].groupby("why"):
-        blocks.append(Text(f"No AMS for {len(of)} of {len(cells)} cells: {why}."))
-    for notes in (few_tasks(found.trials, scoring), unbounded(cells, scoring.attempts), bounded(cells)):
-        blocks.extend(map(Text, notes))
-    return Section("leaderboard", "Leaderboard", blocks)
 
 
 def _leader(cell: Mapping[str, Any], found: Findings, *, scored: bool) -> list[Value]:
     rank = Value("-") if pd.isna(cell["rank"]) else Value(str(cell["rank"]), float(cell["rank"]))
-    of = "AMS" if scored else "pass_rate"
-    low, high = cell[f"{of}_low"], cell[f"{of}_high"]
+    name = "AMS" if scored else "pass_rate"
+    low, high = cell[f"{name}_low"], cell[f"{name}_high"]
     spent = spend(cell["spend_usd"], cell["unpriced"], cell["ran"])
-    score = figure(cell[of], beneath=span(low, high))
+    score = figure(cell[name], beneath=span(low, high))
     if rank.text == "1" and score.order is not None:
         score = score._replace(tone="best")
     return [
         rank,
         *about(cell, found),
         *([score._replace(text=ams_text(cell))] if scored else []),
-        Value("", score.order, strip=None if score.order is None else (low, cell[of], high)),
+        Value("", score.order, strip=None if score.order is None else (low, cell[name], high)),
         Value(f"{passes(cell['passes'])}/{cell['planned']}", float(cell["pass_rate"]), rate_span(cell)),
         figure(cell["mean_reward"], ".2f"),
         figure(cell["tokens_per_pass_least"], short)._replace(text=bound_text(cell, "tokens_per_pass", short)),
@@ -221,7 +225,9 @@ def same_model(found: Findings) -> Section | None:
     spread = delta_best(cells)
     if spread.empty or spread["agents"].max() < 2:  # noqa: PLR2004 - one agent alone has no rival
         return None
-    marked = {(of["model"], of["dataset"], of["budget"]): model_name(of) for of in lines(cells).values()}
+    marked = {
+        (line["model"], line["dataset"], line["budget"]): model_name(line) for line in lines(cells).values()
+    }
     columns = (
         Column("model", text=True),
         Column("agents", "cells of this model with an AMS"),
@@ -263,14 +269,16 @@ def heat_map(found: Findings) -> Section | None:
     names = found.names
     several = found.several_budgets
     column = {
-        cell: model_name(of) + (f" · budget {of['budget']}" if several else "")
-        for cell, of in lines(cells).items()
+        cell: model_name(line) + (f" · budget {line['budget']}" if several else "")
+        for cell, line in lines(cells).items()
     }
     table = cells.assign(column=cells.index.map(column))
     scores = table.pivot_table(index="agent", columns="column", values="AMS", aggfunc="max", dropna=False)
     best = [scores.max(axis=axis).sort_values(ascending=False, kind="stable").index for axis in (1, 0)]
     scores = scores.loc[best[0], best[1]]
-    scores_text = "; ".join(f"{names[cell]} {number(of['AMS'], '.3f')}" for cell, of in lines(cells).items())
+    scores_text = "; ".join(
+        f"{names[cell]} {number(line['AMS'], '.3f')}" for cell, line in lines(cells).items()
+    )
     picture = Picture(
         "heat_map",
         f"AMS (0 to 1) of {len(cells)} cells; the best agent of each model is outlined.",

@@ -1,4 +1,4 @@
-"""Sections on the basis of the figures: coverage, invalid trials, and what was run."""
+"""Sections on what the figures rest on: coverage, invalid trials, versions, prices and digests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pandas as pd
 from metrics.table import valid
 from runner.records import Prices, PriceTier
 from runner.report.blocks import Block, Column, Section, Table, Text, Value
+from runner.report.endings import refused
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
 from runner.report.wording import number, short, usd
 
 _DIGEST = 12
-"""Characters shown of a digest; `lock.json` has them all."""
+"""Number of characters of a digest on the page; `lock.json` has them all."""
 _AUDITED = 200
 """Number of invalid trials listed; `trials.csv` has them all."""
 
@@ -76,14 +77,14 @@ def audit(found: Findings) -> Section | None:
         blocks.append(Table(caption, columns, rows))
     held = found.trials["reason"].str.startswith("not run: ")
     labels = kinds.mask(kinds.eq("not run") & held, found.trials["reason"])
-    for label, of in found.trials[kinds.isin(["refused", "not run"])].groupby(labels):
+    for label, idle in found.trials[kinds.isin(["refused", "not run"])].groupby(labels):
         kind, _, why = str(label).partition(": ")
-        tasks = of.drop_duplicates(["task", "reason"])
+        tasks = idle.drop_duplicates(["task", "reason"])
         names = "; ".join(
             f"{task}: {reason.removeprefix('refused: ')}" if kind == "refused" else task
             for task, reason in zip(tasks["task"], tasks["reason"], strict=True)
         )
-        sentence = f"{len(of)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."
+        sentence = f"{len(idle)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."
         blocks.append(Text(f"{sentence} {why}" if why else sentence))
     return Section("audit", "Invalid trials", blocks)
 
@@ -121,9 +122,7 @@ def what_ran(found: Findings) -> Section:
 def _kinds(trials: pd.DataFrame) -> pd.Series[str]:
     """Return the kind of each trial: valid, spoiled, refused or not run."""
     kinds = pd.Series("spoiled", index=trials.index, name="kind")
-    never = ~trials["ran"]
-    refused = trials["reason"].str.startswith("refused: ")
-    return kinds.mask(valid(trials), "valid").mask(never, "not run").mask(never & refused, "refused")
+    return kinds.mask(valid(trials), "valid").mask(~trials["ran"], "not run").mask(refused(trials), "refused")
 
 
 def _prices(cells: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
@@ -147,14 +146,16 @@ def _rates(prices: Mapping[str, Prices]) -> Iterator[Table]:
         Column("of", text=True),
     ]
     rows = []
-    for name, of in sorted(prices.items()):
-        for rates in (of, *of.tiers):
+    for name, plain in sorted(prices.items()):
+        for rates in (plain, *plain.tiers):
             long = (
                 f"calls above {short(rates.above_input_tokens)} input" if isinstance(rates, PriceTier) else ""
             )
-            asked = (rates.input, rates.output, rates.cache_creation, rates.cache_hit)
-            figures = [figure(math.nan if rate is None else rate, "g") for rate in asked]
-            rows.append([Value(name, name, long), *figures, *_texts([of.source or "-", of.date or "-"])])
+            amounts = (rates.input, rates.output, rates.cache_creation, rates.cache_hit)
+            figures = [figure(math.nan if rate is None else rate, "g") for rate in amounts]
+            rows.append(
+                [Value(name, name, long), *figures, *_texts([plain.source or "-", plain.date or "-"])]
+            )
     if rows:
         yield Table("Prices", columns, rows)
 

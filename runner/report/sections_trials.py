@@ -31,25 +31,6 @@ def pairs(found: Findings) -> Section | None:
     few = bool(small_tiers(found.trials, found.scoring))
     leads = pairwise(rivals, by, found.scoring.confidence)
     names = found.names
-    columns = (
-        Column("better", f"of the two, by {measure} on these tasks", text=True),
-        Column("other", text=True),
-        Column("lead", f"difference of their {measure}"),
-        Column(
-            "low",
-            f"end of the lead's {found.scoring.confidence:.0%} interval, both on the same resampled tasks",
-        ),
-        Column("high"),
-        Column("wins", f"share of {found.scoring.resamples} resamples in which the better is ahead"),
-        Column("Holm p", f"two-sided, corrected for all {len(leads)} pairs"),
-        Column("joint p", "corrected for all pairs by the largest deviation of any of them in a resample"),
-        Column(
-            "decided",
-            "yes: the interval is above 0 and holds the lead, the joint p is at most 1 - confidence, and each tier "
-            f"that counts has {FEWEST_TASKS} tasks or more",
-            text=True,
-        ),
-    )
     rows = []
     for line in leads.sort_values(["p_joint", "p_holm"], kind="stable").to_dict("records"):
         word = _decided(line, found.scoring, few=few)
@@ -61,13 +42,37 @@ def pairs(found: Findings) -> Section | None:
              figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), figure(line["p_joint"], ".3g"),
              Value(word, word)]
         )  # fmt: skip
-    table = Table(f"{measure[0].upper()}{measure[1:]} of {len(leads)} pairs, surest first", columns, rows)
+    caption = f"{measure[0].upper()}{measure[1:]} of {len(leads)} pairs, surest first"
+    table = Table(caption, _pair_columns(measure, found.scoring, len(leads)), rows)
     note = Text(
         f"No Holm p can be below {_least(found.scoring, len(leads)):.3g} with "
         f"{found.scoring.resamples} resamples, so the joint p decides: a step-down against the largest "
         "deviation of any pair in each resample (Westfall and Young)."
     )
     return Section("pairs", "Pair by pair", [table, note])
+
+
+def _pair_columns(measure: str, scoring: Scoring, pairs: int) -> tuple[Column, ...]:
+    """Return the columns of the table of pairs."""
+    return (
+        Column("better", f"of the two, by {measure} on these tasks", text=True),
+        Column("other", text=True),
+        Column("lead", f"difference of their {measure}"),
+        Column(
+            "low",
+            f"end of the lead's {scoring.confidence:.0%} interval, both on the same resampled tasks",
+        ),
+        Column("high"),
+        Column("wins", f"share of {scoring.resamples} resamples in which the better is ahead"),
+        Column("Holm p", f"two-sided, corrected for all {pairs} pairs"),
+        Column("joint p", "corrected for all pairs by the largest deviation of any of them in a resample"),
+        Column(
+            "decided",
+            "yes: the interval is above 0 and holds the lead, the joint p is at most 1 - confidence, and each tier "
+            f"that counts has {FEWEST_TASKS} tasks or more",
+            text=True,
+        ),
+    )
 
 
 def _least(scoring: Scoring, pairs: int) -> float:
@@ -98,8 +103,8 @@ def pass_profile(found: Findings) -> Section | None:
     planned = {tier: count for tier, count in all_planned.items() if count}
     if not planned:  # the scoring knows none of the tasks' tiers
         return None
-    called = found.names
-    names = [called[cell] for cell in cells.index]
+    all_names = found.names
+    names = [all_names[cell] for cell in cells.index]
     passes = pd.DataFrame(
         {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in planned}, index=names
     )
@@ -145,9 +150,8 @@ def budgets(found: Findings) -> Section | None:
 
 def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
     """Return CBQ at the tier's budgets, a row for each of `cells`, best first; empty if the tier has no tasks."""
-    budgets = tuple(
-        dict.fromkeys(found.scoring.tiers[tier].budgets)
-    )  # two quantiles of cost may be one amount
+    # Two quantiles of cost may be the same amount.
+    budgets = tuple(dict.fromkeys(found.scoring.tiers[tier].budgets))
     curve = budget_curve(found.trials, found.scoring.attempts, budgets)
     own = curve[curve.index.get_level_values("tier") == tier].droplevel("tier")
     return own.reindex(cells.index) if len(own) else own
@@ -219,25 +223,18 @@ def _pass_curve(found: Findings) -> Table:
         "chance that k of a task's valid attempts hold a pass, mean over planned tasks; a lower bound where fewer "
         "than k are valid"
     )
-    columns = [
-        AGENT,
-        MODEL,
-        *(Column(f"pass@{k}", "" if at else about_k) for at, k in enumerate(curve.columns)),
+    measures = [
+        Measure(f"pass@{k}", str(k), about="" if at else about_k) for at, k in enumerate(curve.columns)
     ]
-    rates = lines(curve)
-    rows = [
-        [*about(cell, found), *(figure(rates[name][k]) for k in curve.columns)]
-        for name, cell in lines(found.cells).items()
-    ]
-    return Table("Passed in k attempts", columns, rows)
+    return cell_table("Passed in k attempts", measures, curve.rename(columns=str), found)
 
 
 def caches(found: Findings) -> Section | None:
     """Show where the input tokens came from, and what caches saved."""
     prices = found.plan.prices
-    per_token = {name: [of.input, of.output] for name, of in prices.items()}
-    rates = pd.DataFrame.from_dict(per_token, orient="index", columns=["p_in", "p_out"], dtype=float) / 1e6
-    use = cache_view(found.trials, rates)
+    per_token = {name: [rates.input, rates.output] for name, rates in prices.items()}
+    table = pd.DataFrame.from_dict(per_token, orient="index", columns=["p_in", "p_out"], dtype=float) / 1e6
+    use = cache_view(found.trials, table)
     use = use[use["cache_share"].notna()]
     if use.empty:
         return None
@@ -254,5 +251,6 @@ def caches(found: Findings) -> Section | None:
     note = Text(
         "What a provider does not report as cached counts as fresh. Higher rates of long calls are not seen."
     )
-    table = cell_table("Where input tokens came from", measures, use, found)
-    return Section("caches", "Caches", [table, note])
+    return Section(
+        "caches", "Caches", [cell_table("Where input tokens came from", measures, use, found), note]
+    )

@@ -7,7 +7,7 @@ import pandas as pd
 from runner.report.blocks import Column, Section, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 from runner.report.verified import CONDITIONS, DIFFER, LIVE, NO_VERDICT, PROGRAMS, UNKNOWN, has, passes
 
 _LISTED = 200
@@ -24,39 +24,32 @@ def verification(found: Findings) -> Section | None:
         "verdict (dataset.verifier.again=pristine) runs the tests in the task's own image with the agent's work "
         "laid over it, without what the agent changed in system paths."
     )
-    return Section(
-        "verification", "How verdicts came about", [_of_cells(found), _of_trials(found, listed), note]
-    )
+    return Section("verification", "How verdicts came about", [_cells(found), _trials(found, listed), note])
 
 
-def _of_cells(found: Findings) -> Table:
+def _cells(found: Findings) -> Table:
     """Return how many passes and trials of each cell have which condition."""
-    columns = (
-        AGENT,
-        MODEL,
-        Column("passes", "trials that passed, every attempt"),
-        Column(
-            "live", "of these, verified in the agent's running container, which could have written the reward"
-        ),
-        Column("programs changed", "of these, with programs or start-up files that the agent had changed"),
-        Column("not known", "of these, with changes that could not be listed"),
-        Column("second differs", "trials whose second verdict is another; only the first counts"),
-        Column("no verdict", "trials whose tests gave no usable reward; they count as failed"),
-    )
     trials, passed = found.trials, passes(found.trials)
-    masks = (
-        passed,
-        *(passed & has(trials, flag) for flag in (LIVE, PROGRAMS, UNKNOWN)),
-        *(has(trials, flag) for flag in (DIFFER, NO_VERDICT)),
-    )
-    rows = [
-        [*about(cell, found), *(figure(float(mask[trials["cell"] == name].sum()), ".0f") for mask in masks)]
-        for name, cell in lines(found.cells).items()
-    ]
-    return Table("How verdicts came about", columns, rows)
+    masks = {
+        "passes": passed,
+        **{flag: passed & has(trials, flag) for flag in (LIVE, PROGRAMS, UNKNOWN)},
+        **{flag: has(trials, flag) for flag in (DIFFER, NO_VERDICT)},
+    }
+    measures = [
+        Measure("passes", "passes", ".0f", "trials that passed, every attempt"),
+        Measure("live", LIVE, ".0f",
+                "of these, verified in the agent's running container, which could have written the reward"),
+        Measure("programs changed", PROGRAMS, ".0f",
+                "of these, with programs or start-up files that the agent had changed"),
+        Measure("not known", UNKNOWN, ".0f", "of these, with changes that could not be listed"),
+        Measure("second differs", DIFFER, ".0f", "trials whose second verdict is another; only the first counts"),
+        Measure("no verdict", NO_VERDICT, ".0f", "trials whose tests gave no usable reward; they count as failed"),
+    ]  # fmt: skip
+    counts = pd.DataFrame(masks).groupby(trials["cell"]).sum()
+    return cell_table("How verdicts came about", measures, counts, found)
 
 
-def _of_trials(found: Findings, listed: pd.DataFrame) -> Table:
+def _trials(found: Findings, listed: pd.DataFrame) -> Table:
     """Return the trials whose verdict has a condition, with the changed paths."""
     columns = (
         AGENT,

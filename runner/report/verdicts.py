@@ -1,4 +1,4 @@
-"""Conclusions from a leaderboard in words: which attempts count, what is a bound, and whose lead is clear."""
+"""Conclusions from a leaderboard in words: which attempts count, which figures are bounds, whose lead is clear."""
 
 from __future__ import annotations
 
@@ -33,16 +33,23 @@ def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> dict[str, list[str]]:
     tasks = trials.drop_duplicates(["dataset", "task"])
     counted = {name for name, tier in scoring.tiers.items() if tier.weight}
     small = {}
-    for dataset, of in tasks.groupby("dataset")["tier"]:
-        found = of.value_counts().sort_index()
-        sizes = dict(zip(map(str, found.index), found.to_list(), strict=True))
+    for dataset, tiers in tasks.groupby("dataset")["tier"]:
+        counts = tiers.value_counts().sort_index()
+        sizes = dict(zip(map(str, counts.index), counts.to_list(), strict=True))
         own = {tier: size for tier, size in sizes.items() if tier in counted} or sizes
         if few := [f"{tier} {size}" for tier, size in own.items() if size < FEWEST_TASKS]:
             small[str(dataset)] = few
     return small
 
 
-def few_tasks(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
+def caveats(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
+    """Yield a line for each way in which figures of these cells mean less than they seem to."""
+    yield from _few_tasks(trials, scoring)
+    yield from _unbounded(cells, scoring.attempts)
+    yield from _bounded(cells)
+
+
+def _few_tasks(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
     """Yield a line if tiers that count have too few tasks for their intervals."""
     small = small_tiers(trials, scoring)
     if few := [f"{dataset} {tier}" for dataset, tiers in small.items() for tier in tiers]:
@@ -78,7 +85,7 @@ def fewer_attempts(trials: pd.DataFrame, attempts: str) -> pd.Series[int]:
     return (counts < k).astype(int).groupby("cell").sum()
 
 
-def unbounded(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
+def _unbounded(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
     """Yield a line if some tasks have fewer than k valid attempts for pass@k."""
     if few := int(cells["fewer"].sum()):
         yield (
@@ -87,7 +94,7 @@ def unbounded(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
         )
 
 
-def bounded(cells: pd.DataFrame) -> Iterator[str]:
+def _bounded(cells: pd.DataFrame) -> Iterator[str]:
     """Yield a line if unknown costs make some figures bounds."""
     some = int((cells["usd_per_pass"].isna() & cells["usd_per_pass_least"].notna()).sum())
     if some:

@@ -43,9 +43,11 @@ BESIDE = {"test", "tests", "testing", "testdata", "doc", "docs", "example", "exa
 COMMON = {"setup.py", "conf.py", "noxfile.py", "conftest.py", "_version.py"}
 """Files with much the same content everywhere."""
 SEARCH_SECONDS = 900.0
+"""Time limit for the search of one part."""
 PARALLEL = 2
 """Number of parts that are searched at once, each on its own core."""
 PLACE = "/tmp/assay-reach"  # noqa: S108 - in a sandbox that nothing else shares
+"""Folder of the program in the sandbox."""
 RUNTIME = "python"
 _QUOTED = re.compile(rb"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -106,25 +108,25 @@ class Reach:
 
         An image that cannot be had is left to its own trials, which say so. Raises `ProgramError` and `EngineError`.
         """
-        of_parts: dict[Part, dict[str, PlannedTrial]] = {}
+        trials_by_part: dict[Part, dict[str, PlannedTrial]] = {}
         for trial in filter(_concerned, trials):
             for part in _parts(trial):
-                of_parts.setdefault(part, {})[_key(_answer(trial.task))] = trial
+                trials_by_part.setdefault(part, {})[_key(_answer(trial.task))] = trial
         with ThreadPoolExecutor(PARALLEL) as pool:
-            done = [
-                pool.submit(self._search_part, part, of, (sandboxes, installed, say))
-                for part, of in of_parts.items()
+            searches = [
+                pool.submit(self._search_part, part, by_answer, (sandboxes, installed, say))
+                for part, by_answer in trials_by_part.items()
             ]
-            for each in done:
-                each.result()
+            for search in searches:
+                search.result()
 
     def _search_part(
         self,
         part: Part,
         by_answer: Mapping[str, PlannedTrial],
-        where: tuple[SandboxProvider, Mapping[str, InstalledBundle], Say],
+        tools: tuple[SandboxProvider, Mapping[str, InstalledBundle], Say],
     ) -> None:
-        sandboxes, installed, say = where
+        sandboxes, installed, say = tools
         task = next(iter(by_answer.values())).task
         try:
             image = sandboxes.image(
@@ -236,12 +238,13 @@ def _found(
 
 def _key(answer: Answer) -> str:
     """Return the digest of an answer and of the search. The folder above its source is named by a digest."""
-    of = answer.source.parent.name if answer.source else ""
-    return _digest(json.dumps(answer.packages, sort_keys=True), of, _how())[:32]
+    source = answer.source.parent.name if answer.source else ""
+    return _digest(json.dumps(answer.packages, sort_keys=True), source, _search_digest())[:32]
 
 
 @cache
-def _how() -> str:
+def _search_digest() -> str:
+    """Return the digest of the program that searches."""
     return _digest(*(Path(module).read_text() for module in (__file__, answers_in_reach_inside.__file__)))
 
 
@@ -282,18 +285,18 @@ def _literals(content: bytes, ending: str) -> set[bytes]:
     Docstrings are left out, because bundlers drop them, and texts of several lines, because some are licences.
     """
     try:
-        literals = list((_of_python if ending == ".py" else _quoted)(content))
+        literals = list((_python_texts if ending == ".py" else _quoted_texts)(content))
     except _UNPARSABLE:  # written for another version of Python
-        literals = list(_quoted(content))
+        literals = list(_quoted_texts(content))
     found = {piece for literal in literals if b"\n" not in literal for piece in pieces(literal)}
     return {piece for piece in found if b" " in piece}
 
 
-def _quoted(content: bytes) -> Iterator[bytes]:
+def _quoted_texts(content: bytes) -> Iterator[bytes]:
     return (text for groups in _QUOTED.findall(content) for text in groups if text)
 
 
-def _of_python(content: bytes) -> Iterator[bytes]:
+def _python_texts(content: bytes) -> Iterator[bytes]:
     with _PARSING:
         tree = ast.parse(content)
     alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

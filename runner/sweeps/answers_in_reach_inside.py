@@ -172,8 +172,8 @@ class _Sought:
                 yield key, f"holds the literals of {name}"
 
 
-def _copied(hits: set[bytes], of: set[bytes], fewest: int) -> bool:
-    return len(of) >= fewest and len(hits & of) >= max(fewest, COPIED * len(of))
+def _copied(hits: set[bytes], pieces: set[bytes], fewest: int) -> bool:
+    return len(pieces) >= fewest and len(hits & pieces) >= max(fewest, COPIED * len(pieces))
 
 
 def _chunks(file: Any, start: bytes) -> Iterator[bytes]:
@@ -206,7 +206,7 @@ def _texts(path: str, file: Any, start: bytes) -> Iterator[Iterable[bytes]]:
         elif start.startswith(_LOOSE):
             yield [zlib.decompressobj().decompress(start + file.read(MOST), MOST)]
         elif start.startswith(b"PACK"):
-            for content in _of_pack(memoryview(start + file.read(MOST))):
+            for content in _pack_objects(memoryview(start + file.read(MOST))):
                 yield [content]
     except (*_BROKEN, TypeError, LookupError):
         return  # the first bytes were misleading
@@ -214,7 +214,7 @@ def _texts(path: str, file: Any, start: bytes) -> Iterator[Iterable[bytes]]:
         file.seek(len(start))
 
 
-def _of_pack(pack: memoryview) -> Iterator[bytes]:
+def _pack_objects(pack: memoryview) -> Iterator[bytes]:
     """Yield the objects in a pack of git's; if one is stored as a difference, only what is new in it."""
     at = 12
     for _ in range(int.from_bytes(pack[8:12])):

@@ -71,13 +71,13 @@ def check(asked: Sequence[Route], gateway: Gateway, folder: Path, note: Say) -> 
     """
     if not asked:
         return
-    found = _asked(asked, gateway, folder / FOLDER)
-    if failed := [(route, one) for route, one in zip(asked, found, strict=True) if one.error]:
-        answered = [route for route, one in zip(asked, found, strict=True) if not one.error]
+    answers = _ask(asked, gateway, folder / FOLDER)
+    if failed := [(route, one) for route, one in zip(asked, answers, strict=True) if one.error]:
+        answered = [route for route, one in zip(asked, answers, strict=True) if not one.error]
         lines = [_complaint(route, one, answered) for route, one in failed]
         lines.append("No trial was started. gateway.preflight=false starts without asking first.")
         raise ConfigError("\n".join(lines))
-    costs = [one.cost_usd for one in found]
+    costs = [one.cost_usd for one in answers]
     spent = "at an unknown price" if None in costs else f"for {sum(cost or 0.0 for cost in costs):.4f} USD"
     note(f"Preflight: {_names(asked)} answered, {spent}.")
 
@@ -101,10 +101,10 @@ def _names(asked: Sequence[Route]) -> str:
     apis: dict[str, list[str]] = {}
     for route in asked:
         apis.setdefault(route.model.name, []).append(route.api)
-    return ", ".join(f"{name} ({', '.join(of)})" for name, of in apis.items())
+    return ", ".join(f"{name} ({', '.join(names)})" for name, names in apis.items())
 
 
-def _asked(asked: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe]:
+def _ask(routes: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe]:
     from runner.gateway.probing import probe  # noqa: PLC0415 - the gateway's libraries load only when a model is used
 
     stop = Event()
@@ -114,9 +114,9 @@ def _asked(asked: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe
         name = re.sub(r"[^\w.-]", "_", f"{number}_{route.model.name}_{route.api}")
         return probe(gateway, route.model, route.api, folder / f"{name}.jsonl", stop.is_set)
 
-    with ThreadPoolExecutor(len(asked), thread_name_prefix="preflight") as pool:
+    with ThreadPoolExecutor(len(routes), thread_name_prefix="preflight") as pool:
         try:
-            return list(pool.map(ask, enumerate(asked, 1)))
+            return list(pool.map(ask, enumerate(routes, 1)))
         except BaseException:
             stop.set()  # the pool's exit waits for the calls under way
             raise

@@ -104,16 +104,17 @@ def priced(model: Model, budget: Budget, pricing: Pricing) -> tuple[Model, str]:
 
 
 def _refuse(model: Model, budget: Budget, pricing: Pricing) -> None:
-    none = f"{model.name} ({model.id}) has no price in pricing={pricing.name}"
-    own = (
+    """Raise `ConfigError` for a model without a price, unless it may run without one."""
+    reason = f"{model.name} ({model.id}) has no price in pricing={pricing.name}"
+    advice = (
         "set model.prices.input and model.prices.output (USD per million tokens), or choose another pricing="
     )
     if not pricing.allow_unknown:
         anyway = f"pricing.allow_unknown=true{'' if budget.usd is None else ' budget.usd=null'}"
-        message = f"model: {none}: {own}; {anyway} runs it all the same, with costs missing."
+        message = f"model: {reason}: {advice}; {anyway} runs it all the same, with costs missing."
         raise ConfigError(message)
     if budget.usd is not None:
-        raise ConfigError(f"budget.usd: {none}, so its USD cannot be capped: {own}, or budget.usd=null.")
+        raise ConfigError(f"budget.usd: {reason}, so its USD cannot be capped: {advice}, or budget.usd=null.")
 
 
 def _divided(rates: Rates, divisor: float) -> dict[str, Any]:

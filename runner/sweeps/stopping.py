@@ -21,7 +21,7 @@ from typing import Protocol, Self
 GRACE_SECONDS = 20.0
 """Longest wait for running tests after the first signal; schedulers give a process half a minute."""
 START_SECONDS = 5.0
-"""Longest wait if trials are only being started, which nobody has paid for."""
+"""Longest wait if all trials are only being started, since nothing has been paid for them."""
 TWICE_SECONDS = 0.3
 """Signals closer together count as one; `timeout`, for example, sends its signal twice."""
 RELEASE_SECONDS = 10.0
@@ -53,7 +53,7 @@ class StandardError:
 
     @property
     def phases(self) -> Mapping[str, int]:
-        """Empty: no phase is known."""
+        """No phases, since none is known here."""
         return {}
 
     def note(self, text: str) -> None:
@@ -61,7 +61,7 @@ class StandardError:
         print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Nothing was changed."""
+        """Do nothing: the terminal was never changed."""
 
 
 class Stopping:

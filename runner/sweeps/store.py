@@ -219,7 +219,7 @@ def ledger_spend(ledger: Path) -> Spend:
 
 
 def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
-    """Move a try's files to `<where>/<n>`; with `everything`, the earlier tries that belong to it too."""
+    """Move a try's files to `<where>/<n>`; with `everything`, also the earlier tries of its trial."""
     staying = ("superseded",) if everything else _ASIDE
     files = [path for path in folder.iterdir() if path.name not in staying]
     if not files:

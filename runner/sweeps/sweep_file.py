@@ -1,4 +1,4 @@
-"""Read and write `sweep.json`: what a sweep planned, how it is scored, and what ran it."""
+"""Read and write `sweep.json`, which holds the plan, the scoring, the prices and the versions of a sweep."""
 
 from __future__ import annotations
 

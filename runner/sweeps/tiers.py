@@ -1,4 +1,4 @@
-"""Tiers files: what `job=calibrate` fixes once and scoring then takes as given (AgentMeter sections 3.4, 4.2)."""
+"""Tiers files, which `job=calibrate` writes once and scoring takes as given (AgentMeter sections 3.4, 4.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runner.sweeps.yaml_files import read_yaml
 
 
 class TiersFile(Record):
-    """Labels and budgets of tiers, and the trials they were made of."""
+    """Labels and budgets of tiers, and the trials that they rest on."""
 
     schema_version: Literal[1] = 1
     dataset: str

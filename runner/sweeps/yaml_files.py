@@ -1,4 +1,4 @@
-"""Read and write YAML files that are made once and then taken as given, such as tiers and core sets."""
+"""Read and write YAML files that one job writes and others take as given, such as tiers and core sets."""
 
 from __future__ import annotations
 

@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from runner.report.runs import TrackedRun
 
 PORT = 5000
-"""Of the user interface, unless `job.port` says another."""
+"""Default port of the user interface (`job.port`)."""
 DATABASE = "mlflow.db"
-"""The store in `outputs`."""
+"""File of the store in `outputs`."""
 _OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "MLFLOW_DISABLE_TELEMETRY": "true"}
-"""Without them, importing mlflow asks two hosts for a price map and for what to report about us."""
+"""Environment variables without which importing mlflow asks two hosts: for a price map, and for telemetry settings."""
 _BRIEF = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
 }
-"""mlflow's own defaults try a dead server for four minutes, and announce that they create a database."""
+"""Environment variables against mlflow's defaults, which retry a dead server for four minutes and log every step."""
 _UI = {**_OFFLINE, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-"""Without the last, the UI takes twice as long to start, for a service that nothing here uses."""
+"""Environment variables of the UI. Without the last, it starts half as fast, for a service that we never use."""
 _ARTIFACTS = "mlartifacts"
-"""Folder in `outputs` of all runs' files."""
+"""Folder in `outputs` with the files of all runs."""
 _VIEW = {
     "params.`agent`": 120,
     "params.`model`": 200,
@@ -69,11 +69,11 @@ class NoTracker(Record):
     """Logs nothing anywhere; records and tables are on disk all the same."""
 
     def log(self, sweep: Path) -> str:
-        """Do nothing; returns where the tables are."""
+        """Return a line that names the folder of the tables."""
         return f"Not tracked (tracker=none). The tables are in {sweep}"
 
     def open(self, outputs: Path, port: int) -> None:  # noqa: ARG002 - the protocol's
-        """Raises `ConfigError`: nothing is logged."""
+        """Raise `ConfigError`, because nothing is logged."""
         raise ConfigError("tracker=none logs nothing that could be shown. Leave it out: job=ui opens MLflow.")
 
 
@@ -85,10 +85,10 @@ class MlflowTracker(Record):
     experiment: str = "assay"
     """MLflow experiment that all sweeps share."""
     trajectories: Literal["all", "failed", "none"] = "all"
-    """Which trials' trajectories become artifacts."""
+    """Trials whose trajectories become artifacts."""
 
     def log(self, sweep: Path) -> str:
-        """Log the sweep in this folder, where its tables are too; returns the command and link that show it.
+        """Log the sweep in this folder, with its tables. Return the command and the link that show it.
 
         Raises `TrackingError` when the store does not take it and `ConfigError` when the folder holds no sweep.
         """
@@ -100,7 +100,7 @@ class MlflowTracker(Record):
             raise TrackingError(
                 f"MLflow at {self._store(sweep.parent)} did not take the sweep ({type(error).__name__}: {reason}). "
                 "No record is lost. Once it is mended: "
-                f"python -m runner job=track name={sweep.name}{_elsewhere(sweep.parent)}"
+                f"python -m runner job=track name={sweep.name}{_outputs_argument(sweep.parent)}"
             ) from error
 
     def _log(self, sweep: Path) -> str:
@@ -110,9 +110,8 @@ class MlflowTracker(Record):
             from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
         store = self._store(sweep.parent)
-        if self.uri is None and set(store) & set(
-            "?%"
-        ):  # what follows is a query or a character's number to it
+        # MLflow takes what follows a ? for a query and what follows a % for the number of a character.
+        if self.uri is None and set(store) & set("?%"):
             raise FileNotFoundError(
                 f"MLflow opens no database in a folder with ? or % in its name: {sweep.parent}"
             )
@@ -129,7 +128,7 @@ class MlflowTracker(Record):
             return f"Tracked in MLflow: {store.rstrip('/')}{link}"
         return (
             f"Tracked in MLflow. To open it:\n"
-            f"  python -m runner job=ui{_elsewhere(sweep.parent)}\n"
+            f"  python -m runner job=ui{_outputs_argument(sweep.parent)}\n"
             f"and then the leaderboard:\n"
             f"  http://127.0.0.1:{PORT}{link}"
         )
@@ -154,7 +153,7 @@ class MlflowTracker(Record):
         return self.uri or f"sqlite:///{outputs.resolve() / DATABASE}"
 
     def _experiment(self, client: MlflowClient, outputs: Path) -> str:
-        """Id of the experiment. Artifacts go below `outputs`, or where a server wants them."""
+        """Return the id of the experiment. Artifacts go below `outputs`, or where a server wants them."""
         server = _is_server(self._store(outputs))
         artifacts = None if server else (outputs.resolve() / _ARTIFACTS).as_uri()
         found = client.get_experiment_by_name(self.experiment)
@@ -167,8 +166,8 @@ class MlflowTracker(Record):
         return str(found.experiment_id)
 
 
-def _elsewhere(outputs: Path) -> str:
-    """Return the word that a command needs for this folder; none for the usual one."""
+def _outputs_argument(outputs: Path) -> str:
+    """Return the argument that a command needs for this folder; empty for the default folder."""
     return "" if outputs == Path("outputs").absolute() else f" outputs={shlex.quote(str(outputs))}"
 
 
@@ -177,10 +176,10 @@ def _is_server(store: str) -> bool:
 
 
 def _reconcile(client: MlflowClient, experiment: str, sweep: str, runs: Sequence[TrackedRun]) -> list[str]:
-    """Make the sweep's runs in the store be these; a run is known by its cell and the digest of its content. Returns
-    where the files of the runs lie that were replaced.
+    """Make these the sweep's runs in the store. Return the folders with the files of the runs that were replaced.
 
-    A run gets its digest last, so one that a crash left half-written is replaced as one that differs is.
+    A run is identified by its cell and the digest of its content. The digest is written last, so that a run that a
+    crash left half-written is replaced.
     """
     stored: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for run in client.search_runs([experiment], f"tags.`assay.sweep` = '{sweep}'", max_results=10_000):
@@ -199,7 +198,7 @@ def _reconcile(client: MlflowClient, experiment: str, sweep: str, runs: Sequence
 
 
 def _remove(folders: Sequence[str], below: Path) -> None:
-    """Remove files of replaced runs, which MLflow only marks as deleted; none that lie elsewhere than `below`."""
+    """Remove files of replaced runs, which MLflow only marks as deleted, unless they lie outside of `below`."""
     for uri in folders:
         folder = Path(url2pathname(urlsplit(uri).path))
         if folder.is_relative_to(below) and folder != below:
@@ -231,7 +230,7 @@ def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -
 
 
 def _save_view(client: MlflowClient, experiment: str, sweep: str) -> str:
-    """Keep the leaderboard of a sweep as a view of the runs page; returns its key, the name made fit for a tag.
+    """Save the leaderboard of a sweep as a view of the runs page. Return its key, made of the sweep's name.
 
     MLflow's UI stores such views as experiment tags in a format of its own: JSON, deflated, in base64. It is not
     documented, hence the pinned version and the picture in `docs/` that shows that it works.
@@ -253,7 +252,7 @@ def _save_view(client: MlflowClient, experiment: str, sweep: str) -> str:
 
 @contextmanager
 def _offline_and_quiet() -> Iterator[None]:
-    """For mlflow: no network but the store's, and no deprecations that are not ours to mend."""
+    """Keep mlflow from using any network but the store's, and silence a deprecation that is not ours to mend."""
     for name, value in {**_OFFLINE, **_BRIEF}.items():
         os.environ.setdefault(name, value)
     with warnings.catch_warnings():
@@ -262,7 +261,7 @@ def _offline_and_quiet() -> Iterator[None]:
 
 
 def _store_failures() -> tuple[type[Exception], ...]:
-    """All by which a store, its driver or its disk says no; evaluated only after a failure."""
+    """Return the exceptions that a store, its driver or its disk raises. Called only after a failure."""
     from mlflow.exceptions import MlflowException  # noqa: PLC0415 - see _log
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
 

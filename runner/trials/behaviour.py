@@ -20,8 +20,8 @@ LONGEST_COMMANDS: Final = 1 << 22
 
 def kinds(names: Sequence[str], tools: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the kind of each tool call, in their order. A name that belongs to no kind is `other`."""
-    kind = {name: kind for kind, of in tools.items() for name in of}
-    return tuple(kind.get(name, "other") for name in names)
+    kind_of = {name: kind for kind, members in tools.items() for name in members}
+    return tuple(kind_of.get(name, "other") for name in names)
 
 
 def own_finish(status: Status, kinds: Sequence[str], tools: Mapping[str, Sequence[str]]) -> bool:
@@ -60,11 +60,13 @@ def terminal_use(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse
 def command(call: ToolCall) -> str:
     """Return the shell text that a call of a terminal runs; empty if it has none."""
     try:
-        given: Any = json.loads(call.arguments)
+        arguments: Any = json.loads(call.arguments)
     except (ValueError, RecursionError):
         return call.arguments  # the tool takes free text
     value = (
-        next((given[name] for name in COMMANDS if name in given), "") if isinstance(given, dict) else given
+        next((arguments[name] for name in COMMANDS if name in arguments), "")
+        if isinstance(arguments, dict)
+        else arguments
     )
     if isinstance(value, list):  # argv, usually of a shell: bash -lc TEXT
         words = [str(word) for word in value]

@@ -58,7 +58,7 @@ class TrialRun:
     trial: PlannedTrial
     context: TrialContext
     state: TrialState
-    """What the phases have found out so far."""
+    """Results of the phases so far."""
     stack: ExitStack
     """Stack that closes the session at the gateway, the sandbox and the proxy when the try ends."""
     cancelled: Callable[[], bool]

@@ -1,4 +1,4 @@
-"""A rollout in our process: the `protocols.Bench` of one trial.
+"""Rollouts of agents in our process: the `protocols.Bench` of one trial.
 
 An agent in our process can do no more to a trial than a command in the sandbox. Its calls are metered, its deadline
 holds, and it ends as an `ExecResult`, like a command.
@@ -249,7 +249,7 @@ def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
 
 
 def _asks(line: bytes, question: str) -> bool:
-    """Whether a ledger's line is a conversation that began with this question."""
+    """Return whether a ledger's line is a conversation that began with this question."""
     try:
         request = ModelCall.model_validate_json(line).request
         return bool(request and request["messages"][0]["content"] == question)

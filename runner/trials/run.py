@@ -1,4 +1,4 @@
-"""One trial, from an image to a record. Whatever happens to a trial ends as a value on that record.
+"""Run one trial, from an image to a record. Whatever happens to a trial ends as a value on that record.
 
 image → session at the gateway → sandbox up → rollout → processes dead → verdict from a fresh container → record
 """
@@ -100,7 +100,7 @@ def run_trial(trial: PlannedTrial, context: TrialContext, cancelled: Callable[[]
         raise
     except SpoiledMachine as error:
         if state.began:  # else no agent had been in the machine
-            state.verdict = _worthless(trial, ErrorInfo.of(error, state.phase))
+            state.verdict = _spoiled_verdict(trial, ErrorInfo.of(error, state.phase))
         else:
             state.error = ErrorInfo.of(error, state.phase)
     except AssayError as error:
@@ -113,8 +113,8 @@ def run_trial(trial: PlannedTrial, context: TrialContext, cancelled: Callable[[]
     return make_record(trial, state, context.bundles, retries, started)
 
 
-def _worthless(trial: PlannedTrial, error: ErrorInfo) -> Verdict:
-    """Return the verdict on a machine that cannot be judged because of what the agent did to it."""
+def _spoiled_verdict(trial: PlannedTrial, error: ErrorInfo) -> Verdict:
+    """Return the verdict on a machine that cannot be judged because the agent spoiled it."""
     spec = trial.task.verifier
     return Verdict(reward=0.0, mode="live" if spec.keep_processes else spec.mode, error=error)
 
@@ -300,9 +300,8 @@ def _collect(trial: PlannedTrial, submission: Submission, result: ExecResult, st
     _run_collect_commands(trial, sandbox, state)
     if not trial.task.verifier.keep_processes:
         sandbox.kill()
-    if (
-        sandbox.excess and result.ended == "exited"
-    ):  # written in the last instant, it counts as if written before
+    # What was written in the last instant counts as if it had been written before.
+    if sandbox.excess and result.ended == "exited":
         state.result = result.model_copy(update={"exit_code": None, "ended": sandbox.excess})
     (state.folder / "agent.stdout").write_text(result.stdout, "utf-8")
     (state.folder / "agent.stderr").write_text(result.stderr, "utf-8")

@@ -1,4 +1,4 @@
-"""The state of a trial while it runs, and the record that is made of it however it ends."""
+"""The state of a trial while it runs, and the record that remains of it however it ends."""
 
 from __future__ import annotations
 
@@ -122,14 +122,7 @@ def make_record(
     verdict = state.verdict
     status, error = _outcome(trial, state)
     reward = verdict.reward if verdict and status.finished else None
-    behaviour = {}
-    try:
-        behaviour = _behaviour(trial, state, status)
-    except OutputsError:
-        raise
-    except Exception as problem:  # noqa: BLE001 - the trial boundary: what calls hold is the agent's and a provider's
-        state.flags.append("calls_undescribed")
-        state.warnings.append(ErrorInfo.of(problem, "agent", unexpected=True))
+    behaviour = _behaviour(trial, state, status)  # may add flags and warnings
     return TrialRecord(
         key=trial.key,
         **trial.row().model_dump(exclude={"key", "refused"}),
@@ -198,6 +191,21 @@ def _spent(state: TrialState, retries: Sequence[Retry]) -> dict[str, Any]:
 
 
 def _behaviour(trial: PlannedTrial, state: TrialState, status: Status) -> dict[str, Any]:
+    """Return how the agent worked, and write the trajectory. Calls that make no sense become a flag and a warning.
+
+    Raises `OutputsError`.
+    """
+    try:
+        return _read_calls(trial, state, status)
+    except OutputsError:
+        raise
+    except Exception as problem:  # noqa: BLE001 - the trial boundary: what calls hold is the agent's and a provider's
+        state.flags.append("calls_undescribed")
+        state.warnings.append(ErrorInfo.of(problem, "agent", unexpected=True))
+        return {}
+
+
+def _read_calls(trial: PlannedTrial, state: TrialState, status: Status) -> dict[str, Any]:
     """Return how the agent worked, read from its model calls. Write the trajectory.
 
     Raises `OutputsError`, and anything that a nonsensical answer leads to.

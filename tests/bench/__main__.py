@@ -24,7 +24,7 @@ from threading import Event
 from docker import DockerClient
 
 from runner.agents.bounds import Oracle
-from runner.cli import arguments as door
+from runner.cli import arguments as cli
 from runner.cli.compose import compose
 from runner.cli.config import load
 from runner.gateway import Gateway
@@ -65,7 +65,7 @@ def _help() -> None:
 
 
 def _resume(folder: Path) -> None:
-    """Finished sweeps of some 2,000 trials: a cell of 500 tasks, and two dozen cells of 21, each with 4 attempts."""
+    """Resume finished sweeps of some 2,000 trials: a cell of 500 tasks, and 24 cells of 21, each with 4 attempts."""
     for cells, tasks in ((1, 500), (24, 21)):
         place = folder / str(cells)
         for number in range(tasks):
@@ -83,7 +83,7 @@ def _resume(folder: Path) -> None:
             *("tracker=none", "name=resume"),
         )
         # The first run only makes the records: written directly, with the keys that the command plans.
-        sweep = load(compose(door.check(list(arguments))))
+        sweep = load(compose(cli.check(list(arguments))))
         plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
         _write_records(plan, Store(place / "outputs"))
         _run(*arguments)
@@ -103,7 +103,7 @@ def _write_records(plan: Plan, store: Store) -> None:
 
 
 def _overhead(folder: Path) -> None:
-    """Eight trivial tasks, four at a time, images removed before: ours against the bare calls that judge in place."""
+    """Run eight trivial tasks, four at a time, without images: ours against bare calls that judge in place."""
     client = engine.connect()
     base_image.ensure(client, print)
     for number in range(TASKS):
@@ -114,9 +114,9 @@ def _overhead(folder: Path) -> None:
             dockerfile=f"ARG BASE\nFROM ${{BASE}}\nRUN mkdir /app && echo {number} > /app/n\nWORKDIR /app\n",
             toml="[agent]\ntimeout_sec = 60\n",
         )
-    made = dataset(folder / "tasks").tasks()
+    tasks = dataset(folder / "tasks").tasks()
     ours_tags = {
-        f"assay-task:{task.name}-{task.environment.digest.removeprefix('sha256:')[:24]}" for task in made
+        f"assay-task:{task.name}-{task.environment.digest.removeprefix('sha256:')[:24]}" for task in tasks
     }
     ratios = []
     for pair in range(PAIRS):
@@ -130,14 +130,14 @@ def _overhead(folder: Path) -> None:
 
 
 def _remove_images(client: DockerClient, tags: set[str]) -> None:
-    """Remove every image with a tag that starts so: each side builds all of its images."""
+    """Remove every image with such a tag, so that each side builds all of its images."""
     for image in client.images.list():
         if any(tag.startswith(tuple(tags)) for tag in image.tags):
             client.images.remove(str(image.id), force=True)
 
 
 def _bare(client: DockerClient, tasks: Path) -> None:
-    """build, run, cp, exec, cp, exec, rm -f through the same client library; no isolation of the verdict at all."""
+    """Build, run, copy, exec, copy, exec and remove through the same client library, without isolating the verdict."""
 
     def one(folder: Path) -> None:
         image, _ = client.images.build(
@@ -176,7 +176,7 @@ def _ours(folder: Path, pair: int) -> None:
 
 
 def _memory(folder: Path) -> None:
-    """Peak resident memory of the runner until the last of 16 trials of a real agent, all in flight at once, ends."""
+    """Measure the peak resident memory of the runner until the last of 16 trials in flight at once ends."""
     for number in range(16):
         make_task(folder / "tasks", f"t{number:02d}", toml='[agent]\nuser = "1000"\ntimeout_sec = 120\n')
     outputs = folder / "outputs"

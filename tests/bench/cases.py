@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _cases() -> list[Case]:
-    """Eight hundred over the tool's options, on a folder of nine files."""
+    """Return eight hundred cases over the tool's options, on a folder of nine files."""
     files = {
         f"dir/{name}": f"{name}\n" * 3
         for name in ("a.py", "b.txt", "sub/c.md", ".hidden", "d.log", "e f.txt")
@@ -86,7 +86,7 @@ def _cases() -> list[Case]:
 
 
 def _against_bare(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
-    """Both sides against two bare runs of the same command in a container that has the same files."""
+    """Measure both sides against two bare runs of the same command in a container with the same files."""
     with _sides(client, image) as (reference, candidate), _bare(client, image) as bare:
         ways: dict[str, list[float]] = {"sequence": [], "at once": []}
         for case in cases:
@@ -127,7 +127,7 @@ def _by_size(client: DockerClient, images: dict[int, Image], cases: Sequence[Cas
 
 
 def _all(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
-    """What a configuration costs once the reference's results are known: the candidate alone, two at once."""
+    """Measure a configuration once the reference's results are known: the candidate alone, two at once."""
     with DockerCaseBox(client.api, CaseSide(name="bench", image=image, lanes=2)) as box:
         reference = dict(stream(box, cases))
         candidate: dict[int, CaseResult] = {}
@@ -138,7 +138,7 @@ def _all(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
 
 
 def _looked_again(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
-    """What a candidate that differs in every case costs beside its own cases: in three minutes of one hour."""
+    """Measure what a candidate that differs in every case costs beside its own cases, in three minutes of one hour."""
     with (
         DockerCaseBox(client.api, CaseSide(name="bench", image=image, lanes=2)) as box,
         tempfile.TemporaryDirectory() as folder,
@@ -158,14 +158,14 @@ def _looked_again(client: DockerClient, image: Image, cases: Sequence[Case]) -> 
         for minutes in (0, 1, 2):
             later = replace(references, minute=lambda: int(time.time() // 60) + minutes)  # noqa: B023
             shares.append(_seconds(lambda: later.look_again(differing, box.how)) / alone)  # noqa: B023
-    said = ", ".join(f"{share:.2f}" for share in shares)
+    text = ", ".join(f"{share:.2f}" for share in shares)
     print(
-        f"a reference that runs again in every case, over the candidate's cases: {said} (bounds 1.25, 1.25, 0)"
+        f"a reference that runs again in every case, over the candidate's cases: {text} (bounds 1.25, 1.25, 0)"
     )
 
 
 def _seen(result: CaseResult) -> object:
-    """What a comparison is made of."""
+    """Return the part of a result that is compared."""
     return result.model_dump(exclude={"seconds", "cpu_seconds"})
 
 
@@ -181,13 +181,13 @@ def _sides(client: DockerClient, image: Image) -> Iterator[tuple[DockerCaseBox, 
 @contextmanager
 def _bare(client: DockerClient, image: Image) -> Iterator[Callable[[Case], float]]:
     """Seconds of two bare runs of a case's command, its files and prep made beforehand and not counted."""
-    made = client.api.create_container(
+    created = client.api.create_container(
         **arguments(client.api, CaseSide(name="bench-bare", image=image), "overlay")
     )
-    container = client.containers.get(made["Id"])
+    container = client.containers.get(created["Id"])
     try:
         container.start()
-        lane = Lane(client.api, made["Id"], [inside.PYTHON, "-c", BARE], 1 << 20)
+        lane = Lane(client.api, created["Id"], [inside.PYTHON, "-c", BARE], 1 << 20)
 
         def run(case: Case) -> float:
             container.put_archive("/", _tar(case))

@@ -30,7 +30,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS, ROUNDS, SECONDS, DELTAS = 32, 3, 3.0, 44
 ATTACK_SECONDS, THOUGHT_SECONDS = 8.0, 3.0
-"""Of one attack, and between two calls of a quiet trial."""
+"""Length of one attack, and mean time between two calls of a quiet trial."""
 PROXY_KEY = "sk-bench-of-the-proxy"
 HOUR = 3600.0
 START_SECONDS = 120.0
@@ -39,7 +39,7 @@ WORDS = [f"word{number} " for number in range(DELTAS)]
 TOOL = {"id": "call_1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 60, "total_tokens": 1060}
 Target = dict[str, Any]
-"""Where a client asks: `unix` or `port`, and `key`."""
+"""Address that a client asks: `unix` or `port`, and `key`."""
 
 
 def main() -> None:
@@ -290,10 +290,10 @@ def _called() -> list[dict[str, Any]]:
     asked = [
         {"role": "assistant", "content": None, "tool_calls": [call | {"id": f"c{n}"}]} for n in range(3000)
     ]
-    told = [{"role": "tool", "tool_call_id": f"c{n}", "content": "w" * 2000} for n in range(3000)]
+    results = [{"role": "tool", "tool_call_id": f"c{n}", "content": "w" * 2000} for n in range(3000)]
     return [
         {"role": "user", "content": "x"},
-        *(one for pair in zip(asked, told, strict=True) for one in pair),
+        *(one for pair in zip(asked, results, strict=True) for one in pair),
     ]
 
 

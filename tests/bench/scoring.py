@@ -1,4 +1,4 @@
-"""`make bench`: how long scoring takes, and in how much memory. Measures; asserts nothing.
+"""Time and memory of scoring: part of `make bench`. Measures; asserts nothing.
 
 Each measurement has a process of its own, so that its peak memory is its own. Trials are made up: of all cells on all
 tasks, in the columns and types that a trials table has.
@@ -24,7 +24,7 @@ from runner.records import Scoring, TierScoring
 from runner.report.leaderboard import cell_scores
 
 TIERS = {"easy": 0.1, "medium": 0.4, "hard": 2.0}
-"""And the mean cost of a trial, USD."""
+"""Tier -> mean cost of a trial in USD."""
 SCORING = Scoring(
     name="bench",
     tiers={
@@ -36,13 +36,13 @@ REPEATS = 3
 
 
 class Cost(NamedTuple):
-    """Of one piece of work."""
+    """Cost of one piece of work."""
 
     seconds: float
     processor_seconds: float
-    """Which neighbours do not change."""
+    """Processor time, which other processes do not change."""
     peak_mb: float
-    """Of the whole process, the trials and the libraries included."""
+    """Peak memory of the whole process, with the trials and the libraries."""
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def _against(value: float, bound: float, unit: str) -> str:
 
 
 def _apart(work: Callable[[pd.DataFrame], None], shape: tuple[int, int, int]) -> Cost:
-    """What `work` takes in a process that does nothing else, the second time: once everything is imported."""
+    """Measure `work` in a process that does nothing else, the second time: once everything is imported."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_measured, work, shape).result()
 
@@ -80,7 +80,7 @@ def _measured(work: Callable[[pd.DataFrame], None], shape: tuple[int, int, int])
 
 
 def _paired(trials: pd.DataFrame) -> None:
-    """A leaderboard with all that is said of pairs."""
+    """Compute a leaderboard with all statistics of pairs."""
     typed = check(trials, SCORING)
     draws = bootstrap(typed, SCORING)
     cells = cell_scores(typed, SCORING, draws)
@@ -89,12 +89,12 @@ def _paired(trials: pd.DataFrame) -> None:
 
 
 def _scored(trials: pd.DataFrame) -> None:
-    """The whole leaderboard, intervals included, from a table that nobody has looked at yet."""
+    """Compute the whole leaderboard, intervals included, from an unchecked table."""
     cell_scores(check(trials, SCORING), SCORING)
 
 
 def _trials(shape: tuple[int, int, int]) -> pd.DataFrame:
-    """So many cells, tasks and attempts; a third of the tasks in each tier, one trial in fifty invalid."""
+    """Make up trials of so many cells, tasks and attempts: a third of the tasks in each tier, one in fifty invalid."""
     rng = np.random.default_rng(0)
     size = int(np.prod(shape))
     cell, task, attempt = np.unravel_index(np.arange(size), shape)

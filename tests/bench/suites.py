@@ -56,7 +56,7 @@ class SuiteBench:
 
     def judge(
         self,
-        into: Path,
+        folder: Path,
         files: Mapping[str, str],
         script: str = "true",
         task: Task | None = None,
@@ -73,7 +73,7 @@ class SuiteBench:
                 given = {f"/workspace/{path}": text for path, text in files.items()}
                 result = agent.exec(ExecSpec(argv=("bash", "-ec", script), files=given))
                 assert result.exit_code == 0, result
-                return self.dataset.verifier.verify(Submission(task, agent, self.sandboxes, into))
+                return self.dataset.verifier.verify(Submission(task, agent, self.sandboxes, folder))
 
     def _other_suite(self, task: Task, place: Path, changed: dict[str, Any]) -> Task:
         assert task.verifier.tests

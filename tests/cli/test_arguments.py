@@ -23,7 +23,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["agent=codx"], "unknown agent 'codx'. Did you mean 'codex'? Valid: "),
         (["-m", "agent=codex,orcale"], "unknown agent 'orcale'. Did you mean 'oracle'?"),
@@ -53,10 +53,10 @@ OPTIONS = [
         (["task=a"], "unknown key 'task'. "),
     ],
 )
-def test_a_mistake_is_refused_with_what_was_meant(words: list[str], said: str) -> None:
+def test_a_mistake_is_refused_with_what_was_meant(words: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         arguments.check(words)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_help_names_every_option_with_its_summary() -> None:
 
 @pytest.mark.parametrize(("group", "option", "file"), OPTIONS)
 def test_every_option_begins_with_what_it_is(group: str, option: str, file: Path) -> None:
-    said = usage.summary(file)
-    assert len(said) > 10, f"{group}={option} lacks a first comment line"
-    assert said.endswith("."), f"{group}={option}: help shows one line, and this one goes on"
+    text = usage.summary(file)
+    assert len(text) > 10, f"{group}={option} lacks a first comment line"
+    assert text.endswith("."), f"{group}={option}: help shows one line, and this one goes on"
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

@@ -351,7 +351,7 @@ def test_every_figure_of_spend_is_the_sum_of_the_ledgers_after_a_kill(
 
 
 def tracked(command: Command) -> dict[str, float]:
-    """What MLflow has of the only cell's spend."""
+    """Return the spend of the only cell as MLflow has it."""
     with contextlib.closing(sqlite3.connect(command.outputs / "mlflow.db")) as store:
         found = store.execute(
             "select key, value from latest_metrics natural join (select run_uuid from tags where value = 'cell')"

@@ -1,4 +1,4 @@
-"""From composed configuration to frozen cells and settings."""
+"""Composed configurations become frozen cells and settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runner.resources import ROOT
 from runner.sweeps.cells import NO_MODEL, Sweep
 from runner.sweeps.plan import make_plan
 
-Said = Callable[..., str]
+OutputOf = Callable[..., str]
 
 PLAIN = ("agent=oracle", "dry_run=true")
 NEEDED = {
@@ -38,7 +38,7 @@ NEEDED = {
     ("model", "cassette"): "model.path={folder}",
     ("job", "import_cli_tool_bench"): "job.root={folder} job.references={folder} job.path={folder}",
 }
-"""What an option leaves to the user; `folder` holds a recording."""
+"""Option -> the values that its user must give; `folder` holds a recording."""
 OWN_TESTS = {
     *("agentmeter_alpha", "agentmeter_benchmark90", "agentmeter_core30"),
     *("nl2repo", "nl2repo_reveal", "nl2repo_rounds"),
@@ -47,8 +47,10 @@ OWN_TESTS = {
 
 
 @pytest.fixture
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
-    """What `python -m runner WORD...` says, in an empty folder; it ends well."""
+def output_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> OutputOf:
+    """Run `python -m runner WORD...` in an empty folder and return its output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*words: str) -> str:
@@ -103,7 +105,7 @@ def numbers(kind: Any) -> Iterator[tuple[type[Record], str]]:
 
 
 def configurable() -> set[tuple[type[Record], str]]:
-    """Of every option in `conf/`, wherever in it a class is named, and of the keys beside the groups."""
+    """Return each class that a file in `conf/` names, and those of the keys beside the groups, with its keys."""
     files = [file for group in arguments.groups() for file in arguments.options(group).values()]
     named = {name for file in files for name in re.findall(r"_target_: (\S+)", file.read_text())}
     kinds = [
@@ -122,7 +124,7 @@ def test_a_number_below_what_it_can_be_is_refused_where_it_is_typed(kind: type[R
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("name='a b'", r"name: it takes letters, digits and \. _ \+ -, .* \(got 'a b'\)\."),
         ("scoring.attempts=best", r"scoring\.attempts: must be latest_completed, mean, or pass@k"),
@@ -133,9 +135,9 @@ def test_a_number_below_what_it_can_be_is_refused_where_it_is_typed(kind: type[R
         ("sandbox.allowed_hosts=[a.example]", r"^sandbox: allowed_hosts needs network=allowlist\.$"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_in_words_of_ours(word: str, said: str) -> None:
-    """It was said by patterns and Python types, and with all that the group holds."""
-    with pytest.raises(ConfigError, match=said):
+def test_a_value_that_does_not_fit_is_refused_in_words_of_ours(word: str, message: str) -> None:
+    """Earlier messages held patterns, Python types and the whole content of the group."""
+    with pytest.raises(ConfigError, match=message):
         loaded(("agent=oracle", word))
 
 
@@ -148,7 +150,7 @@ def test_a_dry_run_of_a_job_that_has_no_plan_is_refused(tmp_path: Path, job: str
 
 @pytest.mark.parametrize("job", sorted(arguments.options("job")))
 def test_every_job_says_what_must_be_known_of_it_beforehand(job: str) -> None:
-    """Two said nothing of scorings: to be given two was a trace."""
+    """Two jobs that take no scoring used to end in a traceback when they were given two."""
     kind = arguments.target(
         arguments.options("job")[job].read_text().split("_target_: ")[1].split()[0], "job"
     )
@@ -156,8 +158,8 @@ def test_every_job_says_what_must_be_known_of_it_beforehand(job: str) -> None:
 
 
 @pytest.mark.parametrize("experiment", sorted(arguments.options("experiment").keys() - OWN_TESTS))
-def test_every_preset_plans(said: Said, experiment: str) -> None:
-    assert "trials planned" in said(f"experiment={experiment}", "dry_run=true", "outputs=outputs")
+def test_every_preset_plans(output_of: OutputOf, experiment: str) -> None:
+    assert "trials planned" in output_of(f"experiment={experiment}", "dry_run=true", "outputs=outputs")
 
 
 def test_a_cell_holds_what_was_chosen() -> None:
@@ -279,7 +281,7 @@ def test_no_secret_reaches_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("dataset=harbor", r"dataset.root: it has no default. Add dataset.root=\.\.\."),
         ("name=${nothing}", "name: Interpolation key 'nothing' not found"),
@@ -293,8 +295,8 @@ def test_no_secret_reaches_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> No
         ("attempts=null", "attempts: Input should be a valid integer"),
     ],
 )
-def test_what_cannot_be_resolved_is_named(override: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_cannot_be_resolved_is_named(override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         loaded(("model=scripted_careful", "dry_run=true", override))
 
 
@@ -319,7 +321,7 @@ def nested(**values: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("node", "said"),
+    ("node", "message"),
     [
         (
             nested(locck=1),
@@ -336,10 +338,10 @@ def nested(**values: object) -> dict[str, object]:
         ([1], "it: a mapping is needed, not [1]."),
     ],
 )
-def test_a_fault_is_reported_with_its_key(node: object, said: str) -> None:
+def test_a_fault_is_reported_with_its_key(node: object, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         build(node, "it")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_every_fault_of_a_node_is_reported_at_once() -> None:
@@ -385,9 +387,9 @@ def own(tmp_path: Path) -> Path:
     ],
 )
 def test_a_pairs_quirk_is_laid_over_that_pair_alone(
-    said: Said, own: Path, words: tuple[str, ...], *, quirk: bool
+    output_of: OutputOf, own: Path, words: tuple[str, ...], *, quirk: bool
 ) -> None:
-    config = OmegaConf.create(said("--config-dir", str(own), "--cfg", "job", *words))
+    config = OmegaConf.create(output_of("--config-dir", str(own), "--cfg", "job", *words))
     assert ("QUIRK" in config.agent.get("env", {})) is quirk
     assert config.attempts == (7 if "experiment=pair" in words else 1)
 
@@ -396,9 +398,9 @@ def test_a_pairs_quirk_is_laid_over_that_pair_alone(
     ("words", "cells"), [((), 3), (("model=scripted_hasty",), 2), (("-m", "budget=tight,default"), 6)]
 )
 def test_a_preset_sweeps_and_the_command_line_wins(
-    said: Said, own: Path, tmp_path: Path, words: tuple[str, ...], cells: int
+    output_of: OutputOf, own: Path, tmp_path: Path, words: tuple[str, ...], cells: int
 ) -> None:
-    plan = said("--config-dir", str(own), "experiment=grid", "dry_run=true", "outputs=outputs", *words)
+    plan = output_of("--config-dir", str(own), "experiment=grid", "dry_run=true", "outputs=outputs", *words)
     tasks = len(list((ROOT / "tasks/quickstart").glob("*/task.toml")))
     assert f"{cells} cells, {cells * tasks} trials planned" in plan
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"], "a dry run leaves nothing behind"

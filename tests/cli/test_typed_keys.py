@@ -30,15 +30,15 @@ def scoring_of(sweep: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("job", ["track", "report"])
 def test_alpha_dropped_the_calibrated_tiers(door: Door, calibrated: Path, job: str) -> None:
     before = scoring_of(calibrated)
-    said = door(f"job={job}", "name=full", "scoring.alpha=0.8")
-    assert said.out.startswith("Scored anew: alpha 0.6 -> 0.8.\n")
+    ended = door(f"job={job}", "name=full", "scoring.alpha=0.8")
+    assert ended.out.startswith("Scored anew: alpha 0.6 -> 0.8.\n")
     assert scoring_of(calibrated) == before | {"alpha": 0.8}
     assert before["labels"]
 
 
 def test_alpha_of_a_comparison_dropped_the_calibrated_tiers(door: Door, calibrated: Path) -> None:
-    said = door("job=compare", "left=full", "scoring.alpha=1")
-    assert said.code == 0, said.err
+    ended = door("job=compare", "left=full", "scoring.alpha=1")
+    assert ended.code == 0, ended.err
     [file] = (calibrated / "comparisons").glob("*.json")
     found = json.loads(file.read_text())
     assert found["left"]["scoring"].startswith("agentmeter tiers.yaml@")
@@ -48,8 +48,8 @@ def test_alpha_of_a_comparison_dropped_the_calibrated_tiers(door: Door, calibrat
 
 def test_the_alpha_preset_changed_tiers_and_alpha_at_once(door: Door, calibrated: Path) -> None:
     own = scoring_of(calibrated)
-    said = door("experiment=agentmeter_alpha", "name=full")
-    assert said.code == 0, said.err
+    ended = door("experiment=agentmeter_alpha", "name=full")
+    assert ended.code == 0, ended.err
     scorings = json.loads((calibrated / "sensitivity.json").read_text())["scorings"].values()
     assert len(scorings) == 6 * 3, "the sweep's own is one of them"
     same = [each for each in scorings if each["tiers"] == own["tiers"]]
@@ -74,8 +74,8 @@ def test_a_whole_scoring_that_is_typed_is_taken_whole(door: Door, calibrated: Pa
 
 
 def test_several_alphas_of_a_calibrated_sweep(door: Door, calibrated: Path) -> None:
-    said = door("-m", "job=sensitivity", "name=full", "scoring.alpha=0.4,0.8")
-    assert said.code == 0, said.err
+    ended = door("-m", "job=sensitivity", "name=full", "scoring.alpha=0.4,0.8")
+    assert ended.code == 0, ended.err
     scorings = json.loads((calibrated / "sensitivity.json").read_text())["scorings"].values()
     assert [each["alpha"] for each in scorings] == [0.6, 0.4, 0.8]
     assert len({json.dumps(each["tiers"]) for each in scorings}) == 1
@@ -93,9 +93,9 @@ def test_a_tier_that_the_sweep_lacks_comes_whole(door: Door) -> None:
 
 def test_alphas_outside_of_their_range_are_refused(door: Door) -> None:
     finished_sweep(door.outputs)
-    said = door("job=sensitivity", "name=full", "alphas=[0.5,2]")
-    assert said.code == 2
-    assert "job.alphas: alpha lies in [0, 1]" in said.err
+    ended = door("job=sensitivity", "name=full", "alphas=[0.5,2]")
+    assert ended.code == 2
+    assert "job.alphas: alpha lies in [0, 1]" in ended.err
 
 
 def test_importing_again_dropped_the_scoring(door: Door) -> None:

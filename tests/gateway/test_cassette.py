@@ -11,7 +11,7 @@ import pytest
 
 from runner.errors import ConfigError
 from runner.gateway import Session
-from runner.gateway.cassette import MISMATCH, digest, find, lines, record, sealed, tape
+from runner.gateway.cassette import MISMATCH, digest, find, lines, sealed, tape, write_tape
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Model, ModelCall
 from runner.records.trial_files import LEDGER, SHARED
@@ -36,7 +36,7 @@ def _record(session: Open, http: Http, folder: Path, path: str, *texts: str) -> 
         trial = session(upstream.url, name="recorded")
         answers = [http(trial).post(f"/v1/{path}", json=FORMS[path](text)) for text in texts]
     into = tape(folder, "codex·m·d·default", "greet", 1)
-    record(trial.spec.ledger.parent, into)
+    write_tape(trial.spec.ledger.parent, into)
     return into, [answer.json() for answer in answers if answer.is_success]
 
 
@@ -70,15 +70,15 @@ def test_calls_that_a_trial_shared_are_on_its_tape(session: Open, http: Http, tm
     folder = tmp_path / "trial"
     folder.mkdir()
     into = tape(tmp_path, "codex·m·d·default", "other", 1)
-    record(folder, into)
+    write_tape(folder, into)
     assert not into.exists(), "it called nothing and shared nothing"
     (folder / SHARED).write_bytes(asker.read_bytes())
-    record(folder, into)
+    write_tape(folder, into)
     trial = http(_replay(session, into))
     form = FORMS["chat/completions"]
     assert [trial.post("/v1/chat/completions", json=form(text)).json() for text in ("one", "two")] == answered
     (folder / LEDGER).write_bytes(asker.read_bytes())
-    record(folder, into)
+    write_tape(folder, into)
     calls = [ModelCall.model_validate_json(line) for line in into.read_bytes().splitlines()]
     assert [call.index for call in calls] == [0, 1, 2, 3], "no number stands for two calls"
 
@@ -143,7 +143,7 @@ def test_no_key_is_on_a_cassette(session: Open, http: Http, tmp_path: Path, cana
         for _ in range(2):
             agent.post("/v1/chat/completions", json=body)
     trial.close()
-    record(trial.spec.ledger.parent, tmp_path / "tapes/1.jsonl")
+    write_tape(trial.spec.ledger.parent, tmp_path / "tapes/1.jsonl")
     written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert len(written) == 2
     assert upstream.keys == [f"Bearer {canary}"] * 2

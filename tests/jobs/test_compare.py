@@ -23,13 +23,13 @@ from tests.support.tasks_factory import make_task
 FIGURES = {"cells", "spearman", "kendall", "top1", "topk", "overlap", "mae"}
 
 
-def kept(sweep: Path, name: str) -> dict[str, dict[str, object]]:
+def read_comparison(sweep: Path, name: str) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = json.loads((sweep / "comparisons" / f"{name}.json").read_text())
     return found
 
 
 def compared(outputs: Path, left: str, right: str, scoring: Scoring | None = None) -> str:
-    """What `job=compare` keeps and says, without the report that it then writes anew."""
+    """Compare two sides as `job=compare` does, without writing the report. Return the text."""
     sides = []
     for word in (left, right):
         name, _, metric = word.partition(":")
@@ -45,7 +45,7 @@ def test_two_metrics_of_one_sweep_agree_as_far_as_their_ranks(door: Door) -> Non
     ended = door("job=compare", "left=full:mean_reward", "right=full:pass_rate")
     assert ended.code == 0, ended.err
     assert "full:mean_reward against full:pass_rate" in ended.out
-    found = kept(sweep, "mean_reward_vs_full_pass_rate")["agreement"]
+    found = read_comparison(sweep, "mean_reward_vs_full_pass_rate")["agreement"]
     assert found == dict.fromkeys(("spearman", "kendall", "overlap"), pytest.approx(1.0)) | {
         "cells": 9, "top1": True, "topk": True, "mae": 0.0,
         "why": "cells share place 3, so their names decide which are the 3 best",
@@ -57,11 +57,11 @@ def test_two_metrics_of_one_sweep_agree_as_far_as_their_ranks(door: Door) -> Non
 
 def test_a_price_ranks_the_cheapest_first_and_has_no_difference_to_a_share(door: Door) -> None:
     sweep = finished_sweep(door.outputs, passed=lambda _: True)
-    said = compared(door.outputs, "full", "full:usd_per_pass")
-    found = kept(sweep, "AMS_vs_full_usd_per_pass")["agreement"]
+    text = compared(door.outputs, "full", "full:usd_per_pass")
+    found = read_comparison(sweep, "AMS_vs_full_usd_per_pass")["agreement"]
     assert found["spearman"] > 0.9, "what costs less scores more, when all pass"  # type: ignore[operator]
     assert found["mae"] is None
-    assert "AMS and usd_per_pass have different units, so no MAE" in said
+    assert "AMS and usd_per_pass have different units, so no MAE" in text
     table = pd.read_csv(sweep / "comparisons" / "AMS_vs_full_usd_per_pass.csv")
     cheapest = table.sort_values("right").iloc[0]
     assert cheapest["right_rank"] == 1
@@ -90,7 +90,7 @@ def test_a_typed_scoring_is_the_right_sides(door: Door) -> None:
     ended = door("job=compare", "left=full", "scoring.alpha=1")
     assert "Scored by agentmeter alpha=0.6; on the right by agentmeter alpha=1.0." in ended.out
     [file] = (sweep / "comparisons").glob("AMS_vs_full_AMS_agentmeter_alpha_1_*.json")
-    found = kept(sweep, file.stem)
+    found = read_comparison(sweep, file.stem)
     assert [found[side]["scoring"] for side in ("left", "right")] == [
         "agentmeter alpha=0.6", "agentmeter alpha=1.0"
     ]  # fmt: skip
@@ -99,11 +99,11 @@ def test_a_typed_scoring_is_the_right_sides(door: Door) -> None:
 
 def test_scorings_of_one_title_and_alpha_are_told_apart_and_kept_side_by_side(door: Door) -> None:
     sweep = finished_sweep(door.outputs)
-    said = "Scored by agentmeter tiers.easy.tau=0.12 alpha=0.6; on the right by agentmeter tiers.easy.tau={} alpha=0.6."
+    text = "Scored by agentmeter tiers.easy.tau=0.12 alpha=0.6; on the right by agentmeter tiers.easy.tau={} alpha=0.6."
     for tau in (0.01, 0.02):
         easy = AGENTMETER.tiers["easy"].model_copy(update={"tau": tau})
         other = AGENTMETER.model_copy(update={"tiers": {**AGENTMETER.tiers, "easy": easy}})
-        assert said.format(tau) in " ".join(compared(door.outputs, "full", "full", other).split())
+        assert text.format(tau) in " ".join(compared(door.outputs, "full", "full", other).split())
     assert len(list((sweep / "comparisons").glob("*.json"))) == 2
 
 
@@ -144,7 +144,7 @@ def test_a_comparison_of_two_sweeps_moves_with_their_outputs(door: Door) -> None
     finished_sweep(door.outputs, "other", dataset="other")
     compared(door.outputs, "full", "other")
     moved = door.outputs.rename(f"{door.outputs}-moved")
-    found = kept(moved / "full", "AMS_vs_other_AMS")
+    found = read_comparison(moved / "full", "AMS_vs_other_AMS")
     assert (found["left"]["path"], found["right"]["path"]) == ("full", "other")
 
     def agreements() -> int:
@@ -171,7 +171,7 @@ def test_a_cell_of_other_tasks_is_named_and_in_no_comparison(door: Door) -> None
         assert ended.code == 0, ended.err
         named = "1 of 9 cells planned other tasks than the others, so they have no rank and are compared with nobody"
         assert f"{named}: codex·qwen·bench·default." in " ".join(ended.out.split())
-    assert kept(sweep, "AMS_vs_full_pass_rate")["agreement"]["cells"] == 8
+    assert read_comparison(sweep, "AMS_vs_full_pass_rate")["agreement"]["cells"] == 8
     core = read_yaml(Path("core_set.yaml"), CoreSetFile, "")
     compared = [*core.chosen_with, *core.held_out]
     assert len(compared) == 8
@@ -190,7 +190,7 @@ def test_fewer_than_three_common_cells_have_no_agreement_and_a_reason(door: Door
     ended = door("job=compare", "left=full:pass_rate", "right=two.csv:pass_rate")
     assert ended.code == 0, ended.err
     assert "Not all could be said: 2 common cells, 3 are needed." in ended.out
-    assert kept(sweep, "pass_rate_vs_two.csv_pass_rate")["agreement"]["spearman"] is None
+    assert read_comparison(sweep, "pass_rate_vs_two.csv_pass_rate")["agreement"]["spearman"] is None
     table.assign(cost_usd=-1.0).to_csv("two.csv", index=False)
     ended = door("job=compare", "left=full", "right=two.csv")
     assert ended.code == 2
@@ -209,7 +209,7 @@ def test_a_file_without_what_names_a_cell_is_refused_with_the_columns_it_lacks(d
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "Compare what? Add left=SWEEP"),
         (("left=fulll",), "no sweep named fulll. Did you mean 'full'?"),
@@ -221,11 +221,11 @@ def test_a_file_without_what_names_a_cell_is_refused_with_the_columns_it_lacks(d
         (("lefft=full",), "unknown key 'lefft'. Did you mean 'left'?"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(door: Door, words: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_compared_is_refused(door: Door, words: tuple[str, ...], message: str) -> None:
     finished_sweep(door.outputs)
     ended = door("job=compare", *words)
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
 
 
 def test_a_core_set_is_chosen_compared_with_the_full_set_and_taken_by_a_dataset(door: Door) -> None:

@@ -1,4 +1,4 @@
-"""What was found when trials of others were imported: words for nothing, names, sizes, and names of sweeps."""
+"""Faults found when trials of others were imported: words for missing values, names, sizes, and names of sweeps."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_cells_with_the_sign_between_their_parts_merged(outputs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (f"a,m,t2,easy,{10**30},1,5", "attempt is above 1000000: row 2"),
         ("a,m,t2,easy,1e30,1,5", "attempt is above 1000000: row 2"),
@@ -118,8 +118,8 @@ def test_cells_with_the_sign_between_their_parts_merged(outputs: Path) -> None:
         ("a,m,t2,easy,1,1,inf", "tokens is infinite: row 2"),
     ],
 )
-def test_numbers_without_measure_ended_in_a_traceback(outputs: Path, row: str, said: str) -> None:
-    with pytest.raises(TableError, match=said):
+def test_numbers_without_measure_ended_in_a_traceback(outputs: Path, row: str, message: str) -> None:
+    with pytest.raises(TableError, match=message):
         trials_of(outputs, "a,m,t1,easy,1,1,5", row)
 
 
@@ -130,9 +130,9 @@ def import_words(name: str | None = "theirs") -> list[str]:
 def test_an_import_without_a_name_took_that_of_the_default_sweep(door: Door) -> None:
     table("a,m,t1,easy,1,1,5")
     mapped()
-    said = door(*import_words(None))
-    assert said.code == 2
-    assert "name: an import has none of its own. Add name=NAME." in said.err
+    ended = door(*import_words(None))
+    assert ended.code == 2
+    assert "name: an import has none of its own. Add name=NAME." in ended.err
     assert not list(door.outputs.glob("*/sweep.json"))
 
 
@@ -142,11 +142,11 @@ def test_an_import_replaced_another_of_its_name_unasked(door: Door) -> None:
     assert door(*import_words()).code == 0
     before = (door.outputs / "theirs/sweep.json").read_bytes()
     table("b,m,t1,easy,1,1,5")
-    said = door(*import_words())
-    assert said.code == 2
+    ended = door(*import_words())
+    assert ended.code == 2
     assert (
         "theirs was imported from t.csv, with other content; choose another name=, or add replace=true"
-        in said.err
+        in ended.err
     )
     assert (door.outputs / "theirs/sweep.json").read_bytes() == before
     assert door(*import_words(), "replace=true").code == 0
@@ -157,9 +157,9 @@ def test_an_import_replaced_another_of_its_name_unasked(door: Door) -> None:
 def test_names_of_what_lies_beside_sweeps_were_taken_for_sweeps(door: Door, name: str) -> None:
     table("a,m,t1,easy,1,1,5")
     mapped()
-    said = door(*import_words(name))
-    assert said.code == 2
-    assert "name: outputs has something else of that name" in said.err
+    ended = door(*import_words(name))
+    assert ended.code == 2
+    assert "name: outputs has something else of that name" in ended.err
     assert not (door.outputs / name).exists()
 
 
@@ -191,11 +191,11 @@ def uncounted(outputs: Path) -> None:
 
 def test_calibration_blamed_all_rows_for_what_nobody_counted(door: Door) -> None:
     uncounted(door.outputs)
-    said = door("job=calibrate", "inputs=[theirs]")
-    assert said.code == 2
-    assert said.err == "TableError: No trial says turns or interactions; measures=[tokens] leaves that out\n"
-    said = door("job=calibrate", "inputs=[theirs]", "measures=[tokens]")
-    assert said.code == 0, said.err
+    ended = door("job=calibrate", "inputs=[theirs]")
+    assert ended.code == 2
+    assert ended.err == "TableError: No trial says turns or interactions; measures=[tokens] leaves that out\n"
+    ended = door("job=calibrate", "inputs=[theirs]", "measures=[tokens]")
+    assert ended.code == 0, ended.err
     tiers = yaml.safe_load(Path("tiers.yaml").read_text())
     assert tiers["measures"] == ["tokens"]
     assert tiers["effort"]["t8"] == 100, "the dearest in tokens, and failed"

@@ -92,7 +92,7 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> N
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("a,m,t1,E,1,ok,1,1,1,1,1,1,", "Two rows of one cell, task and attempt: row 1, 7"),
         ("a,m,t4,E,1,ok,1.5,1,1,1,1,1,", "reward is outside [0, 1]: row 7"),
@@ -106,11 +106,11 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> N
         ("a,m,t4,E,1,ok,1,1,1,1,1,1,yesterday", "finished_at is no ISO 8601 time: row 7"),
     ],
 )
-def test_bad_rows_are_named_and_nothing_is_written(tmp_path: Path, row: str, said: str) -> None:
+def test_bad_rows_are_named_and_nothing_is_written(tmp_path: Path, row: str, message: str) -> None:
     (file := tmp_path / "theirs.csv").write_text("\n".join((HEAD, *ROWS, row)))
     with pytest.raises(TableError) as refused:
         imported(file, EXAMPLE, tmp_path / "theirs")
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
     assert not (tmp_path / "theirs").exists()
 
 
@@ -122,7 +122,7 @@ def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> N
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"columns": {"agnet": "harness"}}, "mapping.columns: trials have no 'agnet'. Did you mean 'agent'?"),
         ({"columns": {"agent": "harnes"}}, "has no column 'harnes'. Did you mean 'harness'?"),
@@ -138,13 +138,13 @@ def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> N
     ],
 )
 def test_a_mapping_that_does_not_fit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     cleared: dict[str, object] = {"words": {}, "per_unit": {}} if "columns" in changed else {}
     with pytest.raises(ConfigError) as refused:
         imported(table(*ROWS), mapping(**cleared, **changed), tmp_path / "theirs")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_grid_counts_what_the_table_lacks_as_not_run(door: Door) -> None:
@@ -173,7 +173,7 @@ def test_published_results_are_imported_as_they_are(door: Door, ending: str) -> 
         "json": lambda: published.to_json(path, orient="records"),
     }
     write[ending]()
-    said = {
+    mapping = {
         "columns": {"task": "project", "language": "languages", "passed": "agent_tests"},
         "constants": {
             "agent": "execution_agent", "model": "gpt-4o-mini", "dataset": "projects", "tier": "all",
@@ -182,7 +182,7 @@ def test_published_results_are_imported_as_they_are(door: Door, ending: str) -> 
         "words": {"passed": {"-": False, "*": True}},
         "components": {"truth_tests": "truth_tests"},
     }  # fmt: skip
-    Path("m.yaml").write_text(yaml.safe_dump(said))
+    Path("m.yaml").write_text(yaml.safe_dump(mapping))
     ended = door("job=import", f"path={path}", "mapping=m.yaml", f"name={ending}")
     assert ended.code == 0, ended.err
     assert "50 trials planned: 50 judged" in ended.out
@@ -280,16 +280,16 @@ def test_cells_of_other_tasks_are_named_and_compete_with_nobody(door: Door) -> N
     alone = "c,m,t1,E,1,ok,1,1,1,1,1,1,2026-05-01T10:00:00Z"
     ended = door("job=import", f"path={table(*rows, alone)}", f"mapping={EXAMPLE}", "name=theirs")
     assert ended.code == 0, ended.err
-    said = (
+    text = (
         "1 of 3 cells planned other tasks than the others, so they have no rank and are compared with nobody"
     )
-    assert said in " ".join(ended.out.split())
+    assert text in " ".join(ended.out.split())
     board = pd.read_csv(door.outputs / "theirs/leaderboard.csv", index_col="agent")
     assert board["rank"].isna().to_dict() == {"a": False, "b": False, "c": True}
     kinds = [run.tags["assay.kind"] for run in tracked_runs(door.outputs / "theirs", "none")]
     assert kinds == ["cell", "cell", "other_tasks", "sweep"]
     page = " ".join((door.outputs / "theirs/report/index.html").read_text().split())
-    assert said in page
+    assert text in page
     assert "c (other tasks)" in page
     assert "a · m: easy 3 of 3" in page
     for name in ("criteria", "pairs", "profile"):

@@ -33,8 +33,8 @@ def outputs(tmp_path: Path) -> Path:
     record = trial_record(
         "ab" * 16, agent="codex", task="greet", cost_usd=0.02, turns=2, verdict=verdict, flags=("calls_cut",)
     )
-    shown = "\n".join(["\x1b[31mfirst\x1b]0;title\x07", *map(str, range(30)), "last"])
-    results = {"messages": [{"role": "tool", "tool_call_id": "c", "content": shown}]}
+    output = "\n".join(["\x1b[31mfirst\x1b]0;title\x07", *map(str, range(30)), "last"])
+    results = {"messages": [{"role": "tool", "tool_call_id": "c", "content": output}]}
     calls = (
         model_call(0, response=_answer("I look.", "What is there?", command="ls -l\npwd")),
         model_call(1, response=_answer("Done."), request=results, cost_usd=None),
@@ -92,7 +92,7 @@ def test_selectors_choose_and_zero_lines_are_all(command: Command, outputs: Path
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "2 trials in "),
         (("job.key=ff",), "0 trials in "),
@@ -101,11 +101,11 @@ def test_selectors_choose_and_zero_lines_are_all(command: Command, outputs: Path
     ],
 )
 def test_what_cannot_be_shown_is_said(
-    command: Command, outputs: Path, words: tuple[str, ...], said: str
+    command: Command, outputs: Path, words: tuple[str, ...], message: str
 ) -> None:
     ended = command("job=trajectory", f"outputs={outputs}", *words)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert said in ended.stderr
+    assert message in ended.stderr
     if not words:
         assert f"{'ab' * 6}  codex · glm · greet #1  completed, reward 1" in ended.stderr
 

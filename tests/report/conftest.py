@@ -25,7 +25,7 @@ Report = Callable[..., Path]
 def findings(
     folder: Path, planned: list[PlannedRow], records: dict[str, TrialRecord], scoring: Scoring = SCORING
 ) -> Findings:
-    """What is found of these trials."""
+    """Return the findings of these trials."""
     plan = SweepFile(
         schema_version=1,
         name="quickstart",

@@ -59,7 +59,7 @@ def row(agent: str, task: str, **changed: Any) -> PlannedRow:
 
 
 def record(planned: PlannedRow, *, passed: bool | None = True, **changed: Any) -> TrialRecord:
-    """How that trial ended: dearer when it failed, free when no model took part; `passed` None is not judged."""
+    """Return the record of a trial: dearer if it failed, free without a model; `passed` None is not judged."""
     free = planned.model == "none"
     reward = None if passed is None else float(passed)
     cost = 0.0 if free else 0.015 if passed else 0.16

@@ -20,7 +20,7 @@ from tests.report.test_page import hostile
 
 pytestmark = pytest.mark.browser
 PHONE = 360
-Shown = Callable[..., Chrome]
+OpenPage = Callable[..., Chrome]
 
 CONTRAST = """
 const style = getComputedStyle(document.documentElement);
@@ -38,14 +38,14 @@ return arguments[0].map(([one, other]) => {
 
 
 def console(page: Chrome) -> list[dict[str, Any]]:
-    """What was written there since it was last read: errors of scripts, violations of the page's policy."""
+    """Return the log since it was last read: errors of scripts, violations of the page's policy."""
     lines: list[dict[str, Any]] = page.get_log("browser")  # type: ignore[no-untyped-call]
     return lines
 
 
 @pytest.fixture
-def shown(chrome: Chrome) -> Iterator[Shown]:
-    """Opens a page in a window so wide, as a medium and colour scheme shows it."""
+def open_page(chrome: Chrome) -> Iterator[OpenPage]:
+    """Open a page in a window of this width, with a medium and a colour scheme."""
 
     def show(page: Path, width: int = 1200, media: str = "screen", scheme: str = "light") -> Chrome:
         screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
@@ -76,8 +76,8 @@ def column(page: Chrome, at: int) -> list[str]:
     return [cell.text.split("\n")[0] for cell in cells]
 
 
-def test_pressing_a_head_sorts_by_it_and_again_the_other_way(shown: Shown, four: Path) -> None:
-    page = shown(four)
+def test_pressing_a_head_sorts_by_it_and_again_the_other_way(open_page: OpenPage, four: Path) -> None:
+    page = open_page(four)
     heads = leaderboard(page).find_elements(By.CSS_SELECTOR, "thead th")
     at = {head.text: n for n, head in enumerate(heads, 1)}
 
@@ -100,23 +100,23 @@ def test_pressing_a_head_sorts_by_it_and_again_the_other_way(shown: Shown, four:
         assert column(page, at["#"])[2:] == ["-", "-"]  # who has no rank comes last, whichever way
 
 
-def test_the_keyboard_sorts_too(shown: Shown, four: Path) -> None:
-    page = shown(four)
+def test_the_keyboard_sorts_too(open_page: OpenPage, four: Path) -> None:
+    page = open_page(four)
     button = leaderboard(page).find_element(By.CSS_SELECTOR, "thead th:nth-child(4) button")
     button.send_keys("\ue007")  # Enter
     assert column(page, 4)[0] == "0.875"
 
 
-def test_no_script_fails_and_nothing_is_asked_of_anybody(shown: Shown, four: Path) -> None:
-    page = shown(four)
+def test_no_script_fails_and_nothing_is_asked_of_anybody(open_page: OpenPage, four: Path) -> None:
+    page = open_page(four)
     for button in page.find_elements(By.CSS_SELECTOR, "th button"):
         page.execute_script("arguments[0].click()", button)
     assert console(page) == []
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_attacks_come_to_nothing(shown: Shown, attacked: Path) -> None:
-    page = shown(attacked)
+def test_attacks_come_to_nothing(open_page: OpenPage, attacked: Path) -> None:
+    page = open_page(attacked)
     for button in page.find_elements(By.CSS_SELECTOR, "th button"):
         page.execute_script("arguments[0].click()", button)
     assert page.execute_script("return window.hacked") is None
@@ -129,9 +129,9 @@ def test_attacks_come_to_nothing(shown: Shown, attacked: Path) -> None:
 
 
 def test_on_a_phone_tables_scroll_in_their_boxes_and_the_page_does_not(
-    shown: Shown, four: Path, attacked: Path
+    open_page: OpenPage, four: Path, attacked: Path
 ) -> None:
-    for page in (shown(four, PHONE), shown(attacked, PHONE)):
+    for page in (open_page(four, PHONE), open_page(attacked, PHONE)):
         wide = page.execute_script("return document.documentElement.scrollWidth")
         assert wide == PHONE
         boxes: Any = page.execute_script(
@@ -141,8 +141,8 @@ def test_on_a_phone_tables_scroll_in_their_boxes_and_the_page_does_not(
         assert any(inner > outer for outer, inner in boxes)
 
 
-def test_on_paper_everything_is_within_the_page_on_white(shown: Shown, four: Path) -> None:
-    page = shown(four, 1032, "print", "dark")  # A4 across without its margins, at 96 dots an inch
+def test_on_paper_everything_is_within_the_page_on_white(open_page: OpenPage, four: Path) -> None:
+    page = open_page(four, 1032, "print", "dark")  # A4 across without its margins, at 96 dots an inch
     assert not page.find_element(By.TAG_NAME, "nav").is_displayed()
     ends: Any = page.execute_script(
         "return [...document.querySelectorAll('table, svg, p')].map(x => Math.ceil(x.getBoundingClientRect().right))"
@@ -156,8 +156,8 @@ def test_on_paper_everything_is_within_the_page_on_white(shown: Shown, four: Pat
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_can_be_read_and_pictures_follow_them(shown: Shown, four: Path, scheme: str) -> None:
-    page = shown(four, scheme=scheme)
+def test_colours_can_be_read_and_pictures_follow_them(open_page: OpenPage, four: Path, scheme: str) -> None:
+    page = open_page(four, scheme=scheme)
     pairs = list(itertools.product(["--ink", "--muted", "--accent"], ["--paper", "--soft"]))
     assert min(page.execute_script(CONTRAST, pairs)) >= 4.5
     inks = page.execute_script(
@@ -167,8 +167,8 @@ def test_colours_can_be_read_and_pictures_follow_them(shown: Shown, four: Path, 
     assert inks[0] == inks[1]
 
 
-def test_who_cannot_see_it_is_told(shown: Shown, four: Path) -> None:
-    page = shown(four)
+def test_who_cannot_see_it_is_told(open_page: OpenPage, four: Path) -> None:
+    page = open_page(four)
     wrong = page.execute_script(
         """return [
           ...[...document.querySelectorAll('table')].filter(table => !table.caption),
@@ -183,25 +183,23 @@ def test_who_cannot_see_it_is_told(shown: Shown, four: Path) -> None:
     assert page.execute_script("return document.documentElement.lang") == "en"
 
 
-@pytest.mark.parametrize(
-    ("sweep", "prefix", "shown_there"), [("tools", "tool-", 17), ("projects", "projects", 11)]
-)
+@pytest.mark.parametrize(("sweep", "prefix", "count"), [("tools", "tool-", 17), ("projects", "projects", 11)])
 def test_sections_of_a_benchmark_are_whole_on_paper_and_a_phone_and_told(
-    shown: Shown, request: pytest.FixtureRequest, sweep: str, prefix: str, shown_there: int
+    open_page: OpenPage, request: pytest.FixtureRequest, sweep: str, prefix: str, count: int
 ) -> None:
     found: Findings = request.getfixturevalue(sweep)
     written = write_report(found)
-    page = shown(written, 1032, "print")
+    page = open_page(written, 1032, "print")
     ends: Any = page.execute_script(
         f"return [...document.querySelectorAll('[id^={prefix}] :is(table, svg)')]"
         ".map(x => Math.ceil(x.getBoundingClientRect().right))"
     )
-    assert len(ends) == shown_there
+    assert len(ends) == count
     assert max(ends) <= 1032
-    page = shown(written, PHONE)
+    page = open_page(written, PHONE)
     assert page.execute_script("return document.documentElement.scrollWidth") == PHONE
-    untold = page.execute_script(
+    unlabelled = page.execute_script(
         "return [...document.querySelectorAll('svg')].filter(x => !x.closest('[role=img][aria-label]')).length"
     )
-    assert untold == 0
+    assert unlabelled == 0
     assert console(page) == []

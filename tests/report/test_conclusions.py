@@ -1,4 +1,4 @@
-"""What a reader may conclude: figures that misled, in the terminal and on the page."""
+"""Conclusions that a reader may draw: figures that used to mislead, in the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def test_an_ams_that_rests_on_unknown_costs_is_marked(tmp_path: Path) -> None:
     half = cells(codex=lambda n: n < 5, kimi_cli=lambda n: n < 5)
     plan = priced(half, lambda p: None if p.agent == "kimi_cli" and p.task.endswith(("7", "2")) else 0.01)
     text, page = text_of(plan), page_of(tmp_path, plan)
-    for said in (text, page):
-        assert "of 1 of 2 cells some costs are unknown" in said
+    for output in (text, page):
+        assert "of 1 of 2 cells some costs are unknown" in output
     assert (
         "By AMS, codex · scripted_careful (scripted) is ahead, and these tasks do not tell it apart from"
         in text
@@ -113,8 +113,8 @@ def test_a_lead_from_one_task_a_tier_was_clear(tmp_path: Path, tasks: int, clear
     pairs = next(section for section in chapters(found) if section.name == "pairs")
     decided = {line[-1].text for line in pairs.blocks[0].rows}
     assert decided == {"yes" if clear == "yes" else "too few tasks"}
-    said = lead_sentence(best, found.names, few)
-    assert ("is told apart from the other" if clear == "yes" else "too few tasks to tell it apart") in said
+    text = lead_sentence(best, found.names, few)
+    assert ("is told apart from the other" if clear == "yes" else "too few tasks to tell it apart") in text
 
 
 def chapters(found: Findings) -> list[Any]:
@@ -123,13 +123,13 @@ def chapters(found: Findings) -> list[Any]:
 
 def test_the_page_says_who_cannot_be_told_apart_from_the_best(tmp_path: Path) -> None:
     plan = cells(20, codex=lambda n: n < 12, kimi_cli=lambda n: n >= 9, qwen_code=lambda n: n < 1)
-    said = "(scripted) is ahead, and these tasks do not tell it apart from 1 of 2 others: kimi_cli"
-    assert said in page_of(tmp_path, plan)
-    assert said in text_of(plan)
+    text = "(scripted) is ahead, and these tasks do not tell it apart from 1 of 2 others: kimi_cli"
+    assert text in page_of(tmp_path, plan)
+    assert text in text_of(plan)
 
 
 @pytest.mark.parametrize(
-    ("attempts", "said"),
+    ("attempts", "message"),
     [
         ("mean", "of up to 3 attempts at a task, the mean of the valid ones counts"),
         ("latest_completed", "of up to 3 attempts at a task, only the last valid one counts"),
@@ -137,22 +137,22 @@ def test_the_page_says_who_cannot_be_told_apart_from_the_best(tmp_path: Path) ->
     ],
 )
 def test_what_counts_of_several_attempts_stands_beside_the_score(
-    tmp_path: Path, attempts: str, said: str
+    tmp_path: Path, attempts: str, message: str
 ) -> None:
-    """That of five attempts only the last counted was said nowhere near the scores."""
+    """Nothing near the scores told that only the last of five attempts counted."""
     plan = cells(attempts=3, codex=lambda n: n < 5)
-    assert f"quickstart: {said}" in text_of(plan, rule(attempts))
+    assert f"quickstart: {message}" in text_of(plan, rule(attempts))
     board = (
         page_of(tmp_path, plan, rule(attempts)).partition('id="leaderboard"')[2].partition("</section>")[0]
     )
-    assert said in board
-    assert said not in text_of(cells(codex=lambda n: n < 5), rule(attempts))
+    assert message in board
+    assert message not in text_of(cells(codex=lambda n: n < 5), rule(attempts))
 
 
 def test_without_times_it_is_the_number_of_the_attempt_that_decides() -> None:
     trials = trials_table(*cells(attempts=2, codex=lambda n: n < 5))
-    said = what_counts(trials.assign(finished_at=None), "latest_completed")
-    assert said.endswith(
+    text = what_counts(trials.assign(finished_at=None), "latest_completed")
+    assert text.endswith(
         "only the last valid one counts (by its number where times are missing, as they are of 40 trials)"
     )
 
@@ -165,9 +165,9 @@ def test_too_few_attempts_for_pass_at_k_were_called_a_lower_bound(tmp_path: Path
     """AMS rose in 7 of 13 cells when attempts were taken away, since those cost nothing; the page did not say it."""
     plan = cells(attempts=1, codex=lambda n: n < 5)
     text, page = text_of(plan, rule("pass@3")), page_of(tmp_path, plan, rule("pass@3"))
-    said = "fewer valid attempts. There the pass rate is a lower bound, and AMS (~) is not a bound"
-    assert said in text
-    assert said in page
+    output = "fewer valid attempts. There the pass rate is a lower bound, and AMS (~) is not a bound"
+    assert output in text
+    assert output in page
     assert "~0." in text
     assert "~0." in page
 

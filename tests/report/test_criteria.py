@@ -1,4 +1,4 @@
-"""Who wins by what, and how sure that is, in words."""
+"""Winners by each criterion, and how sure their leads are, in words."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_tie_names_all_and_makes_no_winner_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("best", "said"),
+    ("best", "message"),
     [
         ([("a", "b"), ("b", "c")], "Two criteria, one winner"),
         ([("a", "b"), ("c",), ("b", "d")], "Three criteria, two winners"),
@@ -64,10 +64,10 @@ def test_a_tie_names_all_and_makes_no_winner_of_its_own() -> None:
         ([], "No winner"),
     ],
 )
-def test_ties_are_won_by_as_few_cells_as_can_be(best: list[tuple[str, ...]], said: str) -> None:
+def test_ties_are_won_by_as_few_cells_as_can_be(best: list[tuple[str, ...]], message: str) -> None:
     """The first by name was taken of each tie, though another had tied in the next one too."""
     found = [Winner("passes", cells, "", None, "none", "", "tie", 0) for cells in best]
-    assert verdict(found) == said
+    assert verdict(found) == message
 
 
 def test_a_lead_over_who_has_no_pass_and_a_winner_without_rival() -> None:
@@ -96,7 +96,7 @@ def test_whose_price_is_unknown_is_said_not_to_compete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("message", "meant"),
     [
         (number(float("nan"), ".2f"), "-"),
         (number(float("inf"), usd), "no pass"),
@@ -107,5 +107,5 @@ def test_whose_price_is_unknown_is_said_not_to_compete() -> None:
         (span(0.1, float("inf"), usd, " to "), "0.10 to no pass"),
     ],
 )
-def test_figures_for_people(said: str, meant: str) -> None:
-    assert said == meant
+def test_figures_for_people(message: str, meant: str) -> None:
+    assert message == meant

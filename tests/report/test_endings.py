@@ -1,4 +1,4 @@
-"""How trials ended stood in records and CSV alone."""
+"""Endings of trials in the terminal and in the report; they used to be in records and CSV alone."""
 
 from __future__ import annotations
 

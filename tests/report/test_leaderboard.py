@@ -164,24 +164,24 @@ def test_passes_that_may_be_fractions_have_no_wilson_interval() -> None:
 def test_that_names_decided_on_a_rank_was_not_said() -> None:
     planned = [row(agent, task) for agent in ("codex", "kimi_cli") for task in TASKS]
     equal = {p.key: record(p) for p in planned}
-    said = [
+    mentions = [
         "in the order of their names" in leaderboard_text(trials_table(planned, records), SCORING)
         for records in (equal, equal | {planned[0].key: record(planned[0], passed=False)})
     ]
-    assert said == [True, False]
+    assert mentions == [True, False]
 
 
 def test_a_best_of_more_attempts_than_there_are_did_not_say_so() -> None:
     planned = [row("codex", f"easy-{n}", attempt=k) for n in (1, 2) for k in (1, 2)]
     trials = trials_table(planned, {p.key: record(p) for p in planned[:3]})
-    said = {
+    texts = {
         attempts: " ".join(
             leaderboard_text(trials, SCORING.model_copy(update={"attempts": attempts})).split()
         )
         for attempts in ("latest_completed", "pass@1", "pass@2")
     }
-    assert "pass@2: 1 of 2 tasks of cells have fewer valid attempts" in said["pass@2"]
-    assert not any("lower bound" in said[attempts] for attempts in ("latest_completed", "pass@1"))
+    assert "pass@2: 1 of 2 tasks of cells have fewer valid attempts" in texts["pass@2"]
+    assert not any("lower bound" in texts[attempts] for attempts in ("latest_completed", "pass@1"))
 
 
 def test_tiers_of_fewer_than_ten_tasks_are_named() -> None:
@@ -218,12 +218,12 @@ def test_long_lists_are_cut_and_say_so() -> None:
 
 def test_a_reason_keeps_its_end_where_it_says_what_to_do() -> None:
     """It was cut at the line's end, mostly in its middle."""
-    told = (
+    reason = (
         f"task.toml asks for {'one thing after the other, ' * 5}which is not to be had here: leave them out"
     )
-    planned = [row("codex", "easy-1", refused=told), row("codex", "easy-2", refused="x" * 1000)]
+    planned = [row("codex", "easy-1", refused=reason), row("codex", "easy-2", refused="x" * 1000)]
     text = leaderboard_text(trials_table(planned, {}), SCORING)
-    assert told in " ".join(line.strip() for line in text.splitlines())
+    assert reason in " ".join(line.strip() for line in text.splitlines())
     assert text.count("x") < 310
     assert "x…" in text
 

@@ -163,16 +163,16 @@ def test_what_is_said_at_the_top_is_the_plan_and_the_spend(four: Path) -> None:
 
 def drawn(found: Findings) -> tuple[set[str], str]:
     """Names of its sections, those of datasets after the first with a number, and all they say; draws its pictures."""
-    names, said = set(), []
+    names, text = set(), []
     with figures.style():
         for chapter in chapters_of(found):
             for section in chapter.sections:
                 names.add(f"{section.name}{chapter.suffix}")
                 for block in section.blocks:
-                    said.append(str(block))
+                    text.append(str(block))
                     if isinstance(block, Picture):
                         figures.settle(block.draw())
-    return names, " ".join(said)
+    return names, " ".join(text)
 
 
 def two(**changed: Any) -> Trials:
@@ -242,19 +242,19 @@ ODD: dict[str, tuple[Callable[[], Trials], set[str], set[str]]] = {
 def test_odd_sweeps_have_the_sections_that_make_sense(
     tmp_path: Path, make: Callable[[], Trials], there: set[str], absent: set[str]
 ) -> None:
-    names, said = drawn(findings(tmp_path, *make()))
+    names, text = drawn(findings(tmp_path, *make()))
     assert there <= names
     assert not absent & names
-    assert not re.search(r"text='(nan|<NA>|None|inf)'|beneath='[^']*(nan|inf|NA)", said)
+    assert not re.search(r"text='(nan|<NA>|None|inf)'|beneath='[^']*(nan|inf|NA)", text)
 
 
 def test_cells_that_are_called_the_same_do_not_end_the_report(tmp_path: Path) -> None:
     planned = [row("a · b", task, model="c") for task in TASKS] + [
         row("a", task, model="b · c") for task in TASKS
     ]
-    names, said = drawn(findings(tmp_path, planned, {p.key: record(p) for p in planned}))
+    names, text = drawn(findings(tmp_path, planned, {p.key: record(p) for p in planned}))
     assert {"profile", "heat-map", "budgets", "pairs"} <= names
-    assert said.count("a · b · c") > 4
+    assert text.count("a · b · c") > 4
 
 
 def test_a_budget_is_named_where_there_are_several(tmp_path: Path) -> None:
@@ -289,8 +289,8 @@ def test_job_report_writes_the_page_and_the_tables_and_says_where(
         settings=SimpleNamespace(outputs=tmp_path, name=sweep.name, folder=sweep), rescorings=lambda _: ()
     )
     assert ReportJob().run(asked) == 0
-    said = capsys.readouterr().out
-    assert str(sweep / "report" / "index.html") in said
+    text = capsys.readouterr().out
+    assert str(sweep / "report" / "index.html") in text
     assert f"alpha {SCORING.alpha:g}" in (sweep / "report" / "index.html").read_text()
     assert (sweep / "leaderboard.csv").exists()
     asked.settings.folder = tmp_path / "quickstrat"
@@ -333,7 +333,7 @@ def test_rates_and_their_source_stand_under_what_was_run(tmp_path: Path) -> None
 
 def test_what_caches_saved_is_said_where_there_are_rates(tmp_path: Path) -> None:
     found = findings(tmp_path, *one_cell())
-    for given, said in (
+    for given, text in (
         (priced(found), ["0.09", "0.072", "0.012", "-25.0%"]),
         (found, ["0.09", "-", "-", "-"]),
     ):
@@ -341,15 +341,15 @@ def test_what_caches_saved_is_said_where_there_are_rates(tmp_path: Path) -> None
         assert section
         table = section.blocks[0]
         assert isinstance(table, Table)
-        assert [value.text for value in table.rows[0][-4:]] == said
+        assert [value.text for value in table.rows[0][-4:]] == text
 
 
 def test_what_judges_charged_is_said_apart_from_what_cells_spent(tmp_path: Path) -> None:
     planned, records = one_cell()
     asked = {key: each.model_copy(update={"judge_usd": 0.5}) for key, each in records.items()}
     sweep = write_sweep(tmp_path, planned, asked)
-    said = " ".join(write_projections(sweep, tmp_path).split())
-    assert "included: 0.09 USD. Judge models took 3.00 USD more, which belong to no cell." in said
+    text = " ".join(write_projections(sweep, tmp_path).split())
+    assert "included: 0.09 USD. Judge models took 3.00 USD more, which belong to no cell." in text
     page = " ".join(Elements((sweep / "report/index.html").read_text()).text.split())
     assert "USD of judges 3.00" in page or "3.00 USD of judges" in page
     for run in tracked_runs(sweep, "none"):
@@ -383,11 +383,11 @@ def test_what_other_jobs_found_is_shown_as_long_as_it_is_of_these_trials(tmp_pat
     compared, cells, _ = compare(Side(source, "AMS", SCORING), Side(source, "passes", SCORING))
     write_comparison(sweep, compared, cells)
     compare_scorings(sweep, [SCORING.model_copy(update={"alpha": 0.9})])
-    names, said = drawn(findings(sweep, planned, records))
+    names, text = drawn(findings(sweep, planned, records))
     assert {"agreement", "sensitivity"} <= names
-    assert "quickstart by passes" in said
-    assert "Missing above: 2 common cells, 3 are needed" in said
-    assert "alpha=0.9" in said
+    assert "quickstart by passes" in text
+    assert "Missing above: 2 common cells, 3 are needed" in text
+    assert "alpha=0.9" in text
     changed = {**records, planned[0].key: record(planned[0], passed=False)}
     assert not {"agreement", "sensitivity"} & drawn(findings(sweep, planned, changed))[0]
 

@@ -102,9 +102,9 @@ def test_threads_lose_no_count() -> None:
     assert progress.summary() == "400/400 done, 4.00 USD, 0 running, 400 passed"
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(9, "0:09"), (75.4, "1:15"), (7300, "2:01:40")])
-def test_the_clock(seconds: float, shown: str) -> None:
-    assert clock(seconds) == shown
+@pytest.mark.parametrize(("seconds", "text"), [(9, "0:09"), (75.4, "1:15"), (7300, "2:01:40")])
+def test_the_clock(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
 
 
 def test_minutes_passed_without_a_word_of_an_image_being_built() -> None:

@@ -1,4 +1,4 @@
-"""What should be tracked, without any store."""
+"""Tracked runs of a sweep, without any store."""
 
 from __future__ import annotations
 

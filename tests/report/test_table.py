@@ -57,15 +57,15 @@ def test_a_record_becomes_its_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("difference", "shown"),
+    ("difference", "expected"),
     [(OwnUsage(input_tokens=-3, output_tokens=1), -2), (OwnUsage(input_tokens=5), None), (None, None)],
 )
 def test_what_an_agent_does_not_say_of_its_tokens_is_no_agreement(
-    difference: OwnUsage | None, shown: int | None
+    difference: OwnUsage | None, expected: int | None
 ) -> None:
     planned = row("codex", "easy-1")
     table = trials_table([planned], {planned.key: record(planned, usage_difference=difference)})
-    assert table["agent_tokens_difference"].equals(pd.Series([shown], dtype="Int64"))
+    assert table["agent_tokens_difference"].equals(pd.Series([expected], dtype="Int64"))
 
 
 def test_an_unknown_price_of_a_retry_is_unknown_and_not_zero() -> None:

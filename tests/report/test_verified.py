@@ -1,4 +1,4 @@
-"""How verdicts came about is said beneath the leaderboard and in the report."""
+"""Conditions of verdicts stand beneath the leaderboard and in the report."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def test_the_leaderboard_says_how_far_its_passes_reach(
     trials = trials_table(*sweep)
     draws = bootstrap(trials, SCORING)
     text = leaderboard.leaderboard_text(trials, cell_scores(trials, SCORING, draws), draws, SCORING)
-    said = " ".join(text.split())
-    assert "1 of 5 passes were verified in the agent's running container" in said
-    assert "1 of 5 passes: tests ran with programs or start-up files that the agent had changed" in said
-    assert "1 of 5 passes: what the agent changed in its machine could not be listed" in said
-    assert "Second verdicts that differ (1)" in said
-    assert "easy-2: 1 and 0" in said
-    assert "Tests without a usable reward (1 trials)" in said
-    assert "hard-1: VerifierTimeout: The tests did not end" in said
+    output = " ".join(text.split())
+    assert "1 of 5 passes were verified in the agent's running container" in output
+    assert "1 of 5 passes: tests ran with programs or start-up files that the agent had changed" in output
+    assert "1 of 5 passes: what the agent changed in its machine could not be listed" in output
+    assert "Second verdicts that differ (1)" in output
+    assert "easy-2: 1 and 0" in output
+    assert "Tests without a usable reward (1 trials)" in output
+    assert "hard-1: VerifierTimeout: The tests did not end" in output
 
 
 def test_a_failed_trial_without_a_verdict_of_tests_is_in_every_denominator(

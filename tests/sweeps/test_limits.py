@@ -161,25 +161,25 @@ def test_an_agent_that_hangs_ends_on_time_though_calls_are_limited(run: Run, tmp
 def test_a_wrong_key_spoiled_every_trial_of_a_sweep_three_times(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And nobody saw why. What was not started is not run, for a reason, and runs once the key is right."""
+    """Nobody saw why. Trials that are not started now have a reason, and run once the key is right."""
     for name in ("a", "b"):
         make_task(tmp_path / "tasks", name)
-    made = tmp_path / "outputs/made"
+    sweep = tmp_path / "outputs/made"
     with FakeUpstream(Behaviour(status_code=401, message="No such key.")) as upstream:
         assert run(upstream.url, gateway=CallLimits(preflight=False, refusals=1)) == SOME_INVALID
         assert len(upstream.requests) == 2, "the first trial's, and our own after it"
-        said = " ".join(capsys.readouterr().out.split())
-        assert "asker · fake · a: The provider of fake refused this agent's call (401)" in said
-        assert "No more trials of fake by chat are started (gateway.refusals=1)." in said
-        assert "1 trials were not started: their model's provider refuses." in said
+        text = " ".join(capsys.readouterr().out.split())
+        assert "asker · fake · a: The provider of fake refused this agent's call (401)" in text
+        assert "No more trials of fake by chat are started (gateway.refusals=1)." in text
+        assert "1 trials were not started: their model's provider refuses." in text
         kinds = {(record.error and record.error.type, record.retries) for record in _records(tmp_path)}
         assert kinds == {("ProviderRefused", ())}
-        table = pd.read_csv(made / "trials.csv")
+        table = pd.read_csv(sweep / "trials.csv")
         assert table["outcome"].tolist() == ["infra_invalid", "not run"]
         assert table["reason"][1].startswith(
             "not run: 1 trial(s) before it were refused. The provider of fake"
         )
-        page = " ".join((made / "report/index.html").read_text().split())
+        page = " ".join((sweep / "report/index.html").read_text().split())
         assert "1 trials not run, of 1 tasks: b. 1 trial(s) before it were refused." in page
         with pytest.raises(ConfigError, match="No such key"):
             run(upstream.url, gateway=CallLimits())
@@ -187,5 +187,5 @@ def test_a_wrong_key_spoiled_every_trial_of_a_sweep_three_times(
     with FakeUpstream(Behaviour(text="ok")) as upstream:
         assert run(upstream.url, gateway=CallLimits()) == ALL_JUDGED
         assert len(upstream.requests) == 3, "one before the first trial"
-    table = pd.read_csv(made / "trials.csv")
+    table = pd.read_csv(sweep / "trials.csv")
     assert (len(table), set(table["status"])) == (2, {"completed"})

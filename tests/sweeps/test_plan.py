@@ -1,4 +1,4 @@
-"""What defines a trial and what does not."""
+"""Keys of trials: some changes make another trial, and others do not."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_the_image_of_the_judge_is_part_of_the_key(tmp_path: Path) -> None:
     make_task(tmp_path, "a")
     (task,) = dataset(tmp_path).tasks()
     judges = [None, Environment(digest="sha256:1"), Environment(digest="sha256:2")]
-    judged = [task.model_copy(update={"verifier": VerifierSpec(environment=of)}) for of in judges]
+    judged = [task.model_copy(update={"verifier": VerifierSpec(environment=judge)}) for judge in judges]
     assert len({trial_key("cell", one, 1) for one in judged}) == len(judges)
 
 
@@ -162,10 +162,10 @@ def test_refused_and_finished_trials_are_planned_and_not_done(tmp_path: Path) ->
     (tmp_path / "b" / "instruction.md").unlink()
     first = plan(tmp_path).trials[0].key
     cell = Cell(agent=Oracle(), model=NO_MODEL, dataset=dataset(tmp_path), budget=Budget(), attempts=1)
-    made = make_plan([cell], DockerSandboxes(), lambda _: {first})
-    assert [trial.task.name for trial in made.trials] == ["a", "b", "c"]
-    assert [trial.task.name for trial in made.todo] == ["c"]
-    assert [task.name for task in made.refused] == ["b"]
+    resumed = make_plan([cell], DockerSandboxes(), lambda _: {first})
+    assert [trial.task.name for trial in resumed.trials] == ["a", "b", "c"]
+    assert [trial.task.name for trial in resumed.todo] == ["c"]
+    assert [task.name for task in resumed.refused] == ["b"]
 
 
 def test_the_most_it_may_cost_is_unknown_without_a_cap_and_nominal_for_scripts(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a dry run says: the price first, a line a cell, and not 2,231 lines of trials."""
+"""The text of a dry run: the price first, a line a cell, and not 2,231 lines of trials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIERS = {"easy": 4, "medium": 55, "hard": 30}
 
 @pytest.fixture
 def tasks(door: Door) -> Path:
-    """As many as Terminal-Bench 2 has, of its tiers."""
+    """Return a folder of as many tasks as Terminal-Bench 2 has, in its tiers."""
     for tier, count in TIERS.items():
         for n in range(count):
             make_task(door.outputs / "tasks", f"{tier}-{n:02}", toml=f'[metadata]\ndifficulty = "{tier}"\n')
@@ -34,9 +34,9 @@ def test_a_plan_of_24_cells_and_89_tasks_printed_2231_lines(
         monkeypatch.delenv(f"{provider}_API_KEY", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     words = ("experiment=agentmeter_core30", f"dataset.root={tasks}")
-    said = door(*words, "dry_run=true")
-    assert said.code == 0, said.err
-    lines = said.out.splitlines()
+    ended = door(*words, "dry_run=true")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
     assert len(lines) < 50
     assert lines[0] == "24 cells, 2136 trials planned: 0 finished, 2136 to do."
     assert lines[1].startswith("The most it may cost: 8544.00 USD")
@@ -44,7 +44,7 @@ def test_a_plan_of_24_cells_and_89_tasks_printed_2231_lines(
     rows = [line.split() for line in lines if "·core30·" in line]
     assert len(rows) == 24
     assert {tuple(row[1:]) for row in rows} == {("89", "0", "0", "356.00")}
-    missing = {provider for provider in KEYS if f"Not set: {provider}_API_KEY, the API key of " in said.out}
+    missing = {provider for provider in KEYS if f"Not set: {provider}_API_KEY, the API key of " in ended.out}
     assert missing == set(KEYS) - {"OPENAI"}
     assert any(line.startswith("Time, ") for line in lines)
     assert any(line.startswith("Disk, at most: ") for line in lines)
@@ -62,13 +62,13 @@ def test_time_is_judged_by_the_trials_that_ended(door: Door) -> None:
     assert len(keys) == 2
     whole = _keys(door, words)
     Store(door.outputs).write(record(whole[0], passed=True, wall_seconds=600.0))
-    said = door(*words, "dry_run=true").out
-    assert "2 trials planned: 1 finished, 1 to do." in said
-    assert "if each takes what the 1 finished ones did: 10 min." in said
+    text = door(*words, "dry_run=true").out
+    assert "2 trials planned: 1 finished, 1 to do." in text
+    assert "if each takes what the 1 finished ones did: 10 min." in text
     Store(door.outputs).write(record(whole[1], passed=True, wall_seconds=600.0))
-    said = door(*words, "dry_run=true").out
-    assert "2 finished, 0 to do." in said
-    assert "Time" not in said
+    text = door(*words, "dry_run=true").out
+    assert "2 finished, 0 to do." in text
+    assert "Time" not in text
 
 
 def _keys(door: Door, words: tuple[str, ...]) -> list[PlannedRow]:
@@ -96,7 +96,7 @@ def test_a_plan_was_wider_than_the_terminal(door: Door, width: int, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["agent=execution_agent"], "decode-telemetry is not a project to set up: choose dataset=execution"),
         (["agent=llm_scripts"], "decode-telemetry is not a project to set up: choose dataset=execution"),
@@ -106,16 +106,16 @@ def test_a_plan_was_wider_than_the_terminal(door: Door, width: int, monkeypatch:
         (["agent=codex", "sandbox=local"], "sandbox=local cannot run agents that come as bundles (codex)"),
     ],
 )
-def test_a_dry_run_accepted_what_the_run_refuses(door: Door, words: list[str], said: str) -> None:
+def test_a_dry_run_accepted_what_the_run_refuses(door: Door, words: list[str], message: str) -> None:
     planned, run = door(*words, "dry_run=true"), door(*words)
-    assert said in planned.err
+    assert message in planned.err
     assert (planned.code, planned.err) == (run.code, run.err) == (2, run.err)
     assert not (door.outputs / "trials").exists(), "nothing was started"
 
 
 def test_a_project_need_not_be_fetched_for_a_dry_run(door: Door) -> None:
-    said = door("agent=execution_agent", "dataset=execution", "dry_run=true")
-    assert (said.code, "0 finished" in said.out) == (0, True), said.err
+    ended = door("agent=execution_agent", "dataset=execution", "dry_run=true")
+    assert (ended.code, "0 finished" in ended.out) == (0, True), ended.err
 
 
 def test_a_key_of_blanks_was_no_key_to_the_gateway_and_one_to_the_plan(
@@ -130,9 +130,9 @@ def test_a_key_of_blanks_was_no_key_to_the_gateway_and_one_to_the_plan(
 
 def test_a_budget_without_a_limit_is_said_to_be_one(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    said = door("agent=codex", "model=gpt", "budget.usd=null", "dry_run=true").out
-    assert "The most it may cost: without limit (budget.usd is null)" in said
-    assert "without limit" in next(line for line in said.splitlines() if "codex·gpt" in line)
+    text = door("agent=codex", "model=gpt", "budget.usd=null", "dry_run=true").out
+    assert "The most it may cost: without limit (budget.usd is null)" in text
+    assert "without limit" in next(line for line in text.splitlines() if "codex·gpt" in line)
 
 
 def test_tiers_are_those_of_the_scoring(door: Door) -> None:
@@ -155,7 +155,7 @@ def test_tasks_whose_time_a_budget_cuts_are_counted_before_the_run(door: Door) -
         f"dataset.root={door.outputs / 'tasks'}",
         "dry_run=true",
     )
-    said = " ".join(door("agent=mini_swe_agent", *words).out.split())  # lines break at the terminal's width
-    assert "2 tasks' time limits are cut from up to 12000 s to 1800 s by budget=default; budget.wall" in said
+    text = " ".join(door("agent=mini_swe_agent", *words).out.split())  # lines break at the terminal's width
+    assert "2 tasks' time limits are cut from up to 12000 s to 1800 s by budget=default; budget.wall" in text
     assert "cut" not in door("agent=mini_swe_agent", *words, "budget.wall_seconds=null").out
     assert "cut" not in door("agent=oracle", *words[1:]).out

@@ -92,10 +92,10 @@ def test_every_shipped_model_is_priced_or_marked_absent() -> None:
     nodes = [yaml.safe_load(file.read_text()) for file in arguments.options("model").values()]
     ids = {node["id"] for node in nodes if node.get("backend", "provider") == "provider"}
     for file in (SHIPPED, PAPER):
-        said = shipped(file)
-        assert said.name == file.stem
-        assert ids == said.prices.keys() | set(said.absent)
-        assert not said.prices.keys() & set(said.absent)
+        pricing = shipped(file)
+        assert pricing.name == file.stem
+        assert ids == pricing.prices.keys() | set(pricing.absent)
+        assert not pricing.prices.keys() & set(pricing.absent)
 
 
 def test_cny_is_converted_at_the_snapshots_own_rate() -> None:

@@ -1,4 +1,4 @@
-"""What a sweep shows when it is run again is what it is then."""
+"""A sweep that is run again shows its present state."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def test_a_sweep_in_which_nothing_was_judged_ended_as_if_all_were(door: Door, tm
 
 
 @pytest.mark.parametrize(
-    ("attempts", "rule", "said"),
+    ("attempts", "rule", "message"),
     [
         (1, "pass@3", "pass@3 needs attempts=3 or more, and 1 are planned"),
         (18, "pass@9", "pass@9 of 18 attempts has more than 5000 choices a task"),
     ],
 )
 def test_a_choice_among_attempts_that_are_not_planned_was_refused_when_all_were_paid_for(
-    door: Door, tmp_path: Path, attempts: int, rule: str, said: str
+    door: Door, tmp_path: Path, attempts: int, rule: str, message: str
 ) -> None:
     make_task(tmp_path / "tasks", "a")
     ended = resume(door, tmp_path / "tasks", f"attempts={attempts}", f"scoring.attempts={rule}")
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
     assert not (tmp_path / "trials").exists()
 
 
@@ -76,7 +76,7 @@ def test_a_damaged_record_was_paid_for_again_without_a_word(door: Door, tmp_path
 def test_a_clock_that_was_put_back_gave_a_trial_negative_seconds(
     door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By which `job=sensitivity` refused its whole sweep."""
+    """One such trial made `job=sensitivity` refuse its whole sweep."""
 
     class Earlier(datetime):
         @classmethod
@@ -102,7 +102,7 @@ def test_a_report_called_a_damaged_record_a_trial_that_never_ran(door: Door) -> 
 
 
 def test_a_record_that_may_not_be_read_ended_in_a_traceback(door: Door) -> None:
-    """As another user's; root may read all files, and no folder."""
+    """The record stands for one of another user: root may read any file, but cannot read a folder as a file."""
     sweep = finished_sweep(door.outputs)
     record = Store(door.outputs).folder(sweep_file.read(sweep).planned[0].key) / "record.json"
     record.unlink()
@@ -115,7 +115,7 @@ def test_a_record_that_may_not_be_read_ended_in_a_traceback(door: Door) -> None:
 def test_a_full_disk_was_a_failure_of_the_engine_or_of_the_agent_or_a_traceback(
     door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What could not be kept was tried again, at the price of another rollout."""
+    """A trial whose record could not be written was repeated, at the price of another rollout."""
 
     def full(path: Path, *_: str) -> int:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))

@@ -37,9 +37,9 @@ def test_a_typed_scoring_becomes_the_sweeps_own_and_stays_it(door: Door) -> None
 def test_a_calibrated_tiers_file_labels_tasks_and_sets_budgets_of_scoring_alone(door: Door) -> None:
     sweep = finished_sweep(door.outputs)
     before = load_trials(sweep, door.outputs)[1]
-    said = door("job=calibrate", "inputs=[full]")
-    assert said.code == 0, said.err
-    assert "12 tasks of bench: 108 valid trials of 9 cells, 0 of unknown cost." in said.out
+    ended = door("job=calibrate", "inputs=[full]")
+    assert ended.code == 0, ended.err
+    assert "12 tasks of bench: 108 valid trials of 9 cells, 0 of unknown cost." in ended.out
     file = Path("tiers.yaml")
     found = yaml.safe_load(file.read_text())
     assert found["labels"] == {task: task.split("-")[0] for task in TASKS}, "harder tasks took more"
@@ -49,8 +49,8 @@ def test_a_calibrated_tiers_file_labels_tasks_and_sets_budgets_of_scoring_alone(
 
     found["labels"]["easy-1"], found["labels"]["hard-1"] = "hard", "easy"
     file.write_text(yaml.safe_dump(found))
-    said = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
-    assert "tiers.easy.budgets" in said.out
+    ended = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
+    assert "tiers.easy.budgets" in ended.out
     assert scoring_of(sweep)["labels"] == found["labels"]
     assert str(scoring_of(sweep)["calibrated"]).startswith("tiers.yaml@")
     file.unlink()  # the sweep holds what it needs of it
@@ -66,9 +66,9 @@ def test_a_task_missing_in_the_tiers_file_is_named_and_changes_nothing(door: Doo
     lines = Path("tiers.yaml").read_text().splitlines()
     Path("tiers.yaml").write_text("\n".join(line for line in lines if not line.strip().startswith("hard-3:")))
     before = (sweep / "sweep.json").read_text()
-    said = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
-    assert said.code == 2
-    assert said.err.startswith("TableError: Tasks without a tier (hard-3): row 11, 23,")
+    ended = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
+    assert ended.code == 2
+    assert ended.err.startswith("TableError: Tasks without a tier (hard-3): row 11, 23,")
     assert (sweep / "sweep.json").read_text() == before
 
 
@@ -77,9 +77,9 @@ def test_attempts_of_too_many_choices_are_named_and_change_nothing(door: Door) -
     planned = [row("codex", "easy-1", attempt=n) for n in range(1, 19)]
     sweep = write_sweep(door.outputs, planned, {each.key: record(each) for each in planned})
     before = (sweep / "sweep.json").read_text()
-    said = door("job=track", "name=quickstart", "scoring.attempts=pass@9")
-    assert said.code == 2
-    assert said.err.startswith(
+    ended = door("job=track", "name=quickstart", "scoring.attempts=pass@9")
+    assert ended.code == 2
+    assert ended.err.startswith(
         "TableError: pass@9 of 18 attempts has more than 5000 choices a task: row 1, 2,"
     )
     assert (sweep / "sweep.json").read_text() == before
@@ -88,9 +88,9 @@ def test_attempts_of_too_many_choices_are_named_and_change_nothing(door: Door) -
 def test_a_run_whose_task_the_tiers_file_lacks_is_refused_before_it_starts(door: Door) -> None:
     finished_sweep(door.outputs)
     door("job=calibrate", "inputs=[full]")
-    said = door("agent=oracle", "scoring.tiers=tiers.yaml", "dry_run=true")
-    assert said.code == 2
-    assert "scoring.tiers: decode-telemetry, git-archaeology" in said.err
+    ended = door("agent=oracle", "scoring.tiers=tiers.yaml", "dry_run=true")
+    assert ended.code == 2
+    assert "scoring.tiers: decode-telemetry, git-archaeology" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -106,23 +106,23 @@ def test_what_is_no_tiers_file_is_refused(door: Door, content: str | None, reaso
     finished_sweep(door.outputs)
     if content is not None:
         Path("t.yaml").write_text(content)
-    said = door("job=track", "name=full", "scoring.tiers=t.yaml")
-    assert said.code == 2
-    assert said.err.startswith(f"ConfigError: scoring.tiers: {Path.cwd()}/t.yaml")
-    assert reason in said.err
+    ended = door("job=track", "name=full", "scoring.tiers=t.yaml")
+    assert ended.code == 2
+    assert ended.err.startswith(f"ConfigError: scoring.tiers: {Path.cwd()}/t.yaml")
+    assert reason in ended.err
 
 
 def test_a_tiers_file_that_scores_rest_on_is_never_overwritten(door: Door) -> None:
     finished_sweep(door.outputs)
     assert door("job=calibrate", "inputs=[full]").code == 0
     assert door("job=calibrate", "inputs=[full]").code == 0, "the same again is no harm"
-    said = door("job=calibrate", "inputs=[full]", "quantiles=[0.5]")
-    assert said.code == 2
-    assert "choose another path=" in said.err
+    ended = door("job=calibrate", "inputs=[full]", "quantiles=[0.5]")
+    assert ended.code == 2
+    assert "choose another path=" in ended.err
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("inputs=[ful]",), "has no sweep named ful. Did you mean 'full'? Valid: full, other"),
         ((), "Which trials? Add inputs=["),
@@ -135,13 +135,13 @@ def test_a_tiers_file_that_scores_rest_on_is_never_overwritten(door: Door) -> No
     ],
 )
 def test_calibration_says_what_is_wrong_with_its_inputs(
-    door: Door, words: tuple[str, ...], said: str
+    door: Door, words: tuple[str, ...], message: str
 ) -> None:
     finished_sweep(door.outputs)
     finished_sweep(door.outputs, "other", dataset="other")
     ended = door("job=calibrate", *words)
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
 
 
 def test_the_failure_that_sets_tau_is_not_above_it(door: Door) -> None:
@@ -155,7 +155,7 @@ def test_the_failure_that_sets_tau_is_not_above_it(door: Door) -> None:
     pd.DataFrame(rows).to_csv("trials.csv", index=False)
     assert door("job=calibrate", "inputs=[trials.csv]").code == 0
     tiers = yaml.safe_load(Path("tiers.yaml").read_text())["tiers"]
-    assert [of["tau"] for of in tiers.values()] == [0.12345649] * 3
+    assert [tier["tau"] for tier in tiers.values()] == [0.12345649] * 3
 
 
 def test_sweeps_that_share_records_are_calibrated_on_each_record_once(door: Door) -> None:
@@ -198,9 +198,9 @@ def test_another_scorings_ranking_is_tracked_until_trials_or_scoring_change(door
 
 def test_sensitivity_asks_for_scorings(door: Door) -> None:
     finished_sweep(door.outputs)
-    said = door("job=sensitivity", "name=full")
-    assert said.code == 2
-    assert "Which scorings? Add -m scoring.alpha=0.4,0.8" in said.err
-    said = door("-m", "job=track", "name=full", "scoring.alpha=0.4,0.8")
-    assert said.code == 2
-    assert "2 scorings were given, and this job takes one" in said.err
+    ended = door("job=sensitivity", "name=full")
+    assert ended.code == 2
+    assert "Which scorings? Add -m scoring.alpha=0.4,0.8" in ended.err
+    ended = door("-m", "job=track", "name=full", "scoring.alpha=0.4,0.8")
+    assert ended.code == 2
+    assert "2 scorings were given, and this job takes one" in ended.err

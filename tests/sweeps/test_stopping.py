@@ -233,7 +233,7 @@ def test_the_answer_says_what_is_waited_for(phases: dict[str, int], answer: str,
 
 
 def frames(width: int, folder: Path) -> list[str]:
-    """What the live line of a whole sweep was, drawing by drawing, in a terminal of so many columns."""
+    """Return each drawing of the live line of a whole sweep, in a terminal of this width."""
     words = [
         "agent=nop",
         "sandbox=local",

@@ -179,10 +179,10 @@ def test_a_record_of_another_version_is_refused_and_not_run_again(tmp_path: Path
     store.write(trial_record())
     path = store.folder(KEY) / RECORD
     record = json.loads(path.read_bytes())
-    for change, said in (({"schema_version": 2}, "schema_version"), ({"news": 1}, "news")):
+    for change, text in (({"schema_version": 2}, "schema_version"), ({"news": 1}, "news")):
         path.write_text(json.dumps(record | change))
         for look in (store.finished, store.load):
-            with pytest.raises(OutputsError, match=rf"record\.json was written by another version .*{said}"):
+            with pytest.raises(OutputsError, match=rf"record\.json was written by another version .*{text}"):
                 look([KEY])
     assert json.loads(path.read_bytes())["news"] == 1
     folder, retries = store.begin(KEY)  # as `fresh=true` does

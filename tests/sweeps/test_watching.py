@@ -29,10 +29,10 @@ def ended(task: str, error: str | None = None) -> TrialRecord:
 
 
 def watch(records: Sequence[TrialRecord]) -> str:
-    said = io.StringIO()
-    with Progress(len(records), Console(file=said, width=500)) as progress:
+    text = io.StringIO()
+    with Progress(len(records), Console(file=text, width=500)) as progress:
         _watch(iter(records), progress)
-    return said.getvalue()
+    return text.getvalue()
 
 
 ENGINE, HEALTH, IMAGE = (error.__name__ for error in (EngineError, HealthError, ImageError))
@@ -69,9 +69,9 @@ def test_a_sweep_ends_when_the_engine_fails_at_one_task_after_the_other(tasks: l
 def test_an_unexpected_error_says_where_its_traceback_is() -> None:
     error = ErrorInfo(type="KeyError", message="'x'", traceback="Traceback ...")
     broken = trial_record(status=Status.INFRA_INVALID, reward=None, passed=None, error=error)
-    said = watch([broken])
-    assert "unexpected KeyError" in said
-    assert f"trials/{broken.key[:2]}/{broken.key}/record.json" in said
+    text = watch([broken])
+    assert "unexpected KeyError" in text
+    assert f"trials/{broken.key[:2]}/{broken.key}/record.json" in text
 
 
 def test_a_model_is_held_back_after_refusals_in_a_row_by_one_api() -> None:
@@ -79,10 +79,10 @@ def test_a_model_is_held_back_after_refusals_in_a_row_by_one_api() -> None:
 
     def planned(agent: str, api: ApiName, task: str) -> PlannedTrial:
         spoken = CliAgent(name=agent, version="1", argv=("{prompt}",), api=api)
-        made = Cell(agent=spoken, model=Model(name="m"), dataset=dataset(Path()), budget=Budget(), attempts=1)
+        cell = Cell(agent=spoken, model=Model(name="m"), dataset=dataset(Path()), budget=Budget(), attempts=1)
         return PlannedTrial(
             key=f"{agent} {task}",
-            cell=made,
+            cell=cell,
             task=Task(name=task, dataset="made", directory=Path()),
             attempt=1,
         )

@@ -129,8 +129,8 @@ def test_two_commands_that_track_one_sweep_at_once_left_each_run_twice(sweep: Pa
     )
     log = [sys.executable, "-c", f"{code} print(Tracker().log(Path(sys.argv[1])))", str(sweep)]
     both = [subprocess.Popen(log, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [process.communicate(timeout=4 * PATIENCE_SECONDS)[0] for process in both]
-    assert all("Tracked in MLflow" in words for words in said)
+    text = [process.communicate(timeout=4 * PATIENCE_SECONDS)[0] for process in both]
+    assert all("Tracked in MLflow" in words for words in text)
     assert set(runs(sweep)) == {"", *map(cell_name, SKILL)}
 
 
@@ -246,9 +246,9 @@ def test_a_run_that_a_crash_left_half_written_is_replaced(sweep: Path) -> None:
 
 
 def test_the_saved_view_is_what_the_ui_reads(logged: Path) -> None:
-    said = MlflowTracker().log(logged)
+    text = MlflowTracker().log(logged)
     experiment = client(logged).get_experiment_by_name("assay")
-    assert said.endswith(
+    assert text.endswith(
         f"http://127.0.0.1:5000/#/experiments/{experiment.experiment_id}/runs?viewStateShareKey=quickstart"
     )
     packed = experiment.tags["mlflow.sharedViewState.quickstart"].removeprefix("deflate;")
@@ -272,9 +272,9 @@ def test_job_track_rebuilds_tables_and_runs_from_disk(
     settings = SimpleNamespace(outputs=sweep.parent, name=sweep.name, tracker=MlflowTracker())
     asked: Any = SimpleNamespace(settings=settings, rescorings=lambda _: ())
     assert Track().run(asked) == 0
-    said = capsys.readouterr().out
-    assert (sweep / "leaderboard.txt").read_text() in said
-    assert "viewStateShareKey=quickstart" in said
+    text = capsys.readouterr().out
+    assert (sweep / "leaderboard.txt").read_text() in text
+    assert "viewStateShareKey=quickstart" in text
     assert len(runs(sweep)) == CELLS + 1
     settings.name = "quickstrat"
     with pytest.raises(ConfigError, match="Did you mean 'quickstart'"):
@@ -326,7 +326,7 @@ def test_no_tracker_says_where_the_tables_are(sweep: Path) -> None:
 
 
 def test_logging_to_sqlite_talks_to_nobody_and_warns_of_nothing(sweep: Path) -> None:
-    """In a process of its own, as mlflow holds its telemetry back when it sees that it is being tested."""
+    """This needs a process of its own, since mlflow sends no telemetry when it sees that it is being tested."""
     script = """
 import sys
 from pathlib import Path
@@ -391,15 +391,15 @@ def _answers(url: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [("tracker=mlflow", "Nothing is logged in .* yet"), ("tracker=none", "tracker=none logs nothing")],
 )
 def test_a_store_that_is_not_there_is_not_opened(
-    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, word: str, said: str
+    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, word: str, message: str
 ) -> None:
     ended = command("job=ui", f"outputs={tmp_path / 'outputs'}", word)
     assert ended.returncode == 2
-    assert re.search(said, ended.stderr)
+    assert re.search(message, ended.stderr)
     assert not (tmp_path / "outputs").exists()
 
 
@@ -410,9 +410,9 @@ def test_the_printed_command_serves_the_runs_and_takes_a_sweep_over_http(sweep: 
     served = requests.get(f"{server}/get-artifact", params=query, timeout=30)
     assert served.json()["columns"][:2] == ["task", "outcome"]
 
-    said = MlflowTracker(uri=server, experiment="remote").log(sweep)
-    assert said.startswith(f"Tracked in MLflow: {server}/#/experiments/")
-    assert MlflowTracker(uri=server, experiment="remote").log(sweep) == said
+    text = MlflowTracker(uri=server, experiment="remote").log(sweep)
+    assert text.startswith(f"Tracked in MLflow: {server}/#/experiments/")
+    assert MlflowTracker(uri=server, experiment="remote").log(sweep) == text
     found = client(sweep)
     remote = found.get_experiment_by_name("remote")
     assert remote.artifact_location.startswith("mlflow-artifacts:")

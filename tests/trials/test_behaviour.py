@@ -1,4 +1,4 @@
-"""How an agent worked, from its calls and its ending."""
+"""The behaviour of an agent, read from its calls and its ending."""
 
 from __future__ import annotations
 

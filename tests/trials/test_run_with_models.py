@@ -112,8 +112,8 @@ def test_a_real_agent_works_and_its_record_sums_what_the_model_served(
     assert trajectory["final_metrics"]["total_prompt_tokens"] == total.input_tokens
     own = record.agent_usage
     assert own, "what it says itself"
-    said = own.input_tokens, own.cache_hit_tokens, own.output_tokens
-    assert said == (total.input_tokens, total.cache_hit_tokens, total.output_tokens)
+    counts = own.input_tokens, own.cache_hit_tokens, own.output_tokens
+    assert counts == (total.input_tokens, total.cache_hit_tokens, total.output_tokens)
 
 
 def test_an_agent_that_ends_well_without_asking_its_model_is_flagged(
@@ -229,7 +229,7 @@ class Undescribed:
 def test_calls_that_cannot_be_described_ended_the_whole_sweep(
     run: Callable[..., tuple[TrialRecord, list[ModelCall]]], scripted: Model
 ) -> None:
-    """What is made of a call is made when its trial is over, outside of what spoils one trial alone."""
+    """Calls are read once their trial is over, where an exception would have ended the sweep."""
     record, (call,) = run(Undescribed(asking()), scripted)
     assert call.response
     assert (record.status, record.reward) == (Status.COMPLETED, 0.0), record

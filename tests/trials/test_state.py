@@ -1,4 +1,4 @@
-"""What a record says of a trial whose verdict no test gave."""
+"""The record of a trial whose verdict no test gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record keeps of an unexpected exception."""
+"""Tracebacks of unexpected exceptions in records."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def raised(depth: int = 0) -> ErrorInfo:
 
 def test_it_names_modules_and_no_path_of_this_machine() -> None:
     """A record is read on other machines, too."""
-    kept = raised().traceback
-    assert kept
-    assert 'File "runner/sweeps/plan.py", line' in kept
-    assert str(ROOT) not in kept
-    assert kept.startswith("Traceback (most recent call last)")
-    assert "TypeError" in kept.splitlines()[-1]
+    traceback = raised().traceback
+    assert traceback
+    assert 'File "runner/sweeps/plan.py", line' in traceback
+    assert str(ROOT) not in traceback
+    assert traceback.startswith("Traceback (most recent call last)")
+    assert "TypeError" in traceback.splitlines()[-1]
 
 
 def test_it_is_bounded() -> None:
-    kept = raised(900).traceback
-    assert kept
-    assert len(kept) <= TRACEBACK
-    assert kept.splitlines()[-1].startswith("ZeroDivisionError") or "RecursionError" in kept
+    traceback = raised(900).traceback
+    assert traceback
+    assert len(traceback) <= TRACEBACK
+    assert traceback.splitlines()[-1].startswith("ZeroDivisionError") or "RecursionError" in traceback
 
 
 def test_a_failure_that_is_provided_for_has_none() -> None:
