@@ -128,7 +128,7 @@ def test_choices_beyond_counting_are_refused() -> None:
 def test_another_rule_is_refused_at_the_door_and_by_the_library(rule: str) -> None:
     with pytest.raises(ValidationError):
         Scoring(**{**SCORING.model_dump(), "attempts": rule})
-    with pytest.raises(ValueError, match="no rule for attempts"):
+    with pytest.raises(ValueError, match="not a rule for attempts"):
         select(trials_of([[True]]), rule)
 
 
