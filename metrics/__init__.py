@@ -1,1 +1,4 @@
-"""Metrics of coding agents: pure functions over one trials table. No I/O, nothing of `runner`, missing is NaN."""
+"""Metrics of coding agents: pure functions over one trials table, without I/O or imports from `runner`.
+
+Missing values are NaN.
+"""

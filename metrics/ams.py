@@ -1,8 +1,8 @@
-"""AgentMeter Score (AMS): success, what it cost, and expensive failure, tier by tier (AgentMeter eqs. 3-8).
+"""AgentMeter Score (AMS): success, its cost, and expensive failures, tier by tier (AgentMeter eqs. 3-8).
 
-Every mean is over the **planned** tasks of a tier. A task without a valid trial contributes zero to all of
-them. A cost that is NaN may be any: AMS and its parts take it as over every budget and every threshold, which is the
-least that they can be, and `_most` figures take it as 0.
+Every mean is over the **planned** tasks of a tier; a task without a valid trial contributes zero to each of them.
+A cost of NaN is unknown. AMS takes it as above every budget and every threshold, so AMS is then a lower bound.
+Columns that end in `_most` or `_least` take it as 0, so `AMS_most` is the upper bound.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ from numpy.typing import ArrayLike
 from metrics.table import per_task, select
 
 PARTS = ("reward", "passed", "budgeted", "expensive")
-"""What a task contributes to its tier: R, y, R averaged over the budgets that its cost fits, [y = 0 and C >
-tau]."""
+"""Contributions of a task to its tier: R; y; R times the share of budgets that C fits; [y = 0 and C > tau]."""
 BOUNDS = ("budgeted_most", "expensive_least", "unpriced")
-"""Of a task too: the same two where an unknown cost was 0, and whether its cost is unknown."""
-
-
+"""Contributions of a task as well: the last two of `PARTS` with an unknown cost taken as 0, and [C is unknown]."""
 _ROUNDING = 1e-9
-"""Of sums of weights that are one in theory."""
+"""Tolerance for sums of weights that are 1 in theory."""
 
 
 class Tier(Protocol):
-    """What AMS needs of a tier (AgentMeter Table 1)."""
+    """Settings of one tier that AMS reads (AgentMeter Table 1)."""
 
     @property
     def budgets(self) -> tuple[float, ...]:
@@ -36,15 +33,15 @@ class Tier(Protocol):
 
     @property
     def tau(self) -> float:
-        """USD above which a failure is an expensive one."""
+        """USD per trial above which a failure is expensive."""
 
     @property
     def weight(self) -> float:
-        """In AMS, relative to the other tiers'; 0 leaves the tier out."""
+        """Weight in AMS, relative to that of the other tiers; 0 leaves the tier out."""
 
 
 class Scoring(Protocol):
-    """How trials become AMS; `runner.records.Scoring` is one."""
+    """Settings that turn trials into AMS; `runner.records.Scoring` implements them."""
 
     @property
     def alpha(self) -> float:
@@ -52,16 +49,18 @@ class Scoring(Protocol):
 
     @property
     def tiers(self) -> Mapping[str, Tier]:
-        """By name; tasks of other tiers take no part."""
+        """Tiers by name; tasks of any other tier are not scored."""
 
     @property
     def attempts(self) -> str:
-        """Which attempts of one (cell, task) count: latest_completed, mean, pass@k."""
+        """Rule for the attempts of one (cell, task) that count: latest_completed, mean or pass@k."""
 
 
 def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
-    """`PARTS` and `BOUNDS` of each planned (cell, task), attempts already folded; NaN where scoring knows no such
-    tier.
+    """Return `PARTS` and `BOUNDS` of each planned (cell, task), its attempts combined by `scoring.attempts`.
+
+    The columns are those of `metrics.table.per_task`. In tiers that `scoring` does not have, the values that depend
+    on budgets or tau are NaN.
     """
     rows = select(trials, scoring.attempts)
     known = rows["cost_usd"].notna()
@@ -81,27 +80,29 @@ def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
 def tier_score(
     success_rate: np.ndarray, cost_aubqc: np.ndarray, expensive_failures: np.ndarray, alpha: float
 ) -> np.ndarray:
-    """Eq. 7: `(α·SR + (1 - α)·CostAUBQC)·(1 - EFR)`, element by element."""
+    """Return TierScore (eq. 7), `(α·SR + (1 - α)·CostAUBQC)·(1 - EFR)`, element by element."""
     return np.asarray((alpha * success_rate + (1 - alpha) * cost_aubqc) * (1 - expensive_failures))
 
 
 def mean_over_tiers(scores: Mapping[str, np.ndarray], tiers: Mapping[str, Tier]) -> np.ndarray:
-    """Eq. 8 with weights, element by element, to 12 decimals; NaN where a tier that has weight has no score."""
+    """Return the weighted mean of the tiers' scores (eq. 8), element by element, rounded to 12 decimals.
+
+    It is NaN where a tier with weight has no score. Raises `ValueError` if every tier has weight 0.
+    """
     counted = {name: tier.weight for name, tier in tiers.items() if tier.weight}
     if not counted:
         raise ValueError("Every tier has weight 0, so there is no AgentMeter Score; give one a weight.")
     total = sum(weight * scores[name] for name, weight in counted.items())
     mean = total / sum(counted.values())
-    return np.asarray(mean).round(12)  # sums of the same in another order are a tie, and not another score
+    return np.asarray(mean).round(12)  # the same terms summed in another order must tie
 
 
 def tier_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
-    """SR (eq. 6), CostAUBQC (eqs. 3, 4), EFR (eq. 5) and TierScore (eq. 7); index (cell, tier) of scoring's
-    tiers.
+    """Return SR (eq. 6), CostAUBQC (eqs. 3, 4), EFR (eq. 5) and TierScore (eq. 7) of each cell and tier.
 
-    `tasks` is the number planned, `valid` those with a valid trial, `unpriced` those of them of unknown cost, `passes`
-    those passed. CostAUBQC_most, EFR_least and TierScore_most are what they would be if each unknown cost were 0.
-    Without tasks: NaN.
+    The index is (cell, tier), for all tiers of `scoring`. The scores are shares of the planned `tasks`; without any
+    they are NaN. `valid` counts the tasks with a valid trial, `unpriced` those among them whose cost is unknown, and
+    `passes` those that passed. CostAUBQC_most, EFR_least and TierScore_most are the values with unknown costs as 0.
     """
     grouped = task_parts(trials, scoring).groupby(["cell", "tier"])
     index = pd.MultiIndex.from_product(
@@ -130,17 +131,19 @@ def tier_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
 
 
 def unscored(valid: ArrayLike, unpriced: ArrayLike) -> np.ndarray:
-    """Whether so many tasks with a valid trial, in tiers that count, of which so many have no known cost, give no AMS:
-    nothing is known of what any of them cost, or there are none.
+    """Return whether AMS is undefined: there is no `valid` task, or the cost of each of them is unknown.
+
+    `valid` and `unpriced` are numbers of tasks in tiers with weight, as in `tier_scores`; element by element.
     """
     return np.asarray(unpriced, float) >= np.asarray(valid, float) - _ROUNDING
 
 
 def ams(scores: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
-    """AMS of each cell from `tier_scores`; columns `AMS`, `AMS_most` and `why`, the reason where they are NaN.
+    """Return the AMS of each cell from its `tier_scores`; index cell, columns `AMS`, `AMS_most` and `why`.
 
-    Where costs are unknown AMS is the least that it can be and `AMS_most` the most; else they are equal. A tier without
-    tasks, no valid trial, or no known cost leaves no AMS. Raises `ValueError` when every tier has weight 0.
+    If some costs are unknown, `AMS` is the lower bound and `AMS_most` the upper one; otherwise the two are equal. Both
+    are NaN if a tier with weight has no task, or if the cell has no valid trial or no known cost; `why` then gives the
+    reason. Raises `ValueError` if every tier has weight 0.
     """
     cells = scores.index.unique("cell")
     ends = {

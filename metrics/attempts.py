@@ -1,4 +1,4 @@
-"""Several attempts at one task: pass@k, and what the best of k is worth at the price of k."""
+"""Several attempts at one task: pass@k, with the best of k attempts at the price of all k."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ import pandas as pd
 from metrics.errors import TableError
 
 SUMMED = ("cost_usd", "tokens", "turns")
-"""What several attempts made for one answer spend together."""
+"""Columns that are summed over the k attempts made for one answer."""
 MOST_CHOICES = 5000
-"""Of k attempts among n that `best_of` goes through per task; C(15, 6) is 5005."""
+"""Limit on the choices of k among n attempts that `best_of` goes through per task; C(15, 6) is 5005."""
 
 
 def tries(attempts: str) -> int:
-    """The k of `pass@k`. Raises `ValueError` for any other rule."""
+    """Return the k of `pass@k`. Raises `ValueError` for any other rule."""
     if found := re.fullmatch(r"pass@([1-9]\d*)", attempts):
         return int(found[1])
     raise ValueError(
-        f"{attempts!r} is no rule for attempts; there are latest_completed, mean and pass@1, pass@2, ..."
+        f"{attempts!r} is not a rule for attempts; there are latest_completed, mean and pass@1, pass@2, ..."
     )
 
 
 def refusal(attempts: str, planned: int) -> str:
-    """Why `pass@k` cannot be asked of so many attempts at each task, for people; empty where it can.
+    """Return why `pass@k` cannot be computed from `planned` attempts at each task; empty if it can.
 
-    With fewer than k all that pass@k says is a lower bound, and nobody plans that.
+    From fewer than k attempts pass@k would only be a lower bound, which is not worth planning. Raises `ValueError` if
+    `attempts` is another rule.
     """
     k = tries(attempts)
     if k > planned:
@@ -40,12 +41,13 @@ def refusal(attempts: str, planned: int) -> str:
 
 
 def best_of(rows: pd.DataFrame, k: int) -> pd.DataFrame:
-    """Every choice of k among the valid attempts of one (cell, task) as one row, all equally weighted.
+    """Return one row for every choice of k among the valid attempts of a (cell, task), all equally weighted.
 
-    A row is k attempts made for one answer: `passed` if any passed, the greatest `reward`, the sum of `cost_usd`,
-    `tokens` and `turns`. So `passed` × weight sums to the unbiased estimator of pass@k, 1 − C(n − c, k)/C(n, k) for c
-    passes in n attempts, and pass@1 is `mean`. With fewer than k valid attempts those that there are count together:
-    the missing ones contribute nothing, and the figure is a lower bound. Raises `TableError` beyond `MOST_CHOICES`.
+    A row stands for k attempts made for one answer: it is `passed` if any of them passed, has their greatest `reward`,
+    and the sums of their `cost_usd`, `tokens` and `turns`. So `passed` × `weight` sums to the unbiased estimator of
+    pass@k, 1 − C(n − c, k)/C(n, k) for c passes in n attempts, and pass@1 equals `mean`. If a task has fewer than k
+    valid attempts, they form one row; the figure is then a lower bound. Raises `TableError` if a task has more than
+    `MOST_CHOICES` choices.
     """
     rows = rows.sort_values(["cell", "task", "attempt"])
     sizes = rows.groupby(["cell", "task"])["task"].transform("size").to_numpy(int)
@@ -54,7 +56,7 @@ def best_of(rows: pd.DataFrame, k: int) -> pd.DataFrame:
 
 
 def _choices(rows: pd.DataFrame, size: int, k: int) -> pd.DataFrame:
-    """`best_of` for tasks that have exactly `size` valid attempts each, k of them or more, in the rows' order."""
+    """Apply `best_of` to tasks with exactly `size` ≥ k valid attempts each; the attempts of a task are adjacent."""
     if comb(size, k) > MOST_CHOICES:
         raise TableError(
             {f"pass@{k} of {size} attempts has more than {MOST_CHOICES} choices a task": rows.index}
@@ -73,12 +75,13 @@ def _choices(rows: pd.DataFrame, size: int, k: int) -> pd.DataFrame:
 
 
 def pass_at_k(attempts: np.ndarray, passes: np.ndarray, k: int) -> np.ndarray:
-    """1 − C(n − c, k)/C(n, k) from n `attempts` and c `passes`, element by element: the unbiased estimator of pass@k.
+    """Return 1 − C(n − c, k)/C(n, k) for n `attempts` with c `passes`, element by element.
 
-    The chance that k of the n, drawn without replacement, hold a pass. Where n < k all n are drawn, as in `best_of`.
+    This is the unbiased estimator of pass@k: the chance that k of the n attempts, drawn without replacement, hold a
+    pass. If n < k, all n are drawn, as in `best_of`.
     """
     n, c = np.asarray(attempts, float)[..., None], np.asarray(passes, float)[..., None]
     step = np.arange(k)
-    # Those below 0 come after one that is 0.
+    # A negative factor only follows a factor of 0.
     missed = np.where(step < n, (n - c - step) / np.maximum(n - step, 1), 1)
     return np.asarray(1 - missed.prod(axis=-1))

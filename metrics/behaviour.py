@@ -1,9 +1,9 @@
-"""How agents work, from the gateway's record and so the same for all (NL2Repo-Bench, section 4.3; ExecutionAgent, 3.5).
+"""Working style of agents: turns, tool calls, endings, phases (NL2Repo-Bench, section 4.3; ExecutionAgent, 3.5).
 
-Columns read beside those of `metrics.table`: `tool_kinds`, the kinds of a trial's tool calls in their order, one word
-each with a space between; `tool_phases`, their phases likewise; `programs`, what its terminal's commands ran, with `;`
-between; `own_finish`, whether the agent ended its work itself. Everything is over **valid** trials,
-every attempt, of cells with a model.
+The data come from the gateway's records, so they mean the same for every agent. Columns read beside those of
+`metrics.table`: `tool_kinds`, the kinds of a trial's tool calls in order, separated by spaces; `tool_phases`, their
+phases, likewise; `programs`, the programs that its terminal commands ran, separated by `;`; `own_finish`, whether the
+agent ended its work itself. All figures are over the **valid** trials, every attempt, of cells with a model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from metrics.terminal import PHASES
 
 KINDS = ("edit", "execute", "plan", "read", "search", "finish", "other")
 EARLY = 100
-"""Turns; who finishes in fewer stops early (section 4.3.3)."""
+"""Turns below which an agent that finishes by itself has stopped early (section 4.3.3)."""
 LOOK = ("read", "search")
 _PHASES = [*PHASES, *(f"{phase}_at" for phase in PHASES), "in_order"]
 PATTERNS = {
@@ -31,12 +31,12 @@ PATTERNS = {
     + [(a, b) for a in LOOK for b in LOOK],
     "blind_editing": [("edit", "edit")],
 }
-"""Pattern -> the transitions that make it up (section 4.3.6): edits and runs in turn; looking about with runs in
-between and no edit; edit upon edit with nothing run."""
+"""Pattern -> the transitions that make it up (section 4.3.6): edits and runs in turn; reads and searches, with runs
+between them and no edit; an edit after an edit, without a run."""
 
 
 def recorded(trials: pd.DataFrame) -> bool:
-    """Whether some valid trial's tool calls were recorded by kind."""
+    """Return whether the tool calls of any valid trial were recorded by kind."""
     return "tool_kinds" in trials and bool(_rows(trials)["tool_kinds"].fillna("").astype(str).str.len().any())
 
 
@@ -45,8 +45,10 @@ def _rows(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def turns(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """Table 6; index cell. Columns: `trials`, `mean`, `sd` (n − 1, NaN for one), `max` of model calls answered;
-    `score`, mean reward over **planned** tasks; `turns_per_score` = mean / score, infinite for no score.
+    """Return the turns of each cell (Table 6); index cell.
+
+    Columns: `trials`; `mean`, `sd` (n − 1; NaN for one trial) and `max` of the answered model calls per trial;
+    `score`, the mean reward over **planned** tasks; `turns_per_score` = mean / score, infinite if the score is 0.
     """
     rows = _rows(trials)
     grouped = rows["turns"].astype(float).groupby(rows["cell"])
@@ -59,7 +61,10 @@ def turns(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
 
 
 def tool_calls(trials: pd.DataFrame) -> pd.DataFrame:
-    """Tables 5 and 7; index cell, a column a kind and `total`: calls a trial, mean; `trials` is the denominator."""
+    """Return the mean tool calls per trial of each cell (Tables 5 and 7).
+
+    The index is the cell. There is a column for each of `KINDS`, their `total`, and `trials`, the denominator.
+    """
     rows = _rows(trials)
     counted = pd.DataFrame(
         [{kind: words.count(kind) for kind in KINDS} for words in _words(rows)],
@@ -71,9 +76,10 @@ def tool_calls(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def correlations(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """Table 5; index kind and `total`. Columns: `r`, Pearson's correlation across cells of mean calls a trial with mean
-    reward (NaN for fewer than three cells, or where either is the same everywhere); `unused`, cells without such a
-    call; `cells`.
+    """Return how tool calls correlate with the score across cells (Table 5); index: each of `KINDS`, and `total`.
+
+    Columns: `r`, Pearson's correlation of mean calls per trial with mean reward over planned tasks (NaN for fewer than
+    three cells, or if either is the same in all cells); `unused`, the cells without such a call; `cells`, all cells.
     """
     calls = tool_calls(trials).drop(columns="trials")
     score = summary(trials, attempts)["mean_reward"].reindex(calls.index)
@@ -89,8 +95,10 @@ def correlations(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
 
 
 def endings(trials: pd.DataFrame) -> pd.DataFrame:
-    """Figure 5; index cell. Columns: `trials`; `early_stop`, share that the agent itself finished in fewer than `EARLY`
-    turns; `non_finish`, share that it never finished: it halted, waited for an answer, or was ended.
+    """Return how the trials of each cell ended (Figure 5); index cell.
+
+    Columns: `trials`, the denominator; `early_stop`, the share that the agent itself finished in fewer than `EARLY`
+    turns; `non_finish`, the share that it did not finish itself: it halted, waited for an answer, or was stopped.
     """
     rows = _rows(trials)
     own = rows["own_finish"].fillna(value=False).astype(bool)
@@ -100,7 +108,10 @@ def endings(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def transitions(trials: pd.DataFrame) -> pd.DataFrame:
-    """Section 4.3.6; index (cell, kind), a column the kind that follows: counts of consecutive calls of one trial."""
+    """Count pairs of consecutive tool calls within a trial (section 4.3.6).
+
+    The index is (cell, kind of the first call); the columns are the kinds of the second one.
+    """
     rows = _rows(trials)
     pairs = Counter(
         (cell, before, after)
@@ -113,7 +124,10 @@ def transitions(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def patterns(trials: pd.DataFrame) -> pd.DataFrame:
-    """Index cell; a column a pattern of `PATTERNS`: its share of all transitions; `transitions`, the denominator."""
+    """Return the share of each of `PATTERNS` in the transitions of each cell (section 4.3.6); index cell.
+
+    There is a column for each pattern, NaN without any transition, and `transitions`, the denominator.
+    """
     table = transitions(trials)
     total = table.groupby("cell").sum().sum(axis=1)
     shares = {
@@ -124,8 +138,10 @@ def patterns(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def programs(trials: pd.DataFrame, most: int = 10) -> pd.DataFrame:
-    """ExecutionAgent's Figure 10; index cell, those whose terminals ran something. Columns: the `most` programs that
-    all cells together ran most often, the most frequent first: share of what the cell ran; `commands`, the denominator.
+    """Return which programs the agents ran in their terminals (ExecutionAgent, Figure 10).
+
+    The index is the cell; cells that ran nothing are left out. The columns are the `most` programs that all cells
+    together ran most often, most frequent first, each as a share of the cell's `commands`, the last column.
     """
     rows = _rows(trials).reindex(columns=["cell", "programs"]).dropna(subset="programs")
     names = rows["programs"].astype(str).str.split(";").explode()
@@ -137,10 +153,11 @@ def programs(trials: pd.DataFrame, most: int = 10) -> pd.DataFrame:
 
 
 def phases(trials: pd.DataFrame) -> pd.DataFrame:
-    """ExecutionAgent's section 3.5.2; index cell. Columns: `trials` that called tools; for each of `PHASES` its share
-    of their calls, mean over trials, and `<phase>_at`, where in a trial its calls lie, from 0 (the first call) to 1
-    (the last): mean over the trials that have it of their median; `in_order`, share of trials that have all three
-    phases, their medians in this order.
+    """Return when the agents worked on which phase (ExecutionAgent, section 3.5.2); index cell.
+
+    Columns: `trials`, those with tool calls; for each of `PHASES`, its share of a trial's calls, mean over trials, and
+    `<phase>_at`, the median position of its calls from 0 (the trial's first call) to 1 (the last), mean over the
+    trials that have the phase; `in_order`, the share of trials with all three phases and their medians in this order.
     """
     rows = _rows(trials).reindex(columns=["cell", "tool_phases"])
     texts = rows["tool_phases"].dropna().astype(str)
@@ -151,7 +168,7 @@ def phases(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_phases(words: Sequence[str]) -> dict[str, float]:
-    """One trial's line of `phases`."""
+    """Return the values of one trial that `phases` averages."""
     places = {phase: [at for at, word in enumerate(words) if word == phase] for phase in PHASES}
     last = max(len(words) - 1, 1)
     medians = [float(np.median(places[phase])) / last if places[phase] else np.nan for phase in PHASES]
@@ -163,7 +180,7 @@ def _in_phases(words: Sequence[str]) -> dict[str, float]:
 
 
 def _words(rows: pd.DataFrame) -> list[list[str]]:
-    """The kinds of each trial's calls; a word that is no kind is `other`."""
+    """Return the kinds of each trial's tool calls; an unknown word becomes `other`."""
     return [
         [word if word in KINDS else "other" for word in str(text).split()]
         for text in rows["tool_kinds"].fillna("")

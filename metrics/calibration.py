@@ -1,6 +1,6 @@
-"""How much effort a task takes, its tier, and the tier's budgets (AgentMeter eq. 1, section 4.2).
+"""Calibration: the effort of a task, its tier, and the budgets of each tier (AgentMeter eq. 1, section 4.2).
 
-Cost, AMS and the model's identity take no part in the labels; the budgets are quantiles of cost.
+Labels do not depend on cost, AMS or the identity of the model; budgets are quantiles of cost.
 """
 
 from __future__ import annotations
@@ -16,41 +16,42 @@ from metrics.errors import TableError, listed
 from metrics.table import valid
 
 TIERS = ("easy", "medium", "hard")
-"""By rising effort."""
+"""Names of the tiers, by rising effort."""
 WEIGHTS = {"tokens": 25.0, "turns": 10.0, "interactions": 10.0}
 """Points of eq. 1 for the percentile rank of each median."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Tiers, as scoring takes them for fixed."""
+    """Tiers of tasks with their budgets and tau, which scoring then takes as fixed."""
 
     labels: Mapping[str, str]
     """Task -> tier."""
     budgets: Mapping[str, tuple[float, ...]]
     """Tier -> B_g, USD per trial, ascending."""
     tau: Mapping[str, float]
-    """Tier -> USD above which a failure is an expensive one."""
+    """Tier -> USD per trial above which a failure is expensive."""
     quantiles: tuple[float, ...]
-    """Of cost over a tier's valid trials: what the budgets are."""
+    """Quantiles of cost, over a tier's valid trials, that are its budgets."""
     tau_quantile: float
-    """Of cost over a tier's failed trials: what tau is."""
+    """Quantile of cost, over a tier's failed valid trials, that is its tau."""
     measures: tuple[str, ...]
-    """Of `WEIGHTS`: what effort rests on beside success."""
+    """Measures of `WEIGHTS` that effort rests on, beside success."""
     unpriced: int
-    """Valid trials whose cost is unknown; they take part in the labels and not in budgets or tau."""
+    """Number of valid trials whose cost is unknown; they count for labels, but not for budgets or tau."""
 
 
 def effort(trials: pd.DataFrame, measures: Sequence[str] = tuple(WEIGHTS)) -> pd.DataFrame:
-    """Eq. 1 for each task over all **valid** trials of all cells in `trials`; index `task`, sorted by name.
+    """Return the effort of each task (eq. 1), over the **valid** trials of all cells; index `task`, sorted by name.
 
     Columns: `trials` (valid ones: the denominator), p (pass rate), r (mean reward), s = 0.7p + 0.3r; medians
     `tokens`, `turns`, `interactions`; their percentile ranks over the tasks `q_tokens`, `q_turns`,
     `q_interactions` in [0, 1]; and `E = 55(1 - s) + 25 q_tokens + 10 q_turns + 10 q_interactions` in [0, 100].
-    `measures` are those of the three that it rests on; the points of the others go to them in proportion, or to 1 - s.
+    `measures` are those of the three that E rests on; the points of the others are shared among them in proportion,
+    or go to 1 - s if `measures` is empty.
 
-    Raises `TableError` for trials of several datasets, for a measure that no trial has, and for a task without a valid
-    trial or without any known value of a measure.
+    Raises `TableError` if the table cannot be scored (`check`) or has several datasets, if no trial has one of the
+    measures, and if a task has no valid trial or no known value of a measure.
     """
     if nowhere := [name for name in measures if name not in trials or trials[name].isna().all()]:
         rest = ",".join(name for name in measures if name not in nowhere)
@@ -72,19 +73,19 @@ def effort(trials: pd.DataFrame, measures: Sequence[str] = tuple(WEIGHTS)) -> pd
     share = sum(WEIGHTS.values()) / max(sum(WEIGHTS[name] for name in measures), 1.0)
     of_success = 100.0 - (sum(WEIGHTS.values()) if measures else 0.0)
     points = of_success * (1 - tasks["s"]) + sum(share * WEIGHTS[name] * ranks[name] for name in measures)
-    points = points.round(12)  # sums of the same in another order are a tie
+    points = points.round(12)  # the same terms summed in another order must tie
     return tasks.join(medians).join(ranks.add_prefix("q_")).assign(E=points)
 
 
 def percentile_rank(values: pd.Series[float]) -> pd.Series[float]:
-    """`(rank - 1)/(n - 1)` in [0, 1], equal values sharing the mean of their ranks; one value alone has 0."""
+    """Return `(rank - 1)/(n - 1)`, in [0, 1]; equal values share their mean rank, and a single value has 0."""
     return (values.rank(method="average") - 1) / max(len(values) - 1, 1)
 
 
 def thirds(tasks: pd.DataFrame) -> pd.Series[str]:
-    """Task -> tier: tasks by rising `E` (ties by name) in equal thirds, the remainder in the middle.
+    """Return the tier of each task: equal thirds of the tasks by rising `E`, the remainder in the middle third.
 
-    `tasks` is what `effort` returns. Raises `TableError` for fewer than three tasks: a tier would be empty.
+    `tasks` is the result of `effort`; ties are broken by name. Raises `TableError` for fewer than three tasks.
     """
     if len(tasks) < len(TIERS):
         raise TableError({f"{len(tasks)} tasks cannot fill three tiers": tasks.index})
@@ -95,9 +96,9 @@ def thirds(tasks: pd.DataFrame) -> pd.Series[str]:
 
 
 def budget_grid(costs: pd.Series[float], quantiles: Sequence[float]) -> tuple[float, ...]:
-    """Quantiles of the known costs, USD, rounded to cents; ascending if `quantiles` are.
+    """Return the quantiles of the known costs, in USD, rounded to cents; ascending if `quantiles` are.
 
-    An amount that cents would round to nothing keeps two significant digits. Needs one known cost.
+    An amount that would round to 0 keeps two significant digits instead. At least one cost must be known.
     """
     amounts = np.quantile(costs.dropna().to_numpy(float), quantiles)
     return tuple(float(round(amount, 2)) or float(f"{amount:.1e}") for amount in amounts)
@@ -109,11 +110,11 @@ def calibrate(
     tau_quantile: float = 0.9,
     measures: Sequence[str] = tuple(WEIGHTS),
 ) -> Calibration:
-    """Labels by `thirds` of `effort`, and per tier the budget grid over its valid trials and tau over its failed
-    ones.
+    """Return labels by `thirds` of `effort`, and each tier's budgets (`budget_grid`) and tau.
 
-    tau is not rounded. The paper does not name its quantiles; these are configuration. Raises `TableError` as
-    `effort` and `thirds` do, and for a tier in which no trial, or no failed trial, has a known cost.
+    Budgets are over the tier's valid trials; tau is over its failed valid trials and is not rounded. The paper does
+    not name its quantiles, so they are configured. Raises `TableError` as `effort` and `thirds` do, and for a tier
+    without a failed trial of known cost.
     """
     labels = thirds(effort(trials, measures))
     trials = check(trials)

@@ -1,4 +1,4 @@
-"""Whether a trials table can be scored at all: each rule here names the rows that break it, and nothing is mended."""
+"""Checks that a trials table can be scored: each rule names the rows that break it, and no row is repaired."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ REQUIRED = (
 )
 """Columns without which nothing is scored."""
 NAMES = ("cell", "dataset", "tier", "task", "status")
-"""Columns of words. None is ever missing, nor is `attempt`."""
+"""Text columns without missing values; `attempt` has none either."""
 PARTS = ("agent", "model", "budget")
-"""Columns of words that need not be there; none is missing where they are."""
+"""Optional text columns; one that exists has no missing values."""
 AMOUNTS = (
     *("input_tokens", "cache_creation_tokens", "cache_hit_tokens", "output_tokens", "tokens"),
     *(
@@ -33,11 +33,11 @@ AMOUNTS = (
         "workspace_lines",
     ),
 )
-"""Columns that are missing, or finite and not negative."""
+"""Number columns, all but the required ones optional; a value is missing, or finite and not negative."""
 MOST = 2.0**53
-"""Above which a count is no longer exact, and no amount makes sense."""
+"""Largest amount accepted: floats above it no longer hold exact counts."""
 MOST_ATTEMPTS = 1_000_000
-"""Greatest number of an attempt."""
+"""Largest attempt number accepted."""
 STATUSES = (*FINISHED, "infra_invalid", "cancelled")
 
 
@@ -48,14 +48,14 @@ def check(
     one_dataset: bool = False,
     columns: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The table with proper types (names str, amounts float, `passed` boolean, `finished_at` UTC), if it can be scored.
+    """Return the table with proper types: names str, amounts float, `passed` boolean, `finished_at` UTC.
 
-    Raises `TableError` that names every row at fault, for: no rows; missing columns; a missing name; values that are
-    no number, negative or infinite; reward outside [0, 1]; `passed` that is not 0, 1 or missing; an unknown status;
-    an unreadable time; two rows of one (cell, task, attempt); a cell of several datasets, agents, models or budgets; a
-    task of several tiers; names that differ in spaces or unseen characters alone; amounts above 2^53.
-    With `scoring`: a cell without tasks in a tier that has weight. With `one_dataset`: trials of several. `columns`
-    are needed beside `REQUIRED`.
+    `columns` are required beside `REQUIRED`. Raises `TableError`, which names every row at fault, for: no rows; missing
+    columns; a missing name; a value that is not a number, is negative, infinite or above 2^53; a reward outside [0, 1];
+    a `passed` that is not 0, 1 or missing; an unknown status; a time that is not ISO 8601; two rows of one (cell, task,
+    attempt); a cell of several datasets, agents, models or budgets; a task of several tiers; names that differ only in
+    spaces or invisible characters; with `scoring`, a cell without a task in a tier that has weight; with
+    `one_dataset`, several datasets.
     """
     if absent := [name for name in (*REQUIRED, *columns) if name not in trials]:
         raise TableError({f"No column {', '.join(absent)}": ()})
@@ -74,7 +74,10 @@ def check(
 
 
 def relabel(trials: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
-    """The table with `tier` from a calibration's labels (task -> tier). Raises `TableError` for a task without one."""
+    """Return the table with its `tier` replaced by `labels` (task -> tier).
+
+    Raises `TableError` for a task without a label.
+    """
     tier = trials["task"].map(dict(labels))
     if tier.isna().any():
         names = listed(sorted(trials.loc[tier.isna(), "task"].unique()))
@@ -83,32 +86,32 @@ def relabel(trials: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _typed(trials: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.Series[bool]]]:
-    """The table in proper types, and the rows whose values have none."""
+    """Return the table with proper types, and problem -> whether a row's value cannot be converted."""
     words = [name for name in (*NAMES, *PARTS) if name in trials]
     columns: dict[str, pd.Series] = {name: trials[name].astype("str") for name in words}
     problems = {}
     for name in ("attempt", "reward", *AMOUNTS):
         if name in trials:
             columns[name] = pd.to_numeric(trials[name], errors="coerce").astype(float)
-            problems[f"{name} is no number"] = columns[name].isna() & trials[name].notna()
-    problems["attempt is no whole number"] = (columns["attempt"] % 1 != 0) & columns["attempt"].notna()
+            problems[f"{name} is not a number"] = columns[name].isna() & trials[name].notna()
+    problems["attempt is not a whole number"] = (columns["attempt"] % 1 != 0) & columns["attempt"].notna()
     columns["passed"] = flags(trials["passed"])
     problems["passed is neither true (1) nor false (0)"] = columns["passed"].isna() & trials["passed"].notna()
     columns["finished_at"] = moments(trials["finished_at"])
     read = columns["finished_at"].notna() & ~_bare_numbers(trials["finished_at"])
-    problems["finished_at is no ISO 8601 time"] = ~read & trials["finished_at"].notna()
+    problems["finished_at is not an ISO 8601 time"] = ~read & trials["finished_at"].notna()
     return trials.assign(**columns), problems
 
 
 def _bare_numbers(values: pd.Series) -> pd.Series[bool]:
-    """What may be seconds, milliseconds or a year, also as text."""
+    """Return which values are plain numbers, also as text: they may be seconds, milliseconds or a year."""
     if values.dtype.kind == "M":
         return pd.Series(data=False, index=values.index)
     return pd.to_numeric(values.astype("str"), errors="coerce").notna()
 
 
 def flags(values: pd.Series) -> pd.Series[bool]:
-    """True and False, also as a CSV spells them; NA for the rest."""
+    """Return the values as booleans, read from 0, 1, true and false in any spelling of a CSV; NA for any other."""
     if values.dtype.kind in "biuf":
         numbers = values.astype(float)
     else:
@@ -141,8 +144,8 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
             words = listed(repr(word) for word in sorted(trials.loc[alike, name].unique()))
             yield f"Names of {name} that look alike ({words})", alike
     unknown = ~trials["status"].isin(STATUSES) & trials["status"].notna()
-    said = _each(trials.loc[unknown, "status"])
-    yield f"Unknown status ({said}); there are {', '.join(STATUSES)}", unknown
+    statuses = _each(trials.loc[unknown, "status"])
+    yield f"Unknown status ({statuses}); there are {', '.join(STATUSES)}", unknown
     yield "Two rows of one cell, task and attempt", trials.duplicated(["cell", "task", "attempt"], keep=False)
     homes = trials[["cell", "dataset"]].drop_duplicates()
     spread = homes.loc[homes.duplicated("cell"), "cell"]
@@ -155,16 +158,16 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
     strata = trials[["dataset", "task", "tier"]].drop_duplicates()
     torn = strata.loc[strata.duplicated(["dataset", "task"]), ["dataset", "task"]]
     tasks = pd.MultiIndex.from_frame(trials[["dataset", "task"]])
-    at_fault = tasks.isin(pd.MultiIndex.from_frame(torn))  # a task of this name elsewhere is another task
+    at_fault = tasks.isin(pd.MultiIndex.from_frame(torn))  # the same name in another dataset is another task
     yield f"One task in several tiers ({_each(torn['task'])})", pd.Series(at_fault, index=trials.index)
 
 
 def _alike(names: pd.Series[str]) -> set[str]:
-    """Names that differ from another in spaces, or in characters that nobody sees, alone."""
+    """Return the names that differ from another one only in spaces or in invisible characters."""
     looks: dict[str, list[str]] = {}
     for name in names.dropna().unique():
-        seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
-        looks.setdefault(" ".join(unicodedata.normalize("NFC", seen).split()), []).append(name)
+        visible = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+        looks.setdefault(" ".join(unicodedata.normalize("NFC", visible).split()), []).append(name)
     return {name for names in looks.values() if len(names) > 1 for name in names}
 
 
@@ -183,5 +186,5 @@ def _tiers(trials: pd.DataFrame, scoring: Scoring) -> Iterator[tuple[str, pd.Ser
 
 
 def _each(names: pd.Series[str]) -> str:
-    """The first of them, each once."""
+    """Return the first few distinct names, sorted, as text."""
     return listed(sorted(names.dropna().unique()))

@@ -1,6 +1,6 @@
-"""A core set: few tasks a tier that put cells in the order of the full set, at the least cost.
+"""Core sets: a few tasks of each tier that rank cells as the full set does, at the least cost.
 
-AgentMeter's Core30 is one, chosen by hand (section 3.3); stratified construction is its future work.
+AgentMeter's Core30 is a core set chosen by hand (section 3.3); the paper leaves stratified construction to future work.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from metrics.ranking import FEWEST, Agreement, agreement
 from metrics.table import valid
 
 MOST_SETS = 20_000
-"""Sets that are all tried, to see what the greedy search misses."""
+"""Largest number of candidate sets that are all tried, to see what greedy search misses."""
 _CHUNK = 2_000
-"""Sets scored at a time."""
+"""Number of sets scored at a time."""
 _RANDOM = 200
-"""Random sets that the chosen one is held against."""
+"""Number of random sets that the chosen one is compared with."""
 
 
 @dataclass(frozen=True)
 class CoreSet:
-    """Chosen tasks, and how far their ranking can be trusted."""
+    """Chosen tasks, with evidence of how far their ranking can be trusted."""
 
     tasks: Mapping[str, tuple[str, ...]]
     """Tier -> tasks, by name."""
@@ -38,51 +38,51 @@ class CoreSet:
     held_out: tuple[str, ...]
     """Cells that took no part in the choice."""
     fitted: Agreement
-    """AMS on the core set against the full set, on the cells it was chosen with: too good to be true."""
+    """Agreement of AMS on the core set with AMS on the full set, for the cells in `chosen_with`; biased upwards."""
     agreement: Agreement
-    """The same on the held-out cells: what to expect of a new cell."""
+    """The same agreement for the held-out cells, which is what to expect of a new cell."""
     random_spearman: float
-    """Mean Spearman on the held-out cells of random sets of the same size: what the choice has to beat."""
+    """Mean Spearman, on the held-out cells, of random sets of the same size: the baseline of the choice."""
     cost_usd: float
-    """Of the chosen tasks: known cost of all valid trials of all cells."""
+    """USD known to be spent on the chosen tasks, by all valid trials of all cells."""
     full_cost_usd: float
-    """Of all tasks of the tiers."""
+    """USD known to be spent on all tasks of the tiers, likewise."""
     unpriced: int
-    """Valid trials whose cost is unknown and in neither."""
+    """Number of valid trials whose cost is unknown, and so in neither sum."""
     greedy_shortfall: float | None
-    """Spearman on the cells chosen with that greedy search alone would have missed; None where the sets are too many
-    to try them all, and the greedy one is the core set."""
+    """Spearman lost by greedy search against the best of all sets, on the cells in `chosen_with`. None if there are
+    more than `MOST_SETS` sets; `tasks` are then the greedy choice."""
 
     @property
     def saving(self) -> float:
-        """Share of the full set's cost that a run of the core set saves; NaN if nothing has a known cost."""
+        """Share of the full set's cost that a run of the core set saves, in [0, 1]; NaN if no cost is known."""
         return 1 - self.cost_usd / self.full_cost_usd if self.full_cost_usd else float("nan")
 
 
 @dataclass(frozen=True)
 class _Full:
-    """The full set: what each task contributes to each cell."""
+    """Contribution of each task of the full set to each cell's score."""
 
     alpha: float
     weights: np.ndarray
-    """Of the tiers, shape (tiers,), sum 1."""
+    """Weights of the tiers, shape (tiers,), with sum 1."""
     tier: np.ndarray
-    """Of each task, its number, shape (tasks,)."""
+    """Number of each task's tier, shape (tasks,)."""
     parts: np.ndarray
     """R, budgeted R and expensive failure, shape (3, cells, tasks)."""
     usd: np.ndarray
-    """Known cost, shape (cells, tasks)."""
+    """Known cost in USD, shape (cells, tasks)."""
     unpriced: np.ndarray
-    """Valid trials of unknown cost, shape (cells, tasks)."""
+    """Number of valid trials of unknown cost, shape (cells, tasks)."""
 
     def of(self, cells: np.ndarray) -> _Full:
-        """These cells alone."""
+        """Return the same for these cells alone."""
         return replace(self, parts=self.parts[:, cells], usd=self.usd[cells], unpriced=self.unpriced[cells])
 
     def ams(self, sets: np.ndarray) -> np.ndarray:
-        """AMS of each cell on each set; `sets` is 0/1 of shape (sets, tasks), the result (sets, cells).
+        """Return the AMS of each cell on each set; `sets` is 0/1 of shape (sets, tasks), the result (sets, cells).
 
-        A tier of which a set holds no task yet wanted as nothing, the same for all cells.
+        A tier without a task in a set scores 0 for all cells.
         """
         scores = np.zeros((len(sets), self.parts.shape[1]))
         for number, weight in enumerate(self.weights):
@@ -91,20 +91,22 @@ class _Full:
                 of @ self.parts.swapaxes(1, 2) / of.sum(axis=1, keepdims=True).clip(min=1)
             )
             scores += weight * tier_score(reward, budgeted, expensive, self.alpha)
-        return np.asarray(scores.round(12))  # as AMS is, so that what ties there ties here
+        return np.asarray(scores.round(12))  # like AMS, so that the same cells tie
 
     def everything(self) -> np.ndarray:
-        """AMS of each cell on all tasks, shape (cells,)."""
+        """Return the AMS of each cell on all tasks, shape (cells,)."""
         return np.asarray(self.ams(np.ones((1, len(self.tier))))[0])
 
     def best(self, sets: np.ndarray) -> tuple[np.ndarray, tuple[float, float, float]]:
-        """The best of some sets, with its Spearman against the full set, its trials of unknown cost, and its known
-        cost: in this order, then the first of them. What nobody knows the cost of is not cheap.
+        """Return the best of `sets`, with its Spearman against the full set, trials of unknown cost, and known USD.
+
+        Sets are compared by these three values in this order; of equal sets the first wins. Trials of unknown cost
+        come before cost, so that a set does not look cheap because its cost is unknown.
         """
         full = self.everything()
         chunks = (sets[n : n + _CHUNK] for n in range(0, len(sets), _CHUNK))
         correlations = np.concatenate([_spearman(self.ams(chunk), full) for chunk in chunks]).round(9)
-        cost = (sets @ self.usd.sum(axis=0)).round(9)  # sums of other orders are not other costs
+        cost = (sets @ self.usd.sum(axis=0)).round(9)  # the same terms summed in another order must tie
         unpriced = sets @ self.unpriced.sum(axis=0)
         number = np.lexsort((np.arange(len(sets)), cost, unpriced, -correlations))[0]
         return sets[number], (float(correlations[number]), float(unpriced[number]), float(cost[number]))
@@ -117,15 +119,16 @@ def choose(
     held_out: float = 1 / 3,
     seed: int = 0,
 ) -> CoreSet:
-    """`per_tier` tasks of each tier that has weight, so that AMS on them ranks the cells as AMS on all tasks does.
+    """Choose `per_tier` tasks of each tier with weight, so that AMS on them ranks the cells as AMS on all tasks does.
 
-    A seeded share `held_out` of the cells (at least 3) takes no part in the choice. Of two sets the one with the
-    greater Spearman on the other cells wins, then the one with fewer trials of unknown cost, then the cheaper one.
-    Greedy: the best task is added until the tiers are full, then tasks are exchanged while that helps. Where there are
-    at most `MOST_SETS` sets, all are tried, and what the greedy search missed is reported.
+    A random share `held_out` of the cells (at least 3), drawn with `seed`, takes no part in the choice. Of two sets the
+    one with the greater Spearman on the other cells wins, then the one with fewer trials of unknown cost, then the
+    cheaper one. Greedy search adds the best task until each tier has its number, then exchanges tasks while that
+    helps. If there are at most `MOST_SETS` sets, all are tried and the best is returned.
 
-    Cells without AMS, as nothing is known of what they cost, take no part. Raises `TableError` for several datasets, a
-    task that not every cell plans, fewer than 6 cells, and a tier with fewer tasks than wanted.
+    Cells without AMS, because none of their costs is known, are left out. Raises `TableError` for a table that cannot
+    be scored (`check`), several datasets, a task that not every cell plans, fewer than 6 cells, a tier with fewer
+    tasks than wanted, and if no cell has a known cost.
     """
     trials = check(trials, scoring, one_dataset=True)
     scores = ams(tier_scores(trials, scoring), scoring)["AMS"]
@@ -160,7 +163,7 @@ def choose(
 
 
 def _full(planned: pd.DataFrame, scoring: Scoring, tiers: list[str]) -> tuple[_Full, pd.Index, pd.Index]:
-    """Arrays of the trials of these tiers, and what their cells and tasks are called."""
+    """Return the arrays for the trials of these tiers, and the names of their cells and of their tasks."""
     parts = task_parts(planned, scoring)
     grids = parts.pivot_table(index="cell", columns="task", values=["reward", "budgeted", "expensive"])
     cells, names = grids.index, grids["reward"].columns
@@ -192,7 +195,7 @@ def _full(planned: pd.DataFrame, scoring: Scoring, tiers: list[str]) -> tuple[_F
 def _split(
     trials: pd.DataFrame, cells: pd.Index, held_out: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the cells to choose with, and of those held out; each at least `FEWEST`."""
+    """Return the numbers of the cells to choose with, and of those held out; at least `FEWEST` of each."""
     if len(cells) < 2 * FEWEST:
         few = f"{len(cells)} cells, where {FEWEST} are needed to choose with and {FEWEST} to hold out"
         raise TableError({few: trials.index})
@@ -202,7 +205,7 @@ def _split(
 
 
 def _search(full: _Full, wanted: list[int]) -> tuple[np.ndarray, float | None]:
-    """The set, 0/1 of shape (tasks,), and what greedy search alone would have missed if that is known."""
+    """Return the best set found, 0/1 of shape (tasks,), and `CoreSet.greedy_shortfall`."""
     chosen, (correlation, *_) = _greedy(full, wanted)
     sizes = [int((full.tier == number).sum()) for number in range(len(wanted))]
     if prod(comb(size, count) for size, count in zip(sizes, wanted, strict=True)) > MOST_SETS:
@@ -212,7 +215,7 @@ def _search(full: _Full, wanted: list[int]) -> tuple[np.ndarray, float | None]:
 
 
 def _greedy(full: _Full, wanted: list[int]) -> tuple[np.ndarray, tuple[float, float, float]]:
-    """The set that greedy search finds, with what it is worth (`_Full.best`)."""
+    """Return the set that greedy search finds, with its value (see `_Full.best`)."""
     steps = np.eye(len(full.tier))
     chosen, room, value = np.zeros(len(full.tier)), np.array(wanted), (0.0, 0.0, 0.0)
     while room.any():
@@ -230,7 +233,7 @@ def _greedy(full: _Full, wanted: list[int]) -> tuple[np.ndarray, tuple[float, fl
 
 
 def _random(full: _Full, wanted: list[int], seed: int) -> float:
-    """Mean Spearman against the full set of `_RANDOM` random sets with so many tasks of each tier."""
+    """Return the mean Spearman against the full set of `_RANDOM` random sets with `wanted` tasks of each tier."""
     rng = np.random.default_rng(seed)
     sets = np.zeros((_RANDOM, len(full.tier)))
     for number, count in enumerate(wanted):
@@ -241,7 +244,7 @@ def _random(full: _Full, wanted: list[int], seed: int) -> float:
 
 
 def _every_set(tier: np.ndarray, wanted: list[int]) -> np.ndarray:
-    """All sets with so many tasks of each tier, 0/1 of shape (sets, tasks)."""
+    """Return all sets with `wanted` tasks of each tier, 0/1 of shape (sets, tasks)."""
     choices = [combinations(np.flatnonzero(tier == number), count) for number, count in enumerate(wanted)]
     rows = [[task for part in parts for task in part] for parts in product(*choices)]
     sets = np.zeros((len(rows), len(tier)))
@@ -250,7 +253,10 @@ def _every_set(tier: np.ndarray, wanted: list[int]) -> np.ndarray:
 
 
 def _spearman(scores: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Of each row of `scores` (sets, cells) against `target` (cells,); 0 where all scores of a row are equal."""
+    """Return Spearman's correlation of each row of `scores` (sets, cells) with `target` (cells,), shape (sets,).
+
+    It is 0 for a row whose scores are all equal.
+    """
     ranks = pd.DataFrame(scores.T).rank().to_numpy()
     ranks = ranks - ranks.mean(axis=0)
     wanted = pd.Series(target).rank().to_numpy()

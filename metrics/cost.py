@@ -1,4 +1,4 @@
-"""What model calls cost (AgentMeter section 3.2, eq. 2)."""
+"""Cost of model calls (AgentMeter section 3.2, eq. 2)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def call_cost(  # noqa: PLR0913 - the eight symbols of eq. 2
     p_create: ArrayLike | None,
     p_hit: ArrayLike | None,
 ) -> Any:
-    """C = p_in·N + p_out·Y + p_create·A + p_hit·H with N = max(X − A − H, 0), per call or over arrays of calls.
+    """Return the cost in USD, C = p_in·N + p_out·Y + p_create·A + p_hit·H with N = max(X − A − H, 0) (eq. 2).
 
-    Counts are X (all input, caches included), A, H and Y; rates are USD per token. Scalars and arrays broadcast
-    together, and the result has their common shape. A rate that is NaN or None was not published: it makes C NaN
-    where its count is not 0, and costs nothing where it is. A count that is NaN makes C NaN. Nothing is imputed.
+    Counts are in tokens: X (all input, caches included), A, H and Y; rates are USD per token. Scalars and arrays
+    broadcast together, and the result has their common shape. A rate of NaN or None was not published: C is then NaN
+    unless the rate's count is 0. A count of NaN makes C NaN. Nothing is imputed.
     """
     import numpy as np  # noqa: PLC0415 - heavy, and only a run that spends needs it
 
@@ -40,11 +40,10 @@ def call_cost(  # noqa: PLR0913 - the eight symbols of eq. 2
 
 
 def price_tier(input_tokens: ArrayLike, above: Sequence[float]) -> Any:
-    """Which rates a call is charged at, where a provider asks more for long input: 0 for the plain ones, k for those
-    of the k-th tier, per call or over an array of calls.
+    """Return the price tier of a call, or of each call of an array: 0 for the base rates, k for the k-th tier.
 
-    `above` are the tiers' bounds in tokens of X, ascending: a call belongs to the last tier whose bound its X exceeds,
-    with all of its tokens. The paper prices without tiers; this is how providers bill.
+    Some providers charge more for long inputs. `above` has the tiers' bounds in tokens of X, ascending: all tokens of a
+    call are charged at the rates of the last tier whose bound its X exceeds. The paper prices without tiers.
     """
     import numpy as np  # noqa: PLC0415 - as above
 

@@ -1,7 +1,7 @@
 """Black-box differential evaluation of command-line tools (CLI-Tool-Bench, sections 2.3 and 3.2).
 
-A *case* runs the reference (human-written tool, the paper's oracle) and the candidate from equal clean states. Pure
-functions from what was observed of both to the paper's scores. Shares are in [0, 1]; what has no denominator is NaN.
+A *case* runs the reference (the human-written tool, the paper's oracle) and the candidate from equal clean states. The
+functions here turn observations of both into the paper's scores. Shares are in [0, 1], and NaN without a denominator.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from statistics import NormalDist, fmean, median
 from typing import Literal, NamedTuple
 
 OUTPUT_METRICS = ("exact_match", "fuzzy_match", "semantic_match")
-"""From strict to lenient (section 3.2.1)."""
+"""Comparisons of stdout, from strict to lenient (section 3.2.1)."""
 METRICS = ("exec", "state", *OUTPUT_METRICS)
-"""What eq. 4 averages; `state` is no column of the paper's tables, but a gate of three that are."""
+"""Indicators that eq. 4 averages. `state` is not a column of the paper's tables, but a condition of the outputs'."""
 Level = Literal["exit_code", "effects", "output"]
 LEVELS: tuple[Level, ...] = ("exit_code", "effects", "output")
-"""What two runs of one tool can differ in."""
+"""Aspects in which two runs of one tool can differ."""
 CACHES = frozenset({"__pycache__", "node_modules"})
-"""Names of folders without a leading dot that tools fill behind their users' backs."""
+"""Names of cache folders that have no leading dot."""
 NOT_FOUND = (126, 127)
-"""What a shell answers for a command that it cannot run, or find."""
+"""Exit codes of a shell for a command that it cannot run (126) or find (127)."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[@-Z\\^_])")
 _ARTIFACT_IGNORED = frozenset(
@@ -57,142 +57,148 @@ _ARTIFACT_IGNORED = frozenset(
         *(".nuxt", ".parcel-cache"),
     )
 )
-"""Of the authors' runner: wherever such a name stands in a path. It does not ignore hidden paths otherwise."""
+"""Names that the authors' runner ignores anywhere in a path. It ignores no other hidden paths."""
 
 
 class Change(NamedTuple):
-    """What became of one path."""
+    """Change of one path."""
 
     kind: str
-    """file, directory, symlink or deleted (anything else is compared as it is)."""
+    """Kind of entry afterwards: file, directory, symlink, or deleted. Other kinds are compared as they are."""
     content: str = ""
-    """Digest of a file's content, target of a link."""
+    """Digest of a file's content, or the target of a link."""
     mode: int | None = None
     """Permission bits; None if deleted."""
     was: str = ""
-    """Kind of what was there before; empty for nothing."""
+    """Kind of the entry before; empty if there was none."""
     head: str = ""
-    """Digest of the first 2,000 characters of a file's content, and of whether there are more."""
+    """Digest of the first 2,000 characters of a file's content and of whether there are more."""
     mode_only: bool = False
-    """Whether kind and content are as before."""
+    """Whether kind and content are unchanged."""
 
 
 class Observation(NamedTuple):
-    """What one side did in one case."""
+    """Observed behaviour of one side in one case."""
 
     exit_code: int | None
-    """None: it did not end by itself."""
+    """Exit code; None if the command did not end by itself."""
     stdout: str
-    """With stderr merged into it where `semantics=artifact` (the authors' runner); else without."""
+    """Standard output. It includes stderr only with `semantics=artifact`, as in the authors' runner."""
     changes: Mapping[str, Change]
-    """ΔS: absolute path -> what became of it."""
+    """ΔS: absolute path -> its change."""
     seconds: float = 0.0
-    """Wall time of the command."""
+    """Wall time of the command, in seconds."""
     note: str = ""
-    """What `stdout` as text does not say: that it was cut, and how long it was, or is no text. Outputs whose notes
-    differ match neither exactly nor semantically, whatever they say."""
+    """Properties that `stdout` as text does not show: its length if it was cut, or that it is not text. Outputs whose
+    notes differ match neither exactly nor semantically."""
 
 
 class Phase(StrEnum):
-    """Where in the paper's funnel a case ended."""
+    """Stage of the paper's funnel at which a case ended (section 5.2)."""
 
     INSTALL = "install"
     NOT_FOUND = "not_found"
-    """The tool was installed, and there is no such command."""
+    """The tool was installed, but the shell could not find or run its command."""
     CRASH = "crash"
-    """Another exit code than 0, or none: it was stopped."""
+    """The exit code was not 0, or the command was stopped and has none."""
     SIDE_EFFECTS = "side_effects"
     OUTPUT = "output"
-    """All but the strictest comparison of stdout may still have succeeded."""
+    """Outputs are not an exact match; they may still be a fuzzy or semantic one."""
     UNDECIDED = "undecided"
-    """Nothing that the reference does the same each time differs, and the rest cannot be compared."""
+    """All that the reference does the same each time is equal, and the rest cannot be compared."""
     PASSED = "passed"
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How observations are compared."""
+    """Rules by which observations are compared."""
 
     semantics: Literal["paper", "artifact"] = "paper"
-    """artifact: as the authors' runner does it, but for the rulings in docs/metrics.md."""
+    """paper: as the paper defines it. artifact: as the authors' runner does it, with the rulings in docs/metrics.md."""
     tau: float = 0.8
-    """τ: least similarity of a fuzzy match (section 3.2.1)."""
+    """τ: least similarity of a fuzzy match, in [0, 1] (section 3.2.1)."""
     compare_modes: bool = False
     """Whether permission bits are part of ΔS."""
     roots: tuple[str, ...] = ("/workspace", "/test_data")
-    """What `semantics=artifact` looks at."""
+    """Folders that `semantics=artifact` compares."""
 
 
 @dataclass(frozen=True)
 class CaseScore:
-    """Indicators of one case (eq. 3). Of a case that is not valid only `agreed` counts.
+    """Indicators of one case (eq. 3). In a case that is not valid, only `agreed` counts.
 
-    None: undecided, as the reference itself does not do that the same each time; such a value is in no mean.
+    An indicator is None if it is undecided, because the reference itself varies in it; no mean counts such a value.
     """
 
     valid: bool
-    """The reference ended with exit code 0 (section 2.3.3)."""
+    """Whether the reference ended with exit code 0 (section 2.3.3)."""
     agreed: bool
-    """Both succeeded, or both failed as tools do: the candidate was found and ended by itself."""
+    """Whether both succeeded or both failed; a candidate that was not found or was stopped has not failed as a tool."""
     phase: Phase
     exec: bool = False
+    """Whether the candidate ended with exit code 0."""
     state: bool | None = False
-    """Equal ΔS. Asked whether or not `exec` holds; an output is compared only if both do."""
+    """Whether both ΔS are equal, regardless of `exec`. Outputs are compared only if `exec` and `state` both hold."""
     exact_match: bool | None = False
     fuzzy_match: bool | None = False
     semantic_match: bool | None = False
-    """None where `exact_match` is False: nobody has judged it."""
+    """Whether the outputs mean the same. None while `exact_match` is False and no judge has compared them."""
 
 
 class Robustness(NamedTuple):
-    """Positive and negative cases apart, pooled over classes; NaN where there is none."""
+    """Agreement on positive and on negative cases, pooled over classes (section 5.1); NaN without such a case."""
 
     positive: int
-    """Cases in which the reference succeeds."""
+    """Number of cases in which the reference succeeds."""
     positive_agreement: float
     """Share of them in which the candidate does too."""
     negative: int
-    """Cases in which the reference fails."""
+    """Number of cases in which the reference fails."""
     negative_agreement: float
-    """Share of them in which the candidate fails too, by itself."""
+    """Share of them in which the candidate fails too, with an exit code of its own."""
 
 
 class TaskScore(NamedTuple):
-    """Eq. 4 for each metric, and what it is made of."""
+    """Scores of one task (eq. 4), with the rates they are made of."""
 
     build: float
+    """1 if the candidate could be installed, else 0."""
     metrics: Mapping[str, float]
-    """Each of `METRICS`: mean over the classes that have it, 0 if installation failed. NaN: no class has it.
+    """Metric -> mean over the classes that have it; 0 if installation failed, NaN if no class has it.
     `semantic_match` is absent if any case that needed a judge had none."""
     classes: Mapping[str, Mapping[str, float]]
-    """P_metric(c) (eq. 3) over the valid cases of each class in which the metric is decided. A metric that is decided
-    in none of them is absent; classes of `left_out` are not in it."""
+    """Class -> metric -> P_metric(c) (eq. 3), over the valid cases of the class in which the metric is decided. A
+    metric that is decided in none of them is absent, and so are the classes in `left_out`."""
     left_out: tuple[str, ...]
-    """Classes without a valid case, which no mean counts."""
+    """Classes without a valid case; no mean counts them."""
 
 
 class RuntimeRatio(NamedTuple):
-    """Seconds of the candidate over those of the reference, paired case by case."""
+    """Seconds of the candidate divided by those of the reference, paired case by case."""
 
     cases: int
+    """Number of pairs."""
     mean: float
     median: float
 
 
 class Kappa(NamedTuple):
-    """Agreement of two raters beyond chance."""
+    """Cohen's κ, the agreement of two raters beyond chance."""
 
     kappa: float
     low: float
+    """Lower end of its interval."""
     high: float
+    """Upper end of its interval."""
     n: int
+    """Number of items that both rated."""
 
 
 def effective(changes: Mapping[str, Change], rules: Rules) -> dict[str, Change]:
-    """ΔS' = ΔS without ignored paths (section 2.3.3), and without what `rules` does not compare.
+    """Return ΔS', which is ΔS without ignored paths (section 2.3.3) and without what `rules` does not compare.
 
-    paper: hidden paths, caches and bytecode are ignored, wherever they are. artifact: only regular files below
-    `roots` count, before and after; its list of ignored names replaces the paper's.
+    With `semantics=paper`, hidden paths, caches and bytecode are ignored wherever they are. With `semantics=artifact`,
+    only regular files below `roots` count, before and after, and the authors' list of ignored names applies instead.
     """
     if rules.semantics == "artifact":
         listed = {path: change for path, change in changes.items() if _is_listed(path, rules)}
@@ -210,17 +216,17 @@ def _is_hidden(path: PurePosixPath) -> bool:
 
 
 def _is_listed(path: str, rules: Rules) -> bool:
-    """Whether a regular file at this path would be in the authors' list, which has a line a file and tabs in it."""
+    """Return whether a file at this path would be in the authors' list, which has one tab-separated line per file."""
     pure = PurePosixPath(path)
     inside = any(pure.is_relative_to(root) for root in rules.roots)
     return inside and _ARTIFACT_IGNORED.isdisjoint(pure.parts) and not {"\t", "\n"} & {*path}
 
 
 def _as_listed(path: str, change: Change) -> Change | None:
-    """What becomes of a path in the authors' list; None for nothing.
+    """Return the change that the authors' list shows for a path; None if it shows none.
 
-    Contents are read by a shell command that holds the name in quotes. A name with a quote, a line break or bytes that
-    are not UTF-8 is not found that way, so the file has no content.
+    The authors read contents with a shell command that has the name in quotes. A name with a quote, a line break or
+    bytes that are not UTF-8 is not found that way, so the file has no content.
     """
     if change.kind != "file":
         return Change("deleted") if change.was == "file" else None
@@ -232,32 +238,32 @@ def _as_listed(path: str, change: Change) -> Change | None:
 
 
 def exact(reference: str, candidate: str) -> bool:
-    """Equal once ANSI escapes and all white space are gone (EM, section 3.2.1)."""
+    """Return whether the outputs are equal without ANSI escapes and white space (EM, section 3.2.1)."""
     return _bare(reference) == _bare(candidate)
 
 
 def similarity(reference: str, candidate: str, least: float = 0.0) -> float:
-    """1 − Levenshtein(a, b) / max(len(a), len(b)), in characters, of the folded outputs (FM, section 3.2.1).
+    """Return 1 − Levenshtein(a, b) / max(len(a), len(b)), in characters, of the `folded` outputs (FM, section 3.2.1).
 
-    Folded: ANSI escapes gone, runs of white space one blank, ends stripped. Two empty outputs are equal (1). Below
-    `least` it is 0, which is found out far sooner: of unlike texts of a million characters in seconds, not in a minute.
+    Two empty outputs have similarity 1. A similarity below `least` is returned as 0, which is much faster to find:
+    unlike texts of a million characters take seconds instead of a minute.
     """
-    from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - only who judges needs it
+    from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - only comparisons need it
 
     texts = folded(reference), folded(candidate)
     longest = max(*map(len, texts), 1)
-    # In whole characters: rapidfuzz's own bound on shares refuses what is exactly `least`.
+    # The cutoff is in whole characters: rapidfuzz's bound on shares rejects texts that are exactly `least` alike.
     found = 1 - Levenshtein.distance(*texts, score_cutoff=ceil((1 - least) * longest)) / longest
     return found if found >= least else 0.0
 
 
 def folded(output: str) -> str:
-    """The output without ANSI escapes, its runs of white space one blank, its ends stripped."""
+    """Return the output without ANSI escapes, each run of white space as one blank, and its ends stripped."""
     return " ".join(unescaped(output).split())
 
 
 def unescaped(output: str) -> str:
-    """The output without ANSI escapes."""
+    """Return the output without ANSI escapes."""
     return _ANSI.sub("", output)
 
 
@@ -266,7 +272,7 @@ def _bare(output: str) -> str:
 
 
 def unlike(one: Observation, other: Observation, rules: Rules) -> tuple[Level, ...]:
-    """Name what two runs of a case differ in."""
+    """Return the `LEVELS` in which two runs of a case differ."""
     differs: dict[Level, bool] = {
         "exit_code": one.exit_code != other.exit_code,
         "effects": effective(one.changes, rules) != effective(other.changes, rules),
@@ -283,16 +289,19 @@ def judge_case(
     same_meaning: bool | None = None,
     varying: Collection[Level] = (),
 ) -> CaseScore:
-    """One case. `candidate` is None if it could not be installed. `same_meaning` is the judge model's word on outputs
-    that are no exact match; None: not asked. `varying` is what the reference does not do the same each time; a case
-    whose exit code varies says nothing, and is not to be judged.
+    """Return the indicators of one case (eq. 3) and the phase at which it ended.
+
+    `candidate` is None if it could not be installed. `same_meaning` is the judge model's verdict on outputs that are
+    not an exact match; None if it was not asked. `varying` are the levels in which the reference itself varies. Do not
+    call this for a case whose exit code varies: it decides nothing.
 
     `fuzzy_match` is `similarity` ≥ τ, or an exact match. **Ruling:** the paper has no second clause; without it "abc"
     and "a b c" (0.6) would pass the strict metric and fail the lenient one.
 
-    **Ruling:** an indicator counts where what does not vary decides it. The paper compares outputs only where exit code
-    and ΔS are right, so a candidate that fails there has no match, whether or not the reference's output varies; one
-    that is right there is undecided. Failing never helps: it can only turn an undecided case into a 0.
+    **Ruling:** an indicator counts if the levels that do not vary decide it. The paper compares outputs only if exit
+    code and ΔS are right, so a candidate that is wrong there has no match, whether or not the reference's output
+    varies; for a candidate that is right there, the match is undecided. Failing never helps: it can only turn an
+    undecided case into a 0.
     """
     valid = reference.exit_code == 0
     if candidate is None:
@@ -328,9 +337,9 @@ def judge_case(
 
 
 def score(cases: Mapping[str, Sequence[CaseScore]]) -> TaskScore:
-    """The scores of a task from its cases by class (eqs. 3 and 4).
+    """Return the scores of a task from its cases by class (eqs. 3 and 4).
 
-    Where installation failed every metric is 0 by its cases themselves; also if no class has a valid one.
+    If installation failed, every metric is 0, even if no class has a valid case.
     """
     installed = not any(case.phase is Phase.INSTALL for scored in cases.values() for case in scored)
     valid = {name: [case for case in scored if case.valid] for name, scored in cases.items()}
@@ -352,7 +361,7 @@ def score(cases: Mapping[str, Sequence[CaseScore]]) -> TaskScore:
 
 
 def _rates(cases: Sequence[CaseScore], names: Sequence[str]) -> dict[str, float]:
-    """Share of each metric over the cases in which it is decided, if there are any."""
+    """Return each metric's share over the cases in which it is decided; without such a case it is absent."""
     decided = {
         name: [value for case in cases if (value := getattr(case, name)) is not None] for name in names
     }
@@ -360,7 +369,7 @@ def _rates(cases: Sequence[CaseScore], names: Sequence[str]) -> dict[str, float]
 
 
 def robustness(cases: Sequence[CaseScore]) -> Robustness:
-    """How often both succeed where the reference does, and both fail where it fails."""
+    """Return how often both sides succeed if the reference does, and how often both fail if it fails."""
     positive = [case.agreed for case in cases if case.valid]
     negative = [case.agreed for case in cases if not case.valid]
     return Robustness(
@@ -372,13 +381,16 @@ def robustness(cases: Sequence[CaseScore]) -> Robustness:
 
 
 def funnel(cases: Sequence[CaseScore]) -> dict[Phase, int]:
-    """How many of the valid cases ended in each phase."""
+    """Count the valid cases that ended in each phase (section 5.2)."""
     counts = Counter(case.phase for case in cases if case.valid)
     return {phase: counts[phase] for phase in Phase}
 
 
 def runtime_ratio(pairs: Sequence[tuple[float, float]]) -> RuntimeRatio:
-    """Of (reference, candidate) seconds of the same cases; NaN if there is none, or a reference took no time."""
+    """Return the runtime ratio over (reference, candidate) seconds of the same cases.
+
+    Pairs whose reference took no time are left out; without any other pair, mean and median are NaN.
+    """
     ratios = [candidate / reference for reference, candidate in pairs if reference > 0]
     if not ratios:
         return RuntimeRatio(0, nan, nan)
@@ -386,10 +398,10 @@ def runtime_ratio(pairs: Sequence[tuple[float, float]]) -> RuntimeRatio:
 
 
 def cohens_kappa(judge: Sequence[bool], human: Sequence[bool], confidence: float = 0.95) -> Kappa:
-    """Cohen's κ of two raters over the same items, with its large-sample interval (Fleiss, Cohen and Everitt 1969).
+    """Return Cohen's κ of two raters of the same items, with its large-sample interval (Fleiss, Cohen, Everitt 1969).
 
-    NaN where both gave one and the same label throughout: there is nothing beyond chance to agree on. Raises
-    `ValueError` when they rated different numbers of items.
+    κ is NaN without items, or if both raters gave every item one and the same label, since chance alone then explains
+    their agreement. Raises `ValueError` if they rated different numbers of items.
     """
     n = len(judge)
     if n != len(human):

@@ -1,21 +1,21 @@
-"""What is wrong with a trials table: the one error that `metrics/` raises about its input."""
+"""The error that `metrics` raises about a trials table."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 
 SHOWN = 5
-"""Names or rows that a message lists; `TableError.rows` has them all."""
+"""Number of names or rows that a message lists; `TableError.rows` has all of them."""
 
 
 class TableError(ValueError):
-    """A trials table that no score can honestly be made of. Nothing in it was guessed or mended.
+    """Error raised for a trials table that cannot be scored. Nothing in the table was guessed or repaired.
 
-    The message has a line per problem, with the first rows that show it.
+    The message has one line per problem, with the first rows at fault.
     """
 
     rows: tuple[Hashable, ...]
-    """Index labels of all rows concerned, in the table's order, each once; empty where the table has none to name."""
+    """Index labels of all rows at fault, each once; empty if no rows can be named."""
 
     def __init__(self, problems: Mapping[str, Iterable[Hashable]]) -> None:
         found = {problem: list(rows) for problem, rows in problems.items()}
@@ -24,7 +24,7 @@ class TableError(ValueError):
 
 
 def listed(names: Iterable[object]) -> str:
-    """The first of many names, and how many more there are."""
+    """Return the first `SHOWN` names as text, and the number of the others."""
     words = [str(name) for name in names]
     more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
     return ", ".join(words[:SHOWN]) + more

@@ -1,9 +1,9 @@
-"""Scores of set-up projects (ExecutionAgent, sections 3.1.2 to 3.5): deviations from the truth, and its tables.
+"""Scores of set-up projects: deviations from the truth, and the tables of ExecutionAgent (sections 3.1.2 to 3.5).
 
-Columns read beside those of `metrics.table`: `language`; the verifier's `built`, `tests_executed`, `close` (0 or 1),
-`truth_<outcome>`, `agent_<outcome>` (numbers of tests, of `OUTCOMES`), `deviation`, `total_deviation` (per cent),
-`script_size`, `refused` (1 where results do not count), `claim_differs` (1 where the agent's own account is not what
-was seen, 0 where it is); `agent_seconds`.
+Columns read beside those of `metrics.table`: `language`; the verifier's `built`, `tests_executed` and `close` (0 or 1);
+`truth_<outcome>` and `agent_<outcome>` for each of `OUTCOMES` (numbers of tests); `deviation` and `total_deviation`
+(per cent); `script_size` (commands); `refused` (1 if the results do not count); `claim_differs` (1 if the agent's own
+account differs from what was observed, else 0); `agent_seconds`.
 """
 
 from __future__ import annotations
@@ -16,44 +16,45 @@ from metrics.table import per_task, select, valid
 from metrics.uncertainty import wilson
 
 OUTCOMES = ("passed", "failed", "skipped")
-"""Of a test."""
+"""Outcomes of a test."""
 STEPS = ("built", "executed", "close", "identical")
-"""How far a project was brought: its image and itself, one test at least, a deviation below `CLOSE`, no deviation."""
+"""Steps of setting up a project: image and project built; at least one test executed; a deviation below
+`metrics.deviations.CLOSE`; no deviation."""
 
 NOT_COUNTED = ("echo",)
-"""Commands that are no part of a script's size."""
+"""Commands that do not count towards the size of a script."""
 
 
 def script_size(text: str) -> int:
-    """Number of commands of a shell script, parts of composite ones each, without `NOT_COUNTED` (see `commands`)."""
+    """Return the number of commands in a shell script, without `NOT_COUNTED` (section 3.1.2; see `commands`)."""
     return sum(next(iter(called(command)), "") not in NOT_COUNTED for command in commands(text))
 
 
 def scored(trials: pd.DataFrame) -> bool:
-    """Whether the table is of projects that were to be set up."""
+    """Return whether the table holds trials of project setup."""
     return "tests_executed" in trials and bool(trials["tests_executed"].notna().any())
 
 
 def steps(trials: pd.DataFrame) -> pd.DataFrame:
-    """Which of `STEPS` each trial took, as bool, on its index; one that says nothing of a step has not taken it.
+    """Return which of `STEPS` each trial completed, as bool, on the index of `trials`; a missing value counts as no.
 
-    `identical`: every one of the three numbers is the true one (section 3.2).
+    `identical` holds if all three numbers of tests are the true ones (section 3.2).
     """
-    said = trials.reindex(columns=["built", "tests_executed", "close"]).astype(float) > 0
+    reported = trials.reindex(columns=["built", "tests_executed", "close"]).astype(float) > 0
     same = [_column(trials, f"agent_{name}") == _column(trials, f"truth_{name}") for name in OUTCOMES]
-    return said.set_axis(list(STEPS[:3]), axis=1).assign(identical=np.logical_and.reduce(same))
+    return reported.set_axis(list(STEPS[:3]), axis=1).assign(identical=np.logical_and.reduce(same))
 
 
 def _column(trials: pd.DataFrame, name: str) -> pd.Series[float]:
-    """All missing where no verdict has it."""
+    """Return a column as floats; all NaN if the table does not have it."""
     return trials.reindex(columns=[name])[name].astype(float)
 
 
 def project_steps(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """One row per **planned** (cell, task): cell, dataset, tier, task, `valid`, language, `STEPS`.
+    """Return a row for each **planned** (cell, task): cell, dataset, tier, task, `valid`, language, `STEPS`.
 
-    0 without a valid trial: what was not run was not built. Of several attempts the latest where `attempts` says so,
-    else their mean: there is no best of k.
+    The steps are 0 without a valid trial. Of several attempts the latest counts if `attempts` is latest_completed, and
+    otherwise their mean: there is no best of k.
     """
     rows = select(trials, attempts if attempts == "latest_completed" else "mean")
     taken = steps(trials).loc[rows.index].astype(float)
@@ -62,8 +63,10 @@ def project_steps(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
 
 
 def overall(trials: pd.DataFrame, attempts: str, confidence: float = 0.95) -> pd.DataFrame:
-    """Table 2; index cell. Columns: `planned` projects; how many of them took each of `STEPS`; `<step>_low` and
-    `<step>_high`, the Wilson interval of that share.
+    """Return how many projects reached each of `STEPS` (Table 2); index cell.
+
+    Columns: a count of projects for each step; `planned`, the denominator; `<step>_low` and `<step>_high`, the Wilson
+    interval of the step's share, in [0, 1].
     """
     table = project_steps(trials, attempts).groupby("cell")[list(STEPS)].agg("sum")
     table = table.assign(planned=trials.groupby("cell")["task"].nunique())
@@ -74,16 +77,21 @@ def overall(trials: pd.DataFrame, attempts: str, confidence: float = 0.95) -> pd
 
 
 def by_language(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """Figure 8; index (cell, language). Columns: `planned` projects, and how many were `built` and `executed`."""
+    """Count the `planned` projects of each language, and those `built` and `executed` (Figure 8).
+
+    The index is (cell, language).
+    """
     groups = project_steps(trials, attempts).groupby(["cell", "language"])
     return groups[["built", "executed"]].sum().assign(planned=groups.size())
 
 
 def distances(trials: pd.DataFrame) -> pd.DataFrame:
-    """How far off (section 3.2), over **valid** trials that executed tests of a project with a truth; index cell.
+    """Return how far results are from the truth (section 3.2); index cell.
 
-    Columns: `trials`, the denominator; `identical` of them; of the others `deviation` and `total_deviation`, per cent,
-    means of those that are defined; `undefined`, trials in which a kind's deviation is not (truth 0, and not found 0).
+    The figures are over **valid** trials that executed tests of a project with a known truth. Columns: `trials`, their
+    number; `identical`, the number of those without any deviation; `deviation` and `total_deviation`, means over the
+    others for which they are defined, in per cent; `undefined`, the number of trials in which the deviation of an
+    outcome is undefined (the truth is 0 and the agent's number is not).
     """
     rows = trials[valid(trials) & steps(trials)["executed"] & _column(trials, "truth_passed").notna()]
     identical, cells = steps(rows)["identical"], rows["cell"]
@@ -96,11 +104,12 @@ def distances(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def spent(trials: pd.DataFrame) -> pd.DataFrame:
-    """Sections 3.3 and 3.5.3, over **valid** trials, every attempt; index cell.
+    """Return what the **valid** trials of each cell took, every attempt (sections 3.3 and 3.5.3); index cell.
 
-    Columns: `trials`; `usd`, mean, and `usd_executed` and `usd_rest` of those that did and did not execute tests
-    (Figure 9), NaN where there is none or one's cost is unknown; `seconds` of the agent, mean; `script`, `script_min`,
-    `script_max`: size of the scripts that executed tests; `refused`; `accounts` that could be read, and those `wrong`.
+    Columns: `trials`; `usd`, the mean cost per trial; `usd_executed` and `usd_rest`, the same for trials that did and
+    did not execute tests (Figure 9), NaN without such a trial or if one's cost is unknown; `seconds`, the agent's mean
+    time; `script`, `script_min` and `script_max`, the mean, least and greatest size (commands) of scripts that executed
+    tests; and numbers of trials: `refused`, `accounts` that could be read, and `wrong` ones among these.
     """
     rows = trials[valid(trials)]
     cells, executed = rows["cell"], steps(rows)["executed"]
@@ -125,15 +134,17 @@ def spent(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mean(values: pd.Series[float], cells: pd.Series[str]) -> pd.Series[float]:
-    """By cell; one NaN makes it NaN."""
+    """Return the mean of each cell; one NaN makes it NaN."""
     groups = values.groupby(cells.loc[values.index])
     return groups.sum(skipna=False) / groups.size()
 
 
 def projects(trials: pd.DataFrame) -> pd.DataFrame:
-    """Table 1; index (cell, task), planned ones. Columns: language, `truth_<outcome>` from whichever trial says so,
-    `agent_<outcome>` of the latest valid trial, and its `mark`: empty where it executed tests, `+` where it only built
-    the project, `-` where not even that; NaN without a valid trial.
+    """Return the results of each planned project (Table 1); index (cell, task).
+
+    Columns: `language`; `truth_<outcome>`, from the first trial that has it; `agent_<outcome>` of the latest valid
+    trial; and its `mark`: empty if it executed tests, `+` if it only built the project, `-` if it did not build it,
+    NaN without a valid trial.
     """
     truths = [f"truth_{name}" for name in OUTCOMES]
     rows = trials.reindex(columns=[*trials, *(name for name in truths if name not in trials)])

@@ -1,11 +1,11 @@
-"""Why a test fails (NL2Repo-Bench, section 4.3.7); loads nothing, since verifiers need it."""
+"""Kinds of test failures (NL2Repo-Bench, section 4.3.7). Verifiers use this module, so it imports nothing heavy."""
 
 from __future__ import annotations
 
 import re
 
 FAILURES = ("import", "signature", "assertion", "timeout", "other")
-"""The failure taxonomy (section 4.3.7): import or dependency; missing attribute or signature; assertion; time limit."""
+"""Kinds of failures (section 4.3.7): import or dependency; missing attribute or signature; assertion; time limit."""
 _IMPORT = re.compile(r"ImportError|ModuleNotFoundError")
 _SIGNATURE = re.compile(
     r"unexpected keyword argument|positional argument|missing \d+ required|got multiple values|no attribute"
@@ -14,7 +14,10 @@ _TIMEOUT = re.compile(r"timeout", re.IGNORECASE)
 
 
 def failure_kind(exception: str, message: str) -> str:
-    """Which of `FAILURES` a test's failure is, from the class of its exception and the end of its traceback."""
+    """Return which of `FAILURES` a test's failure is.
+
+    `exception` is the name of the exception's class, and `message` the end of its traceback.
+    """
     if _IMPORT.search(exception):
         return "import"
     if (

@@ -1,4 +1,4 @@
-"""Scores of NL2Repo-Bench (sections 4.2, 4.3.7): pass rates, tasks passed whole, why tests fail."""
+"""Scores of NL2Repo-Bench (sections 4.2, 4.3.7): pass rates, tasks that pass as a whole, and kinds of failures."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from metrics.table import per_task, select, valid
 
 
 def scored(trials: pd.DataFrame) -> bool:
-    """Whether the table is of hidden suites."""
+    """Return whether the table holds trials that a hidden suite of published tests judged."""
     return "tests_published" in trials and bool(trials["tests_published"].notna().any())
 
 
 def overall(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """Tables 3 and 4; index cell. Columns: `score`, mean pass rate over **planned** tasks, 0 without a valid trial;
-    `whole`, tasks passed whole (Pass@1); `tasks`; `tier <name>` and `category <name>`, the score of these tasks.
+    """Return the scores of each cell (Tables 3 and 4); index cell.
+
+    Columns: `score`, the mean pass rate over **planned** tasks, a task without a valid trial counting 0; `whole`, the
+    number of tasks that passed as a whole (Pass@1); `tasks`, the planned ones; `tier <name>` and `category <name>`,
+    the score on these tasks alone.
     """
     tasks = per_task(trials, select(trials, attempts), ["reward", "passed"])
     strata = trials.drop_duplicates(["cell", "task"])[["cell", "task", "category"]]
@@ -31,8 +34,10 @@ def overall(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
 
 
 def failures(trials: pd.DataFrame) -> pd.DataFrame:
-    """Section 4.3.7, over **valid** trials; index cell. Columns: `failed`, expected tests that did not pass; `of`, all
-    expected ones; and the share of each of `FAILURES` among those that failed, NaN if none did.
+    """Return why expected tests failed, over **valid** trials (section 4.3.7); index cell.
+
+    Columns: `failed`, the expected tests that did not pass; `of`, all expected tests; and for each of `FAILURES` its
+    share of `failed`, NaN if none failed.
     """
     rows = trials[valid(trials)]
     names = [f"failure_{kind}" for kind in FAILURES]

@@ -1,4 +1,4 @@
-"""How cells differ beside their scores: tiers, budgets, effort of passes against failures, attempts, caches."""
+"""Profiles of cells beside their scores: tiers, budgets, effort of passes and failures, attempts, caches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from metrics.table import per_pass, per_task, select, valid
 
 
 def pass_profile(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """Passes of each cell by tier (AgentMeter figure 4); index (cell, tier) of the tiers that it plans tasks of.
+    """Return the passes of each cell by tier (AgentMeter Figure 4); index (cell, tier), tiers without tasks left out.
 
-    Columns: `planned` tasks, `valid` ones, `passes`, `pass_rate` = passes / planned.
+    Columns: `planned` tasks, `valid` (those with a valid trial), `passes`, `pass_rate` = passes / planned.
     """
     tasks = per_task(trials, select(trials, attempts), ["passed"]).groupby(["cell", "tier"])
     table = pd.DataFrame(
@@ -25,10 +25,10 @@ def pass_profile(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
 
 
 def budget_curve(trials: pd.DataFrame, attempts: str, budgets: Sequence[float]) -> pd.DataFrame:
-    """CBQ(b) (AgentMeter eq. 3) of each cell and tier at each of `budgets` (USD a trial); index (cell, tier).
+    """Return CBQ(b) (AgentMeter eq. 3) of each cell and tier at each of `budgets` (USD per trial).
 
-    A column per budget: mean over **planned** tasks of R·[C ≤ b]. An unknown cost fits no budget. Rises with b, and
-    ends at SR less the quality whose cost is unknown.
+    The index is (cell, tier). There is a column per budget b: the mean over **planned** tasks of R·[C ≤ b]. An unknown
+    cost fits no budget. CBQ rises with b up to SR, less the rewards whose cost is unknown.
     """
     rows = select(trials, attempts)
     within = rows["cost_usd"].to_numpy(float)[:, None] <= np.asarray(budgets)
@@ -40,11 +40,11 @@ def budget_curve(trials: pd.DataFrame, attempts: str, budgets: Sequence[float]) 
 
 
 def effort_of_outcomes(trials: pd.DataFrame) -> pd.DataFrame:
-    """What passes took against failures (AgentMeter Table 5), over all **valid** trials, every attempt.
+    """Return what passes and failures took (AgentMeter Table 5), over all **valid** trials, every attempt.
 
-    Index (tier, outcome): tier `all` and each tier, outcome `pass` and `fail`. Columns: `trials` (the denominator),
-    `median_tokens`, `mean_tokens`, `median_usd`, `mean_usd`, `median_turns`, and `unpriced`, the trials whose cost is
-    unknown and so in neither USD figure. Descriptive; no part of AMS.
+    The index is (tier, outcome): tier `all` and each tier, outcome `pass` and `fail`. Columns: `trials` (the
+    denominator), `median_tokens`, `mean_tokens`, `median_usd`, `mean_usd`, `median_turns`, all per trial, and
+    `unpriced`, the trials of unknown cost, which are in neither USD figure. The table is descriptive, not part of AMS.
     """
     rows = trials[valid(trials)]
     outcome = rows["passed"].astype(bool).map({True: "pass", False: "fail"})
@@ -66,10 +66,10 @@ def effort_of_outcomes(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_attempt(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
-    """Each attempt of each cell scored alone, as if it were the only one; index (cell, attempt).
+    """Score each attempt of each cell as if it were the only one; index (cell, attempt).
 
-    Columns: `planned` tasks with such an attempt, `passes`, `pass_rate` = passes / planned, `AMS` (NaN where a tier
-    has no such attempt).
+    Columns: `planned`, the tasks with this attempt; `passes`; `pass_rate` = passes / planned; `AMS`, NaN if a tier
+    with weight has no task with this attempt.
     """
     names = trials["cell"].astype(str) + "\n" + trials["attempt"].astype(int).astype(str)
     alone = trials.assign(cell=names)
@@ -82,11 +82,11 @@ def by_attempt(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
 
 
 def over_attempts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
-    """How much a cell's scores vary from attempt to attempt; index cell (what AgentMeter's section 6 asks for).
+    """Return how much a cell's scores vary from attempt to attempt (called for in AgentMeter's section 6); index cell.
 
-    Columns: `attempts`; mean and SD (n − 1, NaN for one attempt) over attempts of `pass_rate` and `AMS`, each attempt
-    scored alone; `unsteady`: tasks with both a pass and a failure among their valid attempts, of the `repeated` ones
-    with two or more.
+    Columns: `attempts`; `pass_rate_mean`, `pass_rate_sd`, `AMS_mean` and `AMS_sd`, the mean and SD (n − 1; NaN for one
+    attempt) over attempts scored alone (`by_attempt`); `repeated`, the tasks with two or more valid attempts;
+    `unsteady`, those among them with both a pass and a failure.
     """
     alone = by_attempt(trials, scoring).groupby("cell")
     rows = trials[valid(trials)]
@@ -103,8 +103,10 @@ def over_attempts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
 
 
 def pass_curve(trials: pd.DataFrame, most: int) -> pd.DataFrame:
-    """pass@1 to pass@`most` of each cell; index cell, a column per k. Mean over **planned** tasks of `pass_at_k` from
-    the valid attempts of each; a task without any counts 0, and one with fewer than k makes it a lower bound.
+    """Return pass@1 to pass@`most` of each cell; index cell, a column per k.
+
+    Each is the mean over **planned** tasks of `pass_at_k` from the task's valid attempts. A task without a valid
+    attempt counts 0; one with fewer than k makes the figure a lower bound.
     """
     counts = valid(trials)
     passed = counts & trials["passed"].fillna(value=False).astype(bool)
@@ -115,13 +117,14 @@ def pass_curve(trials: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 def cache_view(trials: pd.DataFrame, rates: pd.DataFrame) -> pd.DataFrame:
-    """What caches did for each cell, over all **valid** trials; index cell.
+    """Return the effect of caches on each cell's cost, over all **valid** trials; index cell.
 
-    Columns: `cache_share` = ΣH / ΣX, the share of input read from a cache; `creation_share` = ΣA / ΣX; `fresh_share`,
-    the rest, not below 0; `usd`, as charged. By `rates` (index model, columns `p_in` and `p_out`, USD per token):
-    `usd_uncached` = Σ(p_in·X + p_out·Y), what the same calls cost without caches, `usd_uncached_per_pass`, and
-    `cache_saving` = 1 − usd / usd_uncached. A model without rates: NaN. Higher rates of long calls are not seen here,
-    where a trial's calls are summed up.
+    Columns: `cache_share` = ΣH / ΣX, the share of input tokens read from a cache; `creation_share` = ΣA / ΣX;
+    `fresh_share`, the rest, at least 0; `usd`, as charged; `usd_uncached` = Σ(p_in·X + p_out·Y), the price of the same
+    calls without caches; `usd_uncached_per_pass`; `cache_saving` = 1 − usd / usd_uncached.
+
+    `rates` has the index model and the columns `p_in` and `p_out`, USD per token; figures of a model without rates are
+    NaN. Higher rates for long calls are not applied, since the counts are sums over a trial's calls.
     """
     rows = trials[valid(trials)]
     counts = ["input_tokens", "cache_creation_tokens", "cache_hit_tokens", "output_tokens"]

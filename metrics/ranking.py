@@ -1,7 +1,4 @@
-"""Whether two scorings put cells in the same order, and which cell is best by which criterion.
-
-(AgentMeter sections 4.1, 5.1, 5.2, 5.4)
-"""
+"""Rankings: agreement of two scorings, and the best cell by each criterion (AgentMeter sections 4.1, 5.1, 5.2, 5.4)."""
 
 from __future__ import annotations
 
@@ -15,39 +12,38 @@ from metrics.errors import TableError, listed
 from metrics.uncertainty import BETTER, Draws, ends, lead, percentiles
 
 FEWEST = 3
-"""Cells that a rank correlation must have to say anything."""
+"""Least number of cells for a rank correlation."""
 CRITERIA = ("passes", "tokens_per_pass", "usd_per_pass", "AMS")
-"""What cells are chosen by, in the paper's order; columns of the cells and statistics of the draws."""
+"""Criteria for the best cell, in the paper's order; each is a column of the cells and a statistic of `Draws`."""
 
 
 class Agreement(NamedTuple):
-    """Of two scorings of the same cells (AgentMeter section 5.4). Missing is NaN or None, and `why` says why."""
+    """Agreement of two scorings of the same cells (AgentMeter section 5.4); missing values are NaN or None."""
 
     cells: int
-    """Compared: those with a score on both sides."""
+    """Number of cells compared: those with a score on both sides."""
     spearman: float
-    """Correlation of ranks, ties at the mean of theirs."""
+    """Spearman's rank correlation; equal scores share their mean rank."""
     kendall: float
-    """tau-b."""
+    """Kendall's tau-b."""
     top1: bool | None
-    """Whether the best cell, or all that share the best score, are the same."""
+    """Whether both sides have the same best cell, or the same set of cells with the best score."""
     topk: bool | None
-    """Whether the k best are the same set; None with no more than k cells, which always are."""
+    """Whether the k best cells are the same set; None if there are at most k cells."""
     overlap: float
-    """Share of the k best that are in both sets; NaN where there is no `topk`."""
+    """Share of the k best cells that both sides have in common; NaN if `topk` is None."""
     mae: float
-    """Mean absolute difference of the scores, in their unit; NaN where one of them is infinite."""
+    """Mean absolute difference of the scores, in their unit; NaN if one of them is infinite."""
     why: str
-    """Empty, or the reason of what is missing."""
+    """Reason for missing values, and notes on ties; empty if there are none."""
 
 
 def agreement(left: pd.Series[float], right: pd.Series[float], k: int = 3) -> Agreement:
-    """Agreement of two scorings, each a Series of scores by cell, greater is better (negate a price).
+    """Return the agreement of two scorings, each a Series of scores by cell; greater is better (negate a price).
 
-    Cells that are missing or NaN on one side are left out of both. Of equal scores at place k, cell names decide, on
-    both sides alike, which `why` says. Fewer than three common cells: all is missing. All scores of one side equal: no
-    correlation. An infinite score (a price without a pass) has a rank and no difference. No more than k cells: no k
-    best.
+    Cells that are missing or NaN on one side are left out. If cells share place k, their names decide on both sides
+    alike, and `why` notes this. With fewer than three common cells everything is missing. If all scores of one side
+    are equal, there is no correlation. An infinite score (a price without a pass) has a rank but no difference.
     """
     both = pd.DataFrame({"left": left, "right": right}).astype(float).dropna().sort_index()
     cells = len(both)
@@ -78,7 +74,7 @@ def agreement(left: pd.Series[float], right: pd.Series[float], k: int = 3) -> Ag
 
 
 def _correlations(both: pd.DataFrame) -> tuple[float, float, str]:
-    """Spearman, Kendall, and why there is none."""
+    """Return Spearman's and Kendall's correlations, and the reason if there are none."""
     if both.nunique().min() == 1:
         return float("nan"), float("nan"), "all cells have the same score on one side"
     from scipy import stats  # noqa: PLC0415 - a second to load, and only comparisons need it
@@ -89,18 +85,18 @@ def _correlations(both: pd.DataFrame) -> tuple[float, float, str]:
 
 
 def four_criteria(cells: pd.DataFrame, draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
-    """The best cell by each of `CRITERIA` and how sure that is; index `criterion`, in the paper's order (5.1).
+    """Return the best cell by each of `CRITERIA` and how certain that is (section 5.1); index `criterion`.
 
-    `cells` has the columns of CRITERIA, and `<price>_least` of prices per pass; its index are the cells that compete,
-    all of them in `draws`. Columns: `best`, `value`, `runner_up`, `runner_up_value`; `lead` >= 0 in the criterion's
-    unit, whichever way it is better; `low`, `high`: percentile interval of the lead over the same resampled tasks for
-    both; `alike`: cells whose interval is not all above 0, or does not hold its own lead, and so cannot be told apart
-    from the best; `clear`: whether there are rivals and none of them is alike. A tie goes to the cell first by name.
+    `cells` has a row for each cell that competes, all of them in `draws`, with the columns `CRITERIA` and, for prices
+    per pass, `<price>_least`. Columns of the result: `best`, `value`, `runner_up`, `runner_up_value`; `lead` ≥ 0, in
+    the criterion's unit; `low` and `high`, the percentile interval of the lead, both cells on the same resampled tasks;
+    `alike`, the cells that cannot be told apart from the best, because the interval of its lead over them is not all
+    above 0 or does not hold the lead; `clear`, whether there are rivals and none is alike. Ties go to the first name.
 
-    What is unknown of a cell never helps it: a price of which only the least is known comes after all that are known,
-    `bounded` says that even the best is one, and intervals are of the best at its worst against the others at their
-    best. A cell without any value does not compete; what a missing rival leaves out is NaN, and nothing is clear.
-    Raises `TableError` for cells of several datasets: their tasks were not resampled together.
+    An unknown value never helps a cell. A price of which only a lower bound is known ranks after all known prices;
+    `bounded` tells that even the best has only a bound. Intervals compare the best cell at its worst with the others
+    at their best. A cell without any value does not compete. Without a runner-up, its figures are NaN and `clear` is
+    False. Raises `TableError` for cells of several datasets, since their tasks were not resampled together.
     """
     where = dict(zip(draws.cells, draws.datasets, strict=True))
     names = sorted({where[cell] for cell in cells.index})
@@ -111,7 +107,7 @@ def four_criteria(cells: pd.DataFrame, draws: Draws, confidence: float = 0.95) -
 
 
 def _criterion(cells: pd.DataFrame, draws: Draws, name: str, confidence: float) -> dict[str, object]:
-    """One row of `four_criteria`."""
+    """Return one row of `four_criteria`."""
     scores = _in_order(cells, name)
     at = pd.Index(draws.cells).get_indexer(scores.index)
     worst, best = ends(draws.drawn, name)
@@ -137,7 +133,7 @@ def _criterion(cells: pd.DataFrame, draws: Draws, name: str, confidence: float) 
 
 
 def _in_order(cells: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Cells with a `value`, best first, ties by name; those of which it is but the least (`bounded`) come last."""
+    """Return the cells that have a `value`, best first, ties by name; values that are lower bounds come last."""
     values = cells[name].astype(float)
     least = cells.get(f"{name}_least", values).astype(float)
     scores = pd.DataFrame({"bounded": values.isna(), "value": values.fillna(least)}).dropna().sort_index()
@@ -145,20 +141,21 @@ def _in_order(cells: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def gap_to_best(cells: pd.DataFrame) -> pd.Series[float]:
-    """Δbest of each cell: best AMS of the same model (dataset and budget, where there are such columns) less its own.
+    """Return Δbest of each cell: the best AMS of any cell with the same model, less its own.
 
-    Columns read: `model`, `AMS`. NaN for a cell without AMS; >= 0 otherwise.
+    Columns read: `model`, `AMS`; where `dataset` and `budget` exist, these must be the same too. Δbest is at least 0,
+    and NaN for a cell without AMS.
     """
     best = cells.groupby(_unit(cells))["AMS"].transform("max")
     return (best - cells["AMS"]).rename("gap")
 
 
 def delta_best(cells: pd.DataFrame) -> pd.DataFrame:
-    """Best and worst agent of each model by AMS and the gap between them (AgentMeter Table 3).
+    """Return the best and the worst agent of each model by AMS, and the gap between them (AgentMeter Table 3).
 
-    Columns read: `model`, `agent`, `AMS`, and `dataset`, `budget` where there are. Index: the model (with dataset and
-    budget if read). Columns: `agents` compared, `best`, `best_AMS`, `worst`, `worst_AMS`, `gap`. Cells without AMS
-    are left out; a tie goes to the agent first by name.
+    Columns read: `model`, `agent`, `AMS`, and `dataset` and `budget` where they exist. The index is the model, with
+    dataset and budget if read. Columns: `agents` (how many), `best`, `best_AMS`, `worst`, `worst_AMS`, `gap`. Cells
+    without AMS are left out; ties go to the first name.
     """
     known = cells.dropna(subset=["AMS"]).sort_values("agent")
     grouped = known.groupby(_unit(cells))["AMS"]
@@ -175,9 +172,10 @@ def delta_best(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def pareto(rate: ArrayLike, usd: ArrayLike) -> np.ndarray:
-    """Which cells lie on the front of (pass rate, USD per pass): nobody is at least as good in both and better in one.
+    """Return which cells are on the Pareto front of pass rate and USD per pass, shape (cells,).
 
-    Arrays of equal length; a bool array of that length. A NaN or an infinite price is never on the front.
+    A cell is on the front if no other one is at least as good in both and better in one. `rate` and `usd` have shape
+    (cells,). A cell with a NaN or an infinite price is never on the front.
     """
     passes, price = np.asarray(rate, float), np.asarray(usd, float)
     known = np.isfinite(price) & ~np.isnan(passes)

@@ -1,12 +1,12 @@
-"""The commands of a shell script, as its size and the use of a terminal count them.
+"""Commands of a shell script, for counting its size and the programs that a terminal ran.
 
-Split at `&&`, `||`, `;`, `|` and line ends (ExecutionAgent, section 3.1.2), and where a subshell begins or ends. What
-stands in quotes, in a here-document or in `$(…)` is part of the command around it, and so is what follows a single
-`&`. An assignment is a command without a name. Comments, blanks and what only gives structure are none: `if`, `then`,
-`done`, `for x in …`, `case x in`, a pattern of it, the name of a function that is defined.
+A script is split at `&&`, `||`, `;`, `|` and line ends (ExecutionAgent, section 3.1.2), and where a subshell begins or
+ends. Text in quotes, in a here-document or in `$(…)` belongs to the command around it, and so does text after a single
+`&`. An assignment is a command without a name. Comments, blanks and structure are not commands: `if`, `then`, `done`,
+`for x in …`, `case x in`, a pattern of `case`, the name of a function that is defined.
 
-No grammar of bash: a text that no shell would take is split as far as it goes, in time linear in its length, since it
-is an agent's and may be anything.
+This is not a grammar of bash. The text comes from an agent and may be anything: text that no shell accepts is split as
+far as possible, in time linear in its length.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _PART = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""One part of a word. A word is as many of them as follow each other. The parts are matched one by one, and no pattern
-here is possessive or atomic: those of Python 3.11.2, which Debian 12 ships, match the empty string instead."""
+"""One part of a word; a word is a run of parts. Parts are matched one by one instead of by a possessive or atomic
+pattern, because those match the empty string in Python 3.11.2, which Debian 12 ships."""
 _STRUCTURE = {
     **dict.fromkeys(("if", "then", "elif", "else", "fi", "while", "until", "do", "done"), 1),
     **dict.fromkeys(("esac", "time", "!", "{", "}"), 1),
     "function": 2,
 }
-"""Word -> how many words, itself included, stand before a command that it leads."""
+"""Word that may stand before a command -> number of words to skip, itself included."""
 _HEADS = frozenset({"for", "case", "select"})
 _REDIRECTION = re.compile(r"[\d&]*[<>]")
 _ASSIGNMENT = re.compile(r"\w+(?:\[[^]]*\])?\+?=")
@@ -49,7 +49,7 @@ _WRAPPERS = frozenset({"sudo", "env", "exec", "nohup", "command"})
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """The words of each command in their order, as they are written; none is empty."""
+    """Yield the words of each command, as written and in order; no command is empty."""
     for words in _pieces(text):
         at = 0
         while at < len(words) and words[at] in _STRUCTURE:
@@ -60,7 +60,7 @@ def commands(text: str) -> Iterator[list[str]]:
 
 
 def called(command: Sequence[str]) -> Sequence[str]:
-    """What a command runs and with what: its words without assignments before it and without `sudo` and its like."""
+    """Return the words of a command without leading assignments and wrappers such as `sudo`; it may be empty."""
     wrapped = False
     for at, word in enumerate(command):
         if word in _WRAPPERS:
@@ -71,7 +71,7 @@ def called(command: Sequence[str]) -> Sequence[str]:
 
 
 def _pieces(text: str) -> Iterator[list[str]]:
-    """The words between two places where the text is split."""
+    """Yield the words between each two places where the text is split."""
     pipeline: list[list[str]] = [[]]
     ends: list[str] = []
     depth = at = 0
@@ -100,7 +100,7 @@ def _pieces(text: str) -> Iterator[list[str]]:
 
 
 def _end_of_word(text: str, at: int) -> int:
-    """Where the word that begins at `at` is over; a character that belongs to no word is one by itself."""
+    """Return the end of the word that begins at `at`; a character that fits no word is a word by itself."""
     end = at
     while part := _PART.match(text, end):
         end = part.end()
@@ -108,7 +108,7 @@ def _end_of_word(text: str, at: int) -> int:
 
 
 def _after_documents(text: str, at: int, ends: list[str]) -> int:
-    """Where the here-documents that begin at `at` are over; one that never ends takes the rest."""
+    """Return the end of the here-documents that begin at `at`; one without an end takes the rest of the text."""
     for end in ends:
         found = re.compile(rf"^\t*{re.escape(end)}\r?$", re.MULTILINE).search(text, at)
         at = found.end() if found else len(text)

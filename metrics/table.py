@@ -1,9 +1,8 @@
-"""The trials table: which of its rows count, how much, and what is said of a cell without any tier.
+"""The trials table: which rows count, with what weight, and the figures of a cell that need no tiers.
 
-One row per *planned* trial, run or not, so that every denominator is the plan's. Columns read here: `cell`,
-`dataset`, `tier`, `task`, `attempt`, `status`, `finished_at`, `reward` (in [0, 1]), `passed`, `tokens`,
-`cost_usd` (USD), `turns`. Missing is NaN (or NA), never 0. A CSV made elsewhere does as well as the runner's
-own table.
+The table has one row per *planned* trial, run or not, so that every denominator is the plan's. Columns read here:
+`cell`, `dataset`, `tier`, `task`, `attempt`, `status`, `finished_at`, `reward` (in [0, 1]), `passed`, `tokens`,
+`cost_usd` (USD), `turns`. A missing value is NaN (or NA), never 0. The table may come from the runner or from any CSV.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ import pandas as pd
 from metrics.attempts import best_of, tries
 
 FINISHED = ("completed", "agent_error", "timeout", "budget_exceeded")
-"""Statuses that are the cell's own doing; `infra_invalid` and `cancelled` say nothing about it."""
+"""Statuses that the cell itself is responsible for; `infra_invalid` and `cancelled` do not count for or against it."""
 
 SELECTED = (
     *("cell", "dataset", "tier", "task", "attempt", "finished_at"),
     *("reward", "passed", "tokens", "cost_usd", "turns"),
 )
-"""Columns that scores are made of."""
+"""Columns that scores are computed from."""
 
 
 def valid(trials: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each trial counts: it ended by the cell's own doing and was judged (AgentMeter section 3.5)."""
+    """Return whether each trial is valid: its status is in `FINISHED` and it was judged (AgentMeter section 3.5)."""
     return trials["status"].isin(FINISHED) & trials["reward"].notna() & trials["passed"].notna()
 
 
 def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """The valid trials that count: `SELECTED` and a column `weight` that sums to 1 over each (cell, task) that has any.
+    """Return the valid trials that count, with the columns `SELECTED` and `weight`.
 
-    latest_completed: only the one with the greatest `finished_at`, ties by attempt number (AgentMeter section
-    3.5). mean: all of them, equally. pass@k: see `best_of`. `passed` comes back as bool,
-    `cost_usd` to 12 decimals.
+    The weights of each (cell, task) sum to 1. `attempts` is latest_completed: the trial with the latest `finished_at`,
+    ties going to the greater attempt number (AgentMeter section 3.5); mean: all valid trials, equally; or pass@k: see
+    `best_of`. `passed` is returned as bool, `cost_usd` rounded to 12 decimals. Raises `ValueError` for any other rule.
     """
     rows = trials.loc[valid(trials), list(SELECTED)]
     if attempts == "latest_completed":
@@ -53,7 +52,7 @@ def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
 
 
 def _latest(rows: pd.DataFrame) -> np.ndarray:
-    """Position of the latest row of each (cell, task); no time at all is before any."""
+    """Return the position of the latest row of each (cell, task), ascending; a missing time is the earliest."""
     groups = rows.groupby(["cell", "task"], sort=False).ngroup().to_numpy()
     times = moments(rows["finished_at"]).to_numpy("datetime64[us]").astype("int64")
     order = np.lexsort((rows["attempt"].to_numpy(float), times))
@@ -63,10 +62,10 @@ def _latest(rows: pd.DataFrame) -> np.ndarray:
 
 
 def other_tasks(trials: pd.DataFrame) -> frozenset[str]:
-    """Cells that planned other tasks than most cells of their dataset, so that they compare with none of them.
+    """Return the cells that planned other tasks than most cells of their dataset, and so do not compare with them.
 
-    Of several sets of tasks that equally many cells planned, the largest is most cells'. Needs `cell`, `dataset` and
-    `task`.
+    If several sets of tasks were planned by equally many cells, the largest set is the usual one. Columns read: `cell`,
+    `dataset`, `task`.
     """
     odd: set[str] = set()
     for _, rows in trials.groupby("dataset"):
@@ -77,17 +76,17 @@ def other_tasks(trials: pd.DataFrame) -> frozenset[str]:
 
 
 def moments(values: pd.Series) -> pd.Series:
-    """As UTC timestamps; text is read as ISO 8601, in one form or several, and what is not is NaT."""
+    """Return the values as UTC timestamps; text is read as ISO 8601, in any mix of its forms, other text as NaT."""
     if values.dtype.kind == "M":
         return pd.to_datetime(values, utc=True)
     return pd.to_datetime(values.astype("str"), utc=True, format="ISO8601", errors="coerce")
 
 
 def per_task(trials: pd.DataFrame, rows: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:
-    """Sums of `values` × `weight` over `rows`, one line per planned (cell, task), 0 where `rows` has none.
+    """Return the sums of `values` × `weight` over `rows`, one row per planned (cell, task) of `trials`.
 
-    Columns: cell, dataset, tier, task, `valid` (whether `rows` has any) and `values`. One NaN makes its sum
-    NaN.
+    Columns: cell, dataset, tier, task, `valid` (whether `rows` has any of this task) and `values`, which are 0 if
+    `valid` is False. One NaN makes its sum NaN.
     """
     weighted = rows[list(values)].astype(float).mul(rows["weight"], axis=0)
     sums = weighted.groupby([rows["cell"], rows["task"]]).sum(skipna=False).assign(valid=True)
@@ -99,28 +98,28 @@ def per_task(trials: pd.DataFrame, rows: pd.DataFrame, values: Sequence[str]) ->
 
 
 def per_pass(total: pd.Series[float], passes: pd.Series[float]) -> pd.Series[float]:
-    """`total / passes`; no pass is infinitely dear, whatever was spent."""
+    """Return `total / passes`, which is infinite without a pass, whatever was spent."""
     return (total / passes.replace(0, np.nan)).where(passes > 0, np.inf)
 
 
 def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """What is said of each cell beside AMS; index `cell`.
+    """Return the figures of each cell beside AMS; index `cell`.
 
-    * planned, valid: tasks, and those with a valid trial; coverage = valid / planned.
-    * passes, pass_rate, mean_reward: over **planned** tasks, of the selected attempts; a task without a valid
-      trial contributes zero. `passes` may be fractional when attempts are averaged.
+    * planned, valid: number of tasks, and of those with a valid trial; coverage = valid / planned.
+    * passes, pass_rate, mean_reward: over **planned** tasks, from the selected attempts; a task without a valid
+      trial contributes zero. `passes` may be fractional if attempts are averaged.
     * tokens_per_pass, usd_per_pass: totals over all **valid trials** (every attempt, failures included:
-      AgentMeter section 3.5) divided by the passes among those same trials, so that they do not depend on the
-      selection. No pass is infinity; one unknown cost makes USD per pass NaN, and one unknown count tokens per pass; no
-      valid trial makes both NaN.
-    * tokens_per_pass_least, usd_per_pass_least: the same of what is known alone, which is the least that they can be;
-      NaN where nothing is.
+      AgentMeter section 3.5) divided by the passes among those same trials, so they do not depend on the
+      selection. They are infinite without a pass and NaN without a valid trial. One unknown cost makes USD per pass
+      NaN, and one unknown count makes tokens per pass NaN.
+    * tokens_per_pass_least, usd_per_pass_least: the same from the known values alone, which is a lower bound; NaN if
+      none is known.
     * turns: mean over valid trials; NaN if there is none.
     """
     tasks = per_task(trials, select(trials, attempts), ["reward", "passed"]).groupby("cell")
     cells = pd.DataFrame({"planned": tasks.size(), "valid": tasks["valid"].sum()})
     cells["coverage"] = cells["valid"] / cells["planned"]
-    sums = tasks[["passed", "reward"]].sum().round(12)  # in another order they are as much
+    sums = tasks[["passed", "reward"]].sum().round(12)  # the same terms summed in another order must tie
     cells["passes"] = sums["passed"]
     cells["pass_rate"] = sums["passed"] / cells["planned"]
     cells["mean_reward"] = sums["reward"] / cells["planned"]

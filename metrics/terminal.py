@@ -1,7 +1,7 @@
-"""What an agent does in its terminal (ExecutionAgent, sections 3.5.1 and 3.5.2): programs it runs, phases of its work.
+"""Use of a terminal: the programs that an agent runs and the phases of its work (ExecutionAgent, 3.5.1 and 3.5.2).
 
-Both are read from the text of its commands, by the tables here: a program that none of them names is looking about,
-which is setup, and is counted by its name.
+Both are read from the text of its commands with the tables below. A program that is in none of them is counted by its
+name and belongs to the phase setup.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from metrics.shell import called, commands
 
 PHASES = ("setup", "dependencies", "testing")
-"""Of a trajectory, as the paper orders them: looking at the project; writing scripts, installing, building; tests."""
+"""Phases of a trajectory, in the paper's order: look at the project; write scripts, install, build; run tests."""
 NO_PHASE = "other"
-"""Of planning, finishing, waiting for a command, and tools of unknown kind."""
+"""Phase of planning, finishing, waiting for a command, and tools of unknown kind."""
 SCRIPT = "./file"
-"""Every path but that of a program in some `bin`: a local script (Figure 10)."""
+"""Name for any path outside a `bin` folder: a local script (Figure 10)."""
 UNNAMED = "other"
-"""What has no name that could be shown."""
+"""Name for a program whose own name cannot be displayed."""
 
 _NAME = re.compile(r"[\w.+:\[-]{1,40}")
 _VERSIONED = re.compile(r"(python|pip)[\d.]*")
 _SYSTEM = frozenset({"apt", "apk", "dnf", "yum"})
-"""Shown with what they are to do: `apt install`."""
+"""Package managers that are displayed with their subcommand: `apt install`."""
 _INSTALLERS = _SYSTEM | {
     "dpkg", "pip", "pipx", "conda", "mamba", "nvm", "rustup", "gem", "composer", "corepack",
 }  # fmt: skip
@@ -42,19 +42,19 @@ _INSTALLING = frozenset({"install", "ci", "add", "update"})
 
 
 def programs(text: str) -> list[str]:
-    """The name of what each command of a shell text runs, in their order; assignments alone run nothing.
+    """Return the name of the program that each command runs, in order; a lone assignment runs none.
 
-    `apt` stands for `apt-get` too, and is shown with its first word (`apt install`); versions of python and pip are
-    one; `python -m pip` is pip; a path is its last part where it lies in a `bin`, else `SCRIPT`.
+    `apt-get` is `apt`, displayed with its first word (`apt install`); versions of python and pip are not told apart;
+    `python -m pip` is pip; a path in a `bin` folder is its last part, any other path is `SCRIPT`.
     """
     return [_shown(words) for command in commands(text) if (words := called(command))]
 
 
 def phase(kind: str, text: str = "") -> str:
-    """Of `PHASES`, that of a tool call of this kind (`metrics.behaviour.KINDS`), `text` being what it runs.
+    """Return the phase of a tool call of this kind (one of `metrics.behaviour.KINDS`); `text` is the command it runs.
 
-    A rule of ours, since the paper's three phases are described and not defined: editing is dependencies (the scripts
-    are written then), reading and searching are setup, and of a terminal's commands the one that is furthest counts.
+    The paper describes its three phases but does not define them. Here an edit is dependencies, since scripts are
+    written then; reading and searching are setup; and of several commands the one in the latest phase counts.
     """
     if kind == "execute":
         found = {_of(words) for command in commands(text) if (words := called(command))}
@@ -80,7 +80,7 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _program(words: Sequence[str]) -> str:
-    """Its name, without what makes several names of one program."""
+    """Return the program's name, without versions, aliases and paths."""
     path, _, name = words[0].rpartition("/")
     if path and (path.startswith(".") or not path.endswith("bin")):
         name = {"mvnw": "mvn", "gradlew": "gradle"}.get(name, SCRIPT)

@@ -1,10 +1,10 @@
-"""The analyses of CLI-Tool-Bench (sections 4 and 5) over any trials table that holds its scores.
+"""Analyses of CLI-Tool-Bench (sections 4 and 5), over any trials table that holds its scores.
 
 Columns read beside those of `metrics.table`: the scores of a task (`SCORES`, eq. 4), `language`, `reference_lines`,
 `reference_files` and `reference_depth` (of the human-written tool), `runtime_reference` and `runtime_candidate` (mean
 seconds of a case that both sides finished), `positive_agreement`, `negative_agreement`, `ended_<phase>` (valid cases),
 `workspace_files`, `workspace_lines`, `workspace_depth`, `turns`, `input_tokens`, `output_tokens`, `tokens`, `cost_usd`,
-`judge_usd`, `unstable_cases`. Shares are in [0, 1]; NaN is missing.
+`judge_usd`, `unstable_cases`. Shares are in [0, 1]; missing values are NaN.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from metrics.table import per_task, select, valid
 from metrics.uncertainty import Resampling, interval_1645_sd, percentiles, resampled_sums
 
 SCORES = ("build", *METRICS)
-"""As Table 2 has them, and `state`."""
+"""Scores of a task, as in Table 2, and `state`."""
 AVERAGE = ""
-"""In place of a name, and nobody's: over all of them."""
+"""Index label, in place of a model's or an agent's name, of the average over all of them."""
 OVERHEAD = {
     "steps": "turns",
     "prompt": "input_tokens",
@@ -32,39 +32,43 @@ OVERHEAD = {
     "usd": "cost_usd",
     "judge": "judge_usd",
 }
-"""What Table 3 shows -> column of the trials table; and what the judge cost, which is nothing of the agent's."""
+"""Figure of Table 3 -> column of the trials table. The judge's cost is listed too; it is not part of the agent's."""
 QUADRANTS = {
     (False, True): "cheap and good",
     (True, True): "dear and good",
     (False, False): "cheap and poor",
     (True, False): "dear and poor",
 }
-"""(more tokens than the mean, at least the mean score) -> its name (section 4.3)."""
+"""(more tokens than the mean, at least the mean score) -> name of the quadrant (section 4.3)."""
 
 
 def scored(trials: pd.DataFrame) -> tuple[str, ...]:
-    """Which of `SCORES` some trial has; empty where the table is not of such a benchmark."""
+    """Return those of `SCORES` that some trial has; empty if the table is not of this benchmark."""
     known = tuple(name for name in SCORES if name in trials and trials[name].notna().any())
     return known if {"build", "exec"} <= set(known) else ()
 
 
 def main_score(trials: pd.DataFrame) -> str:
-    """What the paper's figures show: `semantic_match` where all that was installed was judged, else `exact_match`."""
+    """Return the score for figures: `semantic_match` if every valid trial that installed has it, else `exact_match`."""
     judged = "semantic_match" in scored(trials) and trial_scores(trials)["semantic_match"].notna().all()
     return "semantic_match" if judged else "exact_match"
 
 
 def trial_scores(trials: pd.DataFrame) -> pd.DataFrame:
-    """`scored` of the **valid** trials, on their index: all 0 where the tool could not be installed (eq. 4)."""
+    """Return the scores of the **valid** trials, on their index; all 0 if the tool could not be installed (eq. 4).
+
+    The columns are those of `scored`.
+    """
     values = trials.loc[valid(trials), list(scored(trials))].astype(float)
     return values.where(values["build"] > 0, 0.0)
 
 
 def task_scores(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
-    """One row per **planned** (cell, task): cell, dataset, tier, task, language, `valid`, `reference_lines`, `scored`.
+    """Return a row for each **planned** (cell, task).
 
-    0 without a valid trial. Of several attempts the latest where `attempts` says so, else their mean: these scores
-    have no best of k. NaN: installed, but nobody gave that score.
+    Columns: cell, dataset, tier, task, `valid`, language, `reference_lines`, and the scores in `scored`. A score is 0
+    without a valid trial, and NaN if the tool was installed but the score was not given. Of several attempts the latest
+    counts if `attempts` is latest_completed, and otherwise their mean: these scores have no best of k.
     """
     names = scored(trials)
     rows = select(trials, attempts if attempts == "latest_completed" else "mean")
@@ -75,13 +79,17 @@ def task_scores(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
 
 
 def _lines(trials: pd.DataFrame) -> pd.Series[float]:
-    """Lines of the reference by (dataset, task), from whichever trial says so."""
-    said = trials.reindex(columns=["dataset", "task", "reference_lines"])
-    return said.astype({"reference_lines": "float64"}).groupby(["dataset", "task"])["reference_lines"].first()
+    """Return the lines of each reference, from the first trial that has them; index (dataset, task)."""
+    known = trials.reindex(columns=["dataset", "task", "reference_lines"])
+    return (
+        known.astype({"reference_lines": "float64"}).groupby(["dataset", "task"])["reference_lines"].first()
+    )
 
 
 def overall(trials: pd.DataFrame, scoring: Resampling, confidence: float = 0.95) -> pd.DataFrame:
-    """Table 2; index cell. For each of `scored`: its mean over **planned** tasks; `<score>_low` and `<score>_high`, the
+    """Return the scores of each cell (Table 2); index cell.
+
+    Columns for each of `scored`: its mean over **planned** tasks; `<score>_low` and `<score>_high`, its interval by the
     percentile bootstrap over tasks; `<score>_1645`, the half width 1.645·SD/√n that the paper prints.
     """
     names = list(scored(trials))
@@ -102,10 +110,11 @@ def _half_1645(scores: pd.Series[float]) -> float:
 
 
 def averages(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The averages of Table 2; index (model, agent), of which `AVERAGE` stands for all of them; columns `names`.
+    """Return the averages of Table 2: each model over its agents, each agent over its models, and over everything.
 
-    Each model over its agents, each agent over its models, and both. `cells` has columns `model`, `agent` and `names`,
-    one row a pair. NaN where a pair is missing: means of different pairs do not compare.
+    `cells` has one row per pair of `model` and `agent`, with columns `names`. The index of the result is (model,
+    agent), with `AVERAGE` in place of the one that is averaged over; its columns are `names`. An average is NaN if a
+    pair is missing, since averages over different pairs do not compare.
     """
     values = cells.set_index(["model", "agent"])[list(names)]
     pairs = pd.MultiIndex.from_product(
@@ -125,10 +134,11 @@ def averages(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def overhead(trials: pd.DataFrame) -> pd.DataFrame:
-    """Table 3: what a trial took, over all **valid** trials; index cell.
+    """Return what a trial took, over all **valid** trials (Table 3); index cell.
 
-    Columns: `trials` (the denominator), `unpriced` among them (in no figure in USD), and `<what>_mean`, `_min` and
-    `_max` of each of `OVERHEAD`: model calls, tokens, tokens, USD, and USD of the judge's; missing ones are in none.
+    Columns: `trials` (the denominator); `unpriced`, those of unknown cost, which are not in the USD figures; and
+    `<figure>_mean`, `<figure>_min` and `<figure>_max` for each of `OVERHEAD`, per trial: model calls, input tokens,
+    output tokens, USD, and USD of the judge. Missing values are left out.
     """
     rows = trials[valid(trials)]
     cells = rows.reindex(columns=list(OVERHEAD.values())).astype(float).groupby(rows["cell"])
@@ -140,11 +150,11 @@ def overhead(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def runtimes(trials: pd.DataFrame) -> pd.DataFrame:
-    """Table 4; index cell, those with a runtime. Columns: `tasks`, those in which **every** such cell has one;
-    `reference` and `candidate`, mean seconds of a case over them; `relative` = candidate / reference; `cpu`, mean
-    of `cpu_median` over them, NaN where it is not given.
+    """Return the runtimes of each cell that has any, over its **valid** trials (Table 4); index cell.
 
-    Both sides of a cell are timed on the same cases, so each cell has its own reference. No common task: NaN.
+    Columns: `tasks`, the number of tasks in which **every** such cell has a runtime; `reference` and `candidate`, the
+    mean seconds of a case over these tasks; `relative` = candidate / reference; `cpu`, the mean of `cpu_median`. They
+    are NaN without a common task. Both sides of a cell are timed on the same cases, so each cell has its own reference.
     """
     sides = ["runtime_reference", "runtime_candidate"]
     times = [*sides, "cpu_median"]
@@ -158,16 +168,19 @@ def runtimes(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def by(trials: pd.DataFrame, attempts: str, stratum: str, score: str) -> pd.DataFrame:
-    """Mean of a score over **planned** tasks (Figure 2); index cell, a column a language or tier (`stratum`)."""
+    """Return the mean of a score over **planned** tasks by `stratum`, `language` or `tier` (Figure 2).
+
+    The index is the cell; there is a column for each language or tier.
+    """
     tasks = task_scores(trials, attempts).groupby(["cell", stratum])[score].mean(skipna=False)
     return tasks.unstack(stratum)  # noqa: PD010 - nothing is left to aggregate
 
 
 def loess(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> np.ndarray:
-    """LOESS of degree 1 without robustness steps (Cleveland 1979), evaluated at `at`; 1-D arrays.
+    """Return LOESS of degree 1 without robustness steps (Cleveland 1979), evaluated at `at`; 1-D arrays.
 
-    A line is fitted at each place by least squares to the nearest two thirds of the points, with tricube weights. Where
-    all of these have one and the same x it is their mean. Raises `ValueError` for fewer than two points.
+    At each place a line is fitted by least squares to the nearest two thirds of the points, with tricube weights. If
+    all of these have the same x, the value is their mean. Raises `ValueError` for fewer than two points.
     """
     xs, ys, places = (np.asarray(values, float) for values in (x, y, at))
     if len(xs) < 2:  # noqa: PLR2004 - what a line needs
@@ -189,16 +202,17 @@ def loess(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> np.ndarray:
 
 
 def tokens_and_score(trials: pd.DataFrame, score: str) -> pd.DataFrame:
-    """The points of Figure 4: `cell`, `tokens` and `score` of each **valid** trial that has both."""
+    """Return the points of Figure 4: `cell`, `tokens` and `score` of each **valid** trial that has both."""
     points = pd.DataFrame({"tokens": trials["tokens"].astype(float), "score": trial_scores(trials)[score]})
     return points.dropna().assign(cell=trials["cell"])
 
 
 def quadrants(points: pd.DataFrame) -> pd.DataFrame:
-    """Section 4.3; index cell, those of the points. Columns: `trials`; mean `tokens` and `score`; the `quadrant` of
-    that mean trial; and the share of the cell's trials in each of `QUADRANTS`.
+    """Return the cells' quadrants of tokens and score (section 4.3); index cell.
 
-    `points` are those of `tokens_and_score`; their means divide cheap from dear and good from poor.
+    `points` is the result of `tokens_and_score`; its means separate cheap from dear and good from poor. Columns: mean
+    `tokens` and `score`; `trials`; `quadrant`, that of the two means; and the share of the cell's trials in each of
+    `QUADRANTS`.
     """
     cells, middle = points.groupby("cell"), points[["tokens", "score"]].mean()
     table = cells[["tokens", "score"]].mean()
@@ -214,25 +228,27 @@ def _quadrant(points: pd.DataFrame, middle: pd.Series[float]) -> list[str]:
 
 
 def sizes(trials: pd.DataFrame, what: Literal["files", "lines", "depth"]) -> dict[str | None, np.ndarray]:
-    """`workspace_<what>` of each **valid** trial by cell (section 4.4); under None `reference_<what>`, one per task; in
-    ascending order. Workspaces and references that nobody measured are left out.
+    """Return `workspace_<what>` of the **valid** trials by cell, and under None `reference_<what>`, one per task.
 
-    Depth: folders above the deepest file. Lines: all those of a workspace's files, and only the code of a reference.
+    The arrays are ascending (section 4.4); missing values are left out. Depth is the number of folders above the
+    deepest file. Lines are all lines of a workspace's files, but only lines of code of a reference.
     """
     own, human = f"workspace_{what}", f"reference_{what}"
     rows = trials[valid(trials)].reindex(columns=["cell", own])
     found: dict[str | None, np.ndarray] = {
         str(cell): np.sort(values.dropna().to_numpy(float)) for cell, values in rows.groupby("cell")[own]
     }
-    said = trials.reindex(columns=["dataset", "task", human]).dropna()
-    references = said.drop_duplicates(["dataset", "task"])[human]
+    measured = trials.reindex(columns=["dataset", "task", human]).dropna()
+    references = measured.drop_duplicates(["dataset", "task"])[human]
     return {None: np.sort(references.to_numpy(float)), **found}
 
 
 def robustness(trials: pd.DataFrame) -> pd.DataFrame:
-    """Section 5.1; index cell. `positive`: share of cases in which both succeed, of those in which the reference does;
-    `negative`: share in which both fail, of those in which the reference fails. Means over the **valid** trials whose
-    task has such cases, counted in `positive_trials` and `negative_trials`.
+    """Return the agreement on positive and on negative cases (section 5.1); index cell.
+
+    Columns: `positive`, the share of cases with success on both sides among those in which the reference succeeds;
+    `negative`, the share with failure on both sides among those in which it fails. Both are means over the **valid**
+    trials whose task has such cases; `positive_trials` and `negative_trials` count these.
     """
     rows = trials[valid(trials)]
     names = {"positive": "positive_agreement", "negative": "negative_agreement"}
@@ -242,13 +258,16 @@ def robustness(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def unstable(trials: pd.DataFrame) -> dict[str, int]:
-    """Task -> its cases in which the reference does not do the same each time; only tasks that have some."""
+    """Return task -> number of cases in which the reference itself varies; tasks without one are left out."""
     cases = trials.reindex(columns=["task", "unstable_cases"]).groupby("task")["unstable_cases"].max()
     return {str(task): int(count) for task, count in cases.items() if count > 0}
 
 
 def funnel(trials: pd.DataFrame) -> pd.DataFrame:
-    """Where valid cases ended (section 5.2), over all **valid** trials; index cell, a column a `Phase`, counts."""
+    """Count the valid cases that ended in each `Phase`, over all **valid** trials (section 5.2).
+
+    The index is the cell; there is a column for each phase.
+    """
     rows = trials[valid(trials)]
     counts = (
         rows.reindex(columns=[f"ended_{phase}" for phase in Phase])

@@ -1,7 +1,7 @@
-"""How sure: Wilson intervals, and a percentile bootstrap over tasks (beyond the papers).
+"""Uncertainty: Wilson intervals, and a percentile bootstrap over tasks (beyond the papers).
 
-Tasks are what a benchmark sampled, so tasks are resampled: inside each (dataset, tier), with all attempts of
-a task together. Cells of one dataset see the same resampled tasks, so their draws compare pairwise.
+A benchmark is a sample of tasks, so tasks are resampled: inside each (dataset, tier), with all attempts of a task
+together. Cells of one dataset get the same resampled tasks, so their draws compare pairwise.
 """
 
 from __future__ import annotations
@@ -22,49 +22,49 @@ from metrics.ams import BOUNDS, PARTS, Scoring, mean_over_tiers, task_parts, tie
 from metrics.table import per_task, valid
 
 SPEND = ("tries_passed", "cost_usd", "tokens", "known_usd", "known_tokens")
-"""Of a task, over all its valid trials: passes among them, USD, tokens, and what is known of either."""
+"""Sums over all valid trials of a task: passes, USD, tokens, known USD and known tokens."""
 COLUMNS = ("planned", *PARTS, *BOUNDS[:2], *SPEND)
-"""What is summed over tasks."""
+"""Columns that are summed over tasks."""
 BETTER = {"AMS": 1, "pass_rate": 1, "passes": 1, "usd_per_pass": -1, "tokens_per_pass": -1}
-"""Statistics that are drawn, and whether more of them is better or worse."""
+"""Statistic that is drawn -> 1 if more of it is better, -1 if less is."""
 FEWEST_TASKS = 10
-"""Of a tier, below which its intervals are too narrow and no lead is clear; coverage: docs/metrics.md, How sure."""
-
+"""Number of tasks in a tier below which its intervals are too narrow and no lead is clear; for their coverage see
+docs/metrics.md, How sure."""
 
 _PAIRS_AT_ONCE = 256
-"""Of which all resamples are in memory."""
+"""Number of pairs of cells whose resamples are in memory at a time."""
 
 
 class Resampling(Scoring, Protocol):
-    """Scoring with the bootstrap's own settings."""
+    """Scoring with the settings of the bootstrap."""
 
     @property
     def resamples(self) -> int:
-        """How many."""
+        """Number of resamples."""
 
     @property
     def seed(self) -> int:
-        """Non-negative."""
+        """Seed of the random numbers, at least 0."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Bootstrap distributions of every statistic in `BETTER`. Cells of one dataset were resampled together."""
+    """Bootstrap distributions of each statistic in `BETTER`; cells of one dataset were resampled together."""
 
     cells: tuple[str, ...]
-    """Sorted."""
+    """Names of the cells, sorted."""
     datasets: tuple[str, ...]
-    """Of each cell."""
+    """Dataset of each cell, in the same order."""
     observed: Mapping[str, np.ndarray]
-    """Statistic -> its value on the tasks as they are, shape (cells,); and `AMS_most`, `usd_per_pass_least` and
-    `tokens_per_pass_least`, its other end where costs or counts are unknown."""
+    """Statistic -> its value on the tasks as they are, shape (cells,). Beside `BETTER` there are `AMS_most`,
+    `usd_per_pass_least` and `tokens_per_pass_least`, the other bounds if costs or counts are unknown."""
     drawn: Mapping[str, np.ndarray]
-    """Statistic -> its values, shape (resamples, cells); row i is the same resample for all cells. Prices per pass are
-    infinite where the resampled tasks hold no pass."""
+    """The same statistics on resamples, shape (resamples, cells); row i is the same resample for all cells. Prices per
+    pass are infinite if the resampled tasks hold no pass."""
 
 
 def wilson(passes: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of a pass rate of `passes` in `n`; NaN for n = 0."""
+    """Return the Wilson score interval of the rate `passes` / `n`, in [0, 1]; NaN for n = 0."""
     if n == 0:
         return float("nan"), float("nan")
     z = NormalDist().inv_cdf((1 + confidence) / 2)
@@ -75,9 +75,9 @@ def wilson(passes: float, n: int, confidence: float = 0.95) -> tuple[float, floa
 
 
 def interval_1645_sd(values: ArrayLike) -> tuple[float, float]:
-    """The interval named `1.645·SD/√n` (as CLI-Tool-Bench prints): mean ∓ 1.645·SD/√n, SD over n − 1.
+    """Return mean − 1.645·SD/√n and mean + 1.645·SD/√n, with SD over n − 1, as CLI-Tool-Bench prints.
 
-    `values` has one score per task, shape (n,). Fewer than two, or a NaN among them: NaN.
+    `values` has one score per task, shape (n,). Both ends are NaN for fewer than two scores or if one is NaN.
     """
     scores = np.asarray(values, float)
     if len(scores) < 2:  # noqa: PLR2004 - what SD needs
@@ -87,13 +87,13 @@ def interval_1645_sd(values: ArrayLike) -> tuple[float, float]:
 
 
 def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
-    """Every statistic of every cell on `scoring.resamples` resamples of its tasks, inside each (dataset, tier).
+    """Draw every statistic of every cell on `scoring.resamples` resamples of its tasks, inside each (dataset, tier).
 
-    AMS; passes (tasks) and pass_rate (passes / planned tasks) of the selected attempts; usd_per_pass and
-    tokens_per_pass (totals over all valid trials / passes among them), all as `metrics.table.summary` defines them.
-    A stratum's resamples depend on the seed, its name and its number of tasks only: other cells, of whatever tasks, or
-    datasets in the table change nothing. One unknown cost makes a cell's USD per pass NaN throughout, and one unknown
-    count its tokens per pass; without any valid trial both prices per pass are, and without any known cost AMS is.
+    The statistics are AMS (`metrics.ams`) and passes, pass_rate, usd_per_pass and tokens_per_pass as
+    `metrics.table.summary` defines them. The resamples of a (dataset, tier) depend only on the seed, its name and its
+    number of tasks; other cells or datasets in the table change nothing. One unknown cost makes a cell's USD per pass
+    NaN throughout, and one unknown count makes its tokens per pass NaN. Without a valid trial both prices per pass are
+    NaN; without any known cost AMS is NaN.
     """
     tasks = _tasks(trials, scoring)
     datasets = tasks.groupby("cell")["dataset"].first()
@@ -109,7 +109,7 @@ def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
 
 
 def _unknown(tasks: pd.DataFrame, scoring: Scoring) -> dict[str, np.ndarray]:
-    """Statistic -> whether nothing at all is known of it, by cell."""
+    """Return statistic -> whether nothing is known of it, by cell."""
     of = tasks.groupby("cell")
     idle = ~of["valid"].any().to_numpy(bool)
     counted = tasks["tier"].isin([name for name, tier in scoring.tiers.items() if tier.weight])
@@ -127,11 +127,11 @@ def _unknown(tasks: pd.DataFrame, scoring: Scoring) -> dict[str, np.ndarray]:
 
 
 def resampled_sums(tasks: pd.DataFrame, columns: Sequence[str], scoring: Resampling) -> dict[str, np.ndarray]:
-    """Sums of `columns` over resamples of the tasks, by tier; shape (1 + resamples, columns, cells), cells sorted.
+    """Return tier -> sums of `columns` over resamples of its tasks, shape (1 + resamples, columns, cells).
 
-    `tasks` has a row per planned (cell, task), with their `dataset` and `tier`. The first sum is that of the tasks as
-    they are. Cells that planned the same tasks of a tier are resampled together, others by themselves; one NaN among a
-    cell's tasks makes its sums NaN.
+    `tasks` has a row per planned (cell, task), with its `dataset` and `tier`. Cells are sorted. The first row has the
+    sums over the tasks as they are. Cells that planned the same tasks of a tier are resampled together, others
+    separately. One NaN among a cell's tasks makes its sums NaN.
     """
     cells = sorted(tasks["cell"].unique())
     totals: dict[str, np.ndarray] = {}
@@ -150,7 +150,7 @@ def resampled_sums(tasks: pd.DataFrame, columns: Sequence[str], scoring: Resampl
 
 
 def _strata(tasks: pd.DataFrame) -> Iterator[tuple[str, str, tuple[str, ...], pd.DataFrame]]:
-    """Dataset, tier, the tasks of it that the same cells planned, and the rows of these cells."""
+    """Yield dataset, tier, names of tasks, and the rows of the cells that planned exactly these tasks of the tier."""
     for (dataset, tier), rows in tasks.groupby(["dataset", "tier"]):
         sharing: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
         for cell, of in rows.groupby("cell")["task"]:
@@ -160,9 +160,9 @@ def _strata(tasks: pd.DataFrame) -> Iterator[tuple[str, str, tuple[str, ...], pd
 
 
 def _statistics(totals: Mapping[str, np.ndarray], scoring: Resampling) -> dict[str, np.ndarray]:
-    """From sums per tier, each of shape (resamples, COLUMNS, cells), to statistics of shape (resamples, cells)."""
+    """Return statistic -> values, shape (resamples, cells), from tier -> sums, shape (resamples, COLUMNS, cells)."""
     everything = np.sum(list(totals.values()), axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # no tasks of a tier: NaN, as it should be
+    with np.errstate(divide="ignore", invalid="ignore"):  # a tier without tasks has a NaN score, as intended
         scores: dict[str, dict[str, np.ndarray]] = {"AMS": {}, "AMS_most": {}}
         for name in scoring.tiers:
             tier = totals.get(name, np.zeros_like(everything))
@@ -186,8 +186,10 @@ def _statistics(totals: Mapping[str, np.ndarray], scoring: Resampling) -> dict[s
 
 
 def ends(values: Mapping[str, np.ndarray], statistic: str) -> tuple[np.ndarray, np.ndarray]:
-    """A statistic of `Draws.observed` or `.drawn` at its worst and at its best, which differ where something that it
-    rests on is unknown: a price per pass of which a part is may be any above that of the rest.
+    """Return the worst and the best possible values of a statistic in `Draws.observed` or `Draws.drawn`.
+
+    The two differ if costs or counts are unknown. A price per pass that is partly unknown is infinite at worst, and the
+    price of the known part at best.
     """
     own = values[statistic]
     if statistic == "AMS":
@@ -197,19 +199,19 @@ def ends(values: Mapping[str, np.ndarray], statistic: str) -> tuple[np.ndarray, 
 
 
 def percentiles(drawn: np.ndarray, confidence: float) -> np.ndarray:
-    """Low and high end of the percentile interval, shape (2, ...), along the first axis of `drawn`.
+    """Return the low and the high end of the percentile interval along the first axis of `drawn`, shape (2, ...).
 
-    Ends are values that were drawn, never interpolated, so that an infinite USD per pass stays one.
+    The ends are drawn values, not interpolated ones, so an infinite price per pass stays infinite.
     """
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     return np.asarray(np.quantile(drawn, ends, axis=0, method="inverted_cdf"))
 
 
 def intervals(draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
-    """Percentile intervals; index cell, columns `<statistic>_low` and `<statistic>_high` of all in `BETTER`.
+    """Return percentile intervals; index cell, columns `<statistic>_low` and `<statistic>_high` for each in `BETTER`.
 
-    Where costs are unknown, that of AMS reaches from the low end of the least that it can be to the high end of the
-    most.
+    If costs are unknown, the interval of AMS reaches from the low end of its lower bound to the high end of its upper
+    bound.
     """
     columns = {}
     for name in BETTER:
@@ -219,9 +221,9 @@ def intervals(draws: Draws, confidence: float = 0.95) -> pd.DataFrame:
 
 
 def lead(left: ArrayLike, right: ArrayLike, statistic: str) -> np.ndarray:
-    """By how much `left` is better than `right`, element by element, whichever way the statistic is better.
+    """Return by how much `left` is better than `right`, element by element, in the statistic's unit.
 
-    Two infinite prices per pass are equally dear.
+    The lead of one infinite price per pass over another is 0.
     """
     with np.errstate(invalid="ignore"):
         difference = BETTER[statistic] * (np.asarray(left) - np.asarray(right))
@@ -229,14 +231,14 @@ def lead(left: ArrayLike, right: ArrayLike, statistic: str) -> np.ndarray:
 
 
 def pairwise(draws: Draws, statistic: str = "AMS", confidence: float = 0.95) -> pd.DataFrame:
-    """Every pair of cells of one dataset on the same resampled tasks; one row a pair, better cell first.
+    """Compare each two cells of one dataset on the same resampled tasks; one row per pair, the better cell first.
 
-    Columns: `dataset`, `left`, `right`; `lead` of left over right on the tasks as they are, in the statistic's unit,
-    >= 0; `low`, `high`: its percentile interval; `wins`: share of resamples in which left is strictly better; `p`:
-    two-sided, twice the smaller share of resamples in which the lead is on either side of 0 or at it, of
-    resamples + 1; `p_holm` and `p_joint`: corrected for all pairs of the dataset, by `holm` and by `_joint`. NaN where
-    a cell has no value; `p_joint` also where a lead is infinite. What is unknown of either cell never helps `left`:
-    all but `lead` are of left at its worst against right at its best, and `high` of the reverse.
+    Columns: `dataset`, `left`, `right`; `lead` ≥ 0 of left over right on the tasks as they are, in the statistic's
+    unit; `low` and `high`, its percentile interval; `wins`, the share of resamples in which left is strictly better;
+    `p`, two-sided: twice the smaller of the numbers of resamples, plus 1, with a lead ≤ 0 and ≥ 0, over resamples + 1,
+    at most 1; `p_holm` and `p_joint`, corrected for all pairs of the dataset by `holm` and by `_joint`. They are NaN if
+    a cell has no value; `p_joint` also if a lead is infinite. An unknown value never helps `left`: all columns but
+    `lead` compare left at its worst with right at its best, and `high` does the reverse.
     """
     pairs = [_against_later(draws, statistic, one, confidence) for one in range(len(draws.cells))]
     table = pd.concat(pairs, ignore_index=True)
@@ -247,11 +249,11 @@ def pairwise(draws: Draws, statistic: str = "AMS", confidence: float = 0.95) -> 
 
 
 def _joint(pairs: pd.DataFrame, draws: Draws, statistic: str) -> pd.Series[float]:
-    """Step-down p of each pair against the largest deviation in a resample (Westfall and Young 1993, algorithm 4.1).
+    """Return step-down p values of `pairs`, rows of `pairwise` (Westfall and Young 1993, algorithm 4.1).
 
-    A pair's p is the share of resamples, of resamples + 1, in which any pair with no greater lead deviates from its
-    own observed lead by at least this pair's lead, and is no smaller than that of any pair with a greater lead. Unlike
-    Holm's, the least p is 1 / (resamples + 1) however many pairs there are. `pairs` are rows of `pairwise`.
+    Count the resamples in which any pair with no greater lead deviates from its own observed lead by at least this
+    pair's lead. A pair's p is (count + 1) / (resamples + 1), and at least that of every pair with a greater lead.
+    Unlike Holm's, the least p is 1 / (resamples + 1) for any number of pairs.
     """
     known = pairs[np.isfinite(pairs[["low", "high", "lead"]].to_numpy(float)).all(axis=1)]
     worst, best = ends(draws.observed, statistic)
@@ -264,7 +266,7 @@ def _joint(pairs: pd.DataFrame, draws: Draws, statistic: str) -> pd.Series[float
         some = slice(start, start + _PAIRS_AT_ONCE)
         deviation = np.abs(lead(worst[:, left[some]], best[:, right[some]], statistic) - leads[some])
         so_far = np.maximum.accumulate(np.hstack([largest, deviation]), axis=1)
-        reached = so_far[:, 1:] >= leads[some] - 1e-12  # sums of floats: what is as large must count
+        reached = so_far[:, 1:] >= leads[some] - 1e-12  # equal up to rounding must count
         p.append((reached.sum(axis=0) + 1) / (len(worst) + 1))
         largest = so_far[:, -1:]
     stepped = np.maximum.accumulate(np.concatenate([*p, []])[::-1])[::-1]
@@ -272,7 +274,7 @@ def _joint(pairs: pd.DataFrame, draws: Draws, statistic: str) -> pd.Series[float
 
 
 def _against_later(draws: Draws, statistic: str, one: int, confidence: float) -> pd.DataFrame:
-    """`pairwise` of one cell with those after it in its dataset; arrays of (resamples, pairs)."""
+    """Return the rows of `pairwise` for one cell and those after it in its dataset, without corrected p values."""
     dataset = draws.datasets[one]
     later = [n for n in range(one + 1, len(draws.cells)) if draws.datasets[n] == dataset]
     observed, (worst, best) = draws.observed[statistic], ends(draws.drawn, statistic)
@@ -301,14 +303,14 @@ def _against_later(draws: Draws, statistic: str, one: int, confidence: float) ->
 
 
 def holm(p: pd.Series[float]) -> pd.Series[float]:
-    """Holm's step-down correction: as many hypotheses as there are values; NaN is none and stays NaN."""
+    """Return p values after Holm's step-down correction; NaN is not counted as a hypothesis and stays NaN."""
     known = p.dropna().sort_values()
     steps = known * np.arange(len(known), 0, -1)
     return steps.cummax().clip(upper=1.0).reindex(p.index)
 
 
 def _tasks(trials: pd.DataFrame, scoring: Resampling) -> pd.DataFrame:
-    """`COLUMNS` of each planned (cell, task), and whether any of its USD and of its tokens is known."""
+    """Return `COLUMNS` of each planned (cell, task), and its number of trials with known USD and known tokens."""
     tries = trials.loc[valid(trials), ["cell", "task", "passed", "cost_usd", "tokens"]]
     tries = tries.rename(columns={"passed": "tries_passed"}).assign(weight=1.0)
     for kind, name in (("usd", "cost_usd"), ("tokens", "tokens")):

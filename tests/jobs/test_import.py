@@ -96,14 +96,14 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> N
     [
         ("a,m,t1,E,1,ok,1,1,1,1,1,1,", "Two rows of one cell, task and attempt: row 1, 7"),
         ("a,m,t4,E,1,ok,1.5,1,1,1,1,1,", "reward is outside [0, 1]: row 7"),
-        ("a,m,t4,E,1,ok,good,1,1,1,1,1,", "reward is no number: row 7"),
-        ("a,m,t4,E,1,ok,1,12 cents,1,1,1,1,", "cost_usd is no number: row 7"),
+        ("a,m,t4,E,1,ok,good,1,1,1,1,1,", "reward is not a number: row 7"),
+        ("a,m,t4,E,1,ok,1,12 cents,1,1,1,1,", "cost_usd is not a number: row 7"),
         ("a,m,t4,E,1,ok,1,1,-5,1,1,1,", "input_tokens is negative: row 7"),
         ("a,m,t4,E,first,ok,1,1,1,1,1,1,", "attempt is no whole number: row 7"),
         ("a,m,t1,H,2,ok,1,1,1,1,1,1,", "One task in several tiers (t1): row 1, 4, 7"),
         ("a,m,,E,1,ok,1,1,1,1,1,1,", "task is missing: row 7"),
         (",m,t4,E,1,ok,1,1,1,1,1,1,", "agent is missing: row 7"),
-        ("a,m,t4,E,1,ok,1,1,1,1,1,1,yesterday", "finished_at is no ISO 8601 time: row 7"),
+        ("a,m,t4,E,1,ok,1,1,1,1,1,1,yesterday", "finished_at is not an ISO 8601 time: row 7"),
     ],
 )
 def test_bad_rows_are_named_and_nothing_is_written(tmp_path: Path, row: str, message: str) -> None:
@@ -237,7 +237,7 @@ def test_a_number_in_json_is_no_time(door: Door) -> None:
     Path("m.yaml").write_text(yaml.safe_dump({"columns": columns, "constants": constants}))
     ended = door("job=import", "path=theirs.json", "mapping=m.yaml", "name=theirs")
     assert ended.code == 2
-    assert "TableError: finished_at is no ISO 8601 time: row 1" in ended.err
+    assert "TableError: finished_at is not an ISO 8601 time: row 1" in ended.err
 
 
 def test_two_imports_of_the_same_cells_with_other_content_are_no_calibration(door: Door) -> None:

@@ -1,4 +1,4 @@
-"""Trials tables for tests: rows with sensible defaults, so that a test states only what it is about."""
+"""Trials tables for tests: rows with sensible defaults, so that a test states only the values that matter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCORING = Scoring(
 
 
 def trial(task: str, reward: float | None = 1.0, cost: float | None = 0.05, **other: Any) -> dict[str, Any]:
-    """One row; `task` is `<tier>-<anything>`, passed means reward 1."""
+    """Return one row; `task` is `<tier>-<anything>`, and a passed trial has reward 1."""
     row = {
         "cell": "a",
         "dataset": "d",
@@ -38,10 +38,10 @@ def trial(task: str, reward: float | None = 1.0, cost: float | None = 0.05, **ot
 
 
 def table(*rows: dict[str, Any]) -> pd.DataFrame:
-    """A trials table of these rows."""
+    """Return a trials table of these rows."""
     return pd.DataFrame(list(rows))
 
 
 def line(frame: pd.DataFrame, key: Any) -> Any:
-    """One row of a result, as a Series; pandas' own types for it are too many to be of use."""
+    """Return one row of a result as a Series, whose precise type pandas cannot tell."""
     return frame.loc[key]

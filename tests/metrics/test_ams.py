@@ -1,4 +1,4 @@
-"""AMS: worked by hand, then the laws that hold for every table."""
+"""AMS: values worked out by hand, then the laws that hold for every table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runner.records import Scoring, TierScoring
 from tests.metrics.tables import SCORING, line, table, trial
 
 LAW = settings(max_examples=15)
-"""A score takes milliseconds, and more when the machine has other work."""
+"""No deadline: a score takes milliseconds, but longer on a busy machine."""
 ROWS = st.lists(
     st.tuples(
         st.sampled_from(["easy", "hard"]),
@@ -30,7 +30,7 @@ ROWS = st.lists(
 
 
 def trials_of(rows: list[tuple[str, float | None, float | None]]) -> pd.DataFrame:
-    """One trial per drawn row, and one of each tier so that AMS exists."""
+    """Draw a table: one trial per drawn row, and one of each tier so that AMS exists."""
     rows = [("easy", 1.0, 0.1), ("hard", 0.0, 0.1), *rows]
     return table(*(trial(f"{tier}-{n}", reward, cost) for n, (tier, reward, cost) in enumerate(rows)))
 
@@ -67,7 +67,7 @@ def test_an_unknown_cost_fits_no_budget_and_is_an_expensive_failure() -> None:
 
 
 def test_a_cost_that_is_a_sum_and_equals_a_budget_fits_it() -> None:
-    """0.10 and 0.20 USD, of two calls or of two attempts, were over a budget and a tau of 0.30."""
+    """Regression: 0.10 + 0.20 USD, from two calls or two attempts, exceeded a budget and a tau of 0.30."""
     tiers = {"easy": TierScoring(budgets=(0.3,), tau=0.3)}
     two = (trial("easy-1", 0.5, 0.1, attempt=1), trial("easy-1", 0.5, 0.2, attempt=2))
     for rule, rows in (("latest_completed", (trial("easy-1", 0.5, 0.1 + 0.2),)), ("pass@2", two)):

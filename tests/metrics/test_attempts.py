@@ -1,4 +1,4 @@
-"""pass@k: its closed form, the choices that the scores are made of, and that both agree."""
+"""pass@k: its closed form, the choices that scores are computed from, and the agreement of both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.metrics.tables import SCORING, line, table, trial
 OUTCOMES = st.lists(
     st.lists(st.one_of(st.none(), st.booleans()), min_size=1, max_size=6), min_size=1, max_size=5
 )
-"""Per task, its attempts: passed, failed, or invalid."""
+"""Attempts of each task: passed, failed, or invalid."""
 LAW = settings(max_examples=15)
 
 
@@ -107,7 +107,7 @@ def test_an_unknown_cost_among_k_makes_the_sum_unknown() -> None:
 
 
 def test_rows_that_share_an_index_label_stay_apart() -> None:
-    """Tables that were put together with `pd.concat` number their rows twice."""
+    """Tables joined with `pd.concat` have duplicate index labels."""
     trials = pd.concat([trials_of([[True, False]]), trials_of([[False, False]]).assign(cell="b")])
     assert line(summary(trials, "pass@2"), "a")["passes"] == 1
     assert line(summary(trials, "pass@2"), "b")["passes"] == 0
@@ -118,7 +118,7 @@ def test_no_valid_trial_at_all_passes_nothing() -> None:
 
 
 def test_choices_beyond_counting_are_refused() -> None:
-    """With an error of no kind that the command line knows, and no row."""
+    """Regression: the error was of a kind that the command line does not know, and named no row."""
     with pytest.raises(TableError, match="pass@9 of 18 attempts") as caught:
         summary(trials_of([[True] * 18]), "pass@9")
     assert len(caught.value.rows) == 18
@@ -128,7 +128,7 @@ def test_choices_beyond_counting_are_refused() -> None:
 def test_another_rule_is_refused_at_the_door_and_by_the_library(rule: str) -> None:
     with pytest.raises(ValidationError):
         Scoring(**{**SCORING.model_dump(), "attempts": rule})
-    with pytest.raises(ValueError, match="no rule for attempts"):
+    with pytest.raises(ValueError, match="not a rule for attempts"):
         select(trials_of([[True]]), rule)
 
 

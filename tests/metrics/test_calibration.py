@@ -1,4 +1,4 @@
-"""Effort scores worked by hand, the laws of eq. 1, and what no calibration can be made of."""
+"""Effort scores worked out by hand, the laws of eq. 1, and tables that cannot be calibrated."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LAW = settings(max_examples=15)
 def seen(
     task: str, reward: float | None, size: int, cell: str = "a", cost: float | None = 0.05
 ) -> dict[str, object]:
-    """One trial whose tokens, turns and interactions rise with `size`."""
+    """Return one trial whose tokens, turns and interactions rise with `size`."""
     return trial(task, reward, cost, cell=cell, tokens=100 * size, turns=size, interactions=2 * size)
 
 
 def graded(tasks: int) -> pd.DataFrame:
-    """Tasks t-00.. of rising effort, each passed by cell a and failed by cell b at 0.01 USD more a task."""
+    """Return trials of tasks t-00.. of rising effort: cell a passes and cell b fails each; costs rise by 0.01 USD."""
     return table(
         *(seen(f"t-{n:02d}", 1.0, n + 1, cost=0.10 + n / 100) for n in range(tasks)),
         *(seen(f"t-{n:02d}", 0.0, n + 1, cell="b", cost=0.20 + n / 100) for n in range(tasks)),
@@ -114,7 +114,7 @@ def test_equal_effort_is_cut_by_name() -> None:
 
 
 def test_the_same_rewards_of_other_cells_are_equal_effort() -> None:
-    """Their sum in another order was more effort by 1e-14, and another tier."""
+    """Regression: the same terms summed in another order gave 1e-14 more effort, and another tier."""
     rewards = [0.56, 0.8, 0.44, 0.04, 0.19, 0.09, 0.33, 0.68, 0.59, 0.66, 0.45, 0.11]
     others = [rewards[n] for n in (3, 7, 0, 10, 11, 8, 4, 5, 1, 2, 6, 9)]
     tasks = {"t-1": others, "t-2": rewards, "t-3": [0.0] * 12}

@@ -1,4 +1,4 @@
-"""Bad input: each rule names its rows, and nothing is guessed; good input passes however it is typed."""
+"""Checks of a table: each rule names the rows at fault and guesses nothing; good input of any dtype passes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.metrics.tables import SCORING, table, trial
 
 
 def good() -> pd.DataFrame:
-    """Five trials, index 10 to 14."""
+    """Return five trials with index 10 to 14."""
     rows = table(
         trial("easy-1"),
         trial("easy-2", 0.5),
@@ -58,20 +58,20 @@ def test_good_trials_pass_and_come_back_typed() -> None:
         ("input_tokens", -1, "input_tokens is negative"),
         ("cost_usd", -0.01, "cost_usd is negative"),
         ("cost_usd", math.inf, "cost_usd is infinite"),
-        ("cost_usd", "twelve", "cost_usd is no number"),
+        ("cost_usd", "twelve", "cost_usd is not a number"),
         ("reward", 1.01, r"reward is outside \[0, 1\]"),
         ("reward", -0.01, r"reward is outside \[0, 1\]"),
         ("passed", 2, "passed is neither true"),
         ("passed", 0.5, "passed is neither true"),
         ("passed", "yes", "passed is neither true"),
-        ("attempt", 1.5, "attempt is no whole number"),
+        ("attempt", 1.5, "attempt is not a whole number"),
         ("attempt", None, "attempt is missing"),
         ("attempt", -1, "attempt is negative"),
-        ("attempt", math.inf, "attempt is no whole number"),
-        ("finished_at", "yesterday", "finished_at is no ISO 8601 time"),
-        ("finished_at", "31/12/2026", "finished_at is no ISO 8601 time"),
-        ("finished_at", 1234, "finished_at is no ISO 8601 time"),
-        ("finished_at", "1234", "finished_at is no ISO 8601 time"),
+        ("attempt", math.inf, "attempt is not a whole number"),
+        ("finished_at", "yesterday", "finished_at is not an ISO 8601 time"),
+        ("finished_at", "31/12/2026", "finished_at is not an ISO 8601 time"),
+        ("finished_at", 1234, "finished_at is not an ISO 8601 time"),
+        ("finished_at", "1234", "finished_at is not an ISO 8601 time"),
     ],
 )
 def test_a_bad_value_is_named_with_its_row(column: str, value: Any, said: str) -> None:
@@ -81,7 +81,7 @@ def test_a_bad_value_is_named_with_its_row(column: str, value: Any, said: str) -
 
 
 def test_times_that_are_bare_numbers_may_be_seconds_or_not_and_are_refused() -> None:
-    with pytest.raises(TableError, match="finished_at is no ISO 8601 time: row 10, 11, 12, 13, 14"):
+    with pytest.raises(TableError, match="finished_at is not an ISO 8601 time: row 10, 11, 12, 13, 14"):
         check(good().assign(finished_at=1_767_225_600))
 
 
@@ -111,7 +111,7 @@ def test_tasks_of_one_name_in_two_datasets_are_two_tasks() -> None:
 
 
 def test_a_task_of_one_tier_is_not_blamed_for_its_namesake_in_another_dataset() -> None:
-    """Both names and both datasets were at fault somewhere, so the row of neither fault was named too."""
+    """Regression: both names and both datasets occur in faults, so a row without a fault was named too."""
     rows = [
         trial("easy-1"), trial("easy-1", cell="b", tier="hard"), trial("easy-2"),
         trial("easy-2", cell="c", dataset="e"), trial("easy-2", cell="d", dataset="e", tier="hard"),
@@ -123,7 +123,7 @@ def test_a_task_of_one_tier_is_not_blamed_for_its_namesake_in_another_dataset() 
 
 @pytest.mark.parametrize("part", ["agent", "model", "budget"])
 def test_a_missing_part_of_a_cell_is_named(part: str) -> None:
-    """An import ended in a traceback, and a cell of nobody was scored."""
+    """Regression: an import ended in a traceback, and a cell without a name was scored."""
     trials = good().assign(agent="x", model="y", budget="z")
     trials.loc[12, part] = None
     with pytest.raises(TableError, match=f"{part} is missing: row 12$"):

@@ -1,4 +1,4 @@
-"""Eq. 2 of AgentMeter, on numbers and on arrays."""
+"""Cost of calls (AgentMeter eq. 2), for numbers and arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's funnel, on observations of cases that nobody had to run."""
+"""The paper's funnel, on invented observations of cases."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_exact_ignores_blanks_and_colours(one: str, other: str, same: bool) -> N
 
 @pytest.mark.parametrize("tau", [0.6, 0.7, 0.8, 0.85, 0.9])
 def test_a_similarity_of_exactly_tau_is_a_fuzzy_match(tau: float) -> None:
-    """It was none for τ = 0.8, the paper's: 1 − 0.8 is a little less than 1/5 to a computer."""
+    """Regression: τ = 0.8, as in the paper, rejected it, since 1 − 0.8 is a little less than 1/5 in floating point."""
     for length in (20, 100, 1000):
         differing = round((1 - tau) * length)
         one, other = (Observation(0, "a" * (length - n) + "b" * n, {}) for n in (0, differing))
@@ -228,7 +228,7 @@ def test_one_case_that_nobody_judged_leaves_the_semantic_score_out() -> None:
 
 
 def test_a_crash_where_the_references_output_varies_is_no_match_and_its_absence_is_undecided() -> None:
-    """A candidate that crashed on an option whose output prints the time had a match of 1 in all that was left."""
+    """Regression: a candidate that crashed where the output prints the time had a match of 1 in the remaining cases."""
     crash = judge_case(REFERENCE, REFERENCE._replace(exit_code=1), PAPER, varying=["output"])
     deed = judge_case(REFERENCE, REFERENCE._replace(changes={}), PAPER, varying=["output"])
     right = judge_case(REFERENCE, REFERENCE._replace(stdout="19:27"), PAPER, varying=["output"])
@@ -321,7 +321,7 @@ def test_similarity_is_symmetric_and_one_for_equal_texts(one: str, other: str) -
 
 
 def test_kappas_error_is_that_of_the_delta_method() -> None:
-    """Checked against a numeric gradient of κ over the four cells of the table."""
+    """The expected interval was checked with a numeric gradient of κ over the four cells of the table."""
     counts = np.array([45.0, 15.0, 10.0, 30.0])
 
     def kappa(cells: np.ndarray) -> float:
@@ -365,7 +365,7 @@ def test_a_bound_on_similarity_changes_no_verdict(one: str, other: str, least: f
 
 
 def test_long_outputs_that_differ_throughout_are_told_apart_soon() -> None:
-    """Without the bound they took 40 s a case at a million characters."""
+    """Without the bound, a case of a million characters took 40 s."""
     one, other = ("".join(Random(seed).choices("abcdefgh", k=80_000)) for seed in (1, 2))
     began = process_time()
     assert judge_case(Observation(0, one, {}), Observation(0, other, {}), PAPER).fuzzy_match is False

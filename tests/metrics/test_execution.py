@@ -1,4 +1,4 @@
-"""Scores of set-up projects on tables small enough to check by hand, and on the paper's own."""
+"""Scores of set-up projects, on tables small enough to check by hand and on the paper's own tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRUTH = (95, 0, 5)
 def project(
     task: str, agent: tuple[int, ...] | None, truth: tuple[int, ...] = TRUTH, **other: Any
 ) -> dict[str, Any]:
-    """A trial that executed tests with these results; None: it only built the project."""
+    """Return a trial that executed tests with these results, or only built the project if they are None."""
     found = deviations(truth, agent or (0, 0, 0))
     numbers = {f"truth_{name}": float(value) for name, value in zip(OUTCOMES, truth, strict=True)}
     ran: dict[str, Any] = {
@@ -39,7 +39,7 @@ def project(
 
 
 def sweep() -> pd.DataFrame:
-    """Cell a: identical, close, far, only built, not built, not run. Cell b: identical once."""
+    """Return trials of cell a: identical, close, far, only built, not built, not run; and of cell b: one identical."""
     return table(
         project("easy-1", TRUTH),
         project("easy-2", (94, 0, 5), cost_usd=0.15),
@@ -187,7 +187,7 @@ def test_accounts_that_are_not_what_was_seen_and_scripts_that_do_not_count() -> 
 
 
 def test_a_sweep_in_which_nobody_delivered_anything() -> None:
-    """Then no verdict has a size of a script, an agent's numbers, or a deviation."""
+    """Without any build, no verdict has a script size, numbers of tests or a deviation."""
     empty: dict[str, Any] = {"built": 0.0, "tests_executed": 0.0, "language": "c", "agent_seconds": 1.0}
     rows = table(trial("easy-1", 0.0, **empty), trial("easy-2", 0.0, **empty))
     assert execution.scored(rows)
@@ -225,7 +225,7 @@ def test_tables_of_something_else_say_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def table_1() -> pd.DataFrame:
-    """The paper's Table 1 as trials of one cell."""
+    """Return the paper's Table 1 as trials of one cell."""
     rows = []
     for of in published("execution_agent_projects").to_dict("records"):
         mark = of["agent_tests"] if of["agent_tests"] in ("+", "-") else ""
@@ -246,7 +246,7 @@ def test_table_1_gives_41_built_33_executed_16_identical(table_1: pd.DataFrame) 
 
 
 def test_table_1_has_29_close_by_passing_tests_and_30_by_all_of_them(table_1: pd.DataFrame) -> None:
-    """The paper says 29; by its own definition, the mean over the three numbers, its table has 25."""
+    """The paper's text has 29; by its own definition, the mean over the three numbers, its table has 25."""
     ran = table_1[table_1["tests_executed"] == 1]
     away = (ran["agent_passed"] - ran["truth_passed"]).abs() / ran["truth_passed"] * 100
     assert (away < CLOSE).sum() == 29
@@ -256,14 +256,14 @@ def test_table_1_has_29_close_by_passing_tests_and_30_by_all_of_them(table_1: pd
 
 
 def test_table_1_by_main_language(table_1: pd.DataFrame) -> None:
-    """As many of each as the authors' launcher lists; the text has all of Java executed, the table all but flink."""
+    """The totals match the authors' launcher. The text has all Java projects executed, the table all but flink."""
     found = execution.by_language(table_1, LATEST).xs("a")
     assert found["planned"].to_dict() == {"P": 11, "J": 9, "JS": 12, "C": 10, "C++": 8}
     assert found["executed"].to_dict() == {"P": 7, "J": 8, "JS": 9, "C": 6, "C++": 3}
 
 
 def test_table_1_s_mean_deviation_of_the_rest(table_1: pd.DataFrame) -> None:
-    """The paper has 15.4 %; nearest is the deviation of all tests together, which is always defined."""
+    """The paper has 15.4 %; the nearest figure is the deviation of all tests together, which is always defined."""
     found = line(execution.distances(table_1), "a")
     assert found["total_deviation"] == pytest.approx(15.6, abs=0.05)
     assert (found["deviation"], found["undefined"]) == (pytest.approx(40.1, abs=0.05), 12)

@@ -1,4 +1,4 @@
-"""Scores and behaviour of NL2Repo-Bench on tables small enough to check by hand, and on the paper's own."""
+"""Scores and behaviour of NL2Repo-Bench, on tables small enough to check by hand and on the paper's own tables."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_correlations_are_of_cells_with_a_model_and_say_who_never_made_such_a_ca
     ],
 )
 def test_table_5_follows_from_tables_6_and_7(tool: str, kind: str, r: float) -> None:
-    """Within 0.01, with DeepSeek-V3.2 at the 27.6 of Table 3, and not at the 22.2 of Table 6."""
+    """The paper's r is met within 0.01 with DeepSeek-V3.2 at 27.6 (Table 3), but not at 22.2 (Table 6)."""
     names = {"DeepSeek-v3.1": "DeepSeek-V3.1", "Deepseek-V3.2": "DeepSeek-V3.2", "Qwen3-T": "Qwen3-thinking"}
     scores = published("nl2repo_main").set_index("model")["pass_rate_percent"] / 100
     calls = published("nl2repo_tools")

@@ -1,4 +1,4 @@
-"""Profiles beside the scores, on tables small enough to work out by hand, and the laws that tie them to the scores."""
+"""Profiles beside the scores: tables small enough to work out by hand, and the laws that tie profiles to scores."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_effort_of_passes_against_failures() -> None:
 
 
 def repeated() -> pd.DataFrame:
-    """Three attempts at two tasks: the first passes both, the second one of them, the third none."""
+    """Return three attempts at two tasks: the first passes both, the second one of them, the third none."""
     passes = {
         ("easy-1", 1): 1,
         ("easy-1", 2): 1,
@@ -157,7 +157,7 @@ def cached(cell: str = "a", model: str = "m", **other: Any) -> dict[str, Any]:
 
 
 UNPRICED = pd.DataFrame(columns=["p_in", "p_out"], dtype=float)
-"""Rates of no model."""
+"""Rates without any model."""
 
 
 def test_what_caches_did() -> None:

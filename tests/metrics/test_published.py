@@ -1,4 +1,4 @@
-"""Published tables must come out of our own definitions, as far as their figures and their roundings go."""
+"""Published tables, recomputed with our own definitions as far as their figures and roundings allow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def published(name: str) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def core30() -> pd.DataFrame:
-    """AgentMeter's Table 2 under our own column names, index cell."""
+    """Return AgentMeter's Table 2 with our column names; index cell."""
     table = published("agentmeter_core30").rename(
         columns={"passed": "passes", "ams": "AMS", "tokens_per_pass_millions": "tokens_per_pass"}
     )
@@ -83,7 +83,7 @@ def test_both_ends_of_the_cost_quality_front_are_winners(core30: pd.DataFrame) -
 
 
 def test_the_excerpt_of_the_validation_keeps_its_best_and_its_three_best() -> None:
-    """Table 4 prints 5 of the 16 cells: its top-1 and top-3 claims can be seen, its correlations cannot."""
+    """Table 4 prints 5 of the 16 cells: its top-1 and top-3 claims can be checked, its correlations cannot."""
     core = pd.Series([0.529, 0.426, 0.444, 0.417, 0.364], index=list("abcde"))
     full = pd.Series([0.453, 0.448, 0.428, 0.397, 0.391], index=list("abcde"))
     found = agreement(core, full)

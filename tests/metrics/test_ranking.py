@@ -1,4 +1,4 @@
-"""Rank agreement against scipy and by hand; winners with their leads; fronts; the same model under several agents."""
+"""Rank agreement against scipy and by hand; winners and their leads; Pareto fronts; one model under several agents."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_cells_of_one_side_and_cells_without_a_score_are_left_out() -> None:
 
 
 def test_infinite_prices_have_ranks_and_no_mean_difference() -> None:
-    """Both infinite was left out of the mean, one infinite made it "no pass"."""
+    """Regression: a cell infinite on both sides was left out of the mean; one infinite side made the mean "no pass"."""
     for other in (-math.inf, -3.0):
         found = agreement(series(-1, -2, -math.inf, -2.5), series(-1, -2.2, other, -2.5))
         assert math.isnan(found.mae)
@@ -110,7 +110,7 @@ def test_equal_scores_have_no_order_to_agree_with() -> None:
 
 @pytest.mark.parametrize("names", ["abcd", "badc", "dcba"])
 def test_the_best_of_equal_scores_was_the_first_by_name(names: str) -> None:
-    """So it was the same on both sides or not, as the cells happened to be called."""
+    """Regression: whether both sides had the same best cells depended on the cells' names."""
     assert agreement(series(2, 2, 1, 0, names=names), series(2, 1, 1.5, 0, names=names)).top1 is False
     assert agreement(series(2, 2, 1, 0, names=names), series(3, 3, 0, 1, names=names)).top1 is True
 
@@ -133,7 +133,7 @@ def cells_of(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def race(*cells: tuple[str, float, float], tasks: int = 30) -> pd.DataFrame:
-    """Cells by name, share of tasks passed, USD a trial."""
+    """Return trials of cells given as name, share of tasks passed, USD per trial."""
     return table(
         *(
             trial(f"{tier}-{n}", float(n < tasks * share), usd, cell=name, tokens=int(usd * 1000))
@@ -164,7 +164,7 @@ def test_winners_runners_up_and_leads_by_hand() -> None:
 
 
 def test_the_same_results_on_other_tasks_are_a_tie() -> None:
-    """Sums of floats in another order gave two cells two scores, and one of them a lead of nothing."""
+    """Regression: sums in another order gave equal cells two scores, and one of them a lead of almost 0."""
     rewards = {"a": (0.3, 0.3, 0.7), "b": (0.7, 0.3, 0.3), "c": (0.1, 0.1, 0.1), "d": (0.0, 0.0, 0.0)}
     trials = table(
         *(trial(f"easy-{n}", of, cell=cell) for cell, own in rewards.items() for n, of in enumerate(own)),
@@ -177,7 +177,7 @@ def test_the_same_results_on_other_tasks_are_a_tie() -> None:
 
 
 def test_the_same_costs_and_rewards_of_other_tasks_are_a_tie_too() -> None:
-    """One of two cells was the cheapest, by a lead of 1e-17 USD."""
+    """Regression: one of two equal cells was the cheapest, by a lead of 1e-17 USD."""
     amounts = {"a": (0.1, 0.2, 0.3), "b": (0.3, 0.2, 0.1)}
     trials = table(
         *(

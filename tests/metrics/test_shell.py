@@ -1,4 +1,4 @@
-"""How a shell script is split into commands, and what an agent is said to do with them."""
+"""Commands of a shell script, and the programs and phases that follow from them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_commands_between_separators_are_as_many(parts: list[str], data: st.Data
     "piece", ["$(", "=(", "$(x(a)", "<<A\n", "<<A ", "(", "$(()", "`'\"", "((", "a(b", "<(", "${", "\\"]
 )
 def test_a_hostile_script_takes_time_linear_in_its_length(piece: str) -> None:
-    """A tenth of a second; were it quadratic, more than a minute."""
+    """This takes a tenth of a second; in quadratic time it would take more than a minute."""
     began = time.process_time()
     list(commands(piece * 100_000))
     assert time.process_time() - began < 20

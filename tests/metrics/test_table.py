@@ -1,4 +1,4 @@
-"""Validity, selection and what is said of a cell, on tables small enough to work out by hand."""
+"""Validity, selection and figures of a cell, on tables small enough to work out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The analyses of CLI-Tool-Bench on tables made by hand, and on what its paper publishes."""
+"""Analyses of CLI-Tool-Bench, on tables made by hand and on the paper's published figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AGENTS = ("OpenHands", "Mini-SWE-Agent")
 
 
 def tool(task: str, score: float = 1.0, **other: Any) -> dict[str, Any]:
-    """A trial whose tool was installed and has one and the same score by all measures."""
+    """Return a trial whose tool was installed and has the same score by every metric."""
     return trial(task, score, language="python", build=1.0, **dict.fromkeys(SCORES, score), **other)
 
 
@@ -29,7 +29,7 @@ def test_a_table_of_another_benchmark_has_no_such_scores() -> None:
 
 
 def test_what_could_not_be_installed_is_worth_nothing_whatever_else_is_said() -> None:
-    """Equation 4; a workspace too large to take out has no score at all."""
+    """Such a trial scores 0 (eq. 4). A workspace that was too large to take out has no score at all."""
     rows = table(tool("easy-1"), tool("easy-2") | {"build": 0.0}, trial("hard-1", 0.0, language="python"))
     found = tool_bench.overall(rows, SCORING)
     assert line(found, "a")[["build", "exec", "fuzzy_match"]].tolist() == pytest.approx([1 / 3] * 3)
@@ -71,7 +71,7 @@ def test_both_intervals_hold_the_mean_and_the_papers_is_as_it_says() -> None:
 
 
 def test_the_published_averages_of_both_frameworks_and_the_bottom_row() -> None:
-    """Table 2, from its per-framework scores."""
+    """The averages of Table 2 follow from its scores per framework."""
     printed = published("cli_tool_bench_overall")
     names = [str(name) for name in printed if name not in ("model", "agent")]
     found = tool_bench.averages(printed[printed["agent"] != "average"], names)
@@ -109,7 +109,7 @@ def test_overhead_is_over_valid_trials_and_says_what_has_no_price() -> None:
 
 
 def test_the_published_runtimes_relative_to_the_reference() -> None:
-    """Table 4: seven models on common repositories, milliseconds."""
+    """Table 4 has seven models on common repositories, in milliseconds."""
     printed = published("cli_tool_bench_runtime")
     models = printed.iloc[1:]
     sides: list[dict[str, Any]] = [
@@ -167,7 +167,7 @@ def test_loess_is_a_weighted_line_at_each_place() -> None:
 
 
 def test_loess_of_points_above_each_other_is_their_mean() -> None:
-    """Every cell has a point on each task, and there may be few tasks."""
+    """Every cell has a point for each task, so many points share an x, and there may be few tasks."""
     assert tool_bench.loess([5, 5, 5], [0, 0.5, 1], [5, 6]).tolist() == [0.5, 0.5]
     assert tool_bench.loess([1, 1, 2, 2], [0, 1, 1, 1], [1, 1.5, 2]) == pytest.approx([0.5, 0.75, 1.0])
     with pytest.raises(ValueError, match="1 points make no curve"):

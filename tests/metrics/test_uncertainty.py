@@ -1,4 +1,4 @@
-"""Intervals: against known values, against the point estimates, and fast enough to be always there."""
+"""Intervals: compared with known values and with the point estimates, and fast enough to be always computed."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_row_order_is_irrelevant() -> None:
 
 
 def test_all_attempts_of_a_task_go_together() -> None:
-    """Three times the same attempts cost three times as much per task and nothing more per pass."""
+    """Three times the same attempts cost three times as much per task, but no more per pass."""
     trials = some_trials()
     thrice = pd.concat([trials.assign(attempt=n) for n in (1, 2, 3)])
     once, more = bootstrap(trials, SCORING), bootstrap(thrice, SCORING)
@@ -180,7 +180,7 @@ def test_the_interval_by_the_name_1645_sd_sqrt_n() -> None:
 
 
 def draws_of(datasets: str = "ddd", **statistics: list[list[float]]) -> Draws:
-    """Given resamples of cells a, b, c; the first row is what was observed."""
+    """Return draws with the given values of cells a, b, c; the first row is the observed one."""
     values = {name: np.array(rows, float) for name, rows in statistics.items()}
     return Draws(
         tuple("abc"[: len(datasets)]),
@@ -285,8 +285,8 @@ def test_of_equal_cells_the_joint_p_errs_in_few_families() -> None:
 
 
 def test_a_cell_of_other_tasks_changes_no_interval_and_has_its_own() -> None:
-    """It was drawn from everybody's tasks: its score was unknown as soon as a resample held none of its own, and the
-    others were resampled among tasks that they never planned.
+    """Regression: all cells were drawn from the tasks of all of them. The score of such a cell was unknown once a
+    resample held none of its own tasks, and the others were resampled among tasks that they never planned.
     """
     rows = [trial(f"{tier}-{n}", float(n % 2)) for tier in ("easy", "hard") for n in range(4)]
     one, odd = table(*rows), table(*rows[1:], trial("easy-9")).assign(cell="odd")
@@ -339,7 +339,7 @@ def test_pairs_are_antisymmetric_and_their_wins_share_the_resamples(seed: int) -
 
 
 def test_of_equal_cells_holm_calls_few_different() -> None:
-    """Six cells of equal skill on the same tasks: 15 pairs, and none should look different after correction."""
+    """Six cells of equal skill on the same tasks make 15 pairs; after correction none should look different."""
     same = pd.concat(
         [some_trials(name, tasks=30, seed=n) for n, name in enumerate("abcdef")], ignore_index=True
     )

@@ -1,4 +1,4 @@
-"""A cost that is not known never helps: bounds of AMS and of prices per pass, and what can then be told apart."""
+"""An unknown cost never helps a cell: bounds of AMS and of prices per pass, and comparisons with such bounds."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MEAN = SCORING.model_copy(update={"attempts": "mean"})
 
 
 def found(trials: pd.DataFrame, rule: str = "mean") -> Any:
-    """What is said of each cell; pandas' own types for its entries are too many to be of use."""
+    """Return the summary of each cell, whose precise types pandas cannot tell."""
     scoring = SCORING.model_copy(update={"attempts": rule})
     return summary(trials, rule).join(ams(tier_scores(trials, scoring), scoring))
 
 
 def cell(name: str, costs: list[float | None], *, passes: int = 5, tasks: int = 10) -> list[dict[str, Any]]:
-    """Tasks of both tiers, of each the first `passes` passed; `costs` are taken in turn."""
+    """Return trials of both tiers; in each the first `passes` pass, and `costs` are taken in turn."""
     return [
         trial(f"{tier}-{n}", float(n < passes), costs[n % len(costs)], cell=name)
         for tier in ("easy", "hard")
@@ -37,7 +37,7 @@ def cell(name: str, costs: list[float | None], *, passes: int = 5, tasks: int = 
 
 
 def test_of_two_cells_with_equal_outcomes_the_one_that_hides_its_costs_had_twice_the_ams() -> None:
-    """Its failures were dear, and nobody knew."""
+    """Regression: its failures were expensive, but their costs were unknown."""
     trials = table(*cell("shown", [9.0]), *cell("hidden", [None]))
     cells = found(trials)
     assert cells.loc["shown", "AMS"] == pytest.approx(0.6 * 0.5 * 0.5)
@@ -51,7 +51,7 @@ def test_of_two_cells_with_equal_outcomes_the_one_that_hides_its_costs_had_twice
 
 
 def test_one_cost_that_is_shown_is_not_enough_to_lead() -> None:
-    """With one known cost there is an AMS again: the least that it can be, which is no more than the other's."""
+    """One known cost is enough for an AMS, but only as a lower bound, at most the other cell's AMS."""
     trials = table(*cell("shown", [0.01]), *cell("hidden", [0.01, *[None] * 9]))
     cells = found(trials)
     assert cells.loc["hidden", "AMS"] < cells.loc["shown", "AMS"] == cells.loc["shown", "AMS_most"]
@@ -122,7 +122,7 @@ def test_an_interval_reaches_from_one_bound_to_the_other() -> None:
 
 
 def test_one_unknown_cost_emptied_usd_per_pass_for_all() -> None:
-    """What is known is the least that it can be."""
+    """The known part of a price is its lower bound."""
     trials = table(*cell("a", [0.1]), *cell("b", [0.2, 0.2, 0.2, 0.2, None]))
     cells = found(trials)
     assert math.isnan(cells.loc["b", "usd_per_pass"])
@@ -175,7 +175,7 @@ def test_a_core_set_is_chosen_with_the_cells_whose_costs_are_known() -> None:
 
 
 def test_every_cell_that_cannot_be_told_apart_from_the_best_is_named() -> None:
-    """A lead over the second was clear, and the third, of greater spread, might have been the best."""
+    """Regression: the lead over the second was clear, while the third, with a wider spread, might have been best."""
     rows = [
         *cell("best", [0.01], passes=9),
         *cell("second", [0.01], passes=4),
