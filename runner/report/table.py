@@ -10,6 +10,7 @@ import pandas as pd
 
 from runner.records import OwnUsage, PlannedRow, TrialRecord, Verdict
 
+_MOMENTS = ("started_at", "finished_at")
 _TYPES = {
     "passed": "boolean",
     "own_finish": "boolean",
@@ -65,25 +66,25 @@ def trials_table(
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason, and why if it is in
     `not_started`. Missing values are NA, never 0. `planned` must not be empty.
     """
-    table = pd.DataFrame([_row(row, records.get(row.key), not_started.get(row.key)) for row in planned])
-    moments = {name: pd.to_datetime(table[name], utc=True) for name in ("started_at", "finished_at")}
-    return table.assign(**moments).astype(_TYPES)
+    return _typed(
+        pd.DataFrame([_row(row, records.get(row.key), not_started.get(row.key)) for row in planned])
+    )
 
 
 def never_run(identity: pd.DataFrame) -> pd.DataFrame:
     """Return rows of `trials_table` for trials without records; `identity` has the fields of `TrialName` and `cell`."""
-    missing: dict[str, Any] = {
-        "scripted": False,
-        "replayed": False,
-        "ran": False,
-        "status": "infra_invalid",
-        "outcome": "not run",
-        "reason": "not run",
-        **dict.fromkeys((*_TYPES, "started_at", "finished_at")),
-    }
-    table = identity.assign(**missing)
-    moments = {name: pd.to_datetime(table[name], utc=True) for name in ("started_at", "finished_at")}
+    return _typed(identity.assign(scripted=False, replayed=False, **_unmeasured("not run", "not run")))
+
+
+def _typed(table: pd.DataFrame) -> pd.DataFrame:
+    moments = {name: pd.to_datetime(table[name], utc=True) for name in _MOMENTS}
     return table.assign(**moments).astype(_TYPES)
+
+
+def _unmeasured(outcome: str, reason: str) -> dict[str, Any]:
+    """Return the columns of a trial without a record."""
+    missing = dict.fromkeys((*_TYPES, *_MOMENTS))
+    return {"ran": False, "status": "infra_invalid", "outcome": outcome, "reason": reason, **missing}
 
 
 def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | None) -> dict[str, Any]:
@@ -92,16 +93,7 @@ def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | Non
         never = f"not run: {not_started}" if not_started else "not run"
         reason = f"refused: {planned.refused}" if planned.refused else never
         outcome = reason if planned.refused else "not run"
-        missing = dict.fromkeys((*_TYPES, "started_at", "finished_at"))
-        return {
-            **identity,
-            "cell": planned.cell,
-            "ran": False,
-            "status": "infra_invalid",
-            "outcome": outcome,
-            "reason": reason,
-            **missing,
-        }
+        return {**identity, "cell": planned.cell, **_unmeasured(outcome, reason)}
     row = {**identity, "cell": planned.cell, **_measured(record)}
     components = record.verdict.components if record.verdict else {}
     named = {f"verifier_{name}" if name in row else name: value for name, value in components.items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.errors import TaskError
+from runner.records.base import first_fault
 from runner.records.cases import Case
 
 _STATED = re.compile(r"\bCLI Tool Name\W*?:[*\s]*`?([^\s`*]+)|\bcommand-line tool `([^`]+)`", re.IGNORECASE)
@@ -70,10 +71,7 @@ def _case(line: str, classes: Collection[str], tool: str | None) -> Case:
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON ({error})") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        what = first["msg"].removeprefix("Value error, ")
-        raise ValueError(f"{where}: {what}" if where else what) from error
+        raise ValueError(first_fault(error)) from error
     if classes and case.command_class not in classes:
         raise ValueError(f"unknown class {case.command_class!r}; task.toml has {', '.join(sorted(classes))}")
     if tool and not names(tool, case.command):

@@ -26,6 +26,7 @@ from pydantic import Field, ValidationError
 from runner.benchmarks.cli_tool_bench.case_file import names, read_cases, stated
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
+from runner.records.base import first_fault
 
 if TYPE_CHECKING:
     from runner.protocols import SandboxProvider
@@ -253,9 +254,7 @@ def _generated(text: bytes, result: ExecResult) -> Generated:
             raise TaskError(f"{where}its generator failed. {_said(result)}")
         return Generated.model_validate(node)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise TaskError(f"its generator yielded {where}: {first['msg']}. {_said(result)}") from error
+        raise TaskError(f"its generator yielded {first_fault(error)}. {_said(result)}") from error
     except (ValueError, RecursionError) as error:
         raise TaskError(f"its generator's output is no JSON ({error}). {_said(result)}") from error
 
