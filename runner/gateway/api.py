@@ -56,6 +56,10 @@ class Api(Protocol):
         """The bytes sent on an open stream while the agent waits."""
 
     @property
+    def streaming(self) -> Json:
+        """Fields with which a request to a provider asks for a stream with token counts."""
+
+    @property
     def shortest(self) -> Json:
         """A minimal valid request."""
 
@@ -70,9 +74,6 @@ class Api(Protocol):
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
         """Call the provider once through litellm and return the complete answer."""
-
-    def streaming(self, body: Json) -> Json:
-        """Return a request to a provider of this API, changed to ask for a stream with token counts."""
 
     def stream(self, request: Json) -> Stream:
         """Return an empty streamed answer to an agent's request, from a provider of this API."""

@@ -179,6 +179,7 @@ class Chat:
     path = "/v1/chat/completions"
     ping = COMMENT
     error = staticmethod(openai_error)
+    streaming: Json = {"stream": True, "stream_options": {"include_usage": True}}
     shortest: Json = {"messages": [{"role": "user", "content": "hello"}]}
 
     def accept(self, body: Json) -> Outbound:
@@ -196,9 +197,6 @@ class Chat:
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
         finished: Json = (await litellm.acompletion(**arguments)).model_dump(mode="json")
         return finished
-
-    def streaming(self, body: Json) -> Json:
-        return body | {"stream": True, "stream_options": {"include_usage": True}}
 
     def stream(self, request: Json) -> ChatStream:
         return ChatStream(with_usage=_asks_usage(request))

@@ -135,6 +135,7 @@ class Messages:
 
     name: Literal["messages"] = "messages"
     path = "/v1/messages"
+    streaming: Json = {"stream": True}
     shortest: Json = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 16}
     ping = encode_event({"type": "ping"}, "ping")
 
@@ -164,9 +165,6 @@ class Messages:
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
         finished: Json = dict(await litellm.anthropic.messages.acreate(**arguments))
         return finished | {"content": [_signed(block) for block in finished.get("content") or ()]}
-
-    def streaming(self, body: Json) -> Json:
-        return body | {"stream": True}
 
     def stream(self, request: Json) -> MessagesStream:  # noqa: ARG002 - chat needs the request
         return MessagesStream()

@@ -143,6 +143,7 @@ class Responses:
     path = "/v1/responses"
     ping = COMMENT
     error = staticmethod(openai_error)
+    streaming: Json = {"stream": True}
     shortest: Json = {"input": "hello"}
 
     def accept(self, body: Json) -> Outbound:
@@ -166,9 +167,6 @@ class Responses:
         output = [_reasoning(item) if item["type"] == "reasoning" else item for item in finished["output"]]
         # The echo of instructions and tools is most of an answer's bytes.
         return finished | {"output": output, "instructions": None, "tools": []}
-
-    def streaming(self, body: Json) -> Json:
-        return body | {"stream": True}
 
     def stream(self, request: Json) -> ResponsesStream:  # noqa: ARG002 - chat needs the request
         return ResponsesStream()

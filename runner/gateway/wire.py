@@ -251,7 +251,7 @@ def install(litellm: ModuleType) -> None:
 
 def _streaming(request: httpx.Request, api: Api) -> httpx.Request:
     """Return the request changed to ask for a stream."""
-    content = json.dumps(api.streaming(json.loads(request.content))).encode()
+    content = json.dumps(json.loads(request.content) | api.streaming).encode()
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     return httpx.Request(
         request.method, request.url, headers=headers, content=content, extensions=request.extensions

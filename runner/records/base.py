@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 TRACEBACK = 8_000
 """Longest traceback on a record, in characters; a longer one loses its beginning."""
@@ -56,6 +56,14 @@ class ErrorInfo(Record):
             phase=phase,
             traceback=_traceback(error) if unexpected else None,
         )
+
+
+def first_fault(error: ValidationError, whole: str = "") -> str:
+    """Return the first fault in a record, as `key: reason`; `whole` stands for the key of the record itself."""
+    fault = error.errors()[0]
+    where = ".".join(map(str, fault["loc"])) or whole
+    reason = fault["msg"].removeprefix("Value error, ")
+    return f"{where}: {reason}" if where else reason
 
 
 def _traceback(error: BaseException) -> str:

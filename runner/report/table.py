@@ -10,6 +10,7 @@ import pandas as pd
 
 from runner.records import OwnUsage, PlannedRow, TrialRecord, Verdict
 
+_MOMENTS = ("started_at", "finished_at")
 _TYPES = {
     "passed": "boolean",
     "own_finish": "boolean",
@@ -66,8 +67,9 @@ def trials_table(
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason, and why if it is in
     `not_started`. Missing values are NA, never 0. `planned` must not be empty.
     """
-    rows = [_row(row, records.get(row.key), not_started.get(row.key)) for row in planned]
-    return _typed(pd.DataFrame(rows))
+    return _typed(
+        pd.DataFrame([_row(row, records.get(row.key), not_started.get(row.key)) for row in planned])
+    )
 
 
 def never_run(identity: pd.DataFrame) -> pd.DataFrame:

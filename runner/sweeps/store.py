@@ -35,6 +35,7 @@ from runner.errors import OutputsError
 from runner.files import no_room, write_atomically
 from runner.locks import exclusive
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
+from runner.records.base import first_fault
 from runner.records.trial_files import JUDGE_LEDGER, LEDGER, RECORD, SENT
 
 _ASIDE = ("earlier", "superseded")
@@ -114,12 +115,10 @@ class Store:
             message = f"Cannot read {path} ({error.strerror}). Mend its permissions: did its trial end?"
             raise OutputsError(message) from error
         except ValidationError as error:
-            fault = error.errors()[0]
-            if fault["type"] in ("json_invalid", "model_type"):
+            if error.errors()[0]["type"] in ("json_invalid", "model_type"):
                 return None
-            where = ".".join(map(str, fault["loc"]))
             raise OutputsError(
-                f"{path} was written by another version of Assay ({where}: {fault['msg']}). Use that version, "
+                f"{path} was written by another version of Assay ({first_fault(error)}). Use that version, "
                 "choose another outputs=DIR, or run its trial anew, and pay for it again, with fresh=true."
             ) from error
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError, model_validator
 from runner.errors import ConfigError
 from runner.files import write_atomically
 from runner.records import PlannedRow, Prices, Record, Scoring
+from runner.records.base import first_fault
 from runner.terminal.suggestions import suggest
 
 NAME = "sweep.json"
@@ -92,11 +93,8 @@ def read(folder: Path) -> SweepFile:
             f"{folder.parent} has no sweep named {folder.name}. {suggest(folder.name, known)}"
         ) from error
     except ValidationError as error:
-        reason = error.errors()[0]
-        where = ".".join(map(str, reason["loc"])) or "the whole"
-        raise ConfigError(
-            f"{path} cannot be read ({where}: {reason['msg']}). Run the sweep again."
-        ) from error
+        fault = first_fault(error, "the whole")
+        raise ConfigError(f"{path} cannot be read ({fault}). Run the sweep again.") from error
 
 
 def write(folder: Path, file: SweepFile) -> None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from runner.errors import ConfigError
 from runner.files import write_atomically
 from runner.records import Record
+from runner.records.base import first_fault
 
 Kind = TypeVar("Kind", bound=Record)
 
@@ -23,9 +24,8 @@ def read_yaml(path: Path, kind: type[Kind], where: str) -> Kind:
     except OSError as error:
         raise ConfigError(f"{where}: {path} cannot be read ({error.strerror}).") from error
     except ValidationError as error:
-        fault = error.errors()[0]
-        at = ".".join(map(str, fault["loc"])) or "the whole"
-        raise ConfigError(f"{where}: {path} is not a {kind.__name__} ({at}: {fault['msg']}).") from error
+        fault = first_fault(error, "the whole")
+        raise ConfigError(f"{where}: {path} is not a {kind.__name__} ({fault}).") from error
     # ValueError: a date that does not exist. RecursionError: endless nesting.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: {path} is not YAML: {' '.join(str(error).split())}") from error

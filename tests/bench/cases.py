@@ -92,17 +92,9 @@ def _against_bare(client: DockerClient, image: Image, cases: Sequence[Case]) -> 
         for case in cases:
             floor = bare(case)
             ways["sequence"].append(_seconds(lambda: (reference.run(case), candidate.run(case))) / floor)  # noqa: B023
-            ways["at once"].append(_seconds(lambda: _pair(reference, candidate, case)) / floor)  # noqa: B023
+            ways["at once"].append(_seconds(lambda: _at_once(reference, candidate, case)) / floor)  # noqa: B023
     for (name, ratios), bound in zip(ways.items(), (1.25, 0.75), strict=True):
         print(f"both sides {name} over two bare runs: {statistics.median(ratios):.2f} (bound {bound})")
-
-
-def _pair(reference: DockerCaseBox, candidate: DockerCaseBox, case: Case) -> None:
-    """Run a case on both sides at the same time."""
-    with ThreadPoolExecutor(1) as other:
-        expected = other.submit(reference.run, case)
-        candidate.run(case)
-        expected.result()
 
 
 def _against_containers(client: DockerClient, image: Image, cases: Sequence[Case]) -> None:
@@ -110,7 +102,7 @@ def _against_containers(client: DockerClient, image: Image, cases: Sequence[Case
         ratios = []
         for case in cases:
             fresh = 2 * _seconds(lambda: _in_a_container(client, image, case))  # noqa: B023
-            ratios.append(fresh / _seconds(lambda: _pair(reference, candidate, case)))  # noqa: B023
+            ratios.append(fresh / _seconds(lambda: _at_once(reference, candidate, case)))  # noqa: B023
     print(
         f"a fresh container for each side over both sides at once: {statistics.median(ratios):.1f} (bound 9)"
     )
@@ -121,7 +113,7 @@ def _by_size(client: DockerClient, images: dict[int, Image], cases: Sequence[Cas
         small, large = (stack.enter_context(_sides(client, images[files])) for files in (SMALL, LARGE))
         ratios = []
         for case in cases:
-            times = [_seconds(lambda: _pair(*sides, case)) for sides in (small, large)]  # noqa: B023
+            times = [_seconds(lambda: _at_once(*sides, case)) for sides in (small, large)]  # noqa: B023
             ratios.append(times[1] / times[0])
     print(f"a repository of {LARGE} files over one of {SMALL}: {statistics.median(ratios):.2f} (bound 1.25)")
 
@@ -162,6 +154,14 @@ def _looked_again(client: DockerClient, image: Image, cases: Sequence[Case]) -> 
     print(
         f"a reference that runs again in every case, over the candidate's cases: {text} (bounds 1.25, 1.25, 0)"
     )
+
+
+def _at_once(reference: DockerCaseBox, candidate: DockerCaseBox, case: Case) -> None:
+    """Run a case on both sides at the same time."""
+    with ThreadPoolExecutor(1) as other:
+        expected = other.submit(reference.run, case)
+        candidate.run(case)
+        expected.result()
 
 
 def _seen(result: CaseResult) -> object:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.errors import TaskError
+from runner.records.base import first_fault
 from runner.records.cases import Case
 
 _NAME = re.compile(r"\bCLI Tool Name\W*?:[*\s]*`?([^\s`*]+)|\bcommand-line tool `([^`]+)`", re.IGNORECASE)
@@ -73,10 +74,7 @@ def _read_case(line: str, classes: Collection[str], tool: str | None) -> Case:
     except json.JSONDecodeError as error:
         raise ValueError(f"it is not JSON ({error})") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        raise ValueError(f"{where}: {message}" if where else message) from error
+        raise ValueError(first_fault(error)) from error
     if classes and case.command_class not in classes:
         raise ValueError(f"unknown class {case.command_class!r}; task.toml has {', '.join(sorted(classes))}")
     if tool and not mentions(case.command, tool):

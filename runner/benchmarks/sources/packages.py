@@ -71,34 +71,23 @@ def lines_of(lock: str) -> list[str]:
     return [line for line in map(str.strip, joined.splitlines()) if line and not line.startswith("#")]
 
 
-def npm_name(text: str) -> str:
-    """Return the name of an npm package, with its scope."""
-    return _matching(_NPM, text, "the name of an npm package")
+def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str], str]:
+    """Return a function that returns texts of this pattern and raises `ValueError` for all others."""
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(f"{text[:200]!r} is not {what}")
+        return text
+
+    return check
 
 
-def npm_version(text: str) -> str:
-    """Return an exact version of an npm package."""
-    return _matching(_NPM_VERSION, text, "an exact version of an npm package")
-
-
-def go_module(text: str) -> str:
-    """Return the path of a Go module."""
-    return _matching(_GO, text, "the path of a Go module")
-
-
-def go_version(text: str) -> str:
-    """Return an exact version of a Go module."""
-    return _matching(_GO_VERSION, text, "an exact version of a Go module, v1.2.3")
-
-
-def debian_file(text: str) -> str:
-    """Return the path of a file in Debian's pool."""
-    return _matching(_POOL, text, "the path of a file in Debian's pool, pool/main/..")
-
-
-def python_module(text: str) -> str:
-    """Return the dotted name of a Python module."""
-    return _matching(_MODULE, text, "the name of a Python module")
+npm_name = _matching(_NPM, "the name of an npm package")
+npm_version = _matching(_NPM_VERSION, "an exact version of an npm package")
+go_module = _matching(_GO, "the path of a Go module")
+go_version = _matching(_GO_VERSION, "an exact version of a Go module, v1.2.3")
+debian_file = _matching(_POOL, "the path of a file in Debian's pool, pool/main/..")
+python_module = _matching(_MODULE, "the name of a Python module")
 
 
 def python_entry(text: str) -> str:
@@ -148,9 +137,3 @@ def _parse(text: str) -> Requirement:
     if parsed.marker and not _MARKER.fullmatch(str(parsed.marker)):
         raise ValueError(f"{text[:200]!r} is not a requirement: its marker is not one line of plain text")
     return parsed
-
-
-def _matching(pattern: re.Pattern[str], text: str, what: str) -> str:
-    if not pattern.fullmatch(text):
-        raise ValueError(f"{text[:200]!r} is not {what}")
-    return text

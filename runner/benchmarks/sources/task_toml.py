@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from runner.errors import TaskError
+from runner.records.base import first_fault
 from runner.sandbox.network import canonical
 
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
@@ -247,10 +248,7 @@ def read_toml(path: Path, kind: type[Kind]) -> Kind:
     try:
         return kind.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        what = first["msg"].removeprefix("Value error, ")
-        raise TaskError(f"{path.name}: {where}: {what}." if where else f"{path.name}: {what}.") from error
+        raise TaskError(f"{path.name}: {first_fault(error)}.") from error
     except (ValueError, RecursionError) as error:  # also impossible numbers and dates, and endless nesting
         raise TaskError(f"{path.name} is not valid TOML ({error}): correct it.") from error
 
