@@ -16,7 +16,7 @@ from typing import Any, Union, get_args, get_origin
 
 import yaml
 
-from runner.cli.moved import present_name
+from runner.cli.former_names import present_name
 from runner.errors import ConfigError
 from runner.resources import CONF, own_conf
 from runner.terminal.suggestions import suggest

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from metrics.cost import call_cost, price_tier
 from runner.errors import ConfigError
 from runner.gateway.api import Json
-from runner.gateway.limits import Stopwatch
+from runner.gateway.call_limits import Stopwatch
 from runner.records import Budget, Model, Prices, Rates, Record, Usage
 
 PER_MILLION = 1e-6

@@ -11,7 +11,7 @@ from runner.records import Model, ModelCall, Record, Usage
 
 if TYPE_CHECKING:
     from runner.gateway.api import Api, Json
-    from runner.gateway.wire import Outlet
+    from runner.gateway.transport import Outlet
 
 
 class Answer(Record):

@@ -27,12 +27,12 @@ from runner.errors import ConfigError
 from runner.files import write_atomically
 from runner.gateway.api import Api, Json
 from runner.gateway.provider import Reply
-from runner.gateway.shapes import RequestError
+from runner.gateway.request_shapes import RequestError
 from runner.records import CELL_SEPARATOR, ErrorInfo, Model, ModelCall, provider_name
 from runner.records.trial_files import LEDGER, SHARED
 
 if TYPE_CHECKING:
-    from runner.gateway.wire import Flight
+    from runner.gateway.transport import Flight
 
 MISMATCH = "CassetteMismatch"
 FORBIDDEN = 403

@@ -26,7 +26,7 @@ from typing import Literal, Self
 
 from runner.errors import GatewayError
 from runner.gateway.addresses import Address, is_public
-from runner.gateway.lookups import Lookups
+from runner.gateway.name_server import Lookups
 from runner.gateway.sockets import GATEWAY_SOCKET, listen
 from runner.records import EgressAttempt, Record
 from runner.sandbox.inside import DNS_SOCKET, EGRESS_SOCKET, GATEWAY_PORT

@@ -16,12 +16,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from runner.gateway.answers import is_crowded
+from runner.gateway.answer_checks import is_crowded
 from runner.gateway.api import Api, Json
 from runner.gateway.call import Answer, Call
-from runner.gateway.chat import Chat
-from runner.gateway.messages import Messages
-from runner.gateway.responses import Responses
+from runner.gateway.chat_api import Chat
+from runner.gateway.messages_api import Messages
+from runner.gateway.responses_api import Responses
 from runner.gateway.session import LARGE_BYTES, Session
 
 CHAT, MESSAGES = Chat(), Messages()

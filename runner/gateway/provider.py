@@ -17,12 +17,12 @@ from typing import cast
 
 import httpx
 
-from runner.gateway.answers import check
+from runner.gateway.answer_checks import check
 from runner.gateway.api import Api, Json
-from runner.gateway.bridge import SENT, lost, note
+from runner.gateway.dropped_parts import SENT, lost, note
 from runner.gateway.heavy_imports import uncollected
 from runner.gateway.scripted import SCRIPT, Script, handler
-from runner.gateway.wire import FLIGHT, Flight, install
+from runner.gateway.transport import FLIGHT, Flight, install
 from runner.records import ErrorInfo, Model, Record
 
 log = logging.getLogger(__name__)

@@ -23,9 +23,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from runner.errors import ConfigError, GatewayError
 from runner.gateway.api import Api, Json
 from runner.gateway.call import Answer
+from runner.gateway.call_limits import Gates
 from runner.gateway.cassette import Cassette
 from runner.gateway.http import APIS, CHAT, application
-from runner.gateway.limits import Gates
 from runner.gateway.provider import Provider, load_litellm, unload_litellm
 from runner.gateway.scripted import Script, load
 from runner.gateway.session import Session, SessionSpec

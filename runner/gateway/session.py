@@ -15,21 +15,21 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from runner.gateway.answers import is_crowded
+from runner.gateway.answer_checks import is_crowded
 from runner.gateway.budget import Hold, Meter, Refusal, pieces
 from runner.gateway.call import Answer, Call
-from runner.gateway.lane import Lane
+from runner.gateway.large_calls import Lane
 from runner.gateway.ledger import Ledger
 from runner.gateway.provider import back_off
-from runner.gateway.shapes import RequestError
-from runner.gateway.wire import Flight, Outlet
+from runner.gateway.request_shapes import RequestError
+from runner.gateway.transport import Flight, Outlet
 from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, Model, ModelCall, Record
 from runner.sandbox.inside import BASE_URL
 
 if TYPE_CHECKING:
     from runner.gateway.api import Api, Json, Outbound
+    from runner.gateway.call_limits import Gate
     from runner.gateway.cassette import Cassette
-    from runner.gateway.limits import Gate
     from runner.gateway.provider import Provider, Reply
 
 log = logging.getLogger(__name__)

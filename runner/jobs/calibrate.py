@@ -18,7 +18,7 @@ from runner.terminal.escaping import width, wrapped
 if TYPE_CHECKING:
     import pandas as pd
 
-    from runner.report.sources import Source
+    from runner.report.trial_sources import Source
 
 
 class Calibrate(Job):
@@ -55,7 +55,7 @@ class Calibrate(Job):
         """
         from metrics.calibration import TIERS, calibrate, effort  # noqa: PLC0415 - brings pandas
         from metrics.table import valid  # noqa: PLC0415
-        from runner.report.sources import read_source  # noqa: PLC0415
+        from runner.report.trial_sources import read_source  # noqa: PLC0415
 
         if not self.inputs:
             raise ConfigError("Which trials? Add inputs=[SWEEP,...]: names, folders, or files of trials.")
@@ -89,7 +89,7 @@ def _joined(sources: Sequence[Source]) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - as above
 
     from metrics.checks import check  # noqa: PLC0415
-    from runner.report.competing import without_bounds  # noqa: PLC0415
+    from runner.report.competition import without_bounds  # noqa: PLC0415
 
     parts = [without_bounds(source.trials.add_prefix(f"{source.name}:", axis=0)) for source in sources]
     trials = pd.concat(parts)  # errors name a row by its source and its number there

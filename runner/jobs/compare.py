@@ -59,7 +59,7 @@ class Compare(Job):
 
     def _side(self, word: str | None, sweep: Sweep) -> Side:
         from runner.report.comparison import Side  # noqa: PLC0415 - as above
-        from runner.report.sources import read_source  # noqa: PLC0415
+        from runner.report.trial_sources import read_source  # noqa: PLC0415
 
         if not word:
             raise ConfigError(

@@ -39,9 +39,9 @@ class CoreSet(Job):
         or tasks, or cells differ in their tasks.
         """
         from metrics.core_set import choose  # noqa: PLC0415 - brings pandas
-        from runner.report.competing import contenders, left_out  # noqa: PLC0415
+        from runner.report.competition import contenders, left_out  # noqa: PLC0415
         from runner.report.rescoring import figures  # noqa: PLC0415
-        from runner.report.sources import labelled, read_source  # noqa: PLC0415
+        from runner.report.trial_sources import labelled, read_source  # noqa: PLC0415
 
         if not self.input:
             raise ConfigError("Chosen from what? Add input=SWEEP: a name, a folder, or a file of trials.")

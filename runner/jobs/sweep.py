@@ -30,7 +30,7 @@ from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import Say, one_line, width, wrapped
 from runner.trials.breaker import Breaker
 from runner.trials.context import TrialContext
-from runner.trials.scratch import scratch_folder
+from runner.trials.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -20,10 +20,10 @@ from metrics.uncertainty import BETTER
 from runner.errors import ConfigError
 from runner.files import write_atomically
 from runner.records import AXES, Record, Scoring
-from runner.report.competing import contenders, left_out
+from runner.report.competition import contenders, left_out
 from runner.report.csv_cells import to_csv
 from runner.report.rescoring import AGREEMENT, agreement_words, figures, labels
-from runner.report.sources import Source, digest, labelled, read_source
+from runner.report.trial_sources import Source, digest, labelled, read_source
 from runner.report.wording import number
 from runner.terminal.escaping import width
 from runner.terminal.suggestions import suggest

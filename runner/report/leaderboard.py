@@ -12,11 +12,9 @@ from metrics.ams import ams, tier_scores
 from metrics.table import other_tasks, summary, valid
 from metrics.uncertainty import FEWEST_TASKS, Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
-from runner.report import verified
-from runner.report.competing import BOUNDS, left_out, without_bounds
-from runner.report.criteria import Winner, not_in_the_running, verdict, winners
-from runner.report.endings import ending_lines, refused
-from runner.report.verdicts import (
+from runner.report import verdict_conditions
+from runner.report.competition import BOUNDS, left_out, without_bounds
+from runner.report.conclusions import (
     ams_text,
     bound_text,
     caveats,
@@ -26,6 +24,8 @@ from runner.report.verdicts import (
     small_tiers,
     what_counts,
 )
+from runner.report.four_criteria import Winner, not_in_the_running, verdict, winners
+from runner.report.trial_endings import ending_lines, refused
 from runner.report.wording import CONTROL, MARKS, model_name, number, passes, short, span, spend, usd
 from runner.terminal.escaping import WIDTH
 from runner.terminal.tables import Column, TableText, paragraph, table
@@ -225,7 +225,7 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
     yield from _listed(
         "Refused tasks", tasks["dataset"] + "/" + tasks["task"] + ": " + tasks["reason"].str[9:]
     )
-    yield from verified.notes(trials, _LISTED)
+    yield from verdict_conditions.notes(trials, _LISTED)
     invalid = trials[trials["ran"] & ~valid(trials)]
     yield from _listed("Invalid trials", invalid["cell"] + " " + invalid["task"] + ": " + invalid["reason"])
 

@@ -16,7 +16,7 @@ from runner.records import TrialRecord
 from runner.report.csv_cells import to_csv
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import leaderboard_text
-from runner.report.sources import labelled, sweep_trials
+from runner.report.trial_sources import labelled, sweep_trials
 from runner.sweeps import sweep_file
 from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import WIDTH, width

@@ -15,9 +15,9 @@ from metrics.ranking import Agreement, agreement
 from metrics.table import select
 from runner.files import write_atomically
 from runner.records import Scoring
-from runner.report.competing import contenders, left_out
+from runner.report.competition import contenders, left_out
 from runner.report.csv_cells import to_csv
-from runner.report.sources import digest, labelled, sweep_trials
+from runner.report.trial_sources import digest, labelled, sweep_trials
 from runner.report.wording import number
 from runner.sweeps import sweep_file
 from runner.sweeps.yaml_files import leaves

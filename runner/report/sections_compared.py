@@ -15,7 +15,7 @@ from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.rescoring import current_ranking
 from runner.report.sections_scores import AGENT, MODEL, about, figure
-from runner.report.sources import digest
+from runner.report.trial_sources import digest
 from runner.report.wording import number
 from runner.terminal.escaping import one_line
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from runner.report.blocks import Column, Section, Table, Value
-from runner.report.endings import STATUSES, endings
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about
+from runner.report.trial_endings import STATUSES, endings
 
 
 def how_trials_ended(found: Findings) -> Section:

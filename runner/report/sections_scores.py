@@ -14,11 +14,8 @@ from metrics.uncertainty import FEWEST_TASKS
 from runner.records import Scoring
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
-from runner.report.competing import left_out
-from runner.report.criteria import not_in_the_running, verdict, winners
-from runner.report.findings import Findings
-from runner.report.leaderboard import lines, rate_span
-from runner.report.verdicts import (
+from runner.report.competition import left_out
+from runner.report.conclusions import (
     ams_text,
     bound_text,
     caveats,
@@ -27,6 +24,9 @@ from runner.report.verdicts import (
     small_tiers,
     what_counts,
 )
+from runner.report.findings import Findings
+from runner.report.four_criteria import not_in_the_running, verdict, winners
+from runner.report.leaderboard import lines, rate_span
 from runner.report.wording import agent_name, model_name, number, passes, short, span, spend, usd
 
 _CLEAR = {"few": "too few tasks"}

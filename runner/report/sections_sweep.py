@@ -11,10 +11,10 @@ import pandas as pd
 from metrics.table import valid
 from runner.records import Prices, PriceTier
 from runner.report.blocks import Block, Column, Section, Table, Text, Value
-from runner.report.endings import refused
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
+from runner.report.trial_endings import refused
 from runner.report.wording import number, short, usd
 
 _DIGEST = 12

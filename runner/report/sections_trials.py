@@ -14,10 +14,10 @@ from metrics.uncertainty import FEWEST_TASKS, pairwise
 from runner.records import Scoring
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
+from runner.report.conclusions import headline, small_tiers
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
-from runner.report.verdicts import headline, small_tiers
 from runner.report.wording import short, usd
 
 

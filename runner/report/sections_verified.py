@@ -8,7 +8,16 @@ from runner.report.blocks import Column, Section, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
-from runner.report.verified import CONDITIONS, DIFFER, LIVE, NO_VERDICT, PROGRAMS, UNKNOWN, has, passes
+from runner.report.verdict_conditions import (
+    CONDITIONS,
+    DIFFER,
+    LIVE,
+    NO_VERDICT,
+    PROGRAMS,
+    UNKNOWN,
+    has,
+    passes,
+)
 
 _LISTED = 200
 """Number of trials listed; `trials.csv` has them all."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.gateway import Gateway
-    from runner.gateway.probing import Probe
+    from runner.gateway.probe import Probe
     from runner.sweeps.plan import PlannedTrial
 
 FOLDER: Final = "preflight"
@@ -105,7 +105,7 @@ def _names(asked: Sequence[Route]) -> str:
 
 
 def _ask(routes: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe]:
-    from runner.gateway.probing import probe  # noqa: PLC0415 - the gateway's libraries load only when a model is used
+    from runner.gateway.probe import probe  # noqa: PLC0415 - the gateway's libraries load only when a model is used
 
     stop = Event()
 

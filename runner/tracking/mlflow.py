@@ -32,7 +32,7 @@ from runner.records import Record
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-    from runner.report.runs import TrackedRun
+    from runner.report.tracked_runs import TrackedRun
 
 PORT = 5000
 """Default port of the user interface (`job.port`)."""
@@ -107,7 +107,7 @@ class MlflowTracker(Record):
         with uncollected():
             from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
 
-            from runner.report.runs import tracked_runs  # noqa: PLC0415 - brings pandas
+            from runner.report.tracked_runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
         store = self._store(sweep.parent)
         # MLflow takes what follows a ? for a query and what follows a % for the number of a character.
@@ -209,7 +209,7 @@ def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -
     from mlflow.entities import Metric, Param  # noqa: PLC0415 - see _log
 
     from runner.report.csv_cells import to_csv  # noqa: PLC0415
-    from runner.report.runs import COLUMNS  # noqa: PLC0415
+    from runner.report.tracked_runs import COLUMNS  # noqa: PLC0415
 
     tags = {**run.tags, "assay.sweep": sweep, "assay.cell": run.identity}
     created = client.create_run(experiment, start_time=run.started, tags=tags, run_name=run.name)

@@ -33,15 +33,15 @@ from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
 from runner.terminal.escaping import one_line
 from runner.trials import workspace
+from runner.trials.agent_driving import Clock, DrivenMachine, Workbench, drive
 from runner.trials.context import TrialContext, TrialRun
-from runner.trials.driving import Clock, DrivenMachine, Workbench, drive
 from runner.trials.outcome import REFUSED, refused_call
 from runner.trials.state import TrialState, make_record
 
 if TYPE_CHECKING:
     from runner.gateway import Session
-    from runner.gateway.asking import Asking
     from runner.gateway.egress import Egress
+    from runner.gateway.judge_calls import Asking
     from runner.protocols import CommandAgent
     from runner.sweeps.plan import PlannedTrial
 
@@ -158,7 +158,7 @@ def _unserved(run: TrialRun) -> ErrorInfo | None:
     call, cell = refused_call(run.state.calls), run.trial.cell
     if call is None or call.error is None or cell.model.backend != "provider":
         return None
-    from runner.gateway.probing import probe  # noqa: PLC0415 - as for sessions: only when a model is used
+    from runner.gateway.probe import probe  # noqa: PLC0415 - as for sessions: only when a model is used
 
     ledger = run.state.folder / PROBE_LEDGER
     own = probe(run.context.gateway, cell.model, cell.agent.api, ledger, run.cancelled)
@@ -223,7 +223,7 @@ def _open_asking(run: TrialRun) -> Asking | None:
     judge = run.trial.cell.dataset.verifier.judge
     if judge is None:
         return None
-    from runner.gateway.asking import Asking  # noqa: PLC0415 - as above
+    from runner.gateway.judge_calls import Asking  # noqa: PLC0415 - as above
 
     asking = Asking(run.context.gateway, judge, run.trial.key, run.state.folder / JUDGE_LEDGER)
     return run.stack.enter_context(asking)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.gateway import Session
-    from runner.gateway.asking import Asking
     from runner.gateway.egress import Egress
+    from runner.gateway.judge_calls import Asking
     from runner.records import (
         ExecResult,
         Image,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 
 from runner.__main__ import main
-from runner.cli import arguments, moved
+from runner.cli import arguments, former_names
 from runner.cli.compose import compose
 from runner.cli.config import build, load, to_yaml
 from runner.errors import ConfigError
@@ -312,7 +313,7 @@ class Nested(Record):
 
 def test_a_class_is_found_by_the_earlier_name_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """Configuration of users names classes, and modules move."""
-    monkeypatch.setattr(moved, "MOVED", {"runner.earlier": "runner.records"})
+    monkeypatch.setattr(former_names, "MOVED", {"runner.earlier": "runner.records"})
     assert build({"_target_": "runner.earlier.Budget"}, "it") == Budget()
 
 
@@ -461,3 +462,12 @@ def test_a_judge_is_part_of_a_trials_key_only_where_its_word_is_the_reward() -> 
     assert digests(JUDGED) == digests("dataset=cli_tool_bench")
     assert digests(JUDGED, semantic) == digests(JUDGED, semantic, dearer)
     assert set(digests(JUDGED, semantic)).isdisjoint(digests(JUDGED, semantic, other))
+
+
+@pytest.mark.parametrize("name", sorted(former_names.MOVED))
+def test_a_former_name_leads_to_something(name: str) -> None:
+    present = former_names.MOVED[name]
+    if present.rpartition(".")[2][0].isupper():
+        arguments.target(present, "conf")
+    else:
+        importlib.import_module(present)

@@ -17,7 +17,7 @@ import httpx
 import litellm
 import pytest
 
-from runner.gateway import Gateway, Session, SessionSpec, limits, provider
+from runner.gateway import Gateway, Session, SessionSpec, call_limits, provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, CallLimits, Model, Prices
 from tests.gateway.conftest import Json
@@ -97,7 +97,7 @@ def test_concurrency_is_kept_over_trials_and_per_provider(trials: Trials, given:
 
 
 def test_a_minute_holds_no_more_calls_than_it_may(trials: Trials, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "WINDOW_SECONDS", 1.0)
+    monkeypatch.setattr(call_limits, "WINDOW_SECONDS", 1.0)
     with FakeUpstream(OK) as upstream:
         _, (session,) = trials(upstream.url, ["openai/x"], requests_per_minute=2)
         began = time.monotonic()
@@ -110,7 +110,7 @@ def test_a_minute_holds_no_more_calls_than_it_may(trials: Trials, monkeypatch: p
 
 def test_a_retry_takes_its_turn_like_any_request(trials: Trials, monkeypatch: pytest.MonkeyPatch) -> None:
     """The provider counts requests, whatever we call them."""
-    monkeypatch.setattr(limits, "WINDOW_SECONDS", 3.0)
+    monkeypatch.setattr(call_limits, "WINDOW_SECONDS", 3.0)
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.05)
     failed = Behaviour(status_code=500)
     with FakeUpstream(failed, failed, OK) as upstream:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from runner.gateway.api import Api
-from runner.gateway.chat import Chat
+from runner.gateway.chat_api import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
-from runner.gateway.messages import Messages
-from runner.gateway.responses import Responses
+from runner.gateway.messages_api import Messages
+from runner.gateway.responses_api import Responses
 from tests.gateway.conftest import Http, Json, Open
 
 LS, PWD = '{"command": "ls"}', '{"command": "pwd"}'

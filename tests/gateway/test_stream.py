@@ -10,7 +10,7 @@ import pytest
 
 from runner.gateway import Session, provider
 from runner.gateway import http as http_module
-from runner.gateway.chat import Chat
+from runner.gateway.chat_api import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, ModelCall, Usage
 from tests.gateway.conftest import Http, Json, Open

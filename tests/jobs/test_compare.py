@@ -13,8 +13,8 @@ from runner.errors import ConfigError
 from runner.records import Scoring
 from runner.report.comparison import Side, compare, write_comparison
 from runner.report.projections import load_trials
-from runner.report.runs import tracked_runs
-from runner.report.sources import read_source
+from runner.report.tracked_runs import tracked_runs
+from runner.report.trial_sources import read_source
 from runner.sweeps.core_sets import CoreSetFile
 from runner.sweeps.yaml_files import read_yaml
 from tests.support.sweeps import AGENTMETER, AGENTS, MODELS, TASKS, Door, finished_sweep, forget, passes

@@ -12,10 +12,10 @@ import yaml
 
 from metrics.errors import TableError
 from runner.errors import ConfigError
-from runner.jobs.importing import read_mapping
-from runner.report.imports import import_trials
+from runner.jobs.import_trials import read_mapping
+from runner.report.foreign_trials import import_trials
 from runner.report.projections import load_trials
-from runner.report.runs import tracked_runs
+from runner.report.tracked_runs import tracked_runs
 from runner.resources import ROOT
 from tests.support.sweeps import AGENTMETER, Door, finished_sweep
 

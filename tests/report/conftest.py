@@ -13,7 +13,7 @@ from runner.records import PlannedRow, Scoring, TrialRecord
 from runner.report.findings import Findings, find
 from runner.report.page import write_report
 from runner.report.projections import what_ran
-from runner.report.table import trials_table
+from runner.report.trials_table import trials_table
 from runner.sweeps.sweep_file import SweepFile
 from tests.report.plans import SCORING, sweep_of_four
 from tests.support.browser import PROGRAMS, browser

@@ -9,7 +9,7 @@ import yaml
 
 from runner.benchmarks.cli_tool_bench.report import scores
 from runner.benchmarks.nl2repo.report import sections as sections_nl2repo
-from runner.cli import moved
+from runner.cli import former_names
 from runner.report import benchmarks
 from runner.report.blocks import Section, Sections, Text
 from runner.report.findings import Findings
@@ -89,7 +89,7 @@ def test_a_sweep_that_does_not_say_its_datasets_is_offered_what_there_is(tmp_pat
 def test_a_class_that_has_moved_since_the_sweep_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moved, "MOVED", {"puzzles.of_old": __name__})
+    monkeypatch.setattr(former_names, "MOVED", {"puzzles.of_old": __name__})
     write_config(tmp_path, "puzzles.of_old.Puzzles")
     assert benchmarks.added_sections(tmp_path) == Puzzles.report_sections()
 

@@ -10,12 +10,12 @@ import pytest
 
 from metrics.uncertainty import bootstrap
 from runner.records import PlannedRow, Scoring, Status, TrialRecord
-from runner.report.criteria import winners
+from runner.report.conclusions import lead_sentence, small_tiers, what_counts
 from runner.report.findings import Findings
+from runner.report.four_criteria import winners
 from runner.report.leaderboard import cell_scores, leaderboard_text
 from runner.report.page import chapters_of, write_report
-from runner.report.table import trials_table
-from runner.report.verdicts import lead_sentence, small_tiers, what_counts
+from runner.report.trials_table import trials_table
 from tests.report.conftest import findings
 from tests.report.plans import SCORING, record, row
 

@@ -7,9 +7,9 @@ import pytest
 
 from metrics.uncertainty import bootstrap
 from runner.records import PlannedRow, TrialRecord
-from runner.report.criteria import Winner, not_in_the_running, verdict, winners
+from runner.report.four_criteria import Winner, not_in_the_running, verdict, winners
 from runner.report.leaderboard import cell_scores
-from runner.report.table import trials_table
+from runner.report.trials_table import trials_table
 from runner.report.wording import number, short, span, usd
 from tests.report.plans import SCORING, TASKS, record, row
 

@@ -9,11 +9,11 @@ import pytest
 from metrics.uncertainty import bootstrap
 from runner.records import PlannedRow, Status, TrialRecord
 from runner.report.blocks import Table
-from runner.report.endings import ending_lines
 from runner.report.leaderboard import cell_scores, leaderboard_text
 from runner.report.page import write_report
 from runner.report.sections_endings import how_trials_ended
-from runner.report.table import trials_table
+from runner.report.trial_endings import ending_lines
+from runner.report.trials_table import trials_table
 from tests.report.conftest import findings
 from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four
 

@@ -18,7 +18,7 @@ from runner.report import leaderboard
 from runner.report.leaderboard import cell_scores
 from runner.report.projections import TABLES, write_projections
 from runner.report.projections import leaderboard as leaderboard_again
-from runner.report.table import trials_table
+from runner.report.trials_table import trials_table
 from runner.report.wording import usd
 from runner.terminal.escaping import WIDTH
 from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep

@@ -26,10 +26,10 @@ from runner.report.findings import Findings
 from runner.report.page import chapters_of
 from runner.report.projections import write_projections
 from runner.report.rescoring import compare_scorings
-from runner.report.runs import tracked_runs
 from runner.report.sections_sweep import what_ran
 from runner.report.sections_trials import attempts, caches, pairs
-from runner.report.sources import read_source
+from runner.report.tracked_runs import tracked_runs
+from runner.report.trial_sources import read_source
 from tests.report.conftest import Report, findings
 from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.report.projections import write_projections
-from runner.report.runs import tracked_runs
+from runner.report.tracked_runs import tracked_runs
 from tests.report.plans import row, sweep_of_four, write_sweep
 from tests.support.records_factory import NOON
 

@@ -10,7 +10,7 @@ import pytest
 
 from runner.records import ErrorInfo, OwnUsage, Retry, Status, Usage, Verdict
 from runner.report.projections import load_trials, what_ran
-from runner.report.table import trials_table
+from runner.report.trials_table import trials_table
 from tests.report.plans import record, row, sweep_of_four, write_sweep
 from tests.support.records_factory import trial_record
 

@@ -11,7 +11,7 @@ from runner.records import ChangedPrograms, ErrorInfo, PlannedRow, TrialRecord, 
 from runner.report import leaderboard
 from runner.report.leaderboard import cell_scores
 from runner.report.projections import write_projections
-from runner.report.table import trials_table
+from runner.report.trials_table import trials_table
 from tests.report.plans import SCORING, TASKS, record, row, write_sweep
 
 ERROR = ErrorInfo(type="VerifierTimeout", message="The tests did not end within 600 s.", phase="verify")

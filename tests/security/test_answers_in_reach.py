@@ -535,7 +535,7 @@ def test_one_task_may_be_refused_to_one_agent_only(tmp_path: Path) -> None:
 
 
 def test_a_result_from_before_the_refusal_does_not_count(tmp_path: Path) -> None:
-    from runner.report.table import trials_table  # noqa: PLC0415 - brings pandas
+    from runner.report.trials_table import trials_table  # noqa: PLC0415 - brings pandas
     from tests.report.plans import record  # noqa: PLC0415
 
     row: PlannedRow = plan_of(tmp_path, shipped("openhands")).trials[0].row()

@@ -15,7 +15,7 @@ import pytest
 from runner.errors import EngineError, SpoiledMachine
 from runner.records import Environment, ExecSpec, SandboxSpec
 from runner.resources import ROOT
-from runner.sandbox.docker import base_image, container, files, reaper, unblock
+from runner.sandbox.docker import base_image, container, container_files, reaper, stuck_containers
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -60,9 +60,9 @@ PLANTS = {
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the waits, so that a failing defence does not hold up the tests, too."""
-    monkeypatch.setattr(files, "SILENCE_SECONDS", 5.0)
-    monkeypatch.setattr(files, "STAT_SECONDS", 5.0)
-    monkeypatch.setattr(unblock, "KILL_SECONDS", 5.0)
+    monkeypatch.setattr(container_files, "SILENCE_SECONDS", 5.0)
+    monkeypatch.setattr(container_files, "STAT_SECONDS", 5.0)
+    monkeypatch.setattr(stuck_containers, "KILL_SECONDS", 5.0)
 
 
 def opened(stack: ExitStack) -> DockerSandbox:
@@ -139,7 +139,7 @@ def test_a_command_that_the_engine_cannot_start_ends_at_its_deadline(
     """The engine then waits in the container with the container locked: `docker kill` hangs."""
     if as_root and os.geteuid():
         pytest.skip("needs root")
-    monkeypatch.setattr(unblock.os, "geteuid", lambda: 0 if as_root else 1000)  # type: ignore[attr-defined]
+    monkeypatch.setattr(stuck_containers.os, "geteuid", lambda: 0 if as_root else 1000)  # type: ignore[attr-defined]
     bash(sandbox, PLANTS["pipe for passwd"])
     began = time.monotonic()
     result = sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=2))
@@ -252,7 +252,7 @@ def test_a_dead_owners_stuck_container_does_not_stop_the_next_command(way: str) 
 
 def test_a_container_that_cannot_be_removed_is_named_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaper, "is_abandoned", lambda labels: labels.get("assay.test") == "left")
-    monkeypatch.setattr(unblock, "remove", lambda *_: False)
+    monkeypatch.setattr(stuck_containers, "remove", lambda *_: False)
     api = connect().api
     left = api.create_container(
         base_image.tag(), ["true"], name="assay-left", labels={"assay.test": "left", reaper.OWNER_PID: "1"}
@@ -269,7 +269,7 @@ def test_a_hung_call_of_an_unused_container_is_the_engines(
     sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No agent has been there, so no agent is blamed."""
-    monkeypatch.setattr(files, "SILENCE_SECONDS", 1e-6)
+    monkeypatch.setattr(container_files, "SILENCE_SECONDS", 1e-6)
     with pytest.raises(EngineError):
         sandbox.get("/usr", tmp_path / "usr.tar")
     sandbox._was_used = True

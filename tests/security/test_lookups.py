@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from runner.gateway import egress as module
 from runner.gateway.egress import Egress
-from runner.gateway.lookups import PAUSE_SECONDS, UNREADABLE, answer
+from runner.gateway.name_server import PAUSE_SECONDS, UNREADABLE, answer
 from runner.records import EgressAttempt
 from runner.sandbox.network import HOST
 

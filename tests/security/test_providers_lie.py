@@ -11,7 +11,7 @@ import zlib
 import httpx
 import pytest
 
-from runner.gateway import Session, answers, provider, wire
+from runner.gateway import Session, answer_checks, provider, transport
 from runner.gateway import http as http_module
 from runner.gateway.fake_stream import error, failed
 from runner.gateway.fake_upstream import body
@@ -171,9 +171,9 @@ BROKEN_STREAMS: dict[str, Lie] = {
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.001)
     monkeypatch.setattr(http_module, "PING_SECONDS", 600.0)
-    monkeypatch.setattr(wire, "ANSWER_BYTES", MOST)
-    monkeypatch.setattr(wire, "ANSWER_SECONDS", 0.3)
-    monkeypatch.setattr(answers, "ANSWER_VALUES", 20_000)
+    monkeypatch.setattr(transport, "ANSWER_BYTES", MOST)
+    monkeypatch.setattr(transport, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(answer_checks, "ANSWER_VALUES", 20_000)
 
 
 def _ask(http: Http, trial: Session, name: str, *, streamed: bool = False) -> httpx.Response:
@@ -295,9 +295,9 @@ def test_a_page_for_an_error_is_cut(session: Open, http: Http, status: str, name
         trial = session(liar.url, id=model)
         answer = _ask(http, trial, name)
     assert answer.status_code == (502 if status.startswith("5") else int(status[:3]))
-    assert len(answer.content) < 3 * wire.ERROR_BYTES
+    assert len(answer.content) < 3 * transport.ERROR_BYTES
     (call,) = trial.calls
-    assert (call.lost, len(call.model_dump_json(include={"error"})) < 3 * wire.ERROR_BYTES) == (0, True)
+    assert (call.lost, len(call.model_dump_json(include={"error"})) < 3 * transport.ERROR_BYTES) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -322,8 +322,8 @@ def test_a_line_of_ten_megabytes_is_read_once(
     session: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of its 600 pieces was appended to a copy of all before it, which stopped all trials for half a minute."""
-    monkeypatch.setattr(wire, "ANSWER_BYTES", 32 * 2**20)
-    monkeypatch.setattr(wire, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(transport, "ANSWER_BYTES", 32 * 2**20)
+    monkeypatch.setattr(transport, "ANSWER_SECONDS", 60.0)
     line = b'data: {"type": "ping", "choices": [], "pad": "' + b"x" * 10_000_000 + b'"}\n\n'
     with lying(lambda api: stream(line, *true_events(api, {}))) as liar:
         trial = session(liar.url, stream="through")

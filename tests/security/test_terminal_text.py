@@ -18,7 +18,7 @@ from runner.agents.bounds import Nop
 from runner.records import Budget, SpendLimits, Task
 from runner.report.csv_cells import cell, read_cell, to_csv
 from runner.report.progress import Progress
-from runner.report.sources import read_table
+from runner.report.trial_sources import read_table
 from runner.sandbox.local import LocalSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell, Settings
 from runner.sweeps.executors.threads import ThreadExecutor

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.benchmarks.nl2repo.dataset import TRUTH, Nl2RepoBench
-from runner.benchmarks.nl2repo.published import read
+from runner.benchmarks.nl2repo.published_folder import read
 from runner.benchmarks.nl2repo.suite import Truth
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
 from runner.benchmarks.sources.task_files import tree_digest

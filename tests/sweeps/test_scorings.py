@@ -11,7 +11,7 @@ import yaml
 
 from runner.report.projections import load_trials
 from runner.report.rescoring import compare_scorings
-from runner.report.runs import tracked_runs
+from runner.report.tracked_runs import tracked_runs
 from tests.report.plans import record, row, write_sweep
 from tests.support.sweeps import AGENTMETER, TASKS, TIERS, Door, finished_sweep, forget
 

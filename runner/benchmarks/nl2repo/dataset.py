@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from runner.benchmarks.nl2repo import published as nl2repo_folder
+from runner.benchmarks.nl2repo import published_folder as nl2repo_folder
 from runner.benchmarks.nl2repo import upstream
-from runner.benchmarks.nl2repo.published import DOCUMENT, Published
+from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.upstream import Source
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
@@ -116,7 +116,7 @@ class Nl2RepoBench(Record):
         self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
     ) -> str:
         """Run upstream's code against its own tests (`runner.jobs.verify_ground_truth`)."""
-        from runner.benchmarks.nl2repo.truth import others, words  # noqa: PLC0415 - only jobs need it
+        from runner.benchmarks.nl2repo.ground_truth import others, words  # noqa: PLC0415 - only jobs need it
 
         if scripts:
             raise ConfigError("job.scripts: hidden suites are verified with upstream's code; leave it out.")
@@ -133,7 +133,7 @@ class Nl2RepoBench(Record):
 
         Raises `TaskError` where there is none, `ConfigError` when something cannot be fetched, and `EngineError`.
         """
-        from runner.benchmarks.nl2repo.truth import ground_truth  # noqa: PLC0415 - as above
+        from runner.benchmarks.nl2repo.ground_truth import ground_truth  # noqa: PLC0415 - as above
 
         source, here = self.source(folder)
         if source.kind == "none":

@@ -127,7 +127,7 @@ class ProjectSetupBench(Record):
         """Run a project's recorded scripts, or those in `scripts`, which become the recorded ones once they have proved
         themselves (`runner.jobs.verify_ground_truth`).
         """
-        from runner.benchmarks.project_setup.truth import outcomes, read_scripts  # noqa: PLC0415 - only a job needs it
+        from runner.benchmarks.project_setup.ground_truth import outcomes, read_scripts  # noqa: PLC0415 - only a job needs it
 
         delivered = read_scripts(scripts or folder / SOLUTION)
         found = outcomes(self.make(folder, None, say), delivered, sandboxes)

@@ -22,7 +22,7 @@ from runner.benchmarks.project_setup.deliverables import (
     Rerun,
     Truth,
 )
-from runner.benchmarks.project_setup.frameworks.lines import MOST
+from runner.benchmarks.project_setup.frameworks.result_lines import MOST
 from runner.benchmarks.project_setup.rerun import rerun, taken_from
 from runner.errors import VerifierError
 from runner.records import Record, Task, Verdict

@@ -22,7 +22,7 @@ from runner.sandbox.cases import launch
 from runner.sandbox.cases.inside.changes import LONGEST_PATH
 from runner.sandbox.cases.inside.serve import SLACK_SECONDS
 from runner.sandbox.cases.lane import Lane, LaneDied
-from runner.sandbox.docker.faults import engine_faults, explanation
+from runner.sandbox.docker.engine_faults import engine_faults, explanation
 
 if TYPE_CHECKING:
     from runner.protocols import CaseBox

@@ -35,8 +35,8 @@ from runner.records import Build, BuildSpec, ErrorInfo, Image
 from runner.sandbox import tar_streams
 from runner.sandbox.command_output import Excess, stopper
 from runner.sandbox.docker import disk_usage as usage
-from runner.sandbox.docker import engine, open_network, unblock
-from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
+from runner.sandbox.docker import engine, open_network, stuck_containers
+from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.images import arguments_of, events_of
 from runner.sandbox.docker.reaper import owner_labels
 from runner.sandbox.limits import MEGABYTE, Limits
@@ -191,7 +191,7 @@ class _Steps:
         """Wait until nothing of the build runs any more. The engine ends a step that nobody follows in its own time."""
         deadline = time.monotonic() + GONE_SECONDS
         while self._running and time.monotonic() < deadline:
-            if unblock.remove(self._api, self._running, GONE_SECONDS):
+            if stuck_containers.remove(self._api, self._running, GONE_SECONDS):
                 return
             time.sleep(LOOK_SECONDS)
         if self._running:

@@ -28,7 +28,7 @@ from runner.errors import BundleError, ConfigError, EngineError
 from runner.records import InstalledBundle
 from runner.sandbox import supervise, tar_streams
 from runner.sandbox.docker import base_image
-from runner.sandbox.docker.faults import CONFLICT
+from runner.sandbox.docker.engine_faults import CONFLICT
 from runner.sandbox.docker.lock_files import checked_lock
 from runner.sandbox.inside import ROOT
 

@@ -25,12 +25,12 @@ from runner.sandbox.docker import (
     launch,
     liveness,
     open_network,
-    unblock,
+    stuck_containers,
 )
 from runner.sandbox.docker import disk_usage as usage
 from runner.sandbox.docker.command_stream import Attached, exit_code, follow
-from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults, explanation
-from runner.sandbox.docker.files import Files
+from runner.sandbox.docker.container_files import Files
+from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults, explanation
 from runner.sandbox.docker.images import ImageConfig, Images
 from runner.sandbox.inside import PRELOADED
 from runner.sandbox.limits import MEGABYTE, Limits
@@ -196,7 +196,7 @@ class DockerSandbox:
             return
         self._counted = self.counted()
         with self._faults("killing a sandbox"):
-            unblock.kill(self._api, self._id)
+            stuck_containers.kill(self._api, self._id)
             self._killed = True
             self._files.mend_users()
             self._files.are_still = True
@@ -277,7 +277,7 @@ class DockerSandbox:
                 yield
         except EngineError as error:
             is_ours = any(words in str(error) for words in HOST_FAULTS)
-            if not self._was_used or is_ours or not unblock.answers(self._api):
+            if not self._was_used or is_ours or not stuck_containers.answers(self._api):
                 raise
             raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
@@ -384,8 +384,8 @@ class DockerSandbox:
                 self._layer and self._layer.excess == "files"
             ):  # else removing it exhausts the engine's open files
                 with suppress(*ENGINE_FAULTS):
-                    unblock.flatten(self._api, self._id)
-            unblock.remove(self._api, self._id)
+                    stuck_containers.flatten(self._api, self._id)
+            stuck_containers.remove(self._api, self._id)
         while self._snapshots:
             snapshot = self._snapshots.pop()
             self._images.forget(snapshot)

@@ -14,7 +14,7 @@ from docker.errors import APIError
 from runner.records import Changes
 from runner.sandbox.command_output import Excess
 from runner.sandbox.docker import engine
-from runner.sandbox.docker.faults import ENGINE_FAULTS, NOT_FOUND
+from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Limits
 
 COUNT_SECONDS = 120.0

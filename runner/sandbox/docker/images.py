@@ -25,8 +25,8 @@ from runner.errors import ImageError
 from runner.protocols import ImageProgress
 from runner.records import Environment, Image
 from runner.sandbox.docker import base_image, engine
+from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.entrypoint import Entrypoint
-from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
 from runner.terminal.escaping import uncoloured
 
 REPOSITORY = "assay-task"

@@ -10,8 +10,8 @@ from docker import APIClient
 from docker.errors import APIError, NotFound
 from requests.exceptions import RequestException
 
-from runner.sandbox.docker import unblock
-from runner.sandbox.docker.files import Files
+from runner.sandbox.docker import stuck_containers
+from runner.sandbox.docker.container_files import Files
 
 KILLED = 137
 """Exit code of a process that SIGKILL ended."""
@@ -55,7 +55,7 @@ def starts(api: APIClient, created: dict[str, Any]) -> bool:
     else:
         return False
     finally:
-        unblock.remove(api, container)
+        stuck_containers.remove(api, container)
 
 
 def _lives_on(container: str, pid: int) -> bool:

@@ -7,10 +7,10 @@ from contextlib import suppress
 from docker.errors import APIError
 
 from runner.errors import ConfigError
-from runner.sandbox.docker import unblock
+from runner.sandbox.docker import stuck_containers
 from runner.sandbox.docker.agent_builds import PULLED
 from runner.sandbox.docker.engine import connect
-from runner.sandbox.docker.faults import engine_faults
+from runner.sandbox.docker.engine_faults import engine_faults
 from runner.sandbox.docker.images import REPOSITORY
 from runner.sandbox.docker.reaper import OWNER_PID
 
@@ -35,7 +35,7 @@ def purge(
             raise ConfigError(f"A runner is at work ({names}). Stop it, then clean again.")
         containers = client.api.containers(all=True, filters={"label": label})
         for container in containers:
-            unblock.remove(client.api, container["Id"])
+            stuck_containers.remove(client.api, container["Id"])
         for network in client.api.networks(filters={"label": label}):
             with suppress(APIError):  # somebody else's container uses it
                 client.api.remove_network(network["Id"])

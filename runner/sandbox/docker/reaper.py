@@ -19,9 +19,9 @@ from typing import Any
 from docker import APIClient
 
 from runner.records import Reaped
-from runner.sandbox.docker import unblock
+from runner.sandbox.docker import stuck_containers
 from runner.sandbox.docker.engine import call
-from runner.sandbox.docker.faults import ENGINE_FAULTS, engine_faults
+from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults
 
 OWNER_PID = "assay.owner_pid"
 OWNER_START = "assay.owner_start"
@@ -66,7 +66,9 @@ def is_abandoned(labels: Mapping[str, str]) -> bool:
 
 
 def reap(
-    api: APIClient, say: Callable[[str], None] = lambda _: None, seconds: float = unblock.REMOVE_SECONDS
+    api: APIClient,
+    say: Callable[[str], None] = lambda _: None,
+    seconds: float = stuck_containers.REMOVE_SECONDS,
 ) -> Reaped:
     """Remove abandoned containers with their anonymous volumes, and abandoned snapshots.
 
@@ -79,7 +81,7 @@ def reap(
     if containers:
         say(f"removing {_number(len(containers))} that a dead run left")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        gone = list(pool.map(lambda found: unblock.remove(api, found["Id"], seconds), containers))
+        gone = list(pool.map(lambda found: stuck_containers.remove(api, found["Id"], seconds), containers))
     for image in images:
         with suppress(*ENGINE_FAULTS):  # another image may depend on it
             call(api, "DELETE", f"/images/{image['Id']}", LIST_SECONDS, force=1)
@@ -95,7 +97,7 @@ def release(api: APIClient) -> None:
     with suppress(*ENGINE_FAULTS), ThreadPoolExecutor(AT_ONCE) as pool:
         for _ in range(RELEASES):
             found = [each["Id"] for each in _containers(api) if _same_owner(each["Labels"], mine)]
-            list(pool.map(lambda container: unblock.remove(api, container, RELEASE_SECONDS), found))
+            list(pool.map(lambda container: stuck_containers.remove(api, container, RELEASE_SECONDS), found))
 
 
 def _containers(api: APIClient) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runner.gateway import Gateway, provider
-from runner.gateway.asking import Asking
 from runner.gateway.fake_upstream import FakeUpstream
+from runner.gateway.judge_calls import Asking
 from tests.benchmarks.cli_tool_bench.test_semantic import YES, a_judge
 
 

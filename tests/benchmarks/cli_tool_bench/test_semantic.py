@@ -22,8 +22,8 @@ from runner.benchmarks.cli_tool_bench.semantic import (
 )
 from runner.errors import ConfigError, JudgeError
 from runner.gateway import Gateway
-from runner.gateway.asking import Asking
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.gateway.judge_calls import Asking
 from runner.records import Judge, Model, Prices, Usage
 from runner.sweeps.store import ledger_spend
 

@@ -15,7 +15,7 @@ from runner.gateway import Gateway
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, Prices, Status, Usage
 from runner.records.trial_files import JUDGE_LEDGER
-from runner.report.table import trials_table
+from runner.report.trials_table import trials_table
 from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.nl2repo.dataset import SOURCE, TRUTH
-from runner.benchmarks.nl2repo.published import Published
+from runner.benchmarks.nl2repo.published_folder import Published
 from runner.benchmarks.nl2repo.suite import Truth
 from runner.benchmarks.nl2repo.upstream import Source
 from runner.resources import ROOT

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.project_setup.deliverables import TRUTH, Outcomes, Rerun, Truth
-from runner.benchmarks.project_setup.jobs.account import LINES, account
 from runner.benchmarks.project_setup.jobs.environment import ACCOUNT, NO_TEST
+from runner.benchmarks.project_setup.jobs.project_account import LINES, account
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import ErrorInfo, Status
 from tests.support.records_factory import trial_record

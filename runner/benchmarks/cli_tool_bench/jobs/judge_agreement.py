@@ -19,7 +19,7 @@ from runner.errors import ConfigError, LabelError
 from runner.files import write_atomically
 from runner.records import Judge
 from runner.sweeps.cells import Job, Settings, Sweep
-from runner.trials.scratch import scratch_folder
+from runner.trials.scratch_folder import scratch_folder
 
 NAME = "judge_agreement"
 WORDS = {True: "equivalent", False: "different"}
@@ -110,7 +110,7 @@ def _rate(
 ) -> tuple[list[Rated], float | None]:
     """Return all labels with their verdicts, and the USD spent on new verdicts."""
     from runner.gateway import Gateway  # noqa: PLC0415 - its libraries take seconds, and help needs none
-    from runner.gateway.asking import Asking  # noqa: PLC0415
+    from runner.gateway.judge_calls import Asking  # noqa: PLC0415
 
     ledger = settings.folder / f"{NAME}.jsonl"
     with (

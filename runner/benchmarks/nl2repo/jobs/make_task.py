@@ -81,7 +81,7 @@ class MakeNl2RepoTask(Job):
 
     def run(self, sweep: Sweep) -> int:
         """Return exit code 0 when the task is complete. Raises `ConfigError` and `EngineError`."""
-        from runner.benchmarks.nl2repo.truth import words  # noqa: PLC0415 - only this job needs it
+        from runner.benchmarks.nl2repo.ground_truth import words  # noqa: PLC0415 - only this job needs it
 
         dataset, sandboxes = _dataset(sweep), sweep.settings.sandbox
         say = partial(print, flush=True)

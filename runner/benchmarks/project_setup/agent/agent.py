@@ -7,12 +7,12 @@ from typing import ClassVar
 from pydantic import ConfigDict, TypeAdapter, field_validator
 
 from runner.agents.in_process import InProcess
-from runner.benchmarks.project_setup.agent.answers import ask_for
 from runner.benchmarks.project_setup.agent.ingredients import Ingredients
+from runner.benchmarks.project_setup.agent.json_answers import ask_for
 from runner.benchmarks.project_setup.agent.loop import Limits, work
 from runner.benchmarks.project_setup.agent.preparation import prepare, refusal
 from runner.benchmarks.project_setup.agent.prompts import single_prompt
-from runner.benchmarks.project_setup.agent.terminal import write_file
+from runner.benchmarks.project_setup.agent.shell_session import write_file
 from runner.benchmarks.project_setup.agent.web import Search
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, WORKSPACE
 from runner.protocols import Bench, Sandbox

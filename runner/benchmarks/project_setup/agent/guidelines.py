@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
-from runner.benchmarks.project_setup.agent.answers import ask_for
+from runner.benchmarks.project_setup.agent.json_answers import ask_for
 from runner.files import write_atomically
 from runner.locks import exclusive
 from runner.records import Record

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
-from runner.benchmarks.project_setup.agent.answers import ask_for
 from runner.benchmarks.project_setup.agent.ingredients import Hint
+from runner.benchmarks.project_setup.agent.json_answers import ask_for
 from runner.benchmarks.project_setup.agent.summary import FENCE, FORMAT, Summary
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Final
 from pygments.lexers import find_lexer_class, find_lexer_class_by_name, get_all_lexers
 from pygments.util import ClassNotFound
 
-from runner.benchmarks.project_setup.agent.tree import Source, head, sources
+from runner.benchmarks.project_setup.agent.project_files import Source, head, sources
 
 MAIN_LANGUAGES: Final = 2
 """Most main languages of a project: the paper chooses its projects by the first two."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, assert_never
 from pydantic import Field
 
 from runner.benchmarks.project_setup.agent import response
-from runner.benchmarks.project_setup.agent.goals import FromScratch, missing, run_from_scratch
+from runner.benchmarks.project_setup.agent.goal_check import FromScratch, missing, run_from_scratch
 from runner.benchmarks.project_setup.agent.prompts import Step, command_prompt, lessons_prompt
 from runner.benchmarks.project_setup.agent.repetition import repetition
 from runner.benchmarks.project_setup.agent.response import Command, Control, Done, Read, Response, Write
+from runner.benchmarks.project_setup.agent.shell_session import CommandReport, Terminal, read_file, write_file
 from runner.benchmarks.project_setup.agent.summary import ends, shortened
-from runner.benchmarks.project_setup.agent.terminal import CommandReport, Terminal, read_file, write_file
 from runner.errors import Stopped
 from runner.records import Record
 

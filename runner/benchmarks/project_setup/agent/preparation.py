@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.benchmarks.project_setup.agent import guidelines
-from runner.benchmarks.project_setup.agent.ci import ci_hints
+from runner.benchmarks.project_setup.agent.ci_scripts import ci_hints
 from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
 from runner.benchmarks.project_setup.agent.languages import languages, main_languages
 from runner.benchmarks.project_setup.agent.web import web_hints

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from runner.benchmarks.project_setup.agent.answers import complaint
+from runner.benchmarks.project_setup.agent.json_answers import complaint
 from runner.records import Record
 
 FORM: Final = '{"thoughts": "why this is the next step", "tool": {"name": "...", "args": {...}}}'

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import AliasChoices, ConfigDict, Field, TypeAdapter
 
-from runner.benchmarks.project_setup.agent.answers import ask_for
+from runner.benchmarks.project_setup.agent.json_answers import ask_for
 from runner.records import Record
 
 if TYPE_CHECKING:

@@ -80,10 +80,10 @@ class HttpSearch(Record):
 
     def find(self, query: str) -> list[Page]:
         """See `Search`."""
-        from runner.benchmarks.project_setup.agent import pages  # noqa: PLC0415 - HTTP and HTML load only where somebody searches
+        from runner.benchmarks.project_setup.agent import web_pages  # noqa: PLC0415 - HTTP and HTML load only where somebody searches
 
         key = self._key
-        answer = pages.answer(
+        answer = web_pages.answer(
             _filled(self.url, quote(query, safe=""), quote(key, safe="")),
             {name: _filled(value, query, key) for name, value in self.headers.items()},
             self.body and {name: _filled(value, query, key) for name, value in self.body.items()},
@@ -91,7 +91,7 @@ class HttpSearch(Record):
         found = self._results(answer.replace(key, "") if key else answer)
         if not self.read_pages:
             return [Page(address=result.address, text=result.text or "") for result in found]
-        read = pages.read([result.address for result in found], private=self.private)
+        read = web_pages.read([result.address for result in found], private=self.private)
         texts = {result.address: result.text for result in found}
         return [
             page if page.text else page.model_copy(update={"text": texts[page.address] or ""})

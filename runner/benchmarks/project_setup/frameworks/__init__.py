@@ -7,8 +7,8 @@
 A run without tests is not a result: no reader returns zero for everything.
 """
 
-from runner.benchmarks.project_setup.frameworks.files import read_file
-from runner.benchmarks.project_setup.frameworks.output import FRAMEWORKS, read_output, read_text
+from runner.benchmarks.project_setup.frameworks.printed_results import FRAMEWORKS, read_output, read_text
 from runner.benchmarks.project_setup.frameworks.programs import FILES, PROGRAMS, counted
+from runner.benchmarks.project_setup.frameworks.result_files import read_file
 
 __all__ = ["FILES", "FRAMEWORKS", "PROGRAMS", "counted", "read_file", "read_output", "read_text"]

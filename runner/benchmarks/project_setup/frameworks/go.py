@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.frameworks.lines import Run
+from runner.benchmarks.project_setup.frameworks.result_lines import Run
 
 _RUN: Final = re.compile(r"=== RUN +(\S+)$")
 _TEST: Final = re.compile(r" *--- (PASS|FAIL|SKIP): (\S+) \(\d+\.\d+s\)$")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.frameworks.lines import Grammar, rest, words
+from runner.benchmarks.project_setup.frameworks.result_lines import Grammar, rest, words
 
 _AUTOMAKE: Final = "PASS|FAIL|XFAIL|XPASS|SKIP|ERROR"
 _AUTOMAKE_FOLD: Final = words(passed="PASS", failed="FAIL,XPASS,ERROR", skipped="SKIP,XFAIL")

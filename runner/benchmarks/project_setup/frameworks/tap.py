@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.frameworks.lines import Run, number
+from runner.benchmarks.project_setup.frameworks.result_lines import Run, number
 
 _VERSION: Final = re.compile(r"TAP version 1[34]$")
 _PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")

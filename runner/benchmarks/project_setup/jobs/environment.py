@@ -97,7 +97,7 @@ def _of_task(sweep: Sweep, cell: Cell, root: Path, name: str) -> Sweep:
 
 def _leave(folder: Path, trial: Path, record: TrialRecord) -> bool:
     """Write the trial's results over those of an earlier run; return whether a test was executed."""
-    from runner.benchmarks.project_setup.jobs.account import account, faults, summary  # noqa: PLC0415 - only with a record
+    from runner.benchmarks.project_setup.jobs.project_account import account, faults, summary  # noqa: PLC0415 - only with a record
     from runner.benchmarks.project_setup.verifier import measured_in  # noqa: PLC0415
 
     measured = measured_in(trial)

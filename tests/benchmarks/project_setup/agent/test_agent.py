@@ -14,7 +14,7 @@ import pytest
 from runner.benchmarks.project_setup.agent import response
 from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
 from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
-from runner.benchmarks.project_setup.agent.goals import missing
+from runner.benchmarks.project_setup.agent.goal_check import missing
 from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
 from runner.benchmarks.project_setup.agent.loop import work
 from runner.benchmarks.project_setup.agent.prompts import Step, command_prompt

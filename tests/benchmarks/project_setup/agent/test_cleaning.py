@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.benchmarks.project_setup.agent.cleaning import WIDTH, clean
+from runner.benchmarks.project_setup.agent.terminal_output import WIDTH, clean
 
 ESCAPES = (
     *(

@@ -18,16 +18,16 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from runner.benchmarks.project_setup.agent import guidelines, pages
+from runner.benchmarks.project_setup.agent import guidelines, web_pages
 from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
-from runner.benchmarks.project_setup.agent.answers import ask_for, parsed
-from runner.benchmarks.project_setup.agent.ci import MOST_CANDIDATES, MOST_FILES, ci_hints, located
+from runner.benchmarks.project_setup.agent.ci_scripts import MOST_CANDIDATES, MOST_FILES, ci_hints, located
 from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
 from runner.benchmarks.project_setup.agent.hints import NOTHING
 from runner.benchmarks.project_setup.agent.ingredients import SearchError
+from runner.benchmarks.project_setup.agent.json_answers import ask_for, parsed
 from runner.benchmarks.project_setup.agent.languages import languages, main_languages
 from runner.benchmarks.project_setup.agent.preparation import prepare, refusal
-from runner.benchmarks.project_setup.agent.tree import sources
+from runner.benchmarks.project_setup.agent.project_files import sources
 from runner.benchmarks.project_setup.agent.web import PAGES, HttpSearch, web_hints
 from runner.cli.config import build
 from runner.errors import Stopped
@@ -153,7 +153,7 @@ def test_only_files_near_the_top_of_a_huge_project_are_visited(
 ) -> None:
     write(project, {"a/deep/x.c": "x", "a/y.py": "x", "z.py": "x", "b/v.py": "x"})
     assert [source.path for source in sources(project)] == ["z.py", "a/y.py", "b/v.py", "a/deep/x.c"]
-    monkeypatch.setattr("runner.benchmarks.project_setup.agent.tree.MOST_ENTRIES", 6)
+    monkeypatch.setattr("runner.benchmarks.project_setup.agent.project_files.MOST_ENTRIES", 6)
     assert [source.path for source in sources(project)] == ["z.py", "a/y.py", "b/v.py"]
 
 
@@ -554,8 +554,8 @@ def test_a_page_without_end_is_cut(site: Site) -> None:
             request.wfile.write(b"more\n" * 1000)
 
     site.pages["/endless"] = endless
-    (page,) = pages.read([f"{site.url}/endless"], private=True)
-    assert len(page.text) == pages.MOST_BYTES
+    (page,) = web_pages.read([f"{site.url}/endless"], private=True)
+    assert len(page.text) == web_pages.MOST_BYTES
 
 
 @pytest.mark.parametrize("path", ["/page", "/search"])
@@ -563,7 +563,7 @@ def test_headers_that_arrive_byte_by_byte_end_at_the_time_limit(
     site: Site, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """Each byte would renew a limit on silence, so the limit is on the whole answer."""
-    monkeypatch.setattr(pages, "SECONDS", 0.5)
+    monkeypatch.setattr(web_pages, "SECONDS", 0.5)
 
     def drip(request: BaseHTTPRequestHandler) -> None:
         request.wfile.write(b"HTTP/1.1 200 OK\r\n")
@@ -575,15 +575,15 @@ def test_headers_that_arrive_byte_by_byte_end_at_the_time_limit(
         with pytest.raises(SearchError, match="did not answer within"):
             site.search().find("x")
     else:
-        (page,) = pages.read([f"{site.url}{path}"], private=True)
+        (page,) = web_pages.read([f"{site.url}{path}"], private=True)
         assert page.missing == "It was not there within 0.5 s."
 
 
 def test_redirections_in_a_circle_are_given_up(site: Site) -> None:
     site.page("/circle", "", status="302", Location="/circle")
-    (page,) = pages.read([f"{site.url}/circle"], private=True)
+    (page,) = web_pages.read([f"{site.url}/circle"], private=True)
     assert page.missing == "It leads on to other addresses more than 5 times."
-    assert len(site.asked) == pages.HOPS + 1
+    assert len(site.asked) == web_pages.HOPS + 1
 
 
 @pytest.mark.parametrize(
@@ -598,13 +598,13 @@ def test_redirections_in_a_circle_are_given_up(site: Site) -> None:
     ],
 )
 def test_pages_in_any_encoding_have_a_text(site: Site, content: bytes, kind: str, text: str) -> None:
-    (page,) = pages.read([site.page("/page", content, kind)], private=True)
+    (page,) = web_pages.read([site.page("/page", content, kind)], private=True)
     assert (page.text, page.missing) == (text, "")
 
 
 def test_html_that_breaks_the_parser_is_a_page_without_text(site: Site) -> None:
     """Version 3.16 of the parser fails at a character that only looks like a digit."""
-    (page,) = pages.read([site.page("/page", "<p>&#\u00b9;")], private=True)
+    (page,) = web_pages.read([site.page("/page", "<p>&#\u00b9;")], private=True)
     assert page.text or page.missing == "Its HTML cannot be read."
 
 
@@ -624,7 +624,7 @@ def test_pages_on_this_machine_and_its_networks_are_refused(site: Site) -> None:
         "ftp://example.org/",
         "http://a\0b/",
     ]
-    for page in pages.read(addresses, private=False):
+    for page in web_pages.read(addresses, private=False):
         assert page.missing, page
         assert not page.text
     assert site.asked == []
@@ -632,17 +632,17 @@ def test_pages_on_this_machine_and_its_networks_are_refused(site: Site) -> None:
 
 def test_a_redirection_is_checked_as_the_first_address_was(site: Site) -> None:
     site.page("/start", "", status="302", Location="ftp://127.0.0.1/secret")
-    (page,) = pages.read([f"{site.url}/start"], private=True)
+    (page,) = web_pages.read([f"{site.url}/start"], private=True)
     assert page.missing == "It is not the address of a web page."
 
 
 def test_a_page_does_not_lead_into_a_private_network(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine's own page stands for one of the public web."""
-    monkeypatch.setattr(pages, "outside", lambda address: str(address) == "127.0.0.1")
-    monkeypatch.setattr(pages, "PORTS", {site.server.server_port})
+    monkeypatch.setattr(web_pages, "outside", lambda address: str(address) == "127.0.0.1")
+    monkeypatch.setattr(web_pages, "PORTS", {site.server.server_port})
     leading = f"http://127.0.0.2:{site.server.server_port}/secret"
     site.page("/start", "", status="302", Location=leading)
-    (page,) = pages.read([f"{site.url}/start"], private=False)
+    (page,) = web_pages.read([f"{site.url}/start"], private=False)
     assert page.missing == "Its host is this machine, or in a private network."
     assert len(site.asked) == 1
 

@@ -11,16 +11,16 @@ from threading import Event
 import pytest
 
 from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
-from runner.benchmarks.project_setup.agent.goals import run_from_scratch
+from runner.benchmarks.project_setup.agent.goal_check import run_from_scratch
 from runner.benchmarks.project_setup.agent.languages import HEAD_BYTES, languages
 from runner.cli.config import build
 from runner.errors import ConfigError, Stopped
 from runner.protocols import Bench
 from runner.records import Status
 from runner.sandbox.docker.engine import connect
-from runner.trials.driving import Workbench
+from runner.trials.agent_driving import Workbench
 from tests.benchmarks.project_setup.agent import test_agent as agents
-from tests.trials import test_driving as driving
+from tests.trials import test_agent_driving as driving
 
 loop, machine, run = agents.loop, agents.machine, driving.run
 

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from runner.benchmarks.project_setup.agent.terminal import CommandReport, Terminal, read_file, write_file
+from runner.benchmarks.project_setup.agent.shell_session import CommandReport, Terminal, read_file, write_file
 from runner.errors import Stopped
 from runner.records import Environment, ExecSpec, SandboxSpec
 from runner.sandbox.docker import base_image

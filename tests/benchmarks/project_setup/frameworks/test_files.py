@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.benchmarks.project_setup.deliverables import Outcomes, Reading
-from runner.benchmarks.project_setup.frameworks import FILES, FRAMEWORKS, PROGRAMS, counted, files, read_file
+from runner.benchmarks.project_setup.frameworks import (
+    FILES,
+    FRAMEWORKS,
+    PROGRAMS,
+    counted,
+    read_file,
+    result_files,
+)
 from tests.benchmarks.project_setup.frameworks.framework_fixtures import FOLDER, WRITTEN, outcomes
 
 CASE = b"<testsuite><testcase name='a'/></testsuite>"
@@ -63,7 +70,7 @@ def test_attacks_on_the_parser_and_truncated_files_give_no_result(data: bytes) -
 
 
 def test_a_file_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LARGEST", len(CASE))
+    monkeypatch.setattr(result_files, "LARGEST", len(CASE))
     assert read_file("surefire", CASE) == Outcomes(passed=1)
     assert read_file("surefire", CASE + b" ") is None
 

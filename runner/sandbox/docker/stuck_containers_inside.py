@@ -1,4 +1,4 @@
-"""Free a container that holds up the engine; see `runner.sandbox.docker.unblock`.
+"""Free a container that holds up the engine; see `runner.sandbox.docker.stuck_containers`.
 
     python3 stuck_inside.py end CONTAINER LAYERS GROUPS    kill its processes, and the engine's own that read its files
     python3 stuck_inside.py flatten FOLDER                 move deeply nested folders to its top

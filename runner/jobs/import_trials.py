@@ -18,7 +18,7 @@ class Import(Job):
     path: Path | None = None
     """CSV, Parquet or JSON file with a row per trial."""
     mapping: Path | None = None
-    """YAML file with the meaning of the columns (`runner.report.imports.Mapping`)."""
+    """YAML file with the meaning of the columns (`runner.report.foreign_trials.Mapping`)."""
     replace: bool = False
     """Whether to replace an import of another file that has this name."""
 
@@ -28,7 +28,7 @@ class Import(Job):
         Raises `ConfigError` if a file is absent, a sweep of that name was run here, or the mapping does not fit, and
         `TableError` for rows that cannot be scored.
         """
-        from runner.report.imports import file_digest, import_trials  # noqa: PLC0415 - brings pandas
+        from runner.report.foreign_trials import file_digest, import_trials  # noqa: PLC0415 - brings pandas
         from runner.report.projections import write_projections  # noqa: PLC0415
 
         if not (self.path and self.mapping):
@@ -62,7 +62,7 @@ class Import(Job):
 def read_mapping(path: Path) -> Any:
     """Return the mapping in a file. Raises `ConfigError` with each fault, its key and the nearest valid key."""
     from runner.cli.config import build  # noqa: PLC0415 - this module is loaded by it
-    from runner.report.imports import Mapping  # noqa: PLC0415 - as above
+    from runner.report.foreign_trials import Mapping  # noqa: PLC0415 - as above
 
     try:
         node = yaml.safe_load(path.read_text())

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from runner.benchmarks.project_setup.agent.terminal import read_file
+from runner.benchmarks.project_setup.agent.shell_session import read_file
 from runner.benchmarks.project_setup.deliverables import (
     DOCKERFILE,
     RESULTS,

@@ -15,7 +15,7 @@ from metrics.errors import TableError
 from runner.errors import ConfigError
 from runner.records import AXES, CELL_SEPARATOR, Scoring, TrialRecord
 from runner.report.csv_cells import read_texts
-from runner.report.table import trials_table
+from runner.report.trials_table import trials_table
 from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import IMPORTED, SweepFile

@@ -13,7 +13,7 @@ from metrics.errors import listed
 from metrics.table import valid
 from metrics.uncertainty import FEWEST_TASKS
 from runner.records import Scoring
-from runner.report.criteria import Winner
+from runner.report.four_criteria import Winner
 from runner.report.wording import number
 
 _EXACT = 1e-9

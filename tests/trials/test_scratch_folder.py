@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.trials.scratch import scratch_folder
+from runner.trials.scratch_folder import scratch_folder
 
 HOLDER = """
 import sys, tempfile
-from runner.trials.scratch import scratch_folder
+from runner.trials.scratch_folder import scratch_folder
 with scratch_folder():
     tempfile.mkstemp()
     print(flush=True)

@@ -180,8 +180,8 @@ class Workbench:
 
     def ask(self, messages: Sequence[dict[str, str]]) -> str:
         """See `protocols.Bench`."""
-        from runner.gateway.asking import reason  # noqa: PLC0415 - its libraries load only when a model is used
         from runner.gateway.http import CHAT  # noqa: PLC0415
+        from runner.gateway.judge_calls import reason  # noqa: PLC0415 - its libraries load only when a model is used
 
         session = self.run.state.session
         if session is None:

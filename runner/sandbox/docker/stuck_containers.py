@@ -19,9 +19,9 @@ from docker.errors import APIError, NotFound
 from docker.types import LogConfig, Mount
 from requests.exceptions import RequestException
 
-from runner.sandbox.docker import base_image, unblock_inside
+from runner.sandbox.docker import base_image, stuck_containers_inside
 from runner.sandbox.docker.engine import call
-from runner.sandbox.docker.faults import CONFLICT, ENGINE_FAULTS, NOT_FOUND
+from runner.sandbox.docker.engine_faults import CONFLICT, ENGINE_FAULTS, NOT_FOUND
 
 KILL_SECONDS = 30.0
 """Longest wait for the engine to kill a container; the engine itself waits 10 s for the container's death."""
@@ -94,7 +94,7 @@ def remove(api: APIClient, container: str, seconds: float = REMOVE_SECONDS) -> b
 def end(api: APIClient, container: str) -> None:
     """Kill the container's processes, and the engine's processes that wait in it, without using the engine."""
     folder = Path(api.info()["DockerRootDir"], "image", "overlay2", "layerdb", "mounts")
-    if os.geteuid() == 0 and unblock_inside.end(container, folder, GROUPS):
+    if os.geteuid() == 0 and stuck_containers_inside.end(container, folder, GROUPS):
         return
     layers = Mount(LAYERS, str(folder), type="bind", read_only=True)
     groups = Mount(SEEN_GROUPS, str(GROUPS), type="bind")
@@ -111,7 +111,7 @@ def flatten(api: APIClient, container: str) -> None:
 
 def _help(api: APIClient, arguments: tuple[str, ...], mounts: list[Mount], **host: Any) -> None:
     """Run `stuck_inside` as root in a container with nothing but these mounts and options."""
-    program = Mount(PROGRAM, str(Path(unblock_inside.__file__)), type="bind", read_only=True)
+    program = Mount(PROGRAM, str(Path(stuck_containers_inside.__file__)), type="bind", read_only=True)
     created = api.create_container(
         base_image.tag(),
         ["python3", "-I", "-S", PROGRAM, *arguments],

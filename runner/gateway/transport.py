@@ -21,7 +21,7 @@ from types import ModuleType
 import aiohttp
 import httpx
 
-from runner.gateway.answers import NotAnAnswer, api_of, check, countable, excerpt, read, with_arguments
+from runner.gateway.answer_checks import NotAnAnswer, api_of, check, countable, excerpt, read, with_arguments
 from runner.gateway.api import Api, Json, Stream
 
 NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Base64Bytes, Field, ValidationError
 
-from runner.benchmarks.project_setup.agent.cleaning import clean
+from runner.benchmarks.project_setup.agent.terminal_output import clean
 from runner.errors import AssayError, Stopped
 from runner.protocols import Machine
 from runner.records import ExecResult, ExecSpec, Record

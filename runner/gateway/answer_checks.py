@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import httpx
 
 from runner.gateway.api import Json, is_count
-from runner.gateway.shapes import DEEPEST, RequestError, anything
+from runner.gateway.request_shapes import DEEPEST, RequestError, anything
 
 EXCERPT_CHARACTERS = 1000
 """Length of the excerpts from false answers in errors and the ledger."""

@@ -14,6 +14,7 @@ MOVED: Mapping[str, str] = {
     "runner.datasets.nl2repo": "runner.benchmarks.nl2repo.dataset",
     "runner.executors.threads": "runner.sweeps.executors.threads",
     "runner.jobs.environment": "runner.benchmarks.project_setup.jobs.environment",
+    "runner.jobs.importing": "runner.jobs.import_trials",
     "runner.jobs.import_cli_tool_bench": "runner.benchmarks.cli_tool_bench.jobs.import_cli_tool_bench",
     "runner.jobs.judge_agreement": "runner.benchmarks.cli_tool_bench.jobs.judge_agreement",
     "runner.jobs.make_nl2repo_task": "runner.benchmarks.nl2repo.jobs.make_task",

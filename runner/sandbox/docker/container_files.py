@@ -19,7 +19,7 @@ from docker.utils import decode_json_header
 from runner.errors import EngineError, WorkspaceTooLarge
 from runner.sandbox import tar_streams
 from runner.sandbox.docker.engine import call, checked, url
-from runner.sandbox.docker.faults import NOT_FOUND
+from runner.sandbox.docker.engine_faults import NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Caps
 
 RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")

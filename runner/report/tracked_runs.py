@@ -14,14 +14,14 @@ import pandas as pd
 
 from metrics.table import valid
 from runner.report.comparison import COMPARISONS, Comparison, current_comparisons
-from runner.report.criteria import not_in_the_running, verdict, winners
-from runner.report.endings import refused
+from runner.report.conclusions import lead_sentence, small_tiers
 from runner.report.findings import Findings, find
+from runner.report.four_criteria import not_in_the_running, verdict, winners
 from runner.report.leaderboard import lines
 from runner.report.projections import REPORT, TABLES, load_trials
 from runner.report.rescoring import current_ranking
-from runner.report.sources import digest
-from runner.report.verdicts import lead_sentence, small_tiers
+from runner.report.trial_endings import refused
+from runner.report.trial_sources import digest
 from runner.report.wording import MARKS, agent_name, model_name
 from runner.sweeps import sweep_file
 from runner.sweeps.store import Store

@@ -8,7 +8,7 @@ from typing import Final
 from runner.benchmarks.project_setup.deliverables import Outcomes, Reading
 from runner.benchmarks.project_setup.frameworks import go, tap
 from runner.benchmarks.project_setup.frameworks.grammars import GRAMMARS
-from runner.benchmarks.project_setup.frameworks.lines import Reader, lines_of
+from runner.benchmarks.project_setup.frameworks.result_lines import Reader, lines_of
 
 READERS: Final[Mapping[str, Reader]] = {**GRAMMARS, "go": go.read, "tap": tap.read}
 FRAMEWORKS: Final = frozenset(READERS)

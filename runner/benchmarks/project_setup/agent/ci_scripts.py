@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
-from runner.benchmarks.project_setup.agent.answers import ask_for
 from runner.benchmarks.project_setup.agent.hints import MOST_CHARACTERS, hints
+from runner.benchmarks.project_setup.agent.json_answers import ask_for
+from runner.benchmarks.project_setup.agent.project_files import Source, head, sources
 from runner.benchmarks.project_setup.agent.summary import FENCE
-from runner.benchmarks.project_setup.agent.tree import Source, head, sources
 
 if TYPE_CHECKING:
     from pathlib import Path

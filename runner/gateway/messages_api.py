@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Literal
 
-import runner.gateway.shapes as sh
+import runner.gateway.request_shapes as sh
 from runner.gateway.api import (
     Json,
     Outbound,

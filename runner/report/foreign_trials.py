@@ -17,8 +17,8 @@ from runner import __version__
 from runner.errors import ConfigError
 from runner.files import write_atomically
 from runner.records import Record, Scoring
-from runner.report.sources import MISSING, cells_of, read_table
-from runner.report.table import never_run
+from runner.report.trial_sources import MISSING, cells_of, read_table
+from runner.report.trials_table import never_run
 from runner.sweeps import sweep_file
 from runner.sweeps.sweep_file import IMPORTED, Imported, SweepFile
 from runner.terminal.suggestions import suggest

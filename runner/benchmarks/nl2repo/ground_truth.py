@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from runner.benchmarks.nl2repo import published
+from runner.benchmarks.nl2repo import published_folder
 from runner.benchmarks.nl2repo.suite import Suite, Truth
 from runner.benchmarks.nl2repo.suite_results import Reported, passed, summary
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
@@ -44,7 +44,7 @@ def ground_truth(
     if free := sorted(passed(nothing, found[0])):
         raise TaskError(
             f"{len(free)} tests pass in an empty workspace, such as {free[0]}: they would be given away. Name another "
-            f"version in source.yaml, or leave them out of {published.COMMANDS}."
+            f"version in source.yaml, or leave them out of {published_folder.COMMANDS}."
         )
     return _truth(run, found[0], suite.commands, digest)
 

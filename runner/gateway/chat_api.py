@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Literal
 
-import runner.gateway.shapes as sh
+import runner.gateway.request_shapes as sh
 from runner.gateway.api import (
     COMMENT,
     Json,
