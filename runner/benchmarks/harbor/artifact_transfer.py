@@ -26,15 +26,15 @@ def save_published(sandbox: Sandbox, folder: Path) -> bool:
     By the rules of artifacts, only files, folders and links between them are saved.
     """
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        taken = Path(place, PUBLISHED_TAR)
+        fetched = Path(place, PUBLISHED_TAR)
         try:
-            if not sandbox.get(PUBLISHED, taken):
+            if not sandbox.get(PUBLISHED, fetched):
                 return True
         except FileNotFoundError:
             return True
         except WorkspaceTooLarge:
             return False
-        return not carry(taken, PUBLISHED, folder / PUBLISHED_TAR, lambda _: None)
+        return not carry(fetched, PUBLISHED, folder / PUBLISHED_TAR, lambda _: None)
 
 
 def carry_artifacts(task: Task, sandbox: Sandbox, judge: Sandbox, into: Path) -> tuple[str, ...]:

@@ -47,16 +47,16 @@ Present = Callable[[], frozenset[str] | None]
 
 
 def carry(
-    taken: Path,
+    source: Path,
     at: str,
     into: Path,
     fetch: Fetch | None,
     present: Present = frozenset,
     only: AbstractSet[str] | None = None,
 ) -> tuple[str, ...]:
-    """Write to the tar `into` what may travel of the tar `taken`; return the absolute paths that were left out.
+    """Write to the tar `into` what may travel of the tar `source`; return the absolute paths that were left out.
 
-    `taken` holds the path `at` of the agent's machine. `into` is to be unpacked at the root: elsewhere the engine
+    `source` holds the path `at` of the agent's machine. `into` is to be unpacked at the root: elsewhere the engine
     refuses links that lead above the folder. Without `fetch` the target is a machine of the same image, where links
     mean the same; then all links travel except those into folders of the verifier or the kernel. With `only`, no other
     files and links travel.
@@ -65,13 +65,13 @@ def carry(
     with ExitStack() as stack:
         target = stack.enter_context(tarfile.open(into, "w", format=tarfile.GNU_FORMAT))
         packing = _Packing(target, stack, fetch, present)
-        packing.add(_Tree(stack.enter_context(tarfile.open(taken)), at), only)
+        packing.add(_Tree(stack.enter_context(tarfile.open(source)), at), only)
         return tuple(dict.fromkeys(packing.left_out))
 
 
-def paths_of(taken: Path, at: str) -> frozenset[str]:
+def paths_of(source: Path, at: str) -> frozenset[str]:
     """Return the absolute paths of the entries of a tar that holds the path `at`."""
-    with tarfile.open(taken) as archive:
+    with tarfile.open(source) as archive:
         return frozenset(_Tree(archive, normpath(f"/{at.strip('/')}")).entries)
 
 

@@ -59,11 +59,11 @@ def _lay(
     """Carry the wanted paths that lie in these parts of the agent's machine."""
     left_out: list[str] = []
     with tempfile.TemporaryDirectory(dir=into) as folder:
-        taken, carried = Path(folder, "taken.tar"), Path(folder, "carried.tar")
+        fetched, carried = Path(folder, "fetched.tar"), Path(folder, "carried.tar")
         for part in parts:
             with suppress(FileNotFoundError):  # it lies on a mount, or its name is not text
-                sandbox.get(part, taken)
-                left_out += carry(taken, part, carried, None, only=wanted)
+                sandbox.get(part, fetched)
+                left_out += carry(fetched, part, carried, None, only=wanted)
                 judge.put(carried, "/")
     return left_out
 

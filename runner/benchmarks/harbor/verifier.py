@@ -46,7 +46,7 @@ from runner.sandbox.inside import proxied
 from runner.sandbox.network import allowed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from runner.protocols import Sandbox, SandboxProvider, Submission
     from runner.records import Changes, Environment, Image, Task
@@ -78,7 +78,7 @@ BLAME = (
 
 
 class HarborVerifier(Record):
-    """Runs `/tests/test.sh` and reads `/logs/verifier/reward.json` (first) or `reward.txt`."""
+    """Verifier that runs `/tests/test.sh` and reads `/logs/verifier/reward.json` or, without one, `reward.txt`."""
 
     reward_key: str = "reward"
     """Key of `reward.json` that is the reward if there are several."""
@@ -93,10 +93,10 @@ class HarborVerifier(Record):
 
     def collect(self, submission: Submission) -> tuple[str, ...]:
         """Save what the agent published in `/logs/artifacts`. See `protocols.CollectingVerifier`."""
-        published = PUBLISHED in submission.task.open_dirs
-        if not published or save_published(submission.sandbox, submission.folder):
-            return ()
-        return ("artifacts_not_kept",)
+        has_folder = PUBLISHED in submission.task.open_dirs
+        if has_folder and not save_published(submission.sandbox, submission.folder):
+            return ("artifacts_not_kept",)
+        return ()
 
     def verify(self, submission: Submission) -> Verdict:
         """See `protocols.Verifier`."""
@@ -114,7 +114,7 @@ class HarborVerifier(Record):
                 left_out = carry_artifacts(task, submission.sandbox, judge, folder)
             except WorkspaceTooLarge as error:
                 return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
-            verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, folder, "separate")
+            verdict = self._judge(submission, judge, hosts, "separate")
         if not left_out:
             return verdict
         return verdict.model_copy(
@@ -124,11 +124,10 @@ class HarborVerifier(Record):
     def _shared(self, submission: Submission) -> Verdict:
         task, sandbox, sandboxes = submission.task, submission.sandbox, submission.sandboxes
         hosts = allowed(sandboxes, _environment(task))
-        commands = _test_commands(task, proxy=bool(hosts))
         changes = sandbox.changes()
         try:
             with _open_judge(task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task)) as judge:
-                verdict = self._judge(commands, judge, submission.folder, "shared")
+                verdict = self._judge(submission, judge, hosts, "shared")
         except ImageError as error:  # the agent left a machine that cannot even start
             verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
         verdict = _with_programs(verdict, changes, sandbox, submission.folder)
@@ -146,7 +145,7 @@ class HarborVerifier(Record):
         with _open_judge(task, submission.sandbox.image, sandboxes, hosts) as judge:
             try:
                 left_out = overlay_work(changes, submission.sandbox, judge, folder)
-                verdict = self._judge(_test_commands(task, proxy=bool(hosts)), judge, folder, "pristine")
+                verdict = self._judge(submission, judge, hosts, "pristine")
             except (VerifierError, WorkspaceTooLarge) as error:
                 left_out = ()
                 verdict = Verdict(reward=0.0, mode="pristine", error=ErrorInfo.of(error, "verify"))
@@ -164,12 +163,15 @@ class HarborVerifier(Record):
                 reward=0.0, mode="live", error=_error("VerifierError", message), flags=(NO_VERDICT,)
             )
         else:
-            verdict = self._judge(_test_commands(submission.task), sandbox, folder, "live")
+            verdict = self._judge(submission, sandbox, None, "live")
         return _with_programs(verdict, changes, sandbox, folder)
 
-    def _judge(self, commands: Sequence[ExecSpec], judge: Sandbox, into: Path, mode: Mode) -> Verdict:
-        """Run the tests, end all processes, and read the reward."""
-        *before, test = commands
+    def _judge(
+        self, submission: Submission, judge: Sandbox, hosts: tuple[str, ...] | None, mode: Mode
+    ) -> Verdict:
+        """Run the tests, end all processes, and read the reward. `hosts` are those of `_open_judge`."""
+        into = submission.folder
+        *before, test = _test_commands(submission.task, proxy=bool(hosts))
         for command in before:
             judge.exec(command)
         result = judge.exec(test)
@@ -254,7 +256,7 @@ def _open_judge(
 
 
 def _lesser_user(task: Task) -> str | None:
-    """Return the user of the agent or of the tests that is not root, to run the ENTRYPOINT of the agent's machine.
+    """Return the user for the ENTRYPOINT of the agent's machine: the agent's or the tests' user that is not root.
 
     The ENTRYPOINT may be, or load, what the agent has written. As the image's user it could do more than the tests.
     """
@@ -262,7 +264,7 @@ def _lesser_user(task: Task) -> str | None:
     return next((user for user in users if user not in (None, "root", "0")), None)
 
 
-def _test_commands(task: Task, *, proxy: bool = False) -> tuple[ExecSpec, ...]:
+def _test_commands(task: Task, *, proxy: bool) -> tuple[ExecSpec, ...]:
     """Return the commands for the judge's sandbox; the last one runs `test.sh`.
 
     Its output is streamed to this machine, where it is capped, and is not written to a file in the sandbox. If the

@@ -113,7 +113,7 @@ class EnvironmentTable(NetworkTable):
         if self.tpu:
             return f"[{where}] asks for a TPU, and sandboxes here have none: run it elsewhere."
         if self.mcp_servers:
-            return f"[{where}] lists mcp_servers, which agents are not told about here: run it elsewhere."
+            return f"[{where}] lists mcp_servers, which agents cannot use here: run it elsewhere."
         return None
 
 
