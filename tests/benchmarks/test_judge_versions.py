@@ -73,7 +73,7 @@ def test_judge_of_hidden_suites() -> None:
 
 def test_judge_of_projects_to_set_up() -> None:
     found = digest_of(SETUP_JUDGE)
-    assert found == "7954ddffbe03209e53b4c3d50ec7e4405a258c544fac495a4533544951aeb864", QUESTION.format(found)
+    assert found == "20291f7b4c1d7e4c02c6f97b6bf8cd09bba8c913fb89f2387478470d2824e63b", QUESTION.format(found)
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_an_empty_workspace_passes_none(place: Path) -> None:
 
 
 def test_a_truth_belongs_to_the_present_source_commands_and_image(place: Path, tmp_path: Path) -> None:
-    """A changed `tasks/nl2repo/image/` is noticed. A truth repeats the commands, so folders are not needed."""
+    """A changed `tasks/nl2repo/image/` is noticed. Truths hold the authors' commands; their folders are not needed."""
     truth = Truth.model_validate_json((place / TRUTH).read_bytes())
     dataset = suite_dataset(tmp_path, tmp_path, sources=SOURCES)
     source, _ = dataset.source(place)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -47,12 +49,7 @@ def scores(found: Findings) -> Section:
             Column("whole", "Pass@1: tasks whose tests all pass, of the tasks planned"),
             *(Column(name.partition(" ")[2]) for name in names),
         ]
-        rows = [
-            [*about(cell, found), figure(values[at]["score"], ".1%"),
-             Value(f"{values[at]['whole']:g}/{values[at]['tasks']}", float(values[at]["whole"])),
-             *(figure(values[at][name], ".1%") for name in names)]
-            for at, cell in lines(found.cells).items()
-        ]  # fmt: skip
+        rows = [[*about(cell, found), *_rates(values[at], names)] for at, cell in lines(found.cells).items()]
         blocks.append(Table(f"Pass rate by {stratum} ({caption} of the paper)", [AGENT, MODEL, *heads], rows))
     return Section("suites", "Hidden suites: pass rates", blocks)
 
@@ -131,9 +128,7 @@ def revealed(found: Findings) -> Section | None:
     own = own[own["dataset"].str.removesuffix(REVEALED).isin({name.removesuffix(REVEALED) for name in names})]
     rows = [
         [*about(cell, found), Value("document and tests" if str(cell["dataset"]).endswith(REVEALED) else "document"),
-         figure(values[at]["score"], ".1%"),
-         Value(f"{values[at]['whole']:g}/{values[at]['tasks']}", float(values[at]["whole"])),
-         *(figure(values[at][tier], ".1%") for tier in tiers)]
+         *_rates(values[at], tiers)]
         for at, cell in lines(own.sort_values(["agent", "model", "budget", "dataset"])).items()
     ]  # fmt: skip
     columns = [
@@ -149,6 +144,12 @@ def revealed(found: Findings) -> Section | None:
         "Hidden suites: tests revealed",
         [Table("Document alone, and with the tests", columns, rows)],
     )
+
+
+def _rates(row: Mapping[str, Any], strata: Sequence[str]) -> list[Value]:
+    """Return the score, the number of whole tasks, and the score of each stratum."""
+    whole = Value(f"{row['whole']:g}/{row['tasks']}", float(row["whole"]))
+    return [figure(row["score"], ".1%"), whole, *(figure(row[name], ".1%") for name in strata)]
 
 
 def _strata(table: pd.DataFrame, stratum: str) -> list[str]:

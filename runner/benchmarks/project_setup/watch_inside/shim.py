@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PLACE = Path(__file__).parent
-GIVEN = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"} or dict(os.environ)
-"""Environment of the program. Each name is prefixed with `+` for the runtime's interpreter, so that no variable affects
+IMAGE_ENV = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"} or dict(os.environ)
+"""Environment for programs. Each name is prefixed with `+` for the runtime's interpreter, so that no variable affects
 the interpreter itself; another interpreter gets the variables unchanged."""
 WATCHED = "ASSAY_WATCHED"
 LIMITS = (
@@ -35,14 +35,14 @@ LIMITS = (
 def main(name: str, *arguments: str) -> int:
     """Return the exit code of the program; 127 if there is none, as in a shell."""
     own = str(PLACE / "bin")
-    folders = [folder for folder in GIVEN.get("PATH", os.defpath).split(":") if folder != own]
+    folders = [folder for folder in IMAGE_ENV.get("PATH", os.defpath).split(":") if folder != own]
     program = name if "/" in name else find(name, folders)
     if program is None or not Path(program).exists():
         print(f"{name}: command not found", file=sys.stderr)
         return 127
-    env = {**reporting_env(GIVEN, by_name=True), "PATH": ":".join(folders), WATCHED: "1"}
+    env = {**reporting_env(IMAGE_ENV, by_name=True), "PATH": ":".join(folders), WATCHED: "1"}
     env.pop("BASH_ENV", None)
-    if WATCHED in GIVEN:
+    if WATCHED in IMAGE_ENV:
         os.execve(program, [name, *arguments], env)  # noqa: S606 - the program that was called
     umask = os.umask(0)
     request = {

@@ -45,7 +45,7 @@ from runner.benchmarks.project_setup.watch_inside.programs import (
     readable,
 )
 from runner.benchmarks.project_setup.watch_inside.sessions import Session
-from runner.benchmarks.project_setup.watch_inside.shim import GIVEN, reporting_env
+from runner.benchmarks.project_setup.watch_inside.shim import IMAGE_ENV, reporting_env
 
 PLACE = Path(__file__).parent
 PR_SET_DUMPABLE = 4
@@ -135,7 +135,7 @@ class Watcher:
         """Sessions of pytest that have not ended."""
         self._reporting = threading.Lock()
         """Held during each report: the script may end while a workspace is still being searched."""
-        self._folders = GIVEN.get("PATH", os.defpath).split(":")
+        self._folders = IMAGE_ENV.get("PATH", os.defpath).split(":")
 
     def run(self) -> None:
         """Run the script to its end or its time limit."""
@@ -143,7 +143,7 @@ class Watcher:
         _import_nothing_more()
         printed = Printed(0, SCRIPT_TAIL)
         reading, writing = os.pipe()
-        shell = shutil.which("bash", path=GIVEN.get("PATH", os.defpath)) or "/bin/sh"
+        shell = shutil.which("bash", path=IMAGE_ENV.get("PATH", os.defpath)) or "/bin/sh"
         if not Path(shell).exists():
             os._exit(NO_SHELL)
         child = subprocess.Popen(
@@ -195,7 +195,7 @@ class Watcher:
         threading.Thread(target=self._hear, args=(listener,), daemon=True).start()
 
     def _env(self) -> dict[str, str]:
-        env = reporting_env(GIVEN)
+        env = reporting_env(IMAGE_ENV)
         env["PATH"] = f"{PLACE}/bin:{env.get('PATH', os.defpath)}"
         env["BASH_ENV"] = f"{PLACE}/functions"
         env["TOX_TESTENV_PASSENV"] = "PYTHONPATH"
