@@ -66,6 +66,14 @@ def check_prompt(prompt: str, tool: str) -> None:
     raise TaskError(f"instruction.md {defect}: correct it, or set dataset.check_names=false.")
 
 
+def first_defect(error: ValidationError) -> str:
+    """Return the first defect that pydantic found, with its key."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
 def _read_case(line: str, classes: Collection[str], tool: str | None) -> Case:
     """Read one line. Raises `ValueError`."""
     try:
@@ -73,10 +81,7 @@ def _read_case(line: str, classes: Collection[str], tool: str | None) -> Case:
     except json.JSONDecodeError as error:
         raise ValueError(f"it is not JSON ({error})") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        raise ValueError(f"{where}: {message}" if where else message) from error
+        raise ValueError(first_defect(error)) from error
     if classes and case.command_class not in classes:
         raise ValueError(f"unknown class {case.command_class!r}; task.toml has {', '.join(sorted(classes))}")
     if tool and not mentions(case.command, tool):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from runner.benchmarks.cli_tool_bench.case_file import find_names, mentions, read_cases
+from runner.benchmarks.cli_tool_bench.case_file import find_names, first_defect, mentions, read_cases
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
 
@@ -258,9 +258,7 @@ def _read_output(text: bytes, result: ExecResult) -> Generated:
             raise TaskError(f"{where}its generator failed. {_quote(result)}")
         return Generated.model_validate(node)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise TaskError(f"its generator yielded {where}: {first['msg']}. {_quote(result)}") from error
+        raise TaskError(f"its generator yielded {first_defect(error)}. {_quote(result)}") from error
     except (ValueError, RecursionError) as error:
         raise TaskError(f"its generator's output is not JSON ({error}). {_quote(result)}") from error
 
