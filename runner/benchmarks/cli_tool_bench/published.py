@@ -37,6 +37,8 @@ CHECKOUT = "/authors"
 OUTPUT = "/tmp/generated.json"  # noqa: S108 - a path in the sandbox
 LANGUAGES = {"python": "python", "node": "javascript", "golang": "go"}
 """The authors' image -> language."""
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+"""`owner/repository`."""
 CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
 INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
 """Script of an installation: folder below the workspace, command."""
@@ -110,11 +112,9 @@ class Generator(Record):
             raise ConfigError(
                 f"job.root: {self.root} is not a checkout of CLI-Tool-Bench: {error}."
             ) from error
-        found = [path.parent.relative_to(base / "repo").as_posix() for path in base.glob("repo/*/*/start.py")]
-        names = sorted({*listed, *found})
-        if wrong := [
-            name for name in names if not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", name)
-        ]:
+        scripts = base.glob("repo/*/*/start.py")
+        names = sorted({*listed, *(path.parent.relative_to(base / "repo").as_posix() for path in scripts)})
+        if wrong := [name for name in names if not NAME.fullmatch(name)]:
             raise ConfigError(f"job.root: full_name.txt: {wrong[0]!r} is not OWNER/REPOSITORY.")
         return names
 
@@ -168,7 +168,7 @@ class Generator(Record):
                 sandbox.kill()
                 try:
                     sandbox.get(OUTPUT, packed)
-                    text = _read_only_file(packed)
+                    text = _read_first_file(packed)
                 except (FileNotFoundError, WorkspaceTooLarge) as error:
                     raise TaskError(f"its generator left nothing readable. {_quote(result)}") from error
         return _read_output(text, result), _quote(result)
@@ -291,8 +291,8 @@ def _script(command: str) -> str:
     return words[-1] if words[1:-1] == ["-c"] else command
 
 
-def _read_only_file(packed: Path) -> bytes:
-    """Return the first file of an archive. Raises `FileNotFoundError`."""
+def _read_first_file(packed: Path) -> bytes:
+    """Return the content of the first file of an archive. Raises `FileNotFoundError` if there is none."""
     with tarfile.open(packed) as archive:
         for member in archive:
             if member.isreg() and (stream := archive.extractfile(member)):

@@ -90,19 +90,23 @@ class JudgeAgreement(Job):
             lines += ["", *(f"{name or '(no class)'}: n = {len(some)}, "
                             f"{_kappa(agreement(some, self.confidence), self.confidence)}"
                             for name, some in classes.items())]  # fmt: skip
-        apart = [str(one.label.row) for one in rated if one.label.equivalent is not one.verdict.equivalent]
-        return "\n".join([*lines, "", f"They disagree in rows: {', '.join(apart) or 'none'}."])
+        rows = ", ".join(str(label.row) for label, _ in _disagreements(rated))
+        return "\n".join([*lines, "", f"They disagree in rows: {rows or 'none'}."])
 
 
-def agreement(rated: Iterable[Rated], confidence: float) -> Kappa:
+def agreement(rated: Sequence[Rated], confidence: float) -> Kappa:
     """Return Cohen's κ of judge and people."""
-    pairs = [(one.verdict.equivalent, one.label.equivalent) for one in rated]
-    return cohens_kappa([ours for ours, _ in pairs], [theirs for _, theirs in pairs], confidence)
+    judge, people = [one.verdict.equivalent for one in rated], [one.label.equivalent for one in rated]
+    return cohens_kappa(judge, people, confidence)
 
 
 def confusion(rated: Iterable[Rated]) -> Counter[tuple[bool, bool]]:
     """Count the pairs by (label is equivalent, verdict is equivalent)."""
     return Counter((one.label.equivalent, one.verdict.equivalent) for one in rated)
+
+
+def _disagreements(rated: Iterable[Rated]) -> list[Rated]:
+    return [one for one in rated if one.label.equivalent is not one.verdict.equivalent]
 
 
 def _rate(
@@ -164,8 +168,7 @@ def _details(rated: Sequence[Rated], judge: Judge, confidence: float) -> dict[st
                 "label": WORDS[label.equivalent],
                 "reason": verdict.reason,
             }
-            for label, verdict in rated
-            if label.equivalent is not verdict.equivalent
+            for label, verdict in _disagreements(rated)
         ],
     }
 
