@@ -13,7 +13,7 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import ApiName, Model, ModelCall
 from runner.sweeps import preflight
 from runner.sweeps.preflight import Route
-from tests.gateway.conftest import CANARY, PRICES
+from tests.gateway.conftest import CANARY, PRICES, canary  # noqa: F401 - a fixture
 
 REFUSED = Behaviour(status_code=401, message=f"No such key:\x1b[2J {CANARY}")
 
