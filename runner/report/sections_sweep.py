@@ -15,7 +15,7 @@ from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
 from runner.report.trial_endings import refused
-from runner.report.wording import number, short, usd
+from runner.report.wording import short, usd
 
 _DIGEST = 12
 """Number of characters of a digest on the page; `lock.json` has them all."""
@@ -41,9 +41,9 @@ def coverage(found: Findings) -> Section:
     counts = kinds.groupby([found.trials["cell"], kinds]).size().to_dict()
     rows = [
         [*about(cell, found), Value(f"{cell['valid']}/{cell['planned']}", float(cell["valid"])),
-         figure(cell["coverage"], ".0%"), _count(cell["trials"]),
-         *(_count(counts.get((name, kind), 0)) for kind in ("valid", "spoiled", "not run", "refused")),
-         _count(cell["unpriced"])]
+         figure(cell["coverage"], ".0%"), figure(cell["trials"], ".0f"),
+         *(figure(counts.get((name, kind), 0), ".0f") for kind in ("valid", "spoiled", "not run", "refused")),
+         figure(cell["unpriced"], ".0f")]
         for name, cell in lines(found.cells).items()
     ]  # fmt: skip
     return Section("coverage", "Coverage", [Table("Trials planned, and what became of them", columns, rows)])
@@ -185,7 +185,3 @@ def _texts(texts: Sequence[Any]) -> list[Value]:
 
 def _moment(value: Any) -> str:
     return "-" if pd.isna(value) else f"{value:%Y-%m-%d %H:%M} UTC"
-
-
-def _count(value: float) -> Value:
-    return Value(number(float(value), ".0f"), float(value))

@@ -14,8 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ConfigDict
-
 from runner.records import PlannedRow, Record, Task
 from runner.sweeps.cells import Cell, dataset_key
 
@@ -28,8 +26,6 @@ SEMANTICS = 1
 
 class PlannedTrial(Record):
     """One (cell, task, attempt) with its key."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     key: str
     cell: Cell
@@ -103,8 +99,6 @@ class PlannedTrial(Record):
 
 class Plan(Record):
     """Every trial of a sweep, and those that are left to do."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     trials: tuple[PlannedTrial, ...]
     """All planned trials: the denominator of every figure."""

@@ -11,7 +11,7 @@ import pytest
 
 from runner import __version__
 from runner.cli import arguments
-from runner.cli import help as usage
+from runner.cli import help as cli_help
 from runner.errors import ConfigError
 from runner.resources import CONF, ROOT, own_conf
 
@@ -121,14 +121,14 @@ def test_options_where_the_user_is_come_first_and_are_marked_in_help(own: Path) 
     assert arguments.options("model")["glm"] == own / "model/glm.yaml"
     assert arguments.options("model")["gpt"] == CONF / "model/gpt.yaml"
     for words in (["--help"], ["--help", "model"]):
-        page = " ".join((usage.answer(words) or "").split())
+        page = " ".join((cli_help.answer(words) or "").split())
         assert "A model of mine. (your own)" in page
         assert "Another glm. (your own)" in page
         assert page.count("(your own)") == 2
-    file = usage.answer(["--help", "model=mine"]) or ""
+    file = cli_help.answer(["--help", "model=mine"]) or ""
     assert file.startswith("# conf/model/mine.yaml (your own)\n")
     assert "stream" in file.splitlines()[-1], "keys of the class that it inherits from a shipped option"
-    assert usage.complete("assay model=mine") == ["mine"]
+    assert cli_help.complete("assay model=mine") == ["mine"]
     assert arguments.check(["model=mine", "model.params.temperature=1"])[0] == "model=mine"
     with pytest.raises(ConfigError, match="Did you mean 'mine'"):
         arguments.check(["model=mien"])
@@ -137,14 +137,14 @@ def test_options_where_the_user_is_come_first_and_are_marked_in_help(own: Path) 
 def test_the_shipped_folder_is_nobodys_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CONF.parent)
     assert own_conf() is None
-    assert "(your own)" not in (usage.answer(["--help"]) or "")
+    assert "(your own)" not in (cli_help.answer(["--help"]) or "")
 
 
 @pytest.mark.parametrize("words", [["--help"], ["agent=oracle"]])
 def test_the_conf_of_another_program_is_refused(own: Path, words: list[str]) -> None:
     (own / "config.yaml").write_text("db: mysql\n")
     with pytest.raises(ConfigError, match=r"conf/config\.yaml cannot stay"):
-        arguments.check(words) if usage.answer(words) is None else None
+        arguments.check(words) if cli_help.answer(words) is None else None
 
 
 @pytest.mark.parametrize("content", [b"env: [\n", "name: \u00fc".encode("latin-1")])
@@ -156,15 +156,15 @@ def test_a_broken_yaml_file_is_named(tmp_path: Path, content: bytes) -> None:
 
 
 def test_help_names_every_option_with_its_summary() -> None:
-    page = " ".join((usage.answer(["--help"]) or "").split())
+    page = " ".join((cli_help.answer(["--help"]) or "").split())
     for _, option, file in (one for one in OPTIONS if one[0] != "agent_model"):  # which nobody chooses
-        assert f"{option} " in page and usage.summary(file) in page  # noqa: PT018 - one fact
+        assert f"{option} " in page and cli_help.summary(file) in page  # noqa: PT018 - one fact
     assert all(f"{key}=" in page for key in arguments.scalars())
 
 
 @pytest.mark.parametrize(("group", "option", "file"), OPTIONS)
 def test_every_option_begins_with_what_it_is(group: str, option: str, file: Path) -> None:
-    text = usage.summary(file)
+    text = cli_help.summary(file)
     assert len(text) > 10, f"{group}={option} lacks a first comment line"
     assert text.endswith("."), f"{group}={option}: help shows one line, and this one goes on"
 
@@ -174,10 +174,10 @@ def test_help_was_wider_than_the_terminal(columns: int, monkeypatch: pytest.Monk
     """114 lines of it wrapped in the middle of words at 80 columns. Commands are broken as a shell takes them."""
     monkeypatch.setenv("COLUMNS", str(columns))
     for words in (["--help"], ["--help", "agent"], ["--help", "job"]):
-        page = usage.answer(words) or ""
+        page = cli_help.answer(words) or ""
         assert max(map(len, page.splitlines())) <= columns
-    page = (usage.answer(["--help"]) or "").replace(" \\\n   ", "")
-    assert all(f"python -m runner {words}".rstrip() in page for words in usage.EXAMPLES)
+    page = (cli_help.answer(["--help"]) or "").replace(" \\\n   ", "")
+    assert all(f"python -m runner {words}".rstrip() in page for words in cli_help.EXAMPLES)
 
 
 def test_help_piped_to_head_ends_quietly() -> None:
@@ -196,14 +196,14 @@ def test_help_piped_to_head_ends_quietly() -> None:
 
 
 def test_help_on_a_group_and_on_an_option() -> None:
-    assert "budget=tight" in (usage.answer(["--help", "budget"]) or "")
-    assert "wall_seconds: 300" in (usage.answer(["budget=tight", "-h"]) or "")
-    assert usage.answer(["--help", "attempts"]) == "attempts=1                 independent trials per task"
-    assert "AGENT_MODEL.yaml" in (usage.answer(["--help", "agent_model"]) or ""), (
+    assert "budget=tight" in (cli_help.answer(["--help", "budget"]) or "")
+    assert "wall_seconds: 300" in (cli_help.answer(["budget=tight", "-h"]) or "")
+    assert cli_help.answer(["--help", "attempts"]) == "attempts=1                 independent trials per task"
+    assert "AGENT_MODEL.yaml" in (cli_help.answer(["--help", "agent_model"]) or ""), (
         "a group that nobody chooses"
     )
     with pytest.raises(ConfigError, match="Did you mean 'budget'"):
-        usage.answer(["--help", "budgets"])
+        cli_help.answer(["--help", "budgets"])
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_help_on_a_group_and_on_an_option() -> None:
 )
 def test_help_names_keys_that_a_file_does_not_spell(option: str, keys: str) -> None:
     """Nobody could find `model.stream` there."""
-    last = (usage.answer(["--help", option]) or "").splitlines()[-1]
+    last = (cli_help.answer(["--help", option]) or "").splitlines()[-1]
     assert last.startswith("# It also takes ")
     assert keys in last
     assert " says what they are." in last
@@ -232,7 +232,7 @@ def test_help_names_keys_that_a_file_does_not_spell(option: str, keys: str) -> N
     ],
 )
 def test_completion(line: str, words: list[str]) -> None:
-    assert usage.complete(line) == words
+    assert cli_help.complete(line) == words
 
 
 def test_version(command: Command) -> None:

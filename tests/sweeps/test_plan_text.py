@@ -102,7 +102,7 @@ def test_a_plan_was_wider_than_the_terminal(door: Door, width: int, monkeypatch:
         (["agent=llm_scripts"], "decode-telemetry is not a project to set up: choose dataset=execution"),
         (["model=none"], "agent mini_swe_agent needs a model: add model=NAME"),
         (["model.policy=absent.yaml"], "Cannot read the scripted policy"),
-        (["agent=kimi_code", "agent.version=0.0.1"], "and not of 0.0.1. Make a lock of that version"),
+        (["agent=kimi_code", "agent.version=0.0.1"], "not for 0.0.1. Make a lock of that version"),
         (["agent=codex", "sandbox=local"], "sandbox=local cannot run agents that come as bundles (codex)"),
     ],
 )
