@@ -106,7 +106,7 @@ def test_among_sets_that_rank_alike_the_cheapest_wins() -> None:
 
 
 def uneven(seed: int) -> pd.DataFrame:
-    """Return random trials with mixed tiers, expensive failures and invalid trials; in seed 0 a task has no valid one."""
+    """Return random trials: mixed tiers, expensive failures, invalid trials; with seed 0, one task is never valid."""
     rng = np.random.default_rng(seed)
     rewards = [None if drawn < 0.05 else round(drawn, 1) for drawn in rng.random(54)]
     return table(
