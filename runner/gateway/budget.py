@@ -150,7 +150,7 @@ class Meter:
 
     @property
     def waits(self) -> bool:
-        """Return whether a call is waiting for the limits on calls now."""
+        """Whether a call is waiting for the limits on calls now."""
         return self._waits.runs
 
     @property

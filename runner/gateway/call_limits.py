@@ -74,7 +74,7 @@ class Stopwatch:
 
     @property
     def runs(self) -> bool:
-        """Return whether an interval is open."""
+        """Whether an interval is open."""
         return self._open > 0
 
     @contextmanager

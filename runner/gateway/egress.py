@@ -141,7 +141,7 @@ class Egress:
 
     @property
     def hears_lookups(self) -> bool:
-        """Return whether a sandbox ever connected to the name server. If not, a count of zero says nothing."""
+        """Whether a sandbox ever connected to the name server. If not, a count of zero says nothing."""
         return self._lookups.connected
 
     def __enter__(self) -> Self:

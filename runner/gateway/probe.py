@@ -41,7 +41,7 @@ class Probe(Record):
 
     @property
     def refused(self) -> bool:
-        """Return whether the provider refused the call, so that another try would not help."""
+        """Whether the provider refused the call, so that another try would not help."""
         return self.error is not None and HTTPStatus.BAD_REQUEST <= self.status_code < HUNG_UP
 
 

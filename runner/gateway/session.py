@@ -108,7 +108,7 @@ class Session:
 
     @property
     def limited(self) -> bool:
-        """Return whether calls may have to wait for those of other trials."""
+        """Whether calls may have to wait for those of other trials."""
         return bool(self._gates)
 
     def close(self) -> None:

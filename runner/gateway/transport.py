@@ -114,7 +114,7 @@ class Flight:
 
     @property
     def begun(self) -> bool:
-        """Return whether the agent has seen a part of the answer, so that there is no other try."""
+        """Whether the agent has seen a part of the answer, so that there is no other try."""
         return self._outlet is not None and self._outlet.begun
 
     @property

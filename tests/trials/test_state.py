@@ -28,7 +28,7 @@ def _state(
     state = TrialState(Path("nowhere"))
     state.verdict = verdict
     state.result = ExecResult(exit_code=exit_code, stdout="", stderr="", seconds=1.0)
-    state.session = SimpleNamespace(calls=calls, refusal=None)  # type: ignore[assignment]
+    state.session = SimpleNamespace(calls=calls, meter=SimpleNamespace(refusal=None))  # type: ignore[assignment]
     state.error = ErrorInfo.of(EngineError("gone"), "verify") if ours else None
     return state
 
