@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from runner.__main__ import QUIET
 from runner.resources import ROOT
 from tests.support.serving import KEY_VARIABLE
-from tests.support.sweeps import Door
+from tests.support.sweeps import Cli
 
 if TYPE_CHECKING:
     from runner.gateway import Gateway
@@ -91,10 +91,10 @@ def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
-def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Door:
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Call the command line from a folder of the test's own."""
     monkeypatch.chdir(tmp_path)
-    return Door(tmp_path, monkeypatch, capsys)
+    return Cli(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Who may import whom, and what must not be loaded to say something simple."""
+"""The order of the rooms, and modules that must not be loaded to answer a question."""
 
 from __future__ import annotations
 

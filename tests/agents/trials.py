@@ -48,7 +48,7 @@ SHELL_ARGUMENTS: dict[str, dict[str, Any]] = {
     "openhands": {"security_risk": "LOW"},
     "qwen_code": {"is_background": False},
 }
-"""What an agent's shell tool demands beside the command."""
+"""Arguments that an agent's shell tool demands beside the command."""
 DONE = "/app/done"
 CREATE = {"file_path": DONE, "content": "one\n"}
 REPLACE = {"file_path": DONE, "old_string": "one", "new_string": "two"}
@@ -84,20 +84,20 @@ END = {"mini_swe_agent": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
 
 
 class Outcome(Record):
-    """What a trial came to, on both of its ends."""
+    """Results of a trial, at both of its ends."""
 
     record: TrialRecord
     calls: tuple[ModelCall, ...]
     seen: str
-    """What the first command saw of its sandbox."""
+    """Output of the first command, which looks at its sandbox."""
     made: str
-    """What is in the file that was asked for."""
+    """Content of the file that was asked for."""
     served: Usage
-    """Of all answers that the provider sent."""
+    """Sum over all answers that the provider sent."""
     hung_up: int
     """Requests that the provider could not answer any more."""
     trajectory: dict[str, Any]
-    """Of the trial's folder."""
+    """Content of `trajectory.json`."""
 
 
 def shipped(name: str, **changed: Any) -> CliAgent:

@@ -35,7 +35,7 @@ def _run(words: str, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
-    """What the tutorial's commands printed, and the folder that they ran in."""
+    """Run the tutorial's commands; return what they printed, and the folder that they ran in."""
     folder = tmp_path_factory.mktemp("user")
     for name, text in FILE.findall(TUTORIAL):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

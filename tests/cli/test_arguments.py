@@ -1,4 +1,4 @@
-"""The door: what is answered and what is refused before Hydra is imported."""
+"""The command line: answers and refusals before Hydra is imported."""
 
 from __future__ import annotations
 

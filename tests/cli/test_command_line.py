@@ -235,7 +235,7 @@ def test_no_engine_is_said_in_a_paragraph(command: Command) -> None:
 
 @pytest.fixture
 def engine_door(tmp_path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
-    """A second door to the engine that can be shut, as if the engine went away: its address, and how to shut it."""
+    """A second way to the engine, which can be closed as if the engine went away: its address, and how to close it."""
     address, shut = str(tmp_path / "d.sock"), threading.Event()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)

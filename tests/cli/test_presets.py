@@ -9,18 +9,18 @@ import yaml
 
 from runner.resources import CONF
 from tests.support.suite_factory import make_folder
-from tests.support.sweeps import Door
+from tests.support.sweeps import Cli
 from tests.support.tasks_factory import make_task
 
 KEYS = ("ANTHROPIC", "DASHSCOPE", "DEEPSEEK", "MINIMAX", "OPENAI", "ZAI")
 
 
-def test_agentmeters_preset_is_six_models_by_four_agents(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agentmeters_preset_is_six_models_by_four_agents(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     for provider in KEYS:
         monkeypatch.delenv(f"{provider}_API_KEY", raising=False)
     for tier in ("easy", "medium", "hard"):
-        make_task(door.outputs / "tasks", tier)
-    ended = door("experiment=agentmeter_core30", "dataset.root=tasks", "dry_run=full")
+        make_task(cli.outputs / "tasks", tier)
+    ended = cli("experiment=agentmeter_core30", "dataset.root=tasks", "dry_run=full")
     assert ended.code == 0, ended.err
     assert "24 cells, 72 trials planned: 0 finished, 72 to do." in ended.out
     cells = re.findall(r"^  [0-9a-f]{12}  (\w+) · (\w+) · hard$", ended.out, re.MULTILINE)
@@ -34,16 +34,16 @@ def test_agentmeters_preset_is_six_models_by_four_agents(door: Door, monkeypatch
     )
 
 
-def test_all_missing_keys_are_named_at_once(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_missing_keys_are_named_at_once(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     for provider in KEYS:
         monkeypatch.delenv(f"{provider}_API_KEY", raising=False)
-    ended = door("experiment=agentmeter_core30", "dataset.root=tasks", "agent=codex")
+    ended = cli("experiment=agentmeter_core30", "dataset.root=tasks", "agent=codex")
     assert ended.code == 2
     assert [provider for provider in KEYS if f"export {provider}_API_KEY=" in ended.err] == list(KEYS)
 
 
-def test_a_preset_over_ones_own_tasks_asks_where_they_are(door: Door) -> None:
-    ended = door("experiment=agentmeter_benchmark90", "agent=codex", "model=gpt_codex", "dry_run=true")
+def test_a_preset_over_ones_own_tasks_asks_where_they_are(cli: Cli) -> None:
+    ended = cli("experiment=agentmeter_benchmark90", "agent=codex", "model=gpt_codex", "dry_run=true")
     assert ended.code == 2
     assert "dataset.root: it has no default. Add dataset.root=..." in ended.err
 
@@ -72,9 +72,9 @@ def test_a_cap_below_what_table_1_spends_is_not_called_enough() -> None:
         ("nl2repo_rounds", 4),
     ],
 )
-def test_the_settings_of_nl2repo_bench(door: Door, preset: str, cells: int) -> None:
-    make_folder(door.outputs / "tasks")
-    ended = door(f"experiment={preset}", f"dataset.root={door.outputs / 'tasks'}", "dry_run=true")
+def test_the_settings_of_nl2repo_bench(cli: Cli, preset: str, cells: int) -> None:
+    make_folder(cli.outputs / "tasks")
+    ended = cli(f"experiment={preset}", f"dataset.root={cli.outputs / 'tasks'}", "dry_run=true")
     assert ended.code == 0, ended.err
     assert f"{cells} cells, {cells} trials planned" in ended.out
     assert "Nobody says where its hidden tests are" in ended.out

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.support.sweeps import AGENTMETER, Door, finished_sweep
+from tests.support.sweeps import AGENTMETER, Cli, finished_sweep
 
 
 @pytest.fixture
-def calibrated(door: Door) -> Path:
+def calibrated(cli: Cli) -> Path:
     """A sweep that was scored with a tiers file of its own."""
-    sweep = finished_sweep(door.outputs)
-    assert door("job=calibrate", "inputs=[full]").code == 0
-    assert door("job=track", "name=full", "scoring.tiers=tiers.yaml").code == 0
+    sweep = finished_sweep(cli.outputs)
+    assert cli("job=calibrate", "inputs=[full]").code == 0
+    assert cli("job=track", "name=full", "scoring.tiers=tiers.yaml").code == 0
     return sweep
 
 
@@ -28,16 +28,16 @@ def scoring_of(sweep: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("job", ["track", "report"])
-def test_alpha_dropped_the_calibrated_tiers(door: Door, calibrated: Path, job: str) -> None:
+def test_alpha_dropped_the_calibrated_tiers(cli: Cli, calibrated: Path, job: str) -> None:
     before = scoring_of(calibrated)
-    ended = door(f"job={job}", "name=full", "scoring.alpha=0.8")
+    ended = cli(f"job={job}", "name=full", "scoring.alpha=0.8")
     assert ended.out.startswith("Scored anew: alpha 0.6 -> 0.8.\n")
     assert scoring_of(calibrated) == before | {"alpha": 0.8}
     assert before["labels"]
 
 
-def test_alpha_of_a_comparison_dropped_the_calibrated_tiers(door: Door, calibrated: Path) -> None:
-    ended = door("job=compare", "left=full", "scoring.alpha=1")
+def test_alpha_of_a_comparison_dropped_the_calibrated_tiers(cli: Cli, calibrated: Path) -> None:
+    ended = cli("job=compare", "left=full", "scoring.alpha=1")
     assert ended.code == 0, ended.err
     [file] = (calibrated / "comparisons").glob("*.json")
     found = json.loads(file.read_text())
@@ -46,9 +46,9 @@ def test_alpha_of_a_comparison_dropped_the_calibrated_tiers(door: Door, calibrat
     assert found["right"]["scoring"].endswith("alpha=1.0")
 
 
-def test_the_alpha_preset_changed_tiers_and_alpha_at_once(door: Door, calibrated: Path) -> None:
+def test_the_alpha_preset_changed_tiers_and_alpha_at_once(cli: Cli, calibrated: Path) -> None:
     own = scoring_of(calibrated)
-    ended = door("experiment=agentmeter_alpha", "name=full")
+    ended = cli("experiment=agentmeter_alpha", "name=full")
     assert ended.code == 0, ended.err
     scorings = json.loads((calibrated / "sensitivity.json").read_text())["scorings"].values()
     assert len(scorings) == 6 * 3, "the sweep's own is one of them"
@@ -60,52 +60,52 @@ def test_the_alpha_preset_changed_tiers_and_alpha_at_once(door: Door, calibrated
     assert pd.read_csv(calibrated / "sensitivity.csv")["scoring"].nunique() == 18
 
 
-def test_one_number_of_a_tier_leaves_the_others(door: Door, calibrated: Path) -> None:
+def test_one_number_of_a_tier_leaves_the_others(cli: Cli, calibrated: Path) -> None:
     before = scoring_of(calibrated)
-    assert door("job=track", "name=full", "scoring.tiers.hard.tau=9").code == 0
+    assert cli("job=track", "name=full", "scoring.tiers.hard.tau=9").code == 0
     after = scoring_of(calibrated)
     assert after["tiers"].pop("hard") == before["tiers"].pop("hard") | {"tau": 9}
     assert after == before
 
 
-def test_a_whole_scoring_that_is_typed_is_taken_whole(door: Door, calibrated: Path) -> None:
-    assert door("job=track", "name=full", "scoring=agentmeter", "scoring.alpha=0.8").code == 0
+def test_a_whole_scoring_that_is_typed_is_taken_whole(cli: Cli, calibrated: Path) -> None:
+    assert cli("job=track", "name=full", "scoring=agentmeter", "scoring.alpha=0.8").code == 0
     assert scoring_of(calibrated) == AGENTMETER.model_dump(mode="json") | {"alpha": 0.8}
 
 
-def test_several_alphas_of_a_calibrated_sweep(door: Door, calibrated: Path) -> None:
-    ended = door("-m", "job=sensitivity", "name=full", "scoring.alpha=0.4,0.8")
+def test_several_alphas_of_a_calibrated_sweep(cli: Cli, calibrated: Path) -> None:
+    ended = cli("-m", "job=sensitivity", "name=full", "scoring.alpha=0.4,0.8")
     assert ended.code == 0, ended.err
     scorings = json.loads((calibrated / "sensitivity.json").read_text())["scorings"].values()
     assert [each["alpha"] for each in scorings] == [0.6, 0.4, 0.8]
     assert len({json.dumps(each["tiers"]) for each in scorings}) == 1
 
 
-def test_a_tier_that_the_sweep_lacks_comes_whole(door: Door) -> None:
-    sweep = finished_sweep(door.outputs)
+def test_a_tier_that_the_sweep_lacks_comes_whole(cli: Cli) -> None:
+    sweep = finished_sweep(cli.outputs)
     content = json.loads((sweep / "sweep.json").read_text())
     del content["scoring"]["tiers"]["hard"]
     (sweep / "sweep.json").write_text(json.dumps(content))
-    assert door("job=track", "name=full", "scoring.tiers.hard.weight=2").code == 0
+    assert cli("job=track", "name=full", "scoring.tiers.hard.weight=2").code == 0
     hard = AGENTMETER.model_dump(mode="json")["tiers"]["hard"]
     assert scoring_of(sweep)["tiers"]["hard"] == hard | {"weight": 2.0}
 
 
-def test_alphas_outside_of_their_range_are_refused(door: Door) -> None:
-    finished_sweep(door.outputs)
-    ended = door("job=sensitivity", "name=full", "alphas=[0.5,2]")
+def test_alphas_outside_of_their_range_are_refused(cli: Cli) -> None:
+    finished_sweep(cli.outputs)
+    ended = cli("job=sensitivity", "name=full", "alphas=[0.5,2]")
     assert ended.code == 2
     assert "job.alphas: alpha lies in [0, 1]" in ended.err
 
 
-def test_importing_again_dropped_the_scoring(door: Door) -> None:
+def test_importing_again_dropped_the_scoring(cli: Cli) -> None:
     columns = ["agent", "task", "passed", "cost_usd"]
     Path("t.csv").write_text(",".join(columns) + "\nx,t1,1,1\nx,t2,0,1\nx,t3,1,1\n")
     constants = {"model": "m", "dataset": "d", "tier": "easy", "status": "completed"}
     Path("m.yaml").write_text(yaml.safe_dump({"columns": {c: c for c in columns}, "constants": constants}))
     words = ("job=import", "path=t.csv", "mapping=m.yaml", "name=theirs")
-    assert door(*words).code == 0
-    assert door("job=track", "name=theirs", "scoring.alpha=0.8").code == 0
-    assert door(*words, "scoring.seed=3").code == 0
-    found = scoring_of(door.outputs / "theirs")
+    assert cli(*words).code == 0
+    assert cli("job=track", "name=theirs", "scoring.alpha=0.8").code == 0
+    assert cli(*words, "scoring.seed=3").code == 0
+    found = scoring_of(cli.outputs / "theirs")
     assert (found["alpha"], found["seed"]) == (0.8, 3)

@@ -54,7 +54,7 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Where the block begins."""
+        """File and line at which the block begins."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
 

@@ -15,7 +15,7 @@ from runner.errors import ConfigError
 from runner.jobs.import_trials import read_mapping
 from runner.report.foreign_trials import import_trials
 from runner.report.projections import load_trials
-from tests.support.sweeps import AGENTMETER, Door
+from tests.support.sweeps import AGENTMETER, Cli
 
 HEAD = ("agent", "model", "task", "tier", "attempt", "passed", "tokens")
 CONSTANTS = {"dataset": "d", "status": "completed"}
@@ -60,7 +60,7 @@ def test_words_for_nothing_are_missing_where_no_words_are_given(outputs: Path, w
     assert trials["tokens"].isna().tolist() == [False, True]
 
 
-def test_words_for_nothing_are_missing_in_a_file_of_trials_without_a_mapping(door: Door) -> None:
+def test_words_for_nothing_are_missing_in_a_file_of_trials_without_a_mapping(cli: Cli) -> None:
     rows = [
         {"cell": cell, "agent": cell, "model": "m", "budget": "b", "dataset": "d", "tier": tier, "task": f"{tier}{n}",
          "attempt": 1, "status": "completed", "finished_at": "NA", "reward": n % 2, "passed": n % 2, "tokens": "null",
@@ -73,10 +73,10 @@ def test_words_for_nothing_are_missing_in_a_file_of_trials_without_a_mapping(doo
         read_mapping(
             mapped(columns={name: name for name in rows[0] if name not in ("cell", "dataset", "status")})
         ),
-        door.outputs / "theirs",
+        cli.outputs / "theirs",
         AGENTMETER,
     )
-    ended = door("job=compare", "left=theirs", "right=t.csv")
+    ended = cli("job=compare", "left=theirs", "right=t.csv")
     assert ended.code == 0, ended.err
 
 
@@ -127,40 +127,40 @@ def import_words(name: str | None = "theirs") -> list[str]:
     return ["job=import", "path=t.csv", "mapping=m.yaml", *([f"name={name}"] if name else [])]
 
 
-def test_an_import_without_a_name_took_that_of_the_default_sweep(door: Door) -> None:
+def test_an_import_without_a_name_took_that_of_the_default_sweep(cli: Cli) -> None:
     table("a,m,t1,easy,1,1,5")
     mapped()
-    ended = door(*import_words(None))
+    ended = cli(*import_words(None))
     assert ended.code == 2
     assert "name: an import has none of its own. Add name=NAME." in ended.err
-    assert not list(door.outputs.glob("*/sweep.json"))
+    assert not list(cli.outputs.glob("*/sweep.json"))
 
 
-def test_an_import_replaced_another_of_its_name_unasked(door: Door) -> None:
+def test_an_import_replaced_another_of_its_name_unasked(cli: Cli) -> None:
     table("a,m,t1,easy,1,1,5")
     mapped()
-    assert door(*import_words()).code == 0
-    before = (door.outputs / "theirs/sweep.json").read_bytes()
+    assert cli(*import_words()).code == 0
+    before = (cli.outputs / "theirs/sweep.json").read_bytes()
     table("b,m,t1,easy,1,1,5")
-    ended = door(*import_words())
+    ended = cli(*import_words())
     assert ended.code == 2
     assert (
         "theirs was imported from t.csv, with other content; choose another name=, or add replace=true"
         in ended.err
     )
-    assert (door.outputs / "theirs/sweep.json").read_bytes() == before
-    assert door(*import_words(), "replace=true").code == 0
-    assert load_trials(door.outputs / "theirs", door.outputs)[1]["agent"].tolist() == ["b"]
+    assert (cli.outputs / "theirs/sweep.json").read_bytes() == before
+    assert cli(*import_words(), "replace=true").code == 0
+    assert load_trials(cli.outputs / "theirs", cli.outputs)[1]["agent"].tolist() == ["b"]
 
 
 @pytest.mark.parametrize("name", ["trials", "mlartifacts", "cache", "Trials", "mlflow.db"])
-def test_names_of_what_lies_beside_sweeps_were_taken_for_sweeps(door: Door, name: str) -> None:
+def test_names_of_what_lies_beside_sweeps_were_taken_for_sweeps(cli: Cli, name: str) -> None:
     table("a,m,t1,easy,1,1,5")
     mapped()
-    ended = door(*import_words(name))
+    ended = cli(*import_words(name))
     assert ended.code == 2
     assert "name: outputs has something else of that name" in ended.err
-    assert not (door.outputs / name).exists()
+    assert not (cli.outputs / name).exists()
 
 
 def test_the_plan_of_an_import_is_in_its_table_alone(outputs: Path) -> None:
@@ -189,22 +189,22 @@ def uncounted(outputs: Path) -> None:
     import_trials(Path("t.csv"), read_mapping(mapped(columns=columns)), outputs / "theirs", AGENTMETER)
 
 
-def test_calibration_blamed_all_rows_for_what_nobody_counted(door: Door) -> None:
-    uncounted(door.outputs)
-    ended = door("job=calibrate", "inputs=[theirs]")
+def test_calibration_blamed_all_rows_for_what_nobody_counted(cli: Cli) -> None:
+    uncounted(cli.outputs)
+    ended = cli("job=calibrate", "inputs=[theirs]")
     assert ended.code == 2
     assert ended.err == "TableError: No trial says turns or interactions; measures=[tokens] leaves that out\n"
-    ended = door("job=calibrate", "inputs=[theirs]", "measures=[tokens]")
+    ended = cli("job=calibrate", "inputs=[theirs]", "measures=[tokens]")
     assert ended.code == 0, ended.err
     tiers = yaml.safe_load(Path("tiers.yaml").read_text())
     assert tiers["measures"] == ["tokens"]
     assert tiers["effort"]["t8"] == 100, "the dearest in tokens, and failed"
     assert tiers["effort"]["t1"] == pytest.approx(55 / 2 + 45 / 8, abs=1e-3)
-    assert door("job=track", "name=theirs", "scoring.tiers=tiers.yaml").code == 0
+    assert cli("job=track", "name=theirs", "scoring.tiers=tiers.yaml").code == 0
 
 
-def test_calibration_by_success_alone(door: Door) -> None:
-    uncounted(door.outputs)
-    assert door("job=calibrate", "inputs=[theirs]", "measures=[]").code == 0
+def test_calibration_by_success_alone(cli: Cli) -> None:
+    uncounted(cli.outputs)
+    assert cli("job=calibrate", "inputs=[theirs]", "measures=[]").code == 0
     effort = yaml.safe_load(Path("tiers.yaml").read_text())["effort"]
     assert (effort["t0"], effort["t1"]) == (100, 50)

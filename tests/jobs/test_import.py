@@ -17,7 +17,7 @@ from runner.report.foreign_trials import import_trials
 from runner.report.projections import load_trials
 from runner.report.tracked_runs import tracked_runs
 from runner.resources import ROOT
-from tests.support.sweeps import AGENTMETER, Door, finished_sweep
+from tests.support.sweeps import AGENTMETER, Cli, finished_sweep
 
 EXAMPLE = ROOT / "conf/mapping_example.yaml"
 HEAD = (
@@ -55,14 +55,14 @@ def imported(file: Path, mapped: Path, sweep: Path) -> None:
     import_trials(file, read_mapping(mapped), sweep, AGENTMETER)
 
 
-def test_the_example_mapping_makes_a_sweep_of_a_foreign_table(door: Door) -> None:
-    ended = door("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=theirs")
+def test_the_example_mapping_makes_a_sweep_of_a_foreign_table(cli: Cli) -> None:
+    ended = cli("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=theirs")
     assert ended.code == 0, ended.err
     assert "6 trials planned: 5 judged, 1 invalid, 0 not run, 0 refused." in ended.out
     assert "Imported: 6 trials from theirs.csv (SHA-256 " in ended.out
     assert "the cost of 2 is unknown" in ended.out
-    assert not (door.outputs / "trials").exists(), "no records of what was not run here"
-    plan, trials = load_trials(door.outputs / "theirs", door.outputs)
+    assert not (cli.outputs / "trials").exists(), "no records of what was not run here"
+    plan, trials = load_trials(cli.outputs / "theirs", cli.outputs)
     assert plan.imported is not None
     assert plan.imported.mapping["constants"] == {"dataset": "terminal_bench"}
     assert trials["cost_usd"].tolist()[:1] == [0.125], "cents"
@@ -77,16 +77,16 @@ def test_the_example_mapping_makes_a_sweep_of_a_foreign_table(door: Door) -> Non
     assert trials["cost_usd"].isna().tolist() == [False, True, False, False, False, True]
 
 
-def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(door: Door) -> None:
-    imported(table(*ROWS), EXAMPLE, door.outputs / "theirs")
-    ended = door("job=track", "name=theirs", "scoring.alpha=1")
+def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(cli: Cli) -> None:
+    imported(table(*ROWS), EXAMPLE, cli.outputs / "theirs")
+    ended = cli("job=track", "name=theirs", "scoring.alpha=1")
     assert ended.out.startswith("Scored anew: alpha 0.6 -> 1.0.")
-    board = pd.read_csv(door.outputs / "theirs" / "leaderboard.csv", index_col="agent")
+    board = pd.read_csv(cli.outputs / "theirs" / "leaderboard.csv", index_col="agent")
     # The cost of its failure on t2 is not known: an expensive one at worst.
     assert board.loc["a", "AMS"] == pytest.approx(1 / 3)
     assert board.loc["a", "AMS_most"] == pytest.approx((1 + 0.5 + 0) / 3)
     assert board.loc["b", "AMS"] == pytest.approx((0 + 1 + 0) / 3)
-    runs = tracked_runs(door.outputs / "theirs", "all")
+    runs = tracked_runs(cli.outputs / "theirs", "all")
     assert [run.identity for run in runs] == ["b·m·terminal_bench·default", "a·m·terminal_bench·default", ""]
     assert runs[0].params["imported"].startswith("6 trials from theirs.csv")
 
@@ -114,9 +114,9 @@ def test_bad_rows_are_named_and_nothing_is_written(tmp_path: Path, row: str, mes
     assert not (tmp_path / "theirs").exists()
 
 
-def test_an_unknown_status_is_refused_with_those_that_there_are(door: Door) -> None:
+def test_an_unknown_status_is_refused_with_those_that_there_are(cli: Cli) -> None:
     words = {"status": {"ok": "completed"}}
-    ended = door("job=import", f"path={table(*ROWS)}", f"mapping={mapping(words=words)}", "name=theirs")
+    ended = cli("job=import", f"path={table(*ROWS)}", f"mapping={mapping(words=words)}", "name=theirs")
     assert ended.code == 2
     assert "Unknown status (exit 1, harness_crash); there are completed, agent_error" in ended.err
 
@@ -147,23 +147,23 @@ def test_a_mapping_that_does_not_fit_is_refused(
     assert message in str(refused.value)
 
 
-def test_a_grid_counts_what_the_table_lacks_as_not_run(door: Door) -> None:
+def test_a_grid_counts_what_the_table_lacks_as_not_run(cli: Cli) -> None:
     words = ("job=import", f"path={table(*ROWS[:5])}", "name=theirs")
-    assert "5 trials planned" in door(*words, f"mapping={EXAMPLE}").out
-    ended = door(*words, f"mapping={mapping(planned='grid')}")
+    assert "5 trials planned" in cli(*words, f"mapping={EXAMPLE}").out
+    ended = cli(*words, f"mapping={mapping(planned='grid')}")
     assert "6 trials planned: 5 judged, 0 invalid, 1 not run" in ended.out
     assert "1 trials are planned and not in the table" in ended.out
 
 
-def test_a_sweep_that_was_run_here_is_never_replaced_by_an_import(door: Door) -> None:
-    finished_sweep(door.outputs)
-    ended = door("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=full")
+def test_a_sweep_that_was_run_here_is_never_replaced_by_an_import(cli: Cli) -> None:
+    finished_sweep(cli.outputs)
+    ended = cli("job=import", f"path={table(*ROWS)}", f"mapping={EXAMPLE}", "name=full")
     assert ended.code == 2
     assert "full is a sweep that was run here" in ended.err
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
-def test_published_results_are_imported_as_they_are(door: Door, ending: str) -> None:
+def test_published_results_are_imported_as_they_are(cli: Cli, ending: str) -> None:
     """The fifty projects of ExecutionAgent: 41 were built; nobody published what a project cost."""
     path = Path(f"projects.{ending}")
     published = pd.read_csv(PROJECTS)
@@ -183,21 +183,21 @@ def test_published_results_are_imported_as_they_are(door: Door, ending: str) -> 
         "components": {"truth_tests": "truth_tests"},
     }  # fmt: skip
     Path("m.yaml").write_text(yaml.safe_dump(mapping))
-    ended = door("job=import", f"path={path}", "mapping=m.yaml", f"name={ending}")
+    ended = cli("job=import", f"path={path}", "mapping=m.yaml", f"name={ending}")
     assert ended.code == 0, ended.err
     assert "50 trials planned: 50 judged" in ended.out
     assert "the cost of 50 is unknown" in " ".join(ended.out.split())
-    folder = door.outputs / ending
+    folder = cli.outputs / ending
     assert pd.read_csv(folder / "leaderboard.csv")["passes"].tolist() == [41]
     content = json.loads((folder / "sweep.json").read_text())
     assert content["imported"]["file"] == path.name
-    trials = load_trials(folder, door.outputs)[1]
+    trials = load_trials(folder, cli.outputs)[1]
     assert trials["cost_usd"].isna().all()
     assert trials["truth_tests"].tolist() == published["truth_tests"].tolist()
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])
-def test_names_and_words_are_read_as_they_stand(door: Door, ending: str) -> None:
+def test_names_and_words_are_read_as_they_stand(cli: Cli, ending: str) -> None:
     """Task 007 became 7, and TRUE beside a dash a pass without a reward, which is no valid trial."""
     path = Path(f"theirs.{ending}")
     rows = pd.DataFrame({"task": ["007", "07", "7"], "right": ["TRUE", "FALSE", "-"]})
@@ -206,89 +206,89 @@ def test_names_and_words_are_read_as_they_stand(door: Door, ending: str) -> None
     Path("m.yaml").write_text(
         yaml.safe_dump({"columns": {"task": "task", "passed": "right"}, "constants": constants})
     )
-    ended = door("job=import", f"path={path}", "mapping=m.yaml", f"name={ending}")
+    ended = cli("job=import", f"path={path}", "mapping=m.yaml", f"name={ending}")
     assert ended.code == 0, ended.err
-    trials = load_trials(door.outputs / ending, door.outputs)[1].set_index("task")
+    trials = load_trials(cli.outputs / ending, cli.outputs)[1].set_index("task")
     assert trials["reward"].dropna().to_dict() == {"007": 1.0, "07": 0.0}
     assert trials["outcome"].tolist() == ["passed", "failed", "completed"]
 
 
-def test_rows_longer_than_the_head_are_refused(door: Door) -> None:
+def test_rows_longer_than_the_head_are_refused(cli: Cli) -> None:
     """A comma at the end of each shifted all columns by one."""
-    ended = door(
+    ended = cli(
         "job=import", f"path={table(*(f'{row},' for row in ROWS))}", f"mapping={EXAMPLE}", "name=theirs"
     )
     assert ended.code == 2
     assert "theirs.csv cannot be read: its rows have more fields than its head" in ended.err
 
 
-def test_the_second_of_two_columns_of_one_name_was_left_out_unsaid(door: Door) -> None:
+def test_the_second_of_two_columns_of_one_name_was_left_out_unsaid(cli: Cli) -> None:
     Path("theirs.csv").write_text("task,score,score\na,1,0\n")
-    ended = door("job=import", "path=theirs.csv", f"mapping={EXAMPLE}", "name=theirs")
+    ended = cli("job=import", "path=theirs.csv", f"mapping={EXAMPLE}", "name=theirs")
     assert ended.code == 2
     assert "theirs.csv cannot be read: its head has score twice" in ended.err
 
 
-def test_a_number_in_json_is_no_time(door: Door) -> None:
+def test_a_number_in_json_is_no_time(cli: Cli) -> None:
     """Seconds were guessed from the name of the column."""
     Path("theirs.json").write_text(json.dumps([{"task": "t", "score": 1, "finished_at": 1718010203}]))
     constants = {"agent": "x", "model": "m", "dataset": "d", "status": "completed"}
     columns = {"task": "task", "reward": "score", "finished_at": "finished_at"}
     Path("m.yaml").write_text(yaml.safe_dump({"columns": columns, "constants": constants}))
-    ended = door("job=import", "path=theirs.json", "mapping=m.yaml", "name=theirs")
+    ended = cli("job=import", "path=theirs.json", "mapping=m.yaml", "name=theirs")
     assert ended.code == 2
     assert "TableError: finished_at is not an ISO 8601 time: row 1" in ended.err
 
 
-def test_two_imports_of_the_same_cells_with_other_content_are_no_calibration(door: Door) -> None:
+def test_two_imports_of_the_same_cells_with_other_content_are_no_calibration(cli: Cli) -> None:
     for name, reward in (("a", "1"), ("b", "0")):
         rows = (f"x,m,t{n},E,1,ok,{reward},{n},1,1,1,1,2026-05-01T10:00:00Z" for n in range(1, 7))
-        imported(table(*rows), EXAMPLE, door.outputs / name)
+        imported(table(*rows), EXAMPLE, cli.outputs / name)
     for inputs in ("a,b", "b,a"):
-        ended = door("job=calibrate", f"inputs=[{inputs}]")
+        ended = cli("job=calibrate", f"inputs=[{inputs}]")
         assert ended.code == 2
         assert ended.err.startswith("TableError: Two rows of one cell, task and attempt")
         assert not Path("tiers.yaml").exists()
 
 
-def test_one_file_imported_twice_is_calibrated_on_once(door: Door) -> None:
+def test_one_file_imported_twice_is_calibrated_on_once(cli: Cli) -> None:
     rows = (
         f"x,m,t{n},E,{k},ok,{k - 1},{n},1,1,1,1,2026-05-01T10:00:00Z" for n in range(1, 7) for k in (1, 2)
     )
     file = table(*rows)
     counted = mapping(constants={"dataset": "theirs", "interactions": 3})
     for name in ("a", "b"):
-        imported(file, counted, door.outputs / name)
-    ended = door("job=calibrate", "inputs=[a,b]")
+        imported(file, counted, cli.outputs / name)
+    ended = cli("job=calibrate", "inputs=[a,b]")
     assert ended.code == 0, ended.err
     assert "12 valid trials of 1 cells" in ended.out
 
 
 @pytest.mark.parametrize("words", [("job=import", "path=theirs.csv", f"mapping={EXAMPLE}", "name=theirs"),
                                    ("job=compare", "left=full", "right=theirs.csv")])  # fmt: skip
-def test_a_table_without_rows_is_refused(door: Door, words: tuple[str, ...]) -> None:
+def test_a_table_without_rows_is_refused(cli: Cli, words: tuple[str, ...]) -> None:
     """It ended in a traceback."""
-    finished_sweep(door.outputs)
+    finished_sweep(cli.outputs)
     table()
-    ended = door(*words)
+    ended = cli(*words)
     assert ended.code == 2
     assert re.match(r"TableError: No trials in \S*theirs\.csv$", ended.err.strip())
 
 
-def test_cells_of_other_tasks_are_named_and_compete_with_nobody(door: Door) -> None:
+def test_cells_of_other_tasks_are_named_and_compete_with_nobody(cli: Cli) -> None:
     rows = [f"{who},m,t{n},E,1,ok,1,5,1,1,1,1,2026-05-01T10:00:00Z" for who in "ab" for n in (1, 2, 3)]
     alone = "c,m,t1,E,1,ok,1,1,1,1,1,1,2026-05-01T10:00:00Z"
-    ended = door("job=import", f"path={table(*rows, alone)}", f"mapping={EXAMPLE}", "name=theirs")
+    ended = cli("job=import", f"path={table(*rows, alone)}", f"mapping={EXAMPLE}", "name=theirs")
     assert ended.code == 0, ended.err
     text = (
         "1 of 3 cells planned other tasks than the others, so they have no rank and are compared with nobody"
     )
     assert text in " ".join(ended.out.split())
-    board = pd.read_csv(door.outputs / "theirs/leaderboard.csv", index_col="agent")
+    board = pd.read_csv(cli.outputs / "theirs/leaderboard.csv", index_col="agent")
     assert board["rank"].isna().to_dict() == {"a": False, "b": False, "c": True}
-    kinds = [run.tags["assay.kind"] for run in tracked_runs(door.outputs / "theirs", "none")]
+    kinds = [run.tags["assay.kind"] for run in tracked_runs(cli.outputs / "theirs", "none")]
     assert kinds == ["cell", "cell", "other_tasks", "sweep"]
-    page = " ".join((door.outputs / "theirs/report/index.html").read_text().split())
+    page = " ".join((cli.outputs / "theirs/report/index.html").read_text().split())
     assert text in page
     assert "c (other tasks)" in page
     assert "a · m: easy 3 of 3" in page
@@ -298,10 +298,10 @@ def test_cells_of_other_tasks_are_named_and_compete_with_nobody(door: Door) -> N
         assert "c · m" not in section, "the cheapest, of one task"
 
 
-def test_a_mapping_in_another_encoding_is_refused_by_name(door: Door) -> None:
+def test_a_mapping_in_another_encoding_is_refused_by_name(cli: Cli) -> None:
     """It was a trace."""
     Path("m.yaml").write_bytes("columns: {agent: Läufer}".encode("latin-1"))
-    ended = door("job=import", f"path={table(*ROWS)}", "mapping=m.yaml", "name=theirs")
+    ended = cli("job=import", f"path={table(*ROWS)}", "mapping=m.yaml", "name=theirs")
     assert ended.code == 2
     assert "job.mapping: " in ended.err
     assert "m.yaml is not YAML: 'utf-8' codec" in ended.err

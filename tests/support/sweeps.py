@@ -75,7 +75,7 @@ class Ended(NamedTuple):
     err: str
 
 
-class Door:
+class Cli:
     """`python -m runner WORD...` with its own `outputs`, tracked nowhere."""
 
     def __init__(

@@ -11,7 +11,7 @@ import pytest
 from runner.records import PlannedRow
 from runner.sweeps.store import Store
 from tests.report.plans import record
-from tests.support.sweeps import Door
+from tests.support.sweeps import Cli
 from tests.support.tasks_factory import make_task
 
 KEYS = ("ANTHROPIC", "DASHSCOPE", "DEEPSEEK", "MINIMAX", "OPENAI", "ZAI")
@@ -19,22 +19,22 @@ TIERS = {"easy": 4, "medium": 55, "hard": 30}
 
 
 @pytest.fixture
-def tasks(door: Door) -> Path:
+def tasks(cli: Cli) -> Path:
     """Return a folder of as many tasks as Terminal-Bench 2 has, in its tiers."""
     for tier, count in TIERS.items():
         for n in range(count):
-            make_task(door.outputs / "tasks", f"{tier}-{n:02}", toml=f'[metadata]\ndifficulty = "{tier}"\n')
-    return door.outputs / "tasks"
+            make_task(cli.outputs / "tasks", f"{tier}-{n:02}", toml=f'[metadata]\ndifficulty = "{tier}"\n')
+    return cli.outputs / "tasks"
 
 
 def test_a_plan_of_24_cells_and_89_tasks_printed_2231_lines(
-    door: Door, tasks: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tasks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for provider in KEYS:
         monkeypatch.delenv(f"{provider}_API_KEY", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     words = ("experiment=agentmeter_core30", f"dataset.root={tasks}")
-    ended = door(*words, "dry_run=true")
+    ended = cli(*words, "dry_run=true")
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
     assert len(lines) < 50
@@ -49,46 +49,46 @@ def test_a_plan_of_24_cells_and_89_tasks_printed_2231_lines(
     assert any(line.startswith("Time, ") for line in lines)
     assert any(line.startswith("Disk, at most: ") for line in lines)
     assert lines[-1] == "dry_run=full lists each trial with its key, and each image."
-    full = door(*words, "dry_run=full").out.splitlines()
+    full = cli(*words, "dry_run=full").out.splitlines()
     assert len(full) > 2136
     assert full[:30] == lines[:30]
 
 
-def test_time_is_judged_by_the_trials_that_ended(door: Door) -> None:
-    make_task(door.outputs / "tasks", "a")
-    make_task(door.outputs / "tasks", "b")
-    words = ("agent=oracle", "dataset=harbor", f"dataset.root={door.outputs / 'tasks'}", "executor.workers=1")
-    keys = [line.split()[0] for line in door(*words, "dry_run=full").out.splitlines() if " · none · " in line]
+def test_time_is_judged_by_the_trials_that_ended(cli: Cli) -> None:
+    make_task(cli.outputs / "tasks", "a")
+    make_task(cli.outputs / "tasks", "b")
+    words = ("agent=oracle", "dataset=harbor", f"dataset.root={cli.outputs / 'tasks'}", "executor.workers=1")
+    keys = [line.split()[0] for line in cli(*words, "dry_run=full").out.splitlines() if " · none · " in line]
     assert len(keys) == 2
-    whole = _keys(door, words)
-    Store(door.outputs).write(record(whole[0], passed=True, wall_seconds=600.0))
-    text = door(*words, "dry_run=true").out
+    whole = _keys(cli, words)
+    Store(cli.outputs).write(record(whole[0], passed=True, wall_seconds=600.0))
+    text = cli(*words, "dry_run=true").out
     assert "2 trials planned: 1 finished, 1 to do." in text
     assert "if each takes what the 1 finished ones did: 10 min." in text
-    Store(door.outputs).write(record(whole[1], passed=True, wall_seconds=600.0))
-    text = door(*words, "dry_run=true").out
+    Store(cli.outputs).write(record(whole[1], passed=True, wall_seconds=600.0))
+    text = cli(*words, "dry_run=true").out
     assert "2 finished, 0 to do." in text
     assert "Time" not in text
 
 
-def _keys(door: Door, words: tuple[str, ...]) -> list[PlannedRow]:
+def _keys(cli: Cli, words: tuple[str, ...]) -> list[PlannedRow]:
     """The planned rows of a command."""
     from runner.cli.arguments import check  # noqa: PLC0415
     from runner.cli.compose import compose  # noqa: PLC0415 - as the command does
     from runner.cli.config import load  # noqa: PLC0415
     from runner.sweeps.plan import make_plan  # noqa: PLC0415
 
-    checked = check([f"outputs={door.outputs}", "tracker=none", *words])
+    checked = check([f"outputs={cli.outputs}", "tracker=none", *words])
     sweep = load(compose(checked), checked)
     return [trial.row() for trial in make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ()).trials]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_plan_was_wider_than_the_terminal(door: Door, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_was_wider_than_the_terminal(cli: Cli, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """`UPDATE_SNAPSHOTS=1` writes the snapshot anew."""
     monkeypatch.setenv("COLUMNS", str(width))
     snapshot = Path(__file__).with_name(f"plan_{width}.txt")
-    text = door("experiment=quickstart", "executor.workers=2", "dry_run=true").out
+    text = cli("experiment=quickstart", "executor.workers=2", "dry_run=true").out
     if os.environ.get("UPDATE_SNAPSHOTS"):
         snapshot.write_text(text)
     assert text == snapshot.read_text()
@@ -106,56 +106,56 @@ def test_a_plan_was_wider_than_the_terminal(door: Door, width: int, monkeypatch:
         (["agent=codex", "sandbox=local"], "sandbox=local cannot run agents that come as bundles (codex)"),
     ],
 )
-def test_a_dry_run_accepted_what_the_run_refuses(door: Door, words: list[str], message: str) -> None:
-    planned, run = door(*words, "dry_run=true"), door(*words)
+def test_a_dry_run_accepted_what_the_run_refuses(cli: Cli, words: list[str], message: str) -> None:
+    planned, run = cli(*words, "dry_run=true"), cli(*words)
     assert message in planned.err
     assert (planned.code, planned.err) == (run.code, run.err) == (2, run.err)
-    assert not (door.outputs / "trials").exists(), "nothing was started"
+    assert not (cli.outputs / "trials").exists(), "nothing was started"
 
 
-def test_a_project_need_not_be_fetched_for_a_dry_run(door: Door) -> None:
-    ended = door("agent=execution_agent", "dataset=execution", "dry_run=true")
+def test_a_project_need_not_be_fetched_for_a_dry_run(cli: Cli) -> None:
+    ended = cli("agent=execution_agent", "dataset=execution", "dry_run=true")
     assert (ended.code, "0 finished" in ended.out) == (0, True), ended.err
 
 
 def test_a_key_of_blanks_was_no_key_to_the_gateway_and_one_to_the_plan(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every trial ended as invalid."""
     monkeypatch.setenv("OPENAI_API_KEY", " ")
     words = ("agent=codex", "model=gpt")
-    assert "model gpt needs its API key: export OPENAI_API_KEY=..." in door(*words).err
-    assert "Not set: OPENAI_API_KEY, the API key of gpt." in door(*words, "dry_run=true").out
+    assert "model gpt needs its API key: export OPENAI_API_KEY=..." in cli(*words).err
+    assert "Not set: OPENAI_API_KEY, the API key of gpt." in cli(*words, "dry_run=true").out
 
 
-def test_a_budget_without_a_limit_is_said_to_be_one(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_without_a_limit_is_said_to_be_one(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    text = door("agent=codex", "model=gpt", "budget.usd=null", "dry_run=true").out
+    text = cli("agent=codex", "model=gpt", "budget.usd=null", "dry_run=true").out
     assert "The most it may cost: without limit (budget.usd is null)" in text
     assert "without limit" in next(line for line in text.splitlines() if "codex·gpt" in line)
 
 
-def test_tiers_are_those_of_the_scoring(door: Door) -> None:
-    make_task(door.outputs / "tasks", "a")
+def test_tiers_are_those_of_the_scoring(cli: Cli) -> None:
+    make_task(cli.outputs / "tasks", "a")
     tiers = {
         "dataset": "x", "inputs": {}, "cells": 1, "trials": 1, "unpriced": 0, "quantiles": [0.5], "tau_quantile": 0.5,
         "tiers": {"hard": {"budgets": [1.0], "tau": 1.0}}, "labels": {"a": "hard"}, "effort": {},
     }  # fmt: skip
     Path("tiers.yaml").write_text(json.dumps(tiers))
-    words = ("agent=oracle", "dataset=harbor", f"dataset.root={door.outputs / 'tasks'}", "dry_run=true")
-    assert "1 tasks (hard 1)" in door(*words, "scoring.tiers=tiers.yaml").out
+    words = ("agent=oracle", "dataset=harbor", f"dataset.root={cli.outputs / 'tasks'}", "dry_run=true")
+    assert "1 tasks (hard 1)" in cli(*words, "scoring.tiers=tiers.yaml").out
 
 
-def test_tasks_whose_time_a_budget_cuts_are_counted_before_the_run(door: Door) -> None:
+def test_tasks_whose_time_a_budget_cuts_are_counted_before_the_run(cli: Cli) -> None:
     for name, seconds in (("long", 3600), ("longer", 12000), ("short", 60)):
-        make_task(door.outputs / "tasks", name, toml=f"[agent]\ntimeout_sec = {seconds}\n")
+        make_task(cli.outputs / "tasks", name, toml=f"[agent]\ntimeout_sec = {seconds}\n")
     words = (
         "model=scripted_hasty",
         "dataset=harbor",
-        f"dataset.root={door.outputs / 'tasks'}",
+        f"dataset.root={cli.outputs / 'tasks'}",
         "dry_run=true",
     )
-    text = " ".join(door("agent=mini_swe_agent", *words).out.split())  # lines break at the terminal's width
+    text = " ".join(cli("agent=mini_swe_agent", *words).out.split())  # lines break at the terminal's width
     assert "2 tasks' time limits are cut from up to 12000 s to 1800 s by budget=default; budget.wall" in text
-    assert "cut" not in door("agent=mini_swe_agent", *words, "budget.wall_seconds=null").out
-    assert "cut" not in door("agent=oracle", *words[1:]).out
+    assert "cut" not in cli("agent=mini_swe_agent", *words, "budget.wall_seconds=null").out
+    assert "cut" not in cli("agent=oracle", *words[1:]).out

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.records import TrialRecord
-from tests.support.sweeps import Door
+from tests.support.sweeps import Cli
 
 pytestmark = [pytest.mark.docker, pytest.mark.bundle]
 
@@ -34,7 +34,7 @@ def test_a_recorded_run_is_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tapes = tmp_path / "tapes"
-    out, again, loose = (Door(tmp_path / name, monkeypatch, capsys) for name in ("out", "again", "loose"))
+    out, again, loose = (Cli(tmp_path / name, monkeypatch, capsys) for name in ("out", "again", "loose"))
     for record in ((), (f"record={tapes}",)):  # what was not recorded is run once more
         recorded = out(*COMMON, "model=scripted_careful", *record)
         assert recorded.code == 0, recorded

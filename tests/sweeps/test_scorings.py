@@ -13,7 +13,7 @@ from runner.report.projections import load_trials
 from runner.report.rescoring import compare_scorings
 from runner.report.tracked_runs import tracked_runs
 from tests.report.plans import record, row, write_sweep
-from tests.support.sweeps import AGENTMETER, TASKS, TIERS, Door, finished_sweep, forget
+from tests.support.sweeps import AGENTMETER, TASKS, TIERS, Cli, finished_sweep, forget
 
 
 def scoring_of(sweep: Path) -> dict[str, object]:
@@ -21,23 +21,23 @@ def scoring_of(sweep: Path) -> dict[str, object]:
     return content["scoring"]
 
 
-def test_a_typed_scoring_becomes_the_sweeps_own_and_stays_it(door: Door) -> None:
-    sweep = finished_sweep(door.outputs)
+def test_a_typed_scoring_becomes_the_sweeps_own_and_stays_it(cli: Cli) -> None:
+    sweep = finished_sweep(cli.outputs)
     (sweep / "projected.json").write_text("{}")
-    changed = door("job=track", "name=full", "scoring.alpha=0.8")
+    changed = cli("job=track", "name=full", "scoring.alpha=0.8")
     assert changed.out.startswith("Scored anew: alpha 0.6 -> 0.8.\n")
     assert not (sweep / "projected.json").exists(), "the sweep command would show the former tables"
     assert scoring_of(sweep)["alpha"] == 0.8
-    again = door("job=track", "name=full")
+    again = cli("job=track", "name=full")
     assert "Scored anew" not in again.out
     assert "alpha 0.8;" in again.out
     assert pd.read_csv(sweep / "leaderboard.csv").AMS.max() > 0
 
 
-def test_a_calibrated_tiers_file_labels_tasks_and_sets_budgets_of_scoring_alone(door: Door) -> None:
-    sweep = finished_sweep(door.outputs)
-    before = load_trials(sweep, door.outputs)[1]
-    ended = door("job=calibrate", "inputs=[full]")
+def test_a_calibrated_tiers_file_labels_tasks_and_sets_budgets_of_scoring_alone(cli: Cli) -> None:
+    sweep = finished_sweep(cli.outputs)
+    before = load_trials(sweep, cli.outputs)[1]
+    ended = cli("job=calibrate", "inputs=[full]")
     assert ended.code == 0, ended.err
     assert "12 tasks of bench: 108 valid trials of 9 cells, 0 of unknown cost." in ended.out
     file = Path("tiers.yaml")
@@ -49,35 +49,35 @@ def test_a_calibrated_tiers_file_labels_tasks_and_sets_budgets_of_scoring_alone(
 
     found["labels"]["easy-1"], found["labels"]["hard-1"] = "hard", "easy"
     file.write_text(yaml.safe_dump(found))
-    ended = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
+    ended = cli("job=track", "name=full", "scoring.tiers=tiers.yaml")
     assert "tiers.easy.budgets" in ended.out
     assert scoring_of(sweep)["labels"] == found["labels"]
     assert str(scoring_of(sweep)["calibrated"]).startswith("tiers.yaml@")
     file.unlink()  # the sweep holds what it needs of it
-    after = load_trials(sweep, door.outputs)[1]
+    after = load_trials(sweep, cli.outputs)[1]
     assert set(after.loc[after["task"] == "easy-1", "tier"]) == {"hard"}
     assert set(after.loc[after["task"] == "hard-1", "tier"]) == {"easy"}
     assert (after["key"] == before["key"]).all(), "no trial is another trial"
 
 
-def test_a_task_missing_in_the_tiers_file_is_named_and_changes_nothing(door: Door) -> None:
-    sweep = finished_sweep(door.outputs)
-    door("job=calibrate", "inputs=[full]")
+def test_a_task_missing_in_the_tiers_file_is_named_and_changes_nothing(cli: Cli) -> None:
+    sweep = finished_sweep(cli.outputs)
+    cli("job=calibrate", "inputs=[full]")
     lines = Path("tiers.yaml").read_text().splitlines()
     Path("tiers.yaml").write_text("\n".join(line for line in lines if not line.strip().startswith("hard-3:")))
     before = (sweep / "sweep.json").read_text()
-    ended = door("job=track", "name=full", "scoring.tiers=tiers.yaml")
+    ended = cli("job=track", "name=full", "scoring.tiers=tiers.yaml")
     assert ended.code == 2
     assert ended.err.startswith("TableError: Tasks without a tier (hard-3): row 11, 23,")
     assert (sweep / "sweep.json").read_text() == before
 
 
-def test_attempts_of_too_many_choices_are_named_and_change_nothing(door: Door) -> None:
+def test_attempts_of_too_many_choices_are_named_and_change_nothing(cli: Cli) -> None:
     """It was written first and refused then, with a traceback, and so was every report from then on."""
     planned = [row("codex", "easy-1", attempt=n) for n in range(1, 19)]
-    sweep = write_sweep(door.outputs, planned, {each.key: record(each) for each in planned})
+    sweep = write_sweep(cli.outputs, planned, {each.key: record(each) for each in planned})
     before = (sweep / "sweep.json").read_text()
-    ended = door("job=track", "name=quickstart", "scoring.attempts=pass@9")
+    ended = cli("job=track", "name=quickstart", "scoring.attempts=pass@9")
     assert ended.code == 2
     assert ended.err.startswith(
         "TableError: pass@9 of 18 attempts has more than 5000 choices a task: row 1, 2,"
@@ -85,10 +85,10 @@ def test_attempts_of_too_many_choices_are_named_and_change_nothing(door: Door) -
     assert (sweep / "sweep.json").read_text() == before
 
 
-def test_a_run_whose_task_the_tiers_file_lacks_is_refused_before_it_starts(door: Door) -> None:
-    finished_sweep(door.outputs)
-    door("job=calibrate", "inputs=[full]")
-    ended = door("agent=oracle", "scoring.tiers=tiers.yaml", "dry_run=true")
+def test_a_run_whose_task_the_tiers_file_lacks_is_refused_before_it_starts(cli: Cli) -> None:
+    finished_sweep(cli.outputs)
+    cli("job=calibrate", "inputs=[full]")
+    ended = cli("agent=oracle", "scoring.tiers=tiers.yaml", "dry_run=true")
     assert ended.code == 2
     assert "scoring.tiers: decode-telemetry, git-archaeology" in ended.err
 
@@ -102,21 +102,21 @@ def test_a_run_whose_task_the_tiers_file_lacks_is_refused_before_it_starts(door:
         ("- 1", "is not a TiersFile (the whole: "),
     ],
 )
-def test_what_is_no_tiers_file_is_refused(door: Door, content: str | None, reason: str) -> None:
-    finished_sweep(door.outputs)
+def test_what_is_no_tiers_file_is_refused(cli: Cli, content: str | None, reason: str) -> None:
+    finished_sweep(cli.outputs)
     if content is not None:
         Path("t.yaml").write_text(content)
-    ended = door("job=track", "name=full", "scoring.tiers=t.yaml")
+    ended = cli("job=track", "name=full", "scoring.tiers=t.yaml")
     assert ended.code == 2
     assert ended.err.startswith(f"ConfigError: scoring.tiers: {Path.cwd()}/t.yaml")
     assert reason in ended.err
 
 
-def test_a_tiers_file_that_scores_rest_on_is_never_overwritten(door: Door) -> None:
-    finished_sweep(door.outputs)
-    assert door("job=calibrate", "inputs=[full]").code == 0
-    assert door("job=calibrate", "inputs=[full]").code == 0, "the same again is no harm"
-    ended = door("job=calibrate", "inputs=[full]", "quantiles=[0.5]")
+def test_a_tiers_file_that_scores_rest_on_is_never_overwritten(cli: Cli) -> None:
+    finished_sweep(cli.outputs)
+    assert cli("job=calibrate", "inputs=[full]").code == 0
+    assert cli("job=calibrate", "inputs=[full]").code == 0, "the same again is no harm"
+    ended = cli("job=calibrate", "inputs=[full]", "quantiles=[0.5]")
     assert ended.code == 2
     assert "choose another path=" in ended.err
 
@@ -135,16 +135,16 @@ def test_a_tiers_file_that_scores_rest_on_is_never_overwritten(door: Door) -> No
     ],
 )
 def test_calibration_says_what_is_wrong_with_its_inputs(
-    door: Door, words: tuple[str, ...], message: str
+    cli: Cli, words: tuple[str, ...], message: str
 ) -> None:
-    finished_sweep(door.outputs)
-    finished_sweep(door.outputs, "other", dataset="other")
-    ended = door("job=calibrate", *words)
+    finished_sweep(cli.outputs)
+    finished_sweep(cli.outputs, "other", dataset="other")
+    ended = cli("job=calibrate", *words)
     assert ended.code == 2
     assert message in ended.err
 
 
-def test_the_failure_that_sets_tau_is_not_above_it(door: Door) -> None:
+def test_the_failure_that_sets_tau_is_not_above_it(cli: Cli) -> None:
     """The file had six decimals of tau, so that a failure dearer in the seventh became an expensive one."""
     rows = [
         {"cell": "a", "dataset": "d", "tier": "x", "task": f"t{n}", "attempt": 1, "status": "completed",
@@ -153,20 +153,20 @@ def test_the_failure_that_sets_tau_is_not_above_it(door: Door) -> None:
         for n in range(3)
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv("trials.csv", index=False)
-    assert door("job=calibrate", "inputs=[trials.csv]").code == 0
+    assert cli("job=calibrate", "inputs=[trials.csv]").code == 0
     tiers = yaml.safe_load(Path("tiers.yaml").read_text())["tiers"]
     assert [tier["tau"] for tier in tiers.values()] == [0.12345649] * 3
 
 
-def test_sweeps_that_share_records_are_calibrated_on_each_record_once(door: Door) -> None:
-    finished_sweep(door.outputs)
-    finished_sweep(door.outputs, "again")
-    assert "108 valid trials" in door("job=calibrate", "inputs=[full,again]").out
+def test_sweeps_that_share_records_are_calibrated_on_each_record_once(cli: Cli) -> None:
+    finished_sweep(cli.outputs)
+    finished_sweep(cli.outputs, "again")
+    assert "108 valid trials" in cli("job=calibrate", "inputs=[full,again]").out
 
 
-def test_the_alpha_preset_ranks_a_finished_sweep_under_alpha_and_grids(door: Door) -> None:
-    sweep = finished_sweep(door.outputs)
-    ended = door(
+def test_the_alpha_preset_ranks_a_finished_sweep_under_alpha_and_grids(cli: Cli) -> None:
+    sweep = finished_sweep(cli.outputs)
+    ended = cli(
         *("-m", "experiment=agentmeter_alpha", "name=full"),
         *("scoring=agentmeter,agentmeter_half", "scoring.alpha=0,0.6"),
     )
@@ -184,23 +184,23 @@ def test_the_alpha_preset_ranks_a_finished_sweep_under_alpha_and_grids(door: Doo
     assert scoring_of(sweep)["alpha"] == 0.6, "the sweep's own scoring stays"
 
 
-def test_another_scorings_ranking_is_tracked_until_trials_or_scoring_change(door: Door) -> None:
-    sweep = finished_sweep(door.outputs)
+def test_another_scorings_ranking_is_tracked_until_trials_or_scoring_change(cli: Cli) -> None:
+    sweep = finished_sweep(cli.outputs)
     compare_scorings(sweep, [AGENTMETER.model_copy(update={"alpha": alpha}) for alpha in (0.0, 1.0)])
     logged = {path.name for path in tracked_runs(sweep, "none")[-1].files}
     assert {"sensitivity.csv", "sensitivity.json"} <= logged
-    forget(door.outputs, load_trials(sweep, door.outputs)[1]["key"].iloc[0])
+    forget(cli.outputs, load_trials(sweep, cli.outputs)[1]["key"].iloc[0])
     assert not {path.name for path in tracked_runs(sweep, "none")[-1].files} & {
         "sensitivity.csv",
         "sensitivity.json",
     }
 
 
-def test_sensitivity_asks_for_scorings(door: Door) -> None:
-    finished_sweep(door.outputs)
-    ended = door("job=sensitivity", "name=full")
+def test_sensitivity_asks_for_scorings(cli: Cli) -> None:
+    finished_sweep(cli.outputs)
+    ended = cli("job=sensitivity", "name=full")
     assert ended.code == 2
     assert "Which scorings? Add -m scoring.alpha=0.4,0.8" in ended.err
-    ended = door("-m", "job=track", "name=full", "scoring.alpha=0.4,0.8")
+    ended = cli("-m", "job=track", "name=full", "scoring.alpha=0.4,0.8")
     assert ended.code == 2
     assert "2 scorings were given, and this job takes one" in ended.err

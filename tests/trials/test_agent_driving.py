@@ -35,7 +35,7 @@ from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.serving import KEY_VARIABLE
-from tests.support.sweeps import Door
+from tests.support.sweeps import Cli
 from tests.support.tasks_factory import dataset, make_task
 
 pytestmark = pytest.mark.docker
@@ -310,7 +310,7 @@ def test_an_agent_that_refuses_a_task_starts_nothing(run: Callable[..., Ran]) ->
 def test_a_pair_that_cannot_work_is_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ended = Door(tmp_path, monkeypatch, capsys)("agent=execution_agent", "dataset=quickstart")
+    ended = Cli(tmp_path, monkeypatch, capsys)("agent=execution_agent", "dataset=quickstart")
     assert ended.code == 2, ended
     assert "agent=execution_agent dataset=quickstart" in ended.err
     assert "choose dataset=execution" in ended.err

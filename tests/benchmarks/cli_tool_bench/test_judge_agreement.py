@@ -13,18 +13,18 @@ from runner.benchmarks.cli_tool_bench.semantic import Pair
 from runner.errors import LabelError
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Usage
-from tests.support.sweeps import Door
+from tests.support.sweeps import Cli
 
 USAGE = Usage(input_tokens=1000, output_tokens=100)
 JUDGED = ("dataset=cli_tool_bench_judged", "job=judge_agreement")
 
 
 @pytest.fixture
-def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Door:
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Return a command line without a key."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    return Door(tmp_path / "outputs", monkeypatch, capsys)
+    return Cli(tmp_path / "outputs", monkeypatch, capsys)
 
 
 def write(path: Path, rows: list[dict[str, str]]) -> Path:
@@ -40,7 +40,7 @@ def answer(word: str) -> Behaviour:
 
 
 def test_kappa_table_and_classes_are_those_of_the_labels(
-    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two raters judge ten pairs. The model is asked once; then verdicts are read by digest, without a key."""
     human = ["yes"] * 5 + ["no"] * 5
@@ -62,11 +62,11 @@ def test_kappa_table_and_classes_are_those_of_the_labels(
             "dataset.verifier.judge.at_once=1",
         )
         file = f"job.labels={write(tmp_path / 'labels.csv', rows)}"
-        planned = door(*words, file, "dry_run=true")
+        planned = cli(*words, file, "dry_run=true")
         with monkeypatch.context() as keyed:
             keyed.setenv("OPENAI_API_KEY", "k-0123456789")
-            asked = door(*words, file)
-        stored = door(*words, f"job.labels={write(tmp_path / 'digests.csv', digests)}")
+            asked = cli(*words, file)
+        stored = cli(*words, f"job.labels={write(tmp_path / 'digests.csv', digests)}")
         assert len(fake.requests) == 10
     assert planned.out.strip() == "10 labels; 10 to be asked, for at most 1 USD."
     assert asked.code == stored.code == 0, asked.err + stored.err
@@ -133,27 +133,27 @@ def test_a_file_that_is_not_a_table_of_labels_is_refused(
         (("job.labels=absent.csv",), "cannot read"),
     ],
 )
-def test_a_missing_judge_or_file_is_reported(door: Door, words: tuple[str, ...], message: str) -> None:
-    ended = door(*JUDGED[1:], *(words if "dataset=cli_tool_bench" in words else (JUDGED[0], *words)))
+def test_a_missing_judge_or_file_is_reported(cli: Cli, words: tuple[str, ...], message: str) -> None:
+    ended = cli(*JUDGED[1:], *(words if "dataset=cli_tool_bench" in words else (JUDGED[0], *words)))
     assert (ended.code, message in ended.err) == (2, True), ended.err
 
 
-def test_a_sweep_budget_of_zero_asks_nothing(door: Door, tmp_path: Path) -> None:
+def test_a_sweep_budget_of_zero_asks_nothing(cli: Cli, tmp_path: Path) -> None:
     words = (
         *JUDGED,
         "name=mine",
         "sweep_budget.usd=0",
         f"job.labels={write(tmp_path / 'labels.csv', [PAIR])}",
     )
-    planned = door(*words, "dry_run=true")
+    planned = cli(*words, "dry_run=true")
     assert planned.out.strip() == "1 labels; 1 to be asked, for at most 0 USD."
-    asked = door(*words)
+    asked = cli(*words)
     assert asked.code == 2
     assert "sweep_budget.usd: nothing may be spent, and 1 of 1 pairs have to be asked." in asked.err
 
 
-def test_a_digest_without_a_stored_verdict_is_refused_with_its_row(door: Door, tmp_path: Path) -> None:
+def test_a_digest_without_a_stored_verdict_is_refused_with_its_row(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path / "labels.csv", [{"pair": "0" * 32, "label": "no"}])
-    ended = door(*JUDGED, f"job.labels={file}")
+    ended = cli(*JUDGED, f"job.labels={file}")
     assert ended.code == 2
     assert f"row 2: this judge has no stored verdict on pair {'0' * 32}" in ended.err

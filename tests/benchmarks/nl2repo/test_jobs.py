@@ -14,62 +14,62 @@ from runner.sandbox.docker.engine import connect
 from tests.support.module_proxy import served
 from tests.support.package_index import publish_sdist
 from tests.support.suite_factory import PASSED, UPSTREAM, make_folder, suite_dataset, write
-from tests.support.sweeps import Door
+from tests.support.sweeps import Cli
 
 
-def test_an_inventory_is_printed_and_written(door: Door) -> None:
-    write(door.outputs / "package", UPSTREAM)
-    into = door.outputs / "inventory.json"
-    ended = door("job=spec_inventory", f"job.path={door.outputs / 'package'}", f"job.into={into}")
+def test_an_inventory_is_printed_and_written(cli: Cli) -> None:
+    write(cli.outputs / "package", UPSTREAM)
+    into = cli.outputs / "inventory.json"
+    ended = cli("job=spec_inventory", f"job.path={cli.outputs / 'package'}", f"job.into={into}")
     assert ended.code == 0, ended.err
     assert "method   tally/__init__.py:7  tally.Tally.add(self, word, times=1)" in ended.out
     assert "public: 1 classes, 1 functions, 2 methods, 2 modules; 12 lines of code" in ended.out
     assert {entry["name"] for entry in json.loads(into.read_text())} >= {"tally.Tally", "tally.most.most"}
 
 
-def test_coverage_says_what_is_missing_and_may_fail(door: Door) -> None:
-    write(door.outputs / "package", {**UPSTREAM, "start.md": "`Tally(words)` has `add(word)`.\n"})
-    words = [f"job.path={door.outputs / 'package'}", f"job.document={door.outputs / 'package' / 'start.md'}"]
-    ended = door("job=spec_coverage", *words)
+def test_coverage_says_what_is_missing_and_may_fail(cli: Cli) -> None:
+    write(cli.outputs / "package", {**UPSTREAM, "start.md": "`Tally(words)` has `add(word)`.\n"})
+    words = [f"job.path={cli.outputs / 'package'}", f"job.document={cli.outputs / 'package' / 'start.md'}"]
+    ended = cli("job=spec_coverage", *words)
     assert ended.code == 0, ended.err
     assert "not named: tally/most.py:4  tally.most.most(words)" in ended.out
     assert (
         "named with other parameters: tally/__init__.py:7  tally.Tally.add(self, word, times=1)" in ended.out
     )
     assert "50.0% of the public API: 2 of 4 are named with their signature" in ended.out
-    assert door("job=spec_coverage", *words, "job.least=0.9").code == 4
+    assert cli("job=spec_coverage", *words, "job.least=0.9").code == 4
 
 
-def test_only_known_tasks_of_hidden_suites_have_ground_truths(door: Door) -> None:
-    ended = door("job=verify_ground_truth", "dataset=quickstart")
+def test_only_known_tasks_of_hidden_suites_have_ground_truths(cli: Cli) -> None:
+    ended = cli("job=verify_ground_truth", "dataset=quickstart")
     assert ended.code == 2
     able = "dataset=execution, nl2repo, nl2repo_revealed"
     assert f"dataset quickstart has no known solutions to verify: choose {able}." in ended.err
-    folder = make_folder(door.outputs / "tasks")
+    folder = make_folder(cli.outputs / "tasks")
     words = ["dataset=nl2repo", f"dataset.root={folder.parent}", "job=verify_ground_truth"]
-    ended = door(*words, "job.tasks=[other]")
+    ended = cli(*words, "job.tasks=[other]")
     assert ended.code == 2
     assert "has no task 'other'" in ended.err
     unused: Any = None
     with pytest.raises(ConfigError, match="verified with upstream's code"):
-        suite_dataset(folder.parent, door.outputs).find_truth(folder, folder, unused, print)
+        suite_dataset(folder.parent, cli.outputs).find_truth(folder, folder, unused, print)
 
 
 @pytest.mark.docker
-def test_a_task_is_made_from_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_is_made_from_an_sdist(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the whole job: index, inventory, counts, commands, deletion list, and upstream's tests, twice."""
     base_image.ensure(connect(), print)
-    tasks = door.outputs / "tasks"
+    tasks = cli.outputs / "tasks"
     tasks.mkdir()
     broken = {"tests/test_broken.py": "def test_broken():\n    raise OSError\n"}
-    publish_sdist(door.outputs / "index", "tally", "1.0", {**UPSTREAM, **broken})
-    with served(door.outputs / "index") as (address, _):
+    publish_sdist(cli.outputs / "index", "tally", "1.0", {**UPSTREAM, **broken})
+    with served(cli.outputs / "index") as (address, _):
         monkeypatch.setenv("UV_INDEX", address)
         words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'"]
-        ended = door("dataset=nl2repo", f"dataset.root={tasks}", *words)
-    write(door.outputs / "package", UPSTREAM)
+        ended = cli("dataset=nl2repo", f"dataset.root={tasks}", *words)
+    write(cli.outputs / "package", UPSTREAM)
     document = f"job.document={tasks / 'tally' / 'start.md'}"
-    draft = door("job=spec_coverage", f"job.path={door.outputs / 'package'}", document, "job.least=1")
+    draft = cli("job=spec_coverage", f"job.path={cli.outputs / 'package'}", document, "job.least=1")
     assert (draft.code, draft.out.splitlines()[-1][:6]) == (0, "100.0%")
     assert ended.code == 0, ended.err
     assert "7 tests pass, twice; none in an empty workspace (1 skipped, 1 xfailed, 1 failed)" in ended.out
@@ -82,20 +82,20 @@ def test_a_task_is_made_from_an_sdist(door: Door, monkeypatch: pytest.MonkeyPatc
     assert {entry["name"] for entry in json.loads((folder / "inventory.json").read_text())} >= {"tally.Tally"}
     truth = Truth.model_validate_json((folder / "truth.json").read_bytes())
     assert (truth.passed, truth.failed) == (PASSED, ("tests/test_broken.py::test_broken",))
-    (task,) = suite_dataset(tasks, door.outputs / "references").tasks()
+    (task,) = suite_dataset(tasks, cli.outputs / "references").tasks()
     assert (task.refused, task.flags, task.tier) == (None, (), "easy")
 
 
-def test_a_version_that_reads_as_a_number_must_be_quoted(door: Door) -> None:
+def test_a_version_that_reads_as_a_number_must_be_quoted(cli: Cli) -> None:
     words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.10"]
-    ended = door("dataset=nl2repo", f"dataset.root={door.outputs}", *words)
+    ended = cli("dataset=nl2repo", f"dataset.root={cli.outputs}", *words)
     assert ended.code == 2
     assert "job.version=\"'1.10'\"" in ended.err
 
 
-def test_a_complete_task_is_not_made_again(door: Door) -> None:
-    folder = make_folder(door.outputs / "tasks", **{"truth.json": "{}"})
+def test_a_complete_task_is_not_made_again(cli: Cli) -> None:
+    folder = make_folder(cli.outputs / "tasks", **{"truth.json": "{}"})
     words = ["job=make_nl2repo_task", "job.package=tally", "job.version=1.0.0"]
-    ended = door("dataset=nl2repo", f"dataset.root={folder.parent}", *words)
+    ended = cli("dataset=nl2repo", f"dataset.root={folder.parent}", *words)
     assert ended.code == 2
     assert "is a complete task already" in ended.err

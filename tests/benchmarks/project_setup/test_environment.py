@@ -15,7 +15,7 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import ErrorInfo, Status
 from tests.support.records_factory import trial_record
 from tests.support.suite_factory import write
-from tests.support.sweeps import Door
+from tests.support.sweeps import Cli
 
 SCRIPTS = {
     "Dockerfile": "ARG BASE\nFROM ${BASE}\nCOPY project /workspace/project\n",
@@ -38,9 +38,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "sums"
 
 
-def place(door: Door, name: str = "mine", project: str = "sums") -> Path:
+def place(cli: Cli, name: str = "mine", project: str = "sums") -> Path:
     """Return the folder of a project's results."""
-    return door.outputs / name / "environment" / project
+    return cli.outputs / name / "environment" / project
 
 
 def names(folder: Path) -> set[str]:
@@ -54,7 +54,7 @@ def step(name: str, **args: str) -> Behaviour:
 
 @pytest.mark.docker
 def test_a_project_is_set_up_and_its_account_is_written(
-    door: Door, project: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_API_KEY", "sk-fake")
     steps = [
@@ -66,11 +66,11 @@ def test_a_project_is_set_up_and_its_account_is_written(
         words = [f"model.api_base={upstream.url}", "model.api_key_env=FAKE_API_KEY", "name=mine"]
         agent = ["agent.preparation=false", "agent.attempts=1", "agent.commands=4", "model=gpt"]
         limits = ["job.build_seconds=400", "job.test_seconds=100", "gateway.preflight=false"]
-        ended = door("job=environment", f"project={project}", *agent, *words, *limits)
+        ended = cli("job=environment", f"project={project}", *agent, *words, *limits)
         assert ended.code == 0, ended.err
-        again = door("job=environment", f"project={project}", *agent, *words, *limits)
+        again = cli("job=environment", f"project={project}", *agent, *words, *limits)
         assert (again.code, len(upstream.requests)) == (0, len(steps)), "it was finished"
-    folder = place(door)
+    folder = place(cli)
     for each in (ended, again):
         assert "From scratch: 1 passed, 1 failed, 1 skipped." in each.out
         assert "AMS" not in each.out, "a leaderboard of one trial came first"
@@ -91,37 +91,35 @@ def test_a_project_is_set_up_and_its_account_is_written(
 
 
 @pytest.mark.docker
-def test_the_scripts_become_the_recorded_solution_of_a_task(
-    door: Door, project: Path, tmp_path: Path
-) -> None:
+def test_the_scripts_become_the_recorded_solution_of_a_task(cli: Cli, project: Path, tmp_path: Path) -> None:
     """`oracle` applies the recorded scripts like any other agent; what it leaves then gives a truth."""
-    write(place(door) / "task" / "sums" / "solution", SCRIPTS)
-    assert door("job=environment", f"project={project}", "agent=oracle", "name=mine").code == 0
+    write(place(cli) / "task" / "sums" / "solution", SCRIPTS)
+    assert cli("job=environment", f"project={project}", "agent=oracle", "name=mine").code == 0
     task = tmp_path / "tasks" / "sums"
-    write(task, {"task.yaml": (place(door) / "task" / "sums" / "task.yaml").read_text()})
+    write(task, {"task.yaml": (place(cli) / "task" / "sums" / "task.yaml").read_text()})
     words = ["job=verify_ground_truth", "dataset=execution", f"dataset.root={task.parent}", "agent=nop"]
-    ended = door(*words)
+    ended = cli(*words)
     assert ended.code == 2
     assert "needs a Dockerfile and a run_tests.sh" in ended.err
-    ended = door(*words, f"scripts={place(door)}")
+    ended = cli(*words, f"scripts={place(cli)}")
     assert ended.code == 0, ended.err
     assert "[1/1] sums: 1 passed, 1 failed, 1 skipped, twice" in ended.out
     truth = Truth.model_validate_json((task / TRUTH).read_bytes())
     assert truth.outcomes == Outcomes.model_validate(OUTCOMES)
     assert (task / "solution" / "run_tests.sh").read_text() == SCRIPTS["run_tests.sh"]
-    planned = door("dataset=execution", f"dataset.root={task.parent}", "agent=oracle", "dry_run=true")
+    planned = cli("dataset=execution", f"dataset.root={task.parent}", "agent=oracle", "dry_run=true")
     assert "1 trials planned: 0 finished, 1 to do." in planned.out
 
 
 @pytest.mark.docker
 def test_a_project_without_a_test_has_its_own_exit_code_and_a_reason(
-    door: Door, project: Path, tmp_path: Path
+    cli: Cli, project: Path, tmp_path: Path
 ) -> None:
     with tarfile.open(tmp_path / "sums-1.0.tar.gz", "w:gz") as tar:
         tar.add(project, "sums-1.0")
-    folder = place(door, project="sums-1.0")
+    folder = place(cli, project="sums-1.0")
     write(folder, {"Dockerfile": "of an earlier run\n", "results.json": "{}"})
-    ended = door("job=environment", f"project={tmp_path}/sums-1.0.tar.gz", "agent=nop", "name=mine")
+    ended = cli("job=environment", f"project={tmp_path}/sums-1.0.tar.gz", "agent=nop", "name=mine")
     assert ended.code == NO_TEST
     assert names(folder) == {ACCOUNT, "task"}
     account = (folder / ACCOUNT).read_text()
@@ -153,7 +151,7 @@ def test_the_account_of_what_went_wrong_is_plain_text() -> None:
 
 
 def test_impossible_requests_are_refused_before_anything_starts(
-    door: Door, project: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     given = f"project={project}"
@@ -169,10 +167,10 @@ def test_impossible_requests_are_refused_before_anything_starts(
         (given, "agent=nop", "max_mb=0.0001"): "Leave out build results, or raise job.max_mb.",
         ("agent=nop",): "job.project: it has no default. Add job.project=...",
     }.items():
-        ended = door("job=environment", *words)
+        ended = cli("job=environment", *words)
         assert (ended.code, reason in ended.err) == (2, True), ended.err
-    planned = door("job=environment", given, "model=gpt", "dry_run=true")
+    planned = cli("job=environment", given, "model=gpt", "dry_run=true")
     assert planned.code == 0, planned.err
     assert "1 cells, 1 trials planned: 0 finished, 1 to do." in planned.out
     assert "The most it may cost: 2.00 USD" in planned.out
-    assert not (door.outputs / "trials").exists()
+    assert not (cli.outputs / "trials").exists()
