@@ -27,7 +27,7 @@ class Imported(Record):
     digest: str
     """SHA-256 of the file's content."""
     mapping: dict[str, Any]
-    """Meaning of the file's columns, words and units, as `report.imports.Mapping` has it."""
+    """Meaning of the file's columns, words and units, as `report.foreign_trials.Mapping` has it."""
     rows: int
     """Trials in the file."""
     unpriced: int

@@ -534,7 +534,7 @@ def test_the_deadline_moves_on_by_all_that_was_waited_and_overlaps_count_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [50.0]
-    for module in ("budget", "limits"):
+    for module in ("budget", "call_limits"):
         monkeypatch.setattr(f"runner.gateway.{module}.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     async def story() -> None:

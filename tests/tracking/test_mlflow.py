@@ -269,7 +269,7 @@ def test_job_track_rebuilds_tables_and_runs_from_disk(
 ) -> None:
     for name in ("leaderboard.txt", "trials.csv"):
         (sweep / name).unlink()
-    settings = SimpleNamespace(outputs=sweep.parent, name=sweep.name, tracker=MlflowTracker())
+    settings = SimpleNamespace(outputs=sweep.parent, folder=sweep, name=sweep.name, tracker=MlflowTracker())
     asked: Any = SimpleNamespace(settings=settings, rescorings=lambda _: ())
     assert Track().run(asked) == 0
     text = capsys.readouterr().out
