@@ -276,7 +276,7 @@ def test_job_track_rebuilds_tables_and_runs_from_disk(
     assert (sweep / "leaderboard.txt").read_text() in text
     assert "viewStateShareKey=quickstart" in text
     assert len(runs(sweep)) == CELLS + 1
-    settings.name = "quickstrat"
+    settings.folder = sweep.with_name("quickstrat")
     with pytest.raises(ConfigError, match="Did you mean 'quickstart'"):
         Track().run(asked)
 
