@@ -66,9 +66,9 @@ def _fail(error: Exception, code: int) -> int:
 
 
 def assay() -> int:
-    """Do what was typed, as `assay` or `python -m runner`. Either imports from the current folder first."""
+    """Do what was typed, as `assay` or `python -m runner`. Either can import classes of the current folder."""
     if not {"", str(Path.cwd())} & set(sys.path):
-        sys.path.insert(0, "")
+        sys.path.append("")  # last: a file there must not stand in for a library
     sys.excepthook = show_exception
     return main(sys.argv[1:])
 

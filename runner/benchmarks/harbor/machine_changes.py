@@ -58,9 +58,9 @@ STANDARD = frozenset(
 
 MODULES = sys.stdlib_module_names | {"pytest", "_pytest", "pluggy", "iniconfig", "packaging"}
 """Modules that tests import. A file of such a name in the working directory is imported instead."""
-STARTED = ("sitecustomize", "usercustomize", "conftest")
+STARTUP_MODULES = ("sitecustomize", "usercustomize", "conftest")
 """Modules and packages, of any suffix, that Python or pytest imports by itself."""
-FILES = (
+STARTUP_FILES = (
     "*.pth", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc", ".pdbrc", "pyvenv.cfg",
     ".pydistutils.cfg", "pip.conf", "uv.toml", ".condarc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".bashrc", ".bash_*",
     ".profile", ".zshenv", ".zshrc", ".zprofile", ".inputrc", ".curlrc", ".wgetrc", ".gitconfig",
@@ -69,7 +69,7 @@ FILES = (
     ".sqliterc", ".mavenrc", "go.work", "rust-toolchain*", ".tool-versions", ".python-version", ".ruby-version",
 )  # fmt: skip
 """Names of files that are read at a start."""
-FOLDERS = (
+STARTUP_FOLDERS = (
     ".config/pip", ".config/uv", ".config/git", ".config/fish", ".cache/pip", ".cache/uv", ".local/bin", ".local/lib",
     ".local/share/uv", ".npm", ".cargo/bin", ".cargo/config*", ".pip", ".nvm", ".pyenv", ".git/hooks",
     ".cargo/env", ".cargo/registry", ".cargo/git", ".rustup", ".config/go", ".cache/go-build", "go/pkg/mod", "go/bin",
@@ -121,14 +121,15 @@ class Places(NamedTuple):
         return self._is_start_up(path) or self._shadows(path) or (is_setting and mentions_pytest(path))
 
     def _is_start_up(self, path: str) -> bool:
+        """Return whether a program may run or load this absolute path without being asked to."""
         parts = path.split("/")[1:]
-        if any(part.partition(".")[0] in STARTED for part in parts):
+        if any(part.partition(".")[0] in STARTUP_MODULES for part in parts):
             return True
-        if any(fnmatchcase(parts[-1], name) for name in FILES):
+        if any(fnmatchcase(parts[-1], name) for name in STARTUP_FILES):
             return True
-        runs = ["/".join(parts[at : at + length]) for length in (1, 2, 3) for at in range(len(parts))]
-        within = any(fnmatchcase(run, folder) for run in runs for folder in FOLDERS)
-        return within and not parts[-1].endswith(".sample")
+        subpaths = ["/".join(parts[at : at + length]) for length in (1, 2, 3) for at in range(len(parts))]
+        within = any(fnmatchcase(subpath, folder) for subpath in subpaths for folder in STARTUP_FOLDERS)
+        return within and not parts[-1].endswith(".sample")  # Git runs no sample of a hook
 
     def _shadows(self, path: str) -> bool:
         folder, _, name = path.rpartition("/")

@@ -184,7 +184,7 @@ class _Steps:
         """Return the limit that the build exceeds so far. Of pulled images, only the bytes are known."""
         running, before = self._running, self._layers + sum(self._fetched.values())
         if running:
-            return usage.layer(self._api, running, limits, lambda: before).excess
+            return usage.measure_layer(self._api, running, limits, lambda: before).excess
         return "disk" if before > limits.disk_mb * MEGABYTE else None
 
     def end(self) -> None:

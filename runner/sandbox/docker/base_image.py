@@ -140,11 +140,11 @@ def build_command(script: str, *arguments: str) -> list[str]:
 
 @contextmanager
 def run_script(
-    client: DockerClient, image: str, script: Path, arguments: Sequence[str], failed: str
+    client: DockerClient, image: str, script: Path, arguments: Sequence[str], failure: str
 ) -> Iterator[Container]:
-    """Run a script in the build environment and yield its ended container; remove it when the context is left.
+    """Run a script of ours in a container of `image` on the host's network, and yield the stopped container.
 
-    Raises `ImageError` with `failed` and the end of the output when the script fails.
+    Leaving the context removes it. Raises `ImageError` with `failure` and the end of the output when the script fails.
     """
     container = client.containers.create(
         image, build_command(script.name, *arguments), network_mode="host", labels={"assay.role": "build"}
@@ -153,7 +153,7 @@ def run_script(
         container.put_archive("/", build_inputs({script.name: script}))
         container.start()
         if container.wait(timeout=BUILD_SECONDS + 60)["StatusCode"]:
-            raise ImageError(f"{failed}:\n{container.logs().decode(errors='replace')[-4000:]}")
+            raise ImageError(f"{failure}:\n{container.logs().decode(errors='replace')[-4000:]}")
         yield container
     finally:
         container.remove(force=True)

@@ -287,7 +287,7 @@ class DockerSandbox:
             return self._layer
         # Read this before measuring: a look that began in a living container may end after its death.
         is_final = self._killed
-        layer = usage.layer(
+        layer = usage.measure_layer(
             self._api, self._id, self._limits, lambda: usage.volume_bytes(self._api, self._volumes().values())
         )
         if is_final:

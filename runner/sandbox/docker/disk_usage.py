@@ -52,18 +52,19 @@ class Layer(NamedTuple):
         return Changes(added=added, changed=changed, deleted=deleted)
 
 
-def layer(api: APIClient, container: str, limits: Limits, beside: Callable[[], int] = lambda: 0) -> Layer:
-    """Measure and list what a container has written. `beside` returns the bytes that it has elsewhere.
+def measure_layer(
+    api: APIClient, container: str, limits: Limits, elsewhere: Callable[[], int] = lambda: 0
+) -> Layer:
+    """Measure and list what a container has written. `elsewhere` returns its bytes outside of the layer.
 
-    Sizes are apparent ones, since whatever copies a file writes its holes out. A layer that cannot be counted counts as
-    too large: the engine fails on paths that are too long for it. The list is expensive, because the engine compares
-    every file of the image with the container's: made three times, it takes half of a short trial's processor time.
-    Raises `APIError` and `RequestException`.
+    Sizes are apparent, not allocated: copying a sparse file fills its holes. A layer that the engine cannot list, as
+    it fails on very long paths, has too many files. The engine compares every file of the image with the container's:
+    listing three times takes half of a short trial's processor time. Raises `APIError` and `RequestException`.
     """
     for is_last in (False, True):
         written = _bytes(api, container)
         if written is not None:
-            if written + beside() > limits.disk_mb * MEGABYTE:
+            if written + elsewhere() > limits.disk_mb * MEGABYTE:
                 return Layer("disk")
             files, listing = _list(api, container, limits.files)
             if files is not None:

@@ -71,8 +71,9 @@ class Images:
         self._configs: dict[str, ImageConfig] = {}
 
     def find(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
-        """Return a usable image; see `protocols.SandboxProvider.image`. All who wait for one attempt share
-        its outcome.
+        """Return a usable image; see `protocols.SandboxProvider.image`.
+
+        Concurrent callers for the same image share one attempt and its outcome.
         """
         arguments, digest = _recipe(environment)
         key = (environment.image, digest)  # one name with two Dockerfiles may need two builds

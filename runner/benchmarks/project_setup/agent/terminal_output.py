@@ -60,6 +60,7 @@ class _Page:
         self._column = end
 
     def control(self, character: str) -> None:
+        """Carry out a control character: carriage return, backspace, or any other as a line feed."""
         if character == "\r":
             self._column = 0
         elif character == "\b":
