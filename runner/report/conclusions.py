@@ -45,8 +45,8 @@ def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> dict[str, list[str]]:
 def caveats(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
     """Yield a line for each way in which figures of these cells mean less than they seem to."""
     yield from _few_tasks(trials, scoring)
-    yield from _unbounded(cells, scoring.attempts)
-    yield from _bounded(cells)
+    yield from _missing_attempts_note(cells, scoring.attempts)
+    yield from _unknown_costs_note(cells)
 
 
 def _few_tasks(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
@@ -85,7 +85,7 @@ def fewer_attempts(trials: pd.DataFrame, attempts: str) -> pd.Series[int]:
     return (counts < k).astype(int).groupby("cell").sum()
 
 
-def _unbounded(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
+def _missing_attempts_note(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
     """Yield a line if some tasks have fewer than k valid attempts for pass@k."""
     if few := int(cells["fewer"].sum()):
         yield (
@@ -94,13 +94,13 @@ def _unbounded(cells: pd.DataFrame, attempts: str) -> Iterator[str]:
         )
 
 
-def _bounded(cells: pd.DataFrame) -> Iterator[str]:
-    """Yield a line if unknown costs make some figures bounds."""
-    some = int((cells["usd_per_pass"].isna() & cells["usd_per_pass_least"].notna()).sum())
-    if some:
+def _unknown_costs_note(cells: pd.DataFrame) -> Iterator[str]:
+    """Yield a line if some figures are lower bounds because costs are unknown."""
+    unknown = int((cells["usd_per_pass"].isna() & cells["usd_per_pass_least"].notna()).sum())
+    if unknown:
         yield (
-            f">=: of {some} of {len(cells)} cells some costs are unknown. Their AMS takes each as over every budget "
-            "and threshold, and their USD per pass is that of the known ones: both are the least that they can be."
+            f">=: in {unknown} of {len(cells)} cells the costs of some trials are unknown. AMS counts these trials as "
+            "over every budget and threshold, and USD per pass counts the known costs only, so both are lower bounds."
         )
 
 

@@ -79,7 +79,7 @@ def test_an_ams_that_rests_on_unknown_costs_is_marked(tmp_path: Path) -> None:
     plan = priced(half, lambda p: None if p.agent == "kimi_cli" and p.task.endswith(("7", "2")) else 0.01)
     text, page = text_of(plan), page_of(tmp_path, plan)
     for output in (text, page):
-        assert "of 1 of 2 cells some costs are unknown" in output
+        assert "in 1 of 2 cells the costs of some trials are unknown" in output
     assert (
         "By AMS, codex · scripted_careful (scripted) is ahead, and these tasks do not tell it apart from"
         in text
