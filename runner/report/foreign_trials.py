@@ -115,12 +115,12 @@ def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
         if name not in ours:
             ours[name] = pd.NaT if name.endswith("_at") else float("nan")
     numbers = {name: theirs[column] for name, column in mapping.components.items()}
-    bad = {f"component {name} is no number": _no_number(values) for name, values in numbers.items()}
+    bad = {f"component {name} is not a number": _no_number(values) for name, values in numbers.items()}
     attempt = pd.to_numeric(ours["attempt"], errors="coerce").astype(float)
-    bad["attempt is no whole number"] = ours.index[attempt.mod(1) != 0]
+    bad["attempt is not a whole number"] = ours.index[attempt.mod(1) != 0]
     bad[f"attempt is above {MOST_ATTEMPTS}"] = ours.index[attempt > MOST_ATTEMPTS]
     started = pd.to_datetime(ours["started_at"], utc=True, errors="coerce", format="ISO8601")
-    bad["started_at is no time"] = ours.index[started.isna() & ours["started_at"].notna()]
+    bad["started_at is not a time"] = ours.index[started.isna() & ours["started_at"].notna()]
     if found := {problem: rows for problem, rows in bad.items() if len(rows)}:
         raise TableError(found)
     ours = ours.assign(started_at=started, attempt=attempt.astype(int))

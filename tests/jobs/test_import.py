@@ -99,7 +99,7 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(cli: Cli) -> Non
         ("a,m,t4,E,1,ok,good,1,1,1,1,1,", "reward is not a number: row 7"),
         ("a,m,t4,E,1,ok,1,12 cents,1,1,1,1,", "cost_usd is not a number: row 7"),
         ("a,m,t4,E,1,ok,1,1,-5,1,1,1,", "input_tokens is negative: row 7"),
-        ("a,m,t4,E,first,ok,1,1,1,1,1,1,", "attempt is no whole number: row 7"),
+        ("a,m,t4,E,first,ok,1,1,1,1,1,1,", "attempt is not a whole number: row 7"),
         ("a,m,t1,H,2,ok,1,1,1,1,1,1,", "One task in several tiers (t1): row 1, 4, 7"),
         ("a,m,,E,1,ok,1,1,1,1,1,1,", "task is missing: row 7"),
         (",m,t4,E,1,ok,1,1,1,1,1,1,", "agent is missing: row 7"),
