@@ -15,7 +15,7 @@ import pytest
 from runner.errors import EngineError, SpoiledMachine
 from runner.records import Environment, ExecSpec, SandboxSpec
 from runner.resources import ROOT
-from runner.sandbox.docker import base_image, container, container_files, reaper, stuck_containers
+from runner.sandbox.docker import base_image, container_files, reaper, stuck_containers
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -275,6 +275,6 @@ def test_a_hung_call_of_an_unused_container_is_the_engines(
     sandbox._was_used = True
     with pytest.raises(SpoiledMachine, match="can no longer be used"):
         sandbox.get("/usr", tmp_path / "usr.tar")
-    monkeypatch.setattr(container.stuck, "answers", lambda _: False)  # type: ignore[attr-defined]
+    monkeypatch.setattr(stuck_containers, "answers", lambda _: False)
     with pytest.raises(EngineError):
         sandbox.get("/usr", tmp_path / "usr.tar")

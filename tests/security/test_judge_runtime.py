@@ -21,6 +21,7 @@ from runner.benchmarks.project_setup import watch_inside
 from runner.benchmarks.project_setup.rerun import CODE, PLACE, watch_command
 from runner.records import Environment, Image, SandboxSpec
 from runner.records.cases import Case, CaseLimits, CaseSide
+from runner.sandbox.cases import inside
 from runner.sandbox.docker import base_image, bundles, engine
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -28,6 +29,7 @@ from runner.sandbox.inside import IDLE, PYTHON, ROOT, SUPERVISOR
 from tests.security.conftest import AGENTS
 from tests.support.cases_factory import prepared
 from tests.support.look_inside import run_inside
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.docker
 
@@ -341,10 +343,9 @@ def test_the_supervisor_of_cases_has_nothing_of_its_image(
     side = CaseSide(name="trap", image=image, how=how, limits=CaseLimits(seconds=30))
     with sandboxes.cases(side) as box:
         processes = judges(box._api, box._containers[0])
-        while not any(
-            "casebox" in argv for argv in processes
-        ):  # it is just replacing itself by the next program
-            processes = judges(box._api, box._containers[0])
+        # The supervisor may be about to replace itself by the next program.
+        until(lambda: any(inside.__name__ in argv for argv in judges(box._api, box._containers[0])))
+        processes = judges(box._api, box._containers[0])
         result = box.run(Case(command_class="t", command="echo x > new"))
         after = judges(box._api, box._containers[0])  # processes that changed their user cannot be read
     assert any("signal.pause" in argv for argv in processes)
