@@ -88,7 +88,7 @@ def test_a_look_that_began_before_the_death_is_not_taken_for_the_last(
     sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list of changes is stored once all processes are dead. An earlier list would lack what was made after it."""
-    measured, dead, measure = Event(), Event(), disk_usage.layer
+    measured, dead, measure = Event(), Event(), disk_usage.measure_layer
 
     def slow(*of: Any) -> disk_usage.Layer:
         layer = measure(*of)
@@ -97,7 +97,7 @@ def test_a_look_that_began_before_the_death_is_not_taken_for_the_last(
             dead.wait()
         return layer
 
-    monkeypatch.setattr(disk_usage, "layer", slow)
+    monkeypatch.setattr(disk_usage, "measure_layer", slow)
     early = Thread(target=sandbox.changes, name="early")
     early.start()
     measured.wait()
