@@ -8,7 +8,7 @@ from pathlib import Path
 
 from metrics.errors import TableError
 from runner.cli import arguments
-from runner.cli import help as usage
+from runner.cli import help as cli_help
 from runner.errors import AssayError, ConfigError
 from runner.terminal.escaping import safe_streams, show_exception, width, wrapped
 
@@ -45,7 +45,7 @@ def _ended(argv: list[str]) -> int:
 
 def run(argv: list[str]) -> int:
     """Answer a question, or compose the cells and do the job. Raises `AssayError`."""
-    if (text := usage.answer(argv)) is not None:
+    if (text := cli_help.answer(argv)) is not None:
         print(text)
         return 0
     words = arguments.check(argv)

@@ -104,6 +104,7 @@ def test_an_installed_copy_runs_a_class_of_the_current_folder(installed: Path, f
         "from runner.sweeps.cells import Job, Sweep\n\n\n"
         "class Greet(Job):\n    def run(self, sweep: Sweep) -> int:\n        print('hello')\n        return 0\n"
     )
+    (folder / "yaml.py").write_text("raise SystemExit('a file of this folder stands in for a library')\n")
     assert _run([installed / "assay", "job=greet"], folder) == "hello\n"
 
 

@@ -203,11 +203,14 @@ def _keeps_its_limit(cell: Cell, task: Task) -> bool:
 def identity(configured: Configured) -> str:
     """Return the digest of a configured object: its class, its fields, and the *content* of every file it names.
 
-    The path itself is left out: the same lock file or policy elsewhere is the same identity. A class that has moved to
-    another module keeps its identity by its own `key_name`, the full name that it had before.
+    The path itself is left out: the same lock file or policy elsewhere is the same identity. A class of ours that has
+    moved keeps its identity by its own `key_name`, the full name that it had before. A user's class has none: a copy of
+    ours that was changed would pass for the original, whose finished trials it would then be given.
     """
     kind = type(configured)
-    name = vars(kind).get("key_name") or f"{kind.__module__}.{kind.__qualname__}"
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if kind.__module__.startswith("runner."):
+        name = vars(kind).get("key_name", name)
     return _digest({"class": name, "fields": _by_content(configured.model_dump())})
 
 

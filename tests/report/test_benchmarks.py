@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from runner.benchmarks.cli_tool_bench.report import scores
-from runner.benchmarks.nl2repo.report import sections as sections_nl2repo
+from runner.benchmarks.nl2repo.report import sections
 from runner.cli import former_names
 from runner.report import benchmarks
 from runner.report.blocks import Section, Sections, Text
@@ -80,8 +80,8 @@ def test_only_the_datasets_of_the_sweep_are_asked(tmp_path: Path) -> None:
 def test_a_sweep_that_does_not_say_its_datasets_is_offered_what_there_is(tmp_path: Path) -> None:
     """An import has no configuration; its figures may be those of any benchmark."""
     added = benchmarks.added_sections(tmp_path)
-    assert {*scores.SECTIONS.dataset, *sections_nl2repo.SECTIONS.dataset} <= {*added.dataset}
-    assert added.sweep == sections_nl2repo.SECTIONS.sweep
+    assert {*scores.SECTIONS.dataset, *sections.SECTIONS.dataset} <= {*added.dataset}
+    assert added.sweep == sections.SECTIONS.sweep
     (tmp_path / "config.yaml").write_text("agent: codex\n")
     assert benchmarks.added_sections(tmp_path) == added
 

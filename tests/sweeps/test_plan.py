@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -258,3 +258,12 @@ def test_a_class_derived_from_one_that_moved_is_another() -> None:
         """Somebody's own."""
 
     assert identity(Mine()) != identity(LlmScripts())
+
+
+def test_a_changed_copy_of_a_class_of_ours_does_not_pass_for_the_original() -> None:
+    """Its trials would be taken for finished, with the rewards of the original's."""
+
+    class Copy(Nop):
+        key_name: ClassVar[str] = "runner.agents.bounds.Nop"
+
+    assert identity(Copy()) != identity(Nop())

@@ -16,7 +16,13 @@ from pydantic import Field
 from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
-from runner.benchmarks.sources.task_files import check_links, digest, read_instruction, tree_digest
+from runner.benchmarks.sources.task_files import (
+    check_links,
+    chosen_folders,
+    digest,
+    read_instruction,
+    tree_digest,
+)
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
@@ -90,9 +96,8 @@ class CliToolBench(Record):
             raise ConfigError(
                 f"dataset {self.name}: no folder with a task.toml in {self.root}. Set dataset.root."
             )
-        if absent := sorted({*self.include} - {folder.name for folder in folders}):
-            raise ConfigError(f"dataset {self.name}: {self.root} has no task {absent[0]!r}.")
-        return [self._task(folder) for folder in folders if not self.include or folder.name in self.include]
+        chosen = chosen_folders(folders, self.include, f"dataset {self.name}: {self.root}")
+        return [self._task(folder) for folder in chosen]
 
     def prepare(self, say: Callable[[str], None]) -> None:
         """Fetch every task's reference and the contents of images. Raises `ConfigError` if a download fails."""

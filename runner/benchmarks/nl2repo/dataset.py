@@ -16,14 +16,20 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from runner.benchmarks.nl2repo import published_folder as nl2repo_folder
-from runner.benchmarks.nl2repo import upstream
+from runner.benchmarks.nl2repo import published_folder, upstream
 from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.upstream import Source
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
 from runner.benchmarks.sources.references import new_folder
-from runner.benchmarks.sources.task_files import check_links, digest, read_truth, short, tree_digest
+from runner.benchmarks.sources.task_files import (
+    check_links,
+    chosen_folders,
+    digest,
+    read_truth,
+    short,
+    tree_digest,
+)
 from runner.errors import ConfigError, TaskError
 from runner.files import write_atomically
 from runner.records import Answer, Environment, Record, Task, VerifierSpec
@@ -84,32 +90,27 @@ class Nl2RepoBench(Record):
 
         Raises `ConfigError` when there is no task, or `include` names one that does not exist.
         """
-        folders = nl2repo_folder.folders(self.root)
+        folders = published_folder.folders(self.root)
         if not folders:
             raise ConfigError(
                 f"dataset {self.name}: no folder of NL2Repo-Bench in {self.root}. Set dataset.root to test_files/."
             )
-        if absent := sorted({*self.include} - {folder.name for folder in folders}):
-            raise ConfigError(f"dataset {self.name}: {self.root} has no task {absent[0]!r}.")
-        documents = nl2repo_folder.documents(folders)
-        return [
-            self._task(folder, documents)
-            for folder in folders
-            if not self.include or folder.name in self.include
-        ]
+        chosen = chosen_folders(folders, self.include, f"dataset {self.name}: {self.root}")
+        documents = published_folder.documents(folders)
+        return [self._task(folder, documents) for folder in chosen]
 
     def prepare(self, say: Callable[[str], None]) -> None:
         """Fetch upstream's sources and the contents of images. Raises `ConfigError` when a client fails."""
         for task in self.tasks():
             for flag in () if task.refused else task.flags:
-                say(f"{task.name} is flagged {flag}: {nl2repo_folder.REMARKS[flag]}")
+                say(f"{task.name} is flagged {flag}: {published_folder.REMARKS[flag]}")
             if not task.refused:
                 self.make(task.directory, self.suite(task.directory), say)
 
     def truth_folders(self, tasks: Sequence[str]) -> list[Path]:
         """Return the folders of these tasks; without names, of those in `include`, or of all that have a source."""
         names = tasks or self.include
-        folders = nl2repo_folder.folders(self.root)
+        folders = published_folder.folders(self.root)
         return [f for f in folders if (f.name in names if names else self._has_source(f))]
 
     def find_truth(
@@ -121,7 +122,7 @@ class Nl2RepoBench(Record):
         if scripts:
             raise ConfigError("job.scripts: hidden suites are verified with upstream's code; leave it out.")
         truth = self.ground_truth(folder, sandboxes, say)
-        published = nl2repo_folder.read(folder).count
+        published = published_folder.read(folder).count
         if len(truth.passed) != published:
             raise TaskError(
                 f"{len(truth.passed)} tests pass, and {published} are published ({others(truth)})."
@@ -138,7 +139,7 @@ class Nl2RepoBench(Record):
         source, here = self.source(folder)
         if source.kind == "none":
             raise TaskError("There is no upstream code to check its tests with: its source has kind=none.")
-        suite = self.bare_suite(nl2repo_folder.read(folder), source)
+        suite = self.bare_suite(published_folder.read(folder), source)
         task = self.make(folder, suite, say)
         truth = ground_truth(task, suite, self.verifier, sandboxes, self.truth_digest(suite, source))
         write_atomically(here / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
@@ -188,7 +189,7 @@ class Nl2RepoBench(Record):
 
         Raises `TaskError` when its truth is missing, belongs to something else, or differs from the published count.
         """
-        published = nl2repo_folder.read(folder)
+        published = published_folder.read(folder)
         source, here = self.source(folder)
         bare = self.bare_suite(published, source)
         truth = read_truth(here / TRUTH, Truth)
@@ -233,15 +234,15 @@ class Nl2RepoBench(Record):
     def _task(self, folder: Path, documents: dict[str, list[str]]) -> Task:
         task = Task(name=folder.name, dataset=self.name, directory=folder, language="python")
         try:
-            check_links(folder, (*nl2repo_folder.PARTS, SOURCE, TRUTH))
-            task = task.model_copy(update={"digest": tree_digest(folder, nl2repo_folder.PARTS)})
-            published = nl2repo_folder.read(folder)
+            check_links(folder, (*published_folder.PARTS, SOURCE, TRUTH))
+            task = task.model_copy(update={"digest": tree_digest(folder, published_folder.PARTS)})
+            published = published_folder.read(folder)
             source, _ = self.source(folder)
             strata = {"tier": _tier(source.lines), "category": source.category, "flags": published.flags}
             task = task.model_copy(update=strata)
-            nl2repo_folder.check_document(folder, source.package, documents)
+            published_folder.check_document(folder, source.package, documents)
             suite = self.suite(folder)
-            unproven = () if suite.expected else (nl2repo_folder.NO_TRUTH,)
+            unproven = () if suite.expected else (published_folder.NO_TRUTH,)
             return self.complete(task.model_copy(update={"flags": (*task.flags, *unproven)}), suite)
         except TaskError as error:
             return task.model_copy(update={"refused": str(error)})
@@ -249,7 +250,7 @@ class Nl2RepoBench(Record):
     def complete(self, task: Task, suite: Suite) -> Task:
         """Return the task with all other fields. Pure, except for the files that it reads."""
         source, _ = self.source(task.directory)
-        cache, files = self.verifier.cache, tree_digest(task.directory, nl2repo_folder.PARTS)
+        cache, files = self.verifier.cache, tree_digest(task.directory, published_folder.PARTS)
         identity = digest(
             [files, suite.model_dump(mode="json"), source.shaping, self.reveal_tests, self.verifier.shaping]
         )

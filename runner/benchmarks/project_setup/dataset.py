@@ -29,7 +29,14 @@ from runner.benchmarks.project_setup.deliverables import (
 from runner.benchmarks.project_setup.projects import Project
 from runner.benchmarks.project_setup.verifier import ProjectSetupVerifier
 from runner.benchmarks.sources.references import SOLVE, new_folder
-from runner.benchmarks.sources.task_files import check_links, digest, read_truth, short, tree_digest
+from runner.benchmarks.sources.task_files import (
+    check_links,
+    chosen_folders,
+    digest,
+    read_truth,
+    short,
+    tree_digest,
+)
 from runner.errors import ConfigError, TaskError
 from runner.files import write_atomically
 from runner.records import Environment, Record, Task, VerifierSpec
@@ -102,14 +109,12 @@ class ProjectSetupBench(Record):
 
     def folders(self) -> Sequence[Path]:
         """Return the folders of the tasks. Raises `ConfigError` as `tasks` does."""
-        found = {path.parent.name: path.parent for path in sorted(self.root.glob(f"*/{TASK}"))}
+        found = [path.parent for path in sorted(self.root.glob(f"*/{TASK}"))]
         if not found:
             raise ConfigError(
                 f"dataset {self.name}: no folder in {self.root} has a {TASK}. Set dataset.root."
             )
-        if absent := sorted({*self.include} - found.keys()):
-            raise ConfigError(f"dataset {self.name}: {self.root} has no task {absent[0]!r}.")
-        return [folder for name, folder in found.items() if not self.include or name in self.include]
+        return chosen_folders(found, self.include, f"dataset {self.name}: {self.root}")
 
     def prepare(self, say: Callable[[str], None]) -> None:
         """Fetch the projects. Raises `ConfigError` when a project cannot be fetched."""

@@ -7,14 +7,14 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from runner.archives import stays_inside
-from runner.errors import TaskError
+from runner.errors import ConfigError, TaskError
 from runner.records import Record
 
 Truth = TypeVar("Truth", bound=Record)
@@ -32,6 +32,17 @@ CANARY = re.compile(
 def is_task(folder: Path) -> bool:
     """Return whether a folder is a task, or similar enough that skipping it silently would hide a mistake."""
     return any((folder / part).exists() for part in ("task.toml", "instruction.md", "environment"))
+
+
+def chosen_folders(folders: Iterable[Path], include: Collection[str], where: str) -> list[Path]:
+    """Return the folders whose names `include` lists, or all if it is empty, in their order.
+
+    Raises `ConfigError`, which begins with `where`, for a name that no folder has.
+    """
+    found = {folder.name: folder for folder in folders}
+    if absent := sorted({*include} - found.keys()):
+        raise ConfigError(f"{where} has no task {absent[0]!r}.")
+    return [folder for name, folder in found.items() if not include or name in include]
 
 
 def check_files(folder: Path) -> None:

@@ -10,9 +10,9 @@ from docker import APIClient
 from docker.types import LogConfig, Mount
 
 from runner.records.cases import FILES_ROOT, CaseSide, How
-from runner.sandbox.cases import inside as casebox
+from runner.sandbox.cases import inside
 from runner.sandbox.cases.inside.cgroup import OWN_MB, OWN_PIDS
-from runner.sandbox.cases.inside.root import OURS, STAGE, folders
+from runner.sandbox.cases.inside.machine_root import OURS, STAGE, folders
 from runner.sandbox.docker import bundles
 from runner.sandbox.docker.launch import HOSTNAME, unique_name
 from runner.sandbox.docker.reaper import owner_labels
@@ -22,7 +22,7 @@ from runner.sandbox.limits import MEGABYTE
 CODE = f"{OURS}/cases"
 """Folder for the supervisor's package, an empty mount: Python would import a candidate's files there first."""
 _MAIN = (
-    f"import sys; sys.path.append({CODE!r}); from {casebox.__name__} import serve; "
+    f"import sys; sys.path.append({CODE!r}); from {inside.__name__} import serve; "
     "sys.exit(serve.main(sys.argv[1:]))"
 )
 COPYING = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID")
@@ -57,8 +57,8 @@ def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
         tmpfs=dict.fromkeys((STAGE, CODE), "size=1m") | {folder.path: f"exec,{size}" for folder in writable},
         mounts=[
             Mount(
-                f"{CODE}/{casebox.__name__.replace('.', '/')}",
-                str(Path(casebox.__file__).parent),
+                f"{CODE}/{inside.__name__.replace('.', '/')}",
+                str(Path(inside.__file__).parent),
                 type="bind",
                 read_only=True,
             ),

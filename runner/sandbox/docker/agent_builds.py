@@ -34,8 +34,7 @@ from runner.errors import EngineError, SpoiledMachine
 from runner.records import Build, BuildSpec, ErrorInfo, Image
 from runner.sandbox import tar_streams
 from runner.sandbox.command_output import Excess, stopper
-from runner.sandbox.docker import disk_usage as usage
-from runner.sandbox.docker import engine, open_network, stuck_containers
+from runner.sandbox.docker import disk_usage, engine, open_network, stuck_containers
 from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.images import arguments_of, events_of
 from runner.sandbox.docker.reaper import owner_labels
@@ -96,7 +95,7 @@ def _build(api: APIClient, spec: BuildSpec, limits: Limits, tag: str, cancelled:
     open_network.ensure(api)
     steps = _Steps(api, limits.pids)
     reason = stopper(spec.timeout_seconds, cancelled)
-    with tar_streams.Packer() as pack, usage.DiskWatch(lambda: steps.excess(limits)) as disk:
+    with tar_streams.Packer() as pack, disk_usage.DiskWatch(lambda: steps.excess(limits)) as disk:
         for name, folder in spec.folders.items():
             pack.directory(name, 0o755)
             pack.folder(name, folder)
@@ -184,7 +183,7 @@ class _Steps:
         """Return the limit that the build exceeds so far. Of pulled images, only the bytes are known."""
         running, before = self._running, self._layers + sum(self._fetched.values())
         if running:
-            return usage.measure_layer(self._api, running, limits, lambda: before).excess
+            return disk_usage.measure_layer(self._api, running, limits, lambda: before).excess
         return "disk" if before > limits.disk_mb * MEGABYTE else None
 
     def end(self) -> None:

@@ -20,6 +20,7 @@ from runner.sandbox import tar_streams
 from runner.sandbox.command_output import Excess, Output, Stop, stopper
 from runner.sandbox.docker import (
     agent_builds,
+    disk_usage,
     entrypoint,
     kernel_counters,
     launch,
@@ -27,7 +28,6 @@ from runner.sandbox.docker import (
     open_network,
     stuck_containers,
 )
-from runner.sandbox.docker import disk_usage as usage
 from runner.sandbox.docker.command_stream import Attached, exit_code, follow
 from runner.sandbox.docker.container_files import Files
 from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults, explanation
@@ -77,7 +77,7 @@ class DockerSandbox:
         """Whether something that may be hostile ran in it."""
         self._entrypoint_ended = False
         self._killed = False
-        self._layer: usage.Layer | None = None
+        self._layer: disk_usage.Layer | None = None
         self._counted = Counted()
         self._is_ready = False
         self._taken: dict[str, tuple[Path, int]] = {}  # of a dead container: path -> its tar, number of files
@@ -226,7 +226,7 @@ class DockerSandbox:
             changes = self._written().changes
         except ENGINE_FAULTS:
             return None
-        return usage.without(PRELOADED, changes) if changes and self._spec.runtime else changes
+        return disk_usage.without(PRELOADED, changes) if changes and self._spec.runtime else changes
 
     def snapshot(self) -> Image:
         """See `protocols.Sandbox`. Ends the processes first, since a file system in use is not frozen.
@@ -281,14 +281,17 @@ class DockerSandbox:
                 raise
             raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
-    def _written(self) -> usage.Layer:
+    def _written(self) -> disk_usage.Layer:
         """Measure what the container has written; once only if it is dead."""
         if self._layer:
             return self._layer
         # Read this before measuring: a look that began in a living container may end after its death.
         is_final = self._killed
-        layer = usage.measure_layer(
-            self._api, self._id, self._limits, lambda: usage.volume_bytes(self._api, self._volumes().values())
+        layer = disk_usage.measure_layer(
+            self._api,
+            self._id,
+            self._limits,
+            lambda: disk_usage.volume_bytes(self._api, self._volumes().values()),
         )
         if is_final:
             self._layer = layer
@@ -335,7 +338,7 @@ class DockerSandbox:
                 user=launch.engine_user(spec.user),
             )["Id"]
             with (
-                usage.DiskWatch(lambda: self._written().excess) as disk,
+                disk_usage.DiskWatch(lambda: self._written().excess) as disk,
                 closing(Attached(self._api, run)) as stream,
             ):
 
@@ -376,7 +379,7 @@ class DockerSandbox:
         return "lost"
 
     def _volumes(self) -> dict[str, str | None]:
-        return usage.volumes(self._api, self._id, self._home.volumes)
+        return disk_usage.volumes(self._api, self._id, self._home.volumes)
 
     def _remove(self) -> None:
         if self._id:

@@ -12,7 +12,7 @@ import pandas as pd
 from metrics import execution
 from metrics.deviations import CLOSE
 from metrics.execution import OUTCOMES, STEPS
-from runner.benchmarks.project_setup.report import work as sections_execution_work
+from runner.benchmarks.project_setup.report import work as agents_work
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value, where
 from runner.report.findings import Findings
@@ -184,4 +184,4 @@ def languages(found: Findings) -> Section:
     )
 
 
-SECTIONS = Sections(dataset=(effectiveness, each_project, ablation, languages, sections_execution_work.work))
+SECTIONS = Sections(dataset=(effectiveness, each_project, ablation, languages, agents_work.work))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from metrics import behaviour, execution
 from metrics.terminal import NO_PHASE, PHASES, SCRIPT
-from runner.benchmarks.project_setup.report import figures as figures_execution
+from runner.benchmarks.project_setup.report import figures as project_figures
 from runner.report import figures
 from runner.report.blocks import Block, Picture, Section, where
 from runner.report.findings import Findings
@@ -46,7 +46,7 @@ def _programs(found: Findings) -> list[Block]:
         f"The {len(names)} programs that terminals ran most often, as shares of all that a cell's ran. {SCRIPT}: a "
         "script of the project's or the agent's own.",
         "Bars of programs by cell; their values are in the table beneath.",
-        partial(figures_execution.programs, shares[names].rename(index=found.names)),
+        partial(project_figures.programs, shares[names].rename(index=found.names)),
     )
     shares = shares.assign(others=1 - shares[names].sum(axis=1))
     measures = [

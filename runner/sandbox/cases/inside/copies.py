@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.sandbox.cases.inside import changes, command, syscalls, user
-from runner.sandbox.cases.inside.root import Folder, folders
+from runner.sandbox.cases.inside.machine_root import Folder, folders
 
 _SHARED_MEMORY = Folder("/dev/shm", 0, 0o1777)  # noqa: S108 - a case's own
 _QUEUES = Folder("/dev/mqueue", 0, 0o1777)

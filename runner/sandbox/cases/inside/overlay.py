@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from runner.sandbox.cases.inside import changes, command, syscalls
-from runner.sandbox.cases.inside.root import STAGE
+from runner.sandbox.cases.inside.machine_root import STAGE
 
 _ROOT, _VIEW, _PREP, _COMMAND, _SHM = (
     f"{STAGE}/{part}" for part in ("root", "view", "prep", "command", "shm")

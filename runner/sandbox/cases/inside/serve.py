@@ -21,8 +21,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from runner.sandbox.cases.inside import cgroup, changes, command, seccomp, syscalls, user
-from runner.sandbox.cases.inside import root as ground
+from runner.sandbox.cases.inside import cgroup, changes, command, machine_root, seccomp, syscalls, user
 from runner.sandbox.cases.inside.copies import Copies, Copy
 from runner.sandbox.cases.inside.overlay import Overlay, Overlays
 
@@ -63,12 +62,12 @@ def main(arguments: list[str]) -> int:
 
 def prepare(setting: Setting) -> None:
     """Make the root ready, then run a first case. Raises `OSError` or `RuntimeError` where that cannot be done."""
-    ground.prepare(setting.files_root, setting.workdir)
+    machine_root.prepare(setting.files_root, setting.workdir)
     if setting.how == "overlay":
         syscalls.own_mounts()
-        ground.keep_names()
+        machine_root.keep_names()
     else:
-        ground.close()
+        machine_root.close()
     there = f"test -f {setting.files_root}/ready"
     request = {"files": {"ready": ""}, "prep": there, "env": {}, "start": None}
     first = {"command": f"{there} && echo ready", **request}
@@ -85,7 +84,9 @@ def serve(setting: Setting) -> None:
     if setting.how == "overlay":
         syscalls.own_mounts()
         with suppress(OSError):  # the container's own limits still hold
-            cgroup.join(ground.STAGE, setting.lane, limits["memory_mb"] + limits["disk_mb"], limits["pids"])
+            cgroup.join(
+                machine_root.STAGE, setting.lane, limits["memory_mb"] + limits["disk_mb"], limits["pids"]
+            )
     stages = _stages(setting)
     gc.freeze()  # objects that are never collected are never written to, so they stay shared with the children
     while _serve_one(stages, setting):
