@@ -1,0 +1,1 @@
+"""The part of the construction that runs in sandboxes: a library for generators, and what drives them."""
